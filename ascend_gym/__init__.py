@@ -1,0 +1,1 @@
+"""Research platform for optimising Ascend C operators. Importing it registers ``AscendOp-v0``."""

@@ -1,0 +1,1 @@
+"""Evaluator over ZeroMQ and automatic start of a private local daemon."""

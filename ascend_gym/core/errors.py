@@ -1,0 +1,38 @@
+"""Exceptions for caller faults and unreachable infrastructure.
+
+Faults of a candidate are never exceptions: they are ``EvalResult`` values.
+"""
+
+from __future__ import annotations
+
+
+class AscendGymError(Exception):
+    """Base class of every exception that this project raises on purpose."""
+
+
+class MisuseError(AscendGymError):
+    """The caller asked for something impossible; the message says what to do instead."""
+
+
+class OperatorNotFoundError(MisuseError):
+    """No operator of that name or folder exists."""
+
+
+class OperatorFormatError(MisuseError):
+    """An operator folder exists but cannot be understood."""
+
+
+class InfrastructureError(AscendGymError):
+    """A daemon, compiler or host is missing, unreachable or broken."""
+
+
+class DaemonUnreachableError(InfrastructureError):
+    """No daemon answered at the address within the time allowed."""
+
+
+class BudgetExceededError(AscendGymError):
+    """A reservation would overshoot the budget."""
+
+
+class ModelError(InfrastructureError):
+    """A language model endpoint could not answer."""

@@ -1,0 +1,209 @@
+"""The interfaces of the project, each declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ascend_gym.core.records import (
+    Candidate,
+    Case,
+    CaseResult,
+    DeviceInfo,
+    Diagnostic,
+    EvalRequest,
+    EvalResult,
+    MeasureProtocol,
+    OpSpec,
+)
+from ascend_gym.core.status import Status
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+
+class Evaluator(Protocol):
+    """Evaluates candidates somewhere: in this process or on daemons."""
+
+    def submit(self, request: EvalRequest) -> str:
+        """Queue a request and return its id. Submitting an equal request twice gives two ids."""
+
+    def poll(self, timeout_s: float) -> list[tuple[str, EvalResult]]:
+        """Return finished ``(request_id, result)`` pairs, waiting up to ``timeout_s`` for the first."""
+
+    def cancel(self, request_id: str) -> None:
+        """Stop a request if it has not finished; its result then has status ``cancelled``."""
+
+    def describe(self) -> DeviceInfo:
+        """Say what will measure."""
+
+    def close(self) -> None:
+        """Release everything. Further calls raise ``InfrastructureError``."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """A candidate built for one case's dtypes.
+
+    Attributes:
+        handle: backend-private description of the build.
+        seconds: wall seconds spent building (0 when it came from the cache).
+    """
+
+    handle: Any
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A candidate fault: a value, never an exception."""
+
+    status: Status
+    diagnostics: tuple[Diagnostic, ...]
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class RunOutput:
+    """What a run left behind.
+
+    Attributes:
+        outputs: for each output parameter of the case, its arrays (one unless the parameter is a list).
+        handle: backend-private remains (trace file, launch geometry) that ``measure`` needs.
+        seconds: wall seconds of executing, the tiling program included.
+    """
+
+    outputs: tuple[tuple[Array, ...], ...]
+    handle: Any
+    seconds: float
+
+
+class Backend(Protocol):
+    """Builds, runs and prices candidates: the simulator, a real NPU, or recorded results."""
+
+    def describe(self) -> DeviceInfo:
+        """Say what this backend measures with."""
+
+    def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
+        """Return ``None`` if the backend can evaluate the operator, else the reason it cannot."""
+
+    def build(
+        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+    ) -> Built | Failure:
+        """Build ``candidate`` for ``case``."""
+
+    def run(
+        self, built: Built, case: Case, inputs: Sequence[Sequence[Path]], protocol: MeasureProtocol
+    ) -> RunOutput | Failure:
+        """Execute on ``inputs`` (raw little-endian files, one per tensor, in parameter order)."""
+
+    def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
+        """Price a run whose outputs were judged correct."""
+
+    def cleanup(self, run: RunOutput) -> None:
+        """Remove what the run left behind."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether outputs agree with the reference, and how closely."""
+
+    correct: bool
+    max_abs_error: float
+    max_rel_error: float
+    bad_share: float
+    upstream_rule_passes: bool
+    message: str
+
+
+class Oracle(Protocol):
+    """Knows the inputs of a case and judges outputs."""
+
+    def inputs(self, case: Case, seed: int) -> list[list[Array]]:
+        """Return, for each input parameter, its arrays."""
+
+    def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
+        """Return, for each output parameter, its expected arrays (fp64 where it matters)."""
+
+    def judge(
+        self,
+        case: Case,
+        outputs: Sequence[Sequence[Array]],
+        expected: Sequence[Sequence[Array]],
+    ) -> Verdict:
+        """Compare outputs with expectations."""
+
+
+class ResultStore(Protocol):
+    """Remembers results by the digest of everything that changes the answer."""
+
+    def get(self, key: str) -> EvalResult | None:
+        """Return the stored result, or ``None``."""
+
+    def put(self, key: str, result: EvalResult) -> None:
+        """Store a result."""
+
+
+@dataclass(frozen=True)
+class Message:
+    """One chat message; ``role`` is ``system``, ``user`` or ``assistant``."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a model answered."""
+
+    text: str
+    prompt_tokens: int
+    completion_tokens: int
+    model: str
+
+
+class Llm(Protocol):
+    """A language model, or something that reads and answers like one."""
+
+    def complete(
+        self, messages: Sequence[Message], *, seed: int, max_tokens: int, deadline_s: float
+    ) -> Completion:
+        """Answer ``messages``.
+
+        Args:
+            messages: the conversation so far.
+            seed: same seed and messages give the same answer where the model allows it.
+            max_tokens: upper limit of the answer's length.
+            deadline_s: wall seconds after which to give up.
+
+        Raises:
+            ModelError: no answer could be had.
+        """
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A candidate that a strategy wants evaluated, with a note of where it came from."""
+
+    candidate: Candidate
+    origin: Mapping[str, Any]
+
+
+class Strategy(Protocol):
+    """A search method: asks for evaluations and learns from them."""
+
+    def propose(self, limit: int) -> list[Proposal]:
+        """Return up to ``limit`` proposals; an empty list when none is possible before more results."""
+
+    def observe(self, proposal: Proposal, result: EvalResult) -> None:
+        """Learn the outcome of an earlier proposal."""
+
+    def state(self) -> dict[str, Any]:
+        """Return a JSON-able state from which ``restore`` continues."""
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from an earlier state."""

@@ -1,0 +1,1 @@
+"""The gymnasium environment AscendOp-v0."""

@@ -1,0 +1,1 @@
+"""Metrics and human-readable summaries of runs."""

@@ -1,0 +1,1 @@
+"""Source-level rewrite rules on a C++ syntax tree."""

@@ -1,0 +1,1 @@
+"""The propose, evaluate, observe driver with its ledger, journal and language models."""

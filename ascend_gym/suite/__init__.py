@@ -1,0 +1,1 @@
+"""Operators as data: loader, inputs, numpy oracles and verdicts."""

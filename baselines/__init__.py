@@ -1,0 +1,1 @@
+"""Search methods as policies over the shared driver, ledger and journal; one file each."""

@@ -1,0 +1,1 @@
+"""Evaluation daemon: broker, workers and the backends that measure Ascend C operators."""

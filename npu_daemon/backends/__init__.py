@@ -1,0 +1,1 @@
+"""Backends that build, run and measure candidates behind one interface."""

@@ -1,0 +1,1 @@
+"""The Ascend C simulator: C++ headers and programs, and their Python drivers."""

@@ -1,0 +1,20 @@
+"""Settings that come from the process environment: the only module that reads it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+ENV_DAEMON = "ASCEND_GYM_DAEMON"
+ENV_CACHE = "ASCEND_GYM_CACHE"
+
+
+def cache_root() -> Path:
+    """Return the folder for builds, inputs and results: ``$ASCEND_GYM_CACHE`` or ``~/.cache/ascend-gym``."""
+    configured = os.environ.get(ENV_CACHE)
+    return Path(configured) if configured else Path.home() / ".cache" / "ascend-gym"
+
+
+def default_daemon_address() -> str | None:
+    """Return ``$ASCEND_GYM_DAEMON`` (for example ``tcp://127.0.0.1:5710``), or ``None`` when unset."""
+    return os.environ.get(ENV_DAEMON) or None

@@ -1,0 +1,314 @@
+"""Process server of the sandbox: a script of the standard library alone, run as ``python -I -S``.
+
+It is a small single-threaded process, so that forking it is cheap and safe. For every run it forks one
+supervisor, which starts the program with its limits, watches it, kills everything that the program left
+behind and reports. A supervisor is a child subreaper: processes that fork twice or change their session
+become its children, and ``ECHILD`` from ``wait`` proves that none of them is left.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import math
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from typing import Any, NoReturn
+
+PR_SET_PDEATHSIG = 1
+PR_SET_CHILD_SUBREAPER = 36
+MAX_PASSED_FDS = 64
+WATCH_INTERVAL_S = 0.02
+KILL_TIMEOUT_S = 5.0
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def prctl(option: int, value: int) -> None:
+    """Call ``prctl(2)``; raises ``OSError`` when the kernel refuses."""
+    if _LIBC.prctl(option, value, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl({option}): {os.strerror(number)}")
+
+
+def children_of(pid: int) -> list[int]:
+    """Return the children of ``pid`` that /proc shows right now; none if it is gone."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                found.extend(int(child) for child in file.read().split())
+    except (FileNotFoundError, ProcessLookupError):
+        return found
+    return found
+
+
+def descendants_of(pid: int) -> list[int]:
+    """Return every process below ``pid`` that is there right now."""
+    found = children_of(pid)
+    for child in found:
+        found.extend(children_of(child))
+    return found
+
+
+def count_tasks(pids: list[int]) -> int:
+    """Return the number of threads of ``pids`` together."""
+    total = 0
+    for pid in pids:
+        try:
+            total += len(os.listdir(f"/proc/{pid}/task"))
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+    return total
+
+
+def kill_processes(pids: list[int]) -> None:
+    """Send SIGKILL to each of ``pids`` that still exists."""
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+
+
+def kill_and_reap(statuses: dict[int, int]) -> bool:
+    """Kill and reap all descendants, noting wait statuses; return whether none is left.
+
+    SIGCHLD has to be blocked, so that it can be waited for.
+    """
+    deadline = time.monotonic() + KILL_TIMEOUT_S
+    while time.monotonic() < deadline:
+        try:
+            while (reaped := os.waitpid(-1, os.WNOHANG))[0]:
+                statuses[reaped[0]] = reaped[1]
+        except ChildProcessError:
+            return True
+        kill_processes(descendants_of(os.getpid()))
+        signal.sigtimedwait([signal.SIGCHLD], 0.01)
+    return False
+
+
+def cpu_limit_s(spec: dict[str, Any]) -> int:
+    """Return the CPU limit in the whole seconds that the kernel counts."""
+    return max(1, math.ceil(spec["cpu_s"]))
+
+
+def set_limits(spec: dict[str, Any]) -> None:
+    """Apply the resource limits of ``spec`` to this process and everything it starts."""
+    cpu_s = cpu_limit_s(spec)
+    for name, soft, hard in (
+        (resource.RLIMIT_CORE, 0, 0),
+        (resource.RLIMIT_CPU, cpu_s, cpu_s + 1),
+        (resource.RLIMIT_AS, spec["memory_bytes"], spec["memory_bytes"]),
+        (resource.RLIMIT_FSIZE, spec["file_bytes"], spec["file_bytes"]),
+        (resource.RLIMIT_NOFILE, spec["open_files"], spec["open_files"]),
+    ):
+        ceiling = resource.getrlimit(name)[1]
+        if ceiling != resource.RLIM_INFINITY:
+            soft, hard = min(soft, ceiling), min(hard, ceiling)
+        resource.setrlimit(name, (soft, hard))
+
+
+def place_fds(sources: list[int], targets: list[int]) -> None:
+    """Make each of ``sources`` available under the number of the same place in ``targets``."""
+    moved = [above(fd, targets) for fd in sources]
+    for source, target in zip(moved, targets, strict=True):
+        os.dup2(source, target)
+
+
+def above(fd: int, targets: list[int]) -> int:
+    """Return a private copy of ``fd`` whose number is larger than all of ``targets``."""
+    return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, max(targets) + 1)
+
+
+def become_program(spec: dict[str, Any], streams: list[int], passed: list[int], parent: int) -> NoReturn:
+    """Turn this freshly forked process into the program; raises ``OSError`` when that fails."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+    os.setsid()
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    os.chdir(spec["cwd"])
+    place_fds([os.open(os.devnull, os.O_RDONLY), *streams, *passed], [0, 1, 2, *spec["fds"]])
+    set_limits(spec)
+    os.execve(spec["executable"], spec["argv"], spec["env"])
+
+
+def start_program(spec: dict[str, Any], streams: list[int], passed: list[int]) -> tuple[int, str | None]:
+    """Fork and execute the program; return its pid and the reason if it could not be executed."""
+    read_end, write_end = os.pipe()
+    parent = os.getpid()
+    pid = os.fork()
+    if pid == 0:
+        errors = above(write_end, [2, *spec["fds"]])
+        try:
+            become_program(spec, streams, passed, parent)
+        except OSError as error:
+            os.write(errors, str(error).encode())
+        finally:
+            os._exit(127)
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as pipe:
+        problem = pipe.read().decode()
+    return pid, problem or None
+
+
+def watch(pid: int, control: socket.socket, spec: dict[str, Any], deadline_s: float) -> str | None:
+    """Wait until the program ends (``None``) or has to be stopped; return which limit it broke."""
+    pidfd = os.pidfd_open(pid)
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    poller.register(control, select.POLLIN)
+    while True:
+        remaining_s = deadline_s - time.monotonic()
+        if remaining_s <= 0:
+            return "wall"
+        ready = {fd for fd, _ in poller.poll(1000 * min(WATCH_INTERVAL_S, remaining_s))}
+        if pidfd in ready:
+            return None
+        if ready:
+            return "abandoned"
+        if count_tasks(descendants_of(os.getpid())) > spec["processes"]:
+            return "processes"
+
+
+def limit_of_end(code: int, cpu_seconds: float, spec: dict[str, Any]) -> str | None:
+    """Return which limit the kernel enforced on a program that ended with ``code``, if any.
+
+    A compiler driver hides the SIGXCPU of the compiler proper, and a program may ignore SIGXCPU until
+    SIGKILL comes: so a failure after that much CPU time counts as one of it.
+    """
+    if code == -signal.SIGXFSZ:
+        return "file"
+    if code == -signal.SIGXCPU or (code != 0 and cpu_seconds >= cpu_limit_s(spec)):
+        return "cpu"
+    return None
+
+
+def supervise(control: socket.socket, streams: list[int], passed: list[int]) -> None:
+    """Run the program that the caller describes on ``control`` and report how it ended."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
+    control.sendall(f"{os.getpid()}\n".encode())
+    with control.makefile("rb") as stream:
+        line = stream.readline()
+    if not line:
+        return
+    spec: dict[str, Any] = json.loads(line)
+    started = time.monotonic()
+    pid, problem = start_program(spec, streams, passed)
+    for fd in (*streams, *passed):
+        os.close(fd)
+    exceeded = watch(pid, control, spec, started + spec["wall_s"])
+    seconds = time.monotonic() - started
+    statuses: dict[int, int] = {}
+    gone = kill_and_reap(statuses)
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    code = os.waitstatus_to_exitcode(statuses[pid]) if pid in statuses else -signal.SIGKILL
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    report = {
+        "returncode": code if code >= 0 else None,
+        "signal": -code if code < 0 else None,
+        "exceeded": exceeded or limit_of_end(code, cpu_seconds, spec),
+        "seconds": seconds,
+        "cpu_seconds": cpu_seconds,
+        "peak_memory_bytes": usage.ru_maxrss * 1024,
+        "problem": problem if gone else "processes of the program could not be killed",
+    }
+    try:
+        control.sendall(json.dumps(report).encode() + b"\n")
+    except (BrokenPipeError, ConnectionResetError):
+        return  # the caller is gone; its program is too
+
+
+def supervisor_main(fds: list[int]) -> NoReturn:
+    """Live as the supervisor of one run; ``fds`` are control, stdout, stderr and those to pass on."""
+    status = 1
+    try:
+        control = socket.socket(fileno=fds[0])
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        supervise(control, fds[1:3], fds[3:])
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def receive_fds(listener: socket.socket) -> list[int]:
+    """Return the descriptors of the next run, none of them inheritable; empty at the end."""
+    _, received, _, _ = socket.recv_fds(listener, 1, MAX_PASSED_FDS)
+    for fd in received:
+        os.set_inheritable(fd, False)
+    return received
+
+
+def reap_supervisors(supervisors: set[int]) -> None:
+    """Reap supervisors that ended, and kill what a killed supervisor left to this process."""
+    while True:
+        try:
+            pid, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            break
+        if pid == 0:
+            break
+        supervisors.discard(pid)
+    orphans = [pid for pid in children_of(os.getpid()) if pid not in supervisors]
+    for orphan in orphans:
+        kill_processes([*descendants_of(orphan), orphan])
+
+
+def fork_supervisor(listener: socket.socket, fds: list[int]) -> int:
+    """Fork the supervisor of one run, give it ``fds`` and return its pid."""
+    pid = os.fork()
+    if pid == 0:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        listener.close()
+        supervisor_main(fds)
+    for fd in fds:
+        os.close(fd)
+    return pid
+
+
+def serve(listener: socket.socket) -> None:
+    """Fork one supervisor per message on ``listener`` until its peer closes it."""
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
+    supervisors: set[int] = set()
+    poller = select.poll()
+    poller.register(listener, select.POLLIN)
+    poller.register(wake_read, select.POLLIN)
+    open_for_work = True
+    while open_for_work or supervisors:
+        ready = {fd for fd, _ in poller.poll()}
+        if wake_read in ready:
+            os.read(wake_read, 4096)
+            reap_supervisors(supervisors)
+        if listener.fileno() in ready:
+            fds = receive_fds(listener)
+            if fds:
+                supervisors.add(fork_supervisor(listener, fds))
+            else:
+                open_for_work = False
+                poller.unregister(listener)
+
+
+def main() -> None:
+    """Serve the socket whose descriptor is the only argument."""
+    os.setsid()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)  # the owner's exit ends this process, nothing else does
+    serve(socket.socket(fileno=int(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

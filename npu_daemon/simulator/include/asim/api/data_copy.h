@@ -1,0 +1,193 @@
+// DataCopy and DataCopyPad between global memory and the unified buffer, and atomic modes.
+#pragma once
+#include <cstring>
+
+#include "asim/api/pipe.h"
+#include "asim/semantics/atomic.h"
+#include "asim/semantics/copy.h"
+
+namespace AscendC {
+
+// Lengths and gaps in 32 B data blocks.
+struct DataCopyParams {
+    DataCopyParams() = default;
+    DataCopyParams(uint16_t count, uint16_t length, uint16_t source_gap, uint16_t destination_gap)
+        : blockCount(count), blockLen(length), srcStride(source_gap), dstStride(destination_gap) {}
+
+    uint16_t blockCount = 1;
+    uint16_t blockLen = 0;
+    union {
+        uint16_t srcStride = 0;
+        uint16_t srcGap;
+    };
+    union {
+        uint16_t dstStride = 0;
+        uint16_t dstGap;
+    };
+};
+
+// Lengths in bytes; gaps in bytes on the GM side and in 32 B data blocks on the UB side.
+struct DataCopyExtParams {
+    DataCopyExtParams() = default;
+    DataCopyExtParams(uint16_t count, uint32_t length, uint32_t source_gap, uint32_t destination_gap, uint32_t reserved)
+        : blockCount(count), blockLen(length), srcStride(source_gap), dstStride(destination_gap), rsv(reserved) {}
+
+    uint16_t blockCount = 1;
+    uint32_t blockLen = 0;
+    uint32_t srcStride = 0;
+    uint32_t dstStride = 0;
+    uint32_t rsv = 0;
+};
+
+struct DataCopyPadParams {
+    DataCopyPadParams() = default;
+    DataCopyPadParams(bool pad, uint8_t left, uint8_t right, uint64_t value)
+        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
+
+    bool isPad = false;
+    uint8_t leftPadding = 0;
+    uint8_t rightPadding = 0;
+    uint64_t paddingValue = 0;
+};
+
+template <typename T>
+struct DataCopyPadExtParams {
+    DataCopyPadExtParams() = default;
+    template <typename U>
+    DataCopyPadExtParams(bool pad, uint8_t left, uint8_t right, U value)
+        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(static_cast<T>(value)) {}
+
+    bool isPad = false;
+    uint8_t leftPadding = 0;
+    uint8_t rightPadding = 0;
+    T paddingValue = T();
+};
+
+enum class PaddingMode : uint8_t { Normal = 0, Compact };
+
+template <typename T>
+constexpr uint32_t atomic_type() {
+    using asim::AtomicType;
+    if constexpr (std::is_same_v<T, half>) return static_cast<uint32_t>(AtomicType::F16);
+    if constexpr (std::is_same_v<T, bfloat16_t>) return static_cast<uint32_t>(AtomicType::Bf16);
+    if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t>) return static_cast<uint32_t>(AtomicType::I32);
+    if constexpr (std::is_same_v<T, int16_t> || std::is_same_v<T, uint16_t>) return static_cast<uint32_t>(AtomicType::I16);
+    if constexpr (sizeof(T) == 1) return static_cast<uint32_t>(AtomicType::I8);
+    return static_cast<uint32_t>(AtomicType::F32);
+}
+
+inline asim::CopyShape block_copy(uint32_t count, uint32_t length, uint32_t gm_gap, uint32_t ub_gap) {
+    const uint32_t bytes = length * asim::kUbBlockBytes;
+    return {count, bytes, bytes + uint64_t{gm_gap} * asim::kUbBlockBytes, bytes + uint64_t{ub_gap} * asim::kUbBlockBytes};
+}
+
+// A contiguous copy moves whole data blocks: a remainder below 32 B is left out, as documented.
+template <typename T>
+asim::CopyShape contiguous_copy(uint32_t size_elems) {
+    const uint32_t bytes = static_cast<uint32_t>(uint64_t{size_elems} * sizeof(T)) / asim::kUbBlockBytes * asim::kUbBlockBytes;
+    return {1, bytes, bytes, bytes};
+}
+
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const uint32_t count) {
+    asim::copy_gm_to_ub("DataCopy(GM->UB)", dst.bytes(), src.bytes(), contiguous_copy<T>(count), {});
+}
+
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyParams &params) {
+    asim::copy_gm_to_ub("DataCopy(GM->UB)", dst.bytes(), src.bytes(),
+                        block_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride), {});
+}
+
+template <typename T>
+__aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count) {
+    asim::copy_ub_to_gm("DataCopy(UB->GM)", dst.bytes(), src.bytes(), contiguous_copy<T>(count), atomic_type<T>());
+}
+
+template <typename T>
+__aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params) {
+    asim::copy_ub_to_gm("DataCopy(UB->GM)", dst.bytes(), src.bytes(),
+                        block_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride),
+                        atomic_type<T>());
+}
+
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params) {
+    const auto shape = block_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride);
+    asim::copy_ub_to_ub(dst.bytes(), src.bytes(), shape.burst_count, shape.burst_bytes,
+                        static_cast<uint32_t>(shape.ub_stride_bytes), static_cast<uint32_t>(shape.gm_stride_bytes));
+}
+
+template <typename T>
+__aicore__ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count) {
+    const auto shape = contiguous_copy<T>(count);
+    asim::copy_ub_to_ub(dst.bytes(), src.bytes(), 1, shape.burst_bytes, shape.burst_bytes, shape.burst_bytes);
+}
+
+// Rows of a padded copy start at 32 B boundaries in UB.
+inline asim::CopyShape padded_copy(uint32_t count, uint32_t bytes, uint64_t gm_gap_bytes, uint64_t ub_gap_blocks,
+                                   uint32_t padding_bytes) {
+    const uint64_t row = (uint64_t{bytes} + padding_bytes + asim::kUbBlockBytes - 1) / asim::kUbBlockBytes;
+    return {count, bytes, bytes + gm_gap_bytes, (row + ub_gap_blocks) * asim::kUbBlockBytes};
+}
+
+template <typename T, typename Value>
+asim::PadShape padding(bool fill, uint32_t left_elems, uint32_t right_elems, Value value) {
+    asim::PadShape pad;
+    pad.fill = fill;
+    pad.left_bytes = left_elems * sizeof(T);
+    pad.right_bytes = right_elems * sizeof(T);
+    pad.element_bytes = sizeof(T);
+    std::memcpy(pad.value, &value, std::min(sizeof(T), sizeof value));
+    return pad;
+}
+
+template <typename T, PaddingMode mode = PaddingMode::Normal>
+__aicore__ inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyExtParams &params,
+                                   const DataCopyPadExtParams<T> &pad_params) {
+    const auto pad = padding<T>(pad_params.isPad, pad_params.leftPadding, pad_params.rightPadding, pad_params.paddingValue);
+    asim::copy_gm_to_ub("DataCopyPad(GM->UB)", dst.bytes(), src.bytes(),
+                        padded_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride,
+                                    pad.left_bytes + pad.right_bytes),
+                        pad);
+}
+
+template <typename T, PaddingMode mode = PaddingMode::Normal>
+__aicore__ inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyParams &params,
+                                   const DataCopyPadParams &pad_params) {
+    const auto pad = padding<T>(pad_params.isPad, pad_params.leftPadding, pad_params.rightPadding, pad_params.paddingValue);
+    asim::copy_gm_to_ub("DataCopyPad(GM->UB)", dst.bytes(), src.bytes(),
+                        padded_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride,
+                                    pad.left_bytes + pad.right_bytes),
+                        pad);
+}
+
+template <typename T, PaddingMode mode = PaddingMode::Normal>
+__aicore__ inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyExtParams &params) {
+    asim::copy_ub_to_gm("DataCopyPad(UB->GM)", dst.bytes(), src.bytes(),
+                        padded_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride, 0),
+                        atomic_type<T>());
+}
+
+template <typename T, PaddingMode mode = PaddingMode::Normal>
+__aicore__ inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params) {
+    asim::copy_ub_to_gm("DataCopyPad(UB->GM)", dst.bytes(), src.bytes(),
+                        padded_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride, 0),
+                        atomic_type<T>());
+}
+
+template <typename T>
+__aicore__ inline void SetAtomicAdd() {
+    asim::block().atomic = asim::AtomicMode::Add;
+}
+template <typename T>
+__aicore__ inline void SetAtomicMax() {
+    asim::block().atomic = asim::AtomicMode::Max;
+}
+template <typename T>
+__aicore__ inline void SetAtomicMin() {
+    asim::block().atomic = asim::AtomicMode::Min;
+}
+__aicore__ inline void SetAtomicNone() { asim::block().atomic = asim::AtomicMode::None; }
+
+}  // namespace AscendC

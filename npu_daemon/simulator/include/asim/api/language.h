@@ -1,0 +1,111 @@
+// The Ascend C dialect: qualifiers, entry points, element type codes and compile-time switches.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "asim/machine/block.h"
+#include "asim/machine/tiling_data.h"
+#include "asim/numeric/types.h"
+
+#define __aicore__
+#define __global__
+#define __gm__
+#define __ubuf__
+#define __cbuf__
+#define __ca__
+#define __cb__
+#define __cc__
+#define __inout_pipe__(...)
+#define GM_ADDR uint8_t *
+#define ASSERT(...)
+#define TILING_KEY_IS(key) (asim::tiling_key_is(key))
+#define KERNEL_TASK_TYPE(...)
+#define KERNEL_TASK_TYPE_DEFAULT(...)
+#define ASCEND_IS_AIV constexpr(true)
+#define ASCEND_IS_AIC constexpr(false)
+
+// Element type codes, as the graph engine numbers them; preprocessor constants because kernels use them in #if.
+#define DT_FLOAT 0
+#define DT_FLOAT16 1
+#define DT_INT8 2
+#define DT_INT32 3
+#define DT_UINT8 4
+#define DT_INT16 6
+#define DT_UINT16 7
+#define DT_UINT32 8
+#define DT_INT64 9
+#define DT_UINT64 10
+#define DT_DOUBLE 11
+#define DT_BOOL 12
+#define DT_BF16 27
+#define DT_INT4 29
+#define FORMAT_NCHW 0
+#define FORMAT_NHWC 1
+#define FORMAT_ND 2
+#define FORMAT_NC1HWC0 3
+#define FORMAT_FRACTAL_Z 4
+#define FORMAT_FRACTAL_NZ 29
+
+using std::is_same;
+
+namespace AscendC {
+
+enum class TPosition : uint8_t {
+    GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM, TSCM, C2PIPE2GM, MAX
+};
+using QuePosition = TPosition;
+
+enum class CacheMode : uint8_t { CACHE_MODE_DISABLE = 0, CACHE_MODE_NORMAL = 1, CACHE_MODE_LAST = 2, CACHE_MODE_PERSISTENT = 4 };
+enum class CacheRwMode : uint8_t { READ = 1, WRITE = 2, RW = 3 };
+enum class CacheLine : uint64_t { SINGLE_CACHE_LINE = 0, ENTIRE_DATA_CACHE };
+enum class DcciDst : uint64_t { CACHELINE_ALL = 0, CACHELINE_UB, CACHELINE_OUT, CACHELINE_ATOMIC };
+
+constexpr int AIC = 1;
+constexpr int AIV = 2;
+constexpr int g_coreType = AIV;
+constexpr uint32_t ONE_BLK_SIZE = asim::kUbBlockBytes;
+constexpr uint32_t DEFAULT_BLK_NUM = 8;
+constexpr uint8_t DEFAULT_BLK_STRIDE = 1;
+constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;
+
+template <typename T, typename U>
+struct IsSameType {
+    static constexpr bool value = std::is_same_v<T, U>;
+};
+
+template <bool Condition, typename Then, typename Else>
+struct Conditional {
+    using type = std::conditional_t<Condition, Then, Else>;
+};
+
+__aicore__ inline int64_t GetBlockIdx() { return asim::block().index; }
+__aicore__ inline int64_t GetBlockNum() { return asim::block().count; }
+__aicore__ inline int64_t GetSubBlockIdx() { return 0; }
+__aicore__ inline int64_t GetSubBlockNum() { return 1; }
+__aicore__ inline int64_t GetTaskRation() { return 1; }
+__aicore__ inline int64_t GetTaskRatio() { return 1; }
+
+template <typename T, typename U>
+__aicore__ constexpr inline auto DivCeil(T value, U divisor) {
+    return (value + divisor - 1) / divisor;
+}
+template <typename T, typename U>
+__aicore__ constexpr inline auto AlignUp(T value, U unit) {
+    return (value + unit - 1) / unit * unit;
+}
+template <typename T, typename U>
+__aicore__ constexpr inline auto CeilDivision(T value, U divisor) {
+    return (value + divisor - 1) / divisor;
+}
+
+__aicore__ inline float ToFloat(const bfloat16_t &value) { return static_cast<float>(value); }
+__aicore__ inline bfloat16_t ToBfloat16(const float &value) { return bfloat16_t(value); }
+
+}  // namespace AscendC
+
+#define likely(condition) __builtin_expect(static_cast<bool>(condition), 1)
+#define unlikely(condition) __builtin_expect(static_cast<bool>(condition), 0)

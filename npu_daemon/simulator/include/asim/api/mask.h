@@ -1,0 +1,59 @@
+// The vector mask register, and how an instruction's mask argument becomes the lanes it works on.
+#pragma once
+#include "asim/api/tensor.h"
+#include "asim/machine/block.h"
+#include "asim/semantics/vector.h"
+
+namespace asim {
+
+// Lanes from the mask register, for calls that do not set it themselves (isSetMask = false).
+inline Shape register_shape(uint32_t repeats) {
+    const Block &self = block();
+    return self.counter_mode ? Shape::first(static_cast<int64_t>(self.mask[0]))
+                             : Shape::masked(self.mask[0], self.mask[1], repeats);
+}
+
+// `mask` leading lanes of each repeat; in counter mode the number of elements in all.
+template <typename T, bool set_mask>
+Shape mask_shape(uint64_t mask, uint32_t repeats) {
+    if (!set_mask) return register_shape(repeats);
+    return block().counter_mode ? Shape::first(static_cast<int64_t>(mask)) : Shape::leading(mask, repeats);
+}
+
+// One bit a lane.
+template <typename T, bool set_mask>
+Shape mask_shape(const uint64_t mask[], uint32_t repeats) {
+    if (!set_mask) return register_shape(repeats);
+    return block().counter_mode ? Shape::first(static_cast<int64_t>(mask[0])) : Shape::masked(mask[0], mask[1], repeats);
+}
+
+}  // namespace asim
+
+namespace AscendC {
+
+enum class MaskMode : uint8_t { NORMAL = 0, COUNTER };
+
+__aicore__ inline void SetMaskCount() { asim::block().counter_mode = true; }
+__aicore__ inline void SetMaskNorm() { asim::block().counter_mode = false; }
+
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+__aicore__ inline void SetVectorMask(const uint64_t maskHigh, const uint64_t maskLow) {
+    asim::block().mask[0] = maskLow;
+    asim::block().mask[1] = maskHigh;
+}
+
+template <typename T, MaskMode mode = MaskMode::NORMAL>
+__aicore__ inline void SetVectorMask(int32_t length) {
+    if (mode == MaskMode::COUNTER) {
+        asim::block().mask[0] = static_cast<uint64_t>(length);
+        asim::block().mask[1] = 0;
+        return;
+    }
+    const asim::Shape shape = asim::Shape::leading(static_cast<uint64_t>(length), 1);
+    asim::block().mask[0] = shape.mask[0];
+    asim::block().mask[1] = shape.mask[1];
+}
+
+__aicore__ inline void ResetMask() { asim::block().mask[0] = asim::block().mask[1] = ~0ull; }
+
+}  // namespace AscendC

@@ -1,0 +1,157 @@
+// TPipe, TQue, TQueBind and TBuf: how a kernel obtains buffers and passes them between pipes.
+#pragma once
+#include "asim/api/sync.h"
+#include "asim/machine/queue.h"
+
+namespace AscendC {
+
+constexpr asim::Pipe producer_of(TPosition position) {
+    return position == TPosition::VECIN ? asim::Pipe::MTE2 : asim::Pipe::V;
+}
+
+constexpr asim::Pipe consumer_of(TPosition position) {
+    return position == TPosition::VECOUT ? asim::Pipe::MTE3 : asim::Pipe::V;
+}
+
+template <TPosition source, TPosition destination, int32_t depth, auto mask = 0>
+class TQueBind {
+public:
+    static constexpr TPosition srcPosition = source;
+    static constexpr TPosition dstPosition = destination;
+
+    template <typename T>
+    LocalTensor<T> AllocTensor() {
+        return view<T>(queue_.allocate());
+    }
+    template <typename T>
+    void AllocTensor(LocalTensor<T> &tensor) {
+        tensor = AllocTensor<T>();
+    }
+    template <typename T>
+    bool EnQue(const LocalTensor<T> &tensor) {
+        queue_.enqueue(tensor.bytes());
+        return true;
+    }
+    template <TPosition from, TPosition to, typename T>
+    bool EnQue(const LocalTensor<T> &tensor) {
+        return EnQue(tensor);
+    }
+    template <typename T>
+    LocalTensor<T> DeQue() {
+        return view<T>(queue_.dequeue());
+    }
+    template <typename T>
+    void DeQue(LocalTensor<T> &tensor) {
+        tensor = DeQue<T>();
+    }
+    template <TPosition from, TPosition to, typename T>
+    LocalTensor<T> DeQue() {
+        return DeQue<T>();
+    }
+    template <typename T>
+    void FreeTensor(LocalTensor<T> &tensor) {
+        queue_.release(tensor.bytes());
+    }
+    template <typename T>
+    void FreeTensor(const LocalTensor<T> &tensor) {
+        queue_.release(tensor.bytes());
+    }
+    void FreeAllEvent() {}
+    bool HasTensorInQue() const { return queue_.has_queued(); }
+    bool HasIdleBuffer() const { return queue_.has_free(); }
+    bool VacantInQue() const { return static_cast<int32_t>(queue_.queued_count()) < depth; }
+    int32_t GetTensorCountInQue() const { return static_cast<int32_t>(queue_.queued_count()); }
+
+    asim::Queue &queue() { return queue_; }
+
+private:
+    template <typename T>
+    LocalTensor<T> view(uint8_t *base) const {
+        return LocalTensor<T>(base, queue_.bytes_each(), source);
+    }
+
+    asim::Queue queue_{producer_of(source), consumer_of(destination), depth};
+};
+
+template <TPosition position, int32_t depth, auto mask = 0>
+class TQue : public TQueBind<position, position, depth, mask> {};
+
+template <TPosition position = TPosition::LCM>
+class TBuf {
+public:
+    template <typename T>
+    LocalTensor<T> Get() const {
+        return LocalTensor<T>(base_, bytes_, position);
+    }
+    template <typename T>
+    LocalTensor<T> Get(uint32_t size_elems) const {
+        return LocalTensor<T>(base_, static_cast<uint64_t>(size_elems) * sizeof(T), position);
+    }
+    template <typename T>
+    LocalTensor<T> GetWithOffset(uint32_t size_elems, uint32_t offset_bytes) const {
+        return LocalTensor<T>(base_ + offset_bytes, static_cast<uint64_t>(size_elems) * sizeof(T), position);
+    }
+    template <typename T>
+    LocalTensor<T> AllocTensor() const {
+        return Get<T>();
+    }
+    template <typename T>
+    void FreeTensor(const LocalTensor<T> &) const {}
+
+    void bind(uint8_t *base, uint64_t bytes) {
+        base_ = base;
+        bytes_ = bytes;
+    }
+
+private:
+    uint8_t *base_ = nullptr;
+    uint64_t bytes_ = 0;
+};
+
+class TPipe {
+public:
+    TPipe() { Init(); }
+    TPipe(const TPipe &) = delete;
+
+    void Init() {
+        asim::reset_ub();
+        asim::block().pipe = this;
+    }
+    void Reset() { asim::reset_ub(); }
+    void Destroy() { asim::reset_ub(); }
+
+    template <TPosition source, TPosition destination, int32_t depth, auto mask>
+    bool InitBuffer(TQueBind<source, destination, depth, mask> &queue, uint8_t buffers, uint32_t bytes_each) {
+        queue.queue().init(buffers, bytes_each);
+        return true;
+    }
+    template <TPosition position>
+    bool InitBuffer(TBuf<position> &buffer, uint32_t bytes) {
+        buffer.bind(asim::allocate_ub("InitBuffer", bytes), bytes);
+        return true;
+    }
+
+    template <HardEvent event>
+    TEventID FetchEventID() {
+        return static_cast<TEventID>(asim::fetch_event_id(source_pipe(event), target_pipe(event)));
+    }
+    TEventID FetchEventID(HardEvent event) {
+        return static_cast<TEventID>(asim::fetch_event_id(source_pipe(event), target_pipe(event)));
+    }
+    template <HardEvent event>
+    TEventID AllocEventID() {
+        return static_cast<TEventID>(asim::alloc_event_id(source_pipe(event), target_pipe(event)));
+    }
+    template <HardEvent event>
+    void ReleaseEventID(TEventID event_id) {
+        asim::release_event_id(source_pipe(event), target_pipe(event), static_cast<uint32_t>(event_id));
+    }
+};
+
+}  // namespace AscendC
+
+__aicore__ inline AscendC::TPipe *GetTPipePtr() { return static_cast<AscendC::TPipe *>(asim::block().pipe); }
+
+namespace AscendC {
+using ::GetTPipePtr;
+}

@@ -1,0 +1,108 @@
+// LocalTensor and GlobalTensor: typed views of unified buffer and global memory.
+#pragma once
+#include "asim/api/language.h"
+#include "asim/machine/sync.h"
+#include "asim/semantics/vector.h"
+
+namespace AscendC {
+
+template <typename T>
+class LocalTensor {
+public:
+    using PrimType = T;
+
+    LocalTensor() = default;
+    LocalTensor(uint8_t *base, uint64_t bytes, TPosition position)
+        : base_(base), size_elems_(static_cast<uint32_t>(bytes / sizeof(T))), position_(position) {}
+
+    T GetValue(uint32_t index) const { return *static_cast<T *>(access("GetValue", index, false)); }
+    T operator()(uint32_t index) const { return GetValue(index); }
+
+    template <typename U>
+    void SetValue(uint32_t index, U value) const {
+        *static_cast<T *>(access("SetValue", index, true)) = static_cast<T>(value);
+    }
+
+    LocalTensor operator[](uint32_t offset) const {
+        LocalTensor shifted = *this;
+        shifted.base_ += static_cast<uint64_t>(offset) * sizeof(T);
+        shifted.size_elems_ = size_elems_ > offset ? size_elems_ - offset : 0;
+        return shifted;
+    }
+
+    template <typename U>
+    LocalTensor<U> ReinterpretCast() const {
+        return LocalTensor<U>(base_, static_cast<uint64_t>(size_elems_) * sizeof(T), position_);
+    }
+
+    uint32_t GetSize() const { return size_elems_; }
+    void SetSize(uint32_t size_elems) { size_elems_ = size_elems; }
+    uint32_t GetLength() const { return size_elems_ * sizeof(T); }
+    TPosition GetPosition() const { return position_; }
+    T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }
+    T *GetPhyAddr(uint32_t offset) const { return GetPhyAddr() + offset; }
+
+    uint8_t *bytes() const { return base_; }
+
+private:
+    void *access(const char *call, uint32_t index, bool write) const {
+        return asim::scalar_ub(call, base_ + static_cast<uint64_t>(index) * sizeof(T), sizeof(T), write);
+    }
+
+    uint8_t *base_ = nullptr;
+    uint32_t size_elems_ = 0;
+    TPosition position_ = TPosition::VECCALC;
+};
+
+template <typename T>
+class GlobalTensor {
+public:
+    using PrimType = T;
+
+    void SetGlobalBuffer(T *buffer, uint64_t size_elems) {
+        base_ = buffer;
+        size_elems_ = size_elems;
+    }
+    void SetGlobalBuffer(T *buffer) { SetGlobalBuffer(buffer, 0); }
+
+    T GetValue(uint64_t index) const { return *static_cast<T *>(asim::scalar_gm("GetValue(GM)", base_ + index, sizeof(T), false)); }
+    T operator()(uint64_t index) const { return GetValue(index); }
+    void SetValue(uint64_t index, T value) const {
+        *static_cast<T *>(asim::scalar_gm("SetValue(GM)", base_ + index, sizeof(T), true)) = value;
+    }
+
+    GlobalTensor operator[](uint64_t offset) const {
+        GlobalTensor shifted = *this;
+        shifted.base_ += offset;
+        shifted.size_elems_ = size_elems_ > offset ? size_elems_ - offset : 0;
+        return shifted;
+    }
+
+    uint64_t GetSize() const { return size_elems_; }
+    const T *GetPhyAddr() const { return base_; }
+    const T *GetPhyAddr(uint64_t offset) const { return base_ + offset; }
+    template <CacheRwMode rw = CacheRwMode::RW>
+    void SetL2CacheHint(CacheMode) {}
+
+    uint8_t *bytes() const { return reinterpret_cast<uint8_t *>(base_); }
+
+private:
+    T *base_ = nullptr;
+    uint64_t size_elems_ = 0;
+};
+
+}  // namespace AscendC
+
+namespace asim {
+
+template <typename T>
+Lanes linear(const AscendC::LocalTensor<T> &tensor) {
+    return {tensor.bytes(), 1, 8};
+}
+
+template <typename T>
+Lanes strided(const AscendC::LocalTensor<T> &tensor, uint32_t block_stride, uint32_t repeat_stride) {
+    return {tensor.bytes(), block_stride, repeat_stride};
+}
+
+}  // namespace asim

@@ -1,0 +1,212 @@
+// Element-wise vector instructions: for each a form over the first `count` elements and forms over
+// repeats with a mask (a number of leading lanes, or one bit a lane) and strides in 32 B data blocks.
+#pragma once
+#include "asim/api/mask.h"
+#include "asim/api/tensor.h"
+#include "asim/semantics/vector.h"
+
+namespace AscendC {
+
+struct UnaryRepeatParams {
+    UnaryRepeatParams() = default;
+    UnaryRepeatParams(uint16_t dst_block, uint16_t src_block, uint8_t dst_repeat, uint8_t src_repeat)
+        : dstBlkStride(dst_block), srcBlkStride(src_block), dstRepStride(dst_repeat), srcRepStride(src_repeat) {}
+    UnaryRepeatParams(uint16_t dst_block, uint16_t src_block, uint8_t dst_repeat, uint8_t src_repeat, bool half_block_mode)
+        : UnaryRepeatParams(dst_block, src_block, dst_repeat, src_repeat) {
+        halfBlock = half_block_mode;
+    }
+
+    uint32_t blockNumber = 8;
+    uint16_t dstBlkStride = 1;
+    uint16_t srcBlkStride = 1;
+    uint8_t dstRepStride = 8;
+    uint8_t srcRepStride = 8;
+    bool repeatStrideMode = false;
+    bool strideSizeMode = false;
+    bool halfBlock = false;
+};
+
+struct BinaryRepeatParams {
+    BinaryRepeatParams() = default;
+    BinaryRepeatParams(uint8_t dst_block, uint8_t src0_block, uint8_t src1_block, uint8_t dst_repeat, uint8_t src0_repeat,
+                       uint8_t src1_repeat)
+        : dstBlkStride(dst_block), src0BlkStride(src0_block), src1BlkStride(src1_block), dstRepStride(dst_repeat),
+          src0RepStride(src0_repeat), src1RepStride(src1_repeat) {}
+
+    uint32_t blockNumber = 8;
+    uint8_t dstBlkStride = 1;
+    uint8_t src0BlkStride = 1;
+    uint8_t src1BlkStride = 1;
+    uint8_t dstRepStride = 8;
+    uint8_t src0RepStride = 8;
+    uint8_t src1RepStride = 8;
+    bool repeatStrideMode = false;
+    bool strideSizeMode = false;
+};
+
+template <asim::Op O, typename T>
+constexpr void require_type() {
+    static_assert(asim::supports<O, T>, "this instruction does not support the element type on Atlas A2");
+}
+
+template <asim::Op O, typename T>
+__aicore__ inline void unary_counted(const LocalTensor<T> &dst, const LocalTensor<T> &src, int32_t count) {
+    require_type<O, T>();
+    asim::unary<O, T>(asim::linear(dst), asim::linear(src), asim::Shape::first(count));
+}
+
+template <asim::Op O, typename T>
+__aicore__ inline void unary_repeated(const LocalTensor<T> &dst, const LocalTensor<T> &src, const asim::Shape &shape,
+                                      const UnaryRepeatParams &params) {
+    require_type<O, T>();
+    asim::unary<O, T>(asim::strided(dst, params.dstBlkStride, params.dstRepStride),
+                      asim::strided(src, params.srcBlkStride, params.srcRepStride), shape);
+}
+
+template <asim::Op O, typename T>
+__aicore__ inline void binary_counted(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
+                                      int32_t count) {
+    require_type<O, T>();
+    asim::binary<O, T>(asim::linear(dst), asim::linear(src0), asim::linear(src1), asim::Shape::first(count));
+}
+
+template <asim::Op O, typename T>
+__aicore__ inline void binary_repeated(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
+                                       const asim::Shape &shape, const BinaryRepeatParams &params) {
+    require_type<O, T>();
+    asim::binary<O, T>(asim::strided(dst, params.dstBlkStride, params.dstRepStride),
+                       asim::strided(src0, params.src0BlkStride, params.src0RepStride),
+                       asim::strided(src1, params.src1BlkStride, params.src1RepStride), shape);
+}
+
+template <asim::Op O, typename T>
+__aicore__ inline void scalar_counted(const LocalTensor<T> &dst, const LocalTensor<T> &src, T scalar, int32_t count) {
+    require_type<O, T>();
+    asim::with_scalar<O, T>(asim::linear(dst), asim::linear(src), scalar, asim::Shape::first(count));
+}
+
+template <asim::Op O, typename T>
+__aicore__ inline void scalar_repeated(const LocalTensor<T> &dst, const LocalTensor<T> &src, T scalar,
+                                       const asim::Shape &shape, const UnaryRepeatParams &params) {
+    require_type<O, T>();
+    asim::with_scalar<O, T>(asim::strided(dst, params.dstBlkStride, params.dstRepStride),
+                            asim::strided(src, params.srcBlkStride, params.srcRepStride), scalar, shape);
+}
+
+#define ASIM_UNARY(Name)                                                                                               \
+    template <typename T>                                                                                              \
+    __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const int32_t &count) {          \
+        unary_counted<asim::Op::Name>(dst, src, count);                                                                \
+    }                                                                                                                  \
+    template <typename T, bool isSetMask = true>                                                                       \
+    __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask,                   \
+                                const uint8_t repeatTime, const UnaryRepeatParams &params) {                           \
+        unary_repeated<asim::Op::Name>(dst, src, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);            \
+    }                                                                                                                  \
+    template <typename T, bool isSetMask = true>                                                                       \
+    __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, uint64_t mask[],                 \
+                                const uint8_t repeatTime, const UnaryRepeatParams &params) {                           \
+        unary_repeated<asim::Op::Name>(dst, src, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);            \
+    }
+
+#define ASIM_BINARY(Name)                                                                                              \
+    template <typename T>                                                                                              \
+    __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,     \
+                                const int32_t &count) {                                                                \
+        binary_counted<asim::Op::Name>(dst, src0, src1, count);                                                        \
+    }                                                                                                                  \
+    template <typename T, bool isSetMask = true>                                                                       \
+    __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,     \
+                                uint64_t mask, const uint8_t repeatTime, const BinaryRepeatParams &params) {           \
+        binary_repeated<asim::Op::Name>(dst, src0, src1, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);    \
+    }                                                                                                                  \
+    template <typename T, bool isSetMask = true>                                                                       \
+    __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,     \
+                                uint64_t mask[], const uint8_t repeatTime, const BinaryRepeatParams &params) {         \
+        binary_repeated<asim::Op::Name>(dst, src0, src1, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);    \
+    }
+
+#define ASIM_SCALAR(Name)                                                                                              \
+    template <typename T, bool isSetMask = true>                                                                       \
+    __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar,                 \
+                                const int32_t &count) {                                                                \
+        scalar_counted<asim::Op::Name>(dst, src, scalar, count);                                                       \
+    }                                                                                                                  \
+    template <typename T, bool isSetMask = true>                                                                       \
+    __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, uint64_t mask,  \
+                                const uint8_t repeatTime, const UnaryRepeatParams &params) {                           \
+        scalar_repeated<asim::Op::Name>(dst, src, scalar, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);   \
+    }                                                                                                                  \
+    template <typename T, bool isSetMask = true>                                                                       \
+    __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, uint64_t mask[],\
+                                const uint8_t repeatTime, const UnaryRepeatParams &params) {                           \
+        scalar_repeated<asim::Op::Name>(dst, src, scalar, asim::mask_shape<T, isSetMask>(mask, repeatTime), params);   \
+    }
+
+ASIM_UNARY(Abs)
+ASIM_UNARY(Relu)
+ASIM_UNARY(Not)
+ASIM_UNARY(Exp)
+ASIM_UNARY(Ln)
+ASIM_UNARY(Sqrt)
+ASIM_UNARY(Rsqrt)
+ASIM_UNARY(Reciprocal)
+
+ASIM_BINARY(Add)
+ASIM_BINARY(Sub)
+ASIM_BINARY(Mul)
+ASIM_BINARY(Div)
+ASIM_BINARY(Max)
+ASIM_BINARY(Min)
+ASIM_BINARY(And)
+ASIM_BINARY(Or)
+ASIM_BINARY(AddRelu)
+ASIM_BINARY(SubRelu)
+ASIM_BINARY(FusedMulAdd)
+ASIM_BINARY(FusedMulAddRelu)
+
+ASIM_SCALAR(Adds)
+ASIM_SCALAR(Muls)
+ASIM_SCALAR(Maxs)
+ASIM_SCALAR(Mins)
+ASIM_SCALAR(LeakyRelu)
+ASIM_SCALAR(ShiftLeft)
+ASIM_SCALAR(ShiftRight)
+
+#undef ASIM_UNARY
+#undef ASIM_BINARY
+#undef ASIM_SCALAR
+
+// dst = src * scalar + dst
+template <typename T, typename U>
+__aicore__ inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const U &scalar, const int32_t &count) {
+    asim::axpy<T, U>(asim::linear(dst), asim::linear(src), scalar, asim::Shape::first(count));
+}
+
+// dst = src0 * src1 + dst
+template <typename T, typename U>
+__aicore__ inline void MulAddDst(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<U> &src1,
+                                 const int32_t &count) {
+    asim::mul_add_dst<T, U>(asim::linear(dst), asim::linear(src0), asim::linear(src1), asim::Shape::first(count));
+}
+
+template <typename T>
+__aicore__ inline void Duplicate(const LocalTensor<T> &dst, const T &scalar, const int32_t &count) {
+    asim::duplicate<T>(asim::linear(dst), scalar, asim::Shape::first(count));
+}
+
+template <typename T, bool isSetMask = true>
+__aicore__ inline void Duplicate(const LocalTensor<T> &dst, const T &scalar, uint64_t mask, const uint8_t repeatTime,
+                                 const uint16_t dstBlockStride, const uint8_t dstRepeatStride) {
+    asim::duplicate<T>(asim::strided(dst, dstBlockStride, dstRepeatStride), scalar,
+                       asim::mask_shape<T, isSetMask>(mask, repeatTime));
+}
+
+template <typename T, bool isSetMask = true>
+__aicore__ inline void Duplicate(const LocalTensor<T> &dst, const T &scalar, uint64_t mask[], const uint8_t repeatTime,
+                                 const uint16_t dstBlockStride, const uint8_t dstRepeatStride) {
+    asim::duplicate<T>(asim::strided(dst, dstBlockStride, dstRepeatStride), scalar,
+                       asim::mask_shape<T, isSetMask>(mask, repeatTime));
+}
+
+}  // namespace AscendC

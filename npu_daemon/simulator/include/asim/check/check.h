@@ -1,0 +1,31 @@
+// Bounds and alignment checks of on-chip operands.
+#pragma once
+#include <cstdint>
+
+#include "asim/machine/block.h"
+#include "asim/machine/fault.h"
+
+namespace asim {
+
+// Byte offset in UB of a range that must lie inside the block's unified buffer.
+inline uint64_t checked_ub(const char *call, const void *pointer, uint64_t bytes) {
+    const Block &self = block();
+    const auto *bytes_pointer = static_cast<const uint8_t *>(pointer);
+    const int64_t offset = bytes_pointer - self.ub;
+    if (__builtin_expect(offset < 0 || static_cast<uint64_t>(offset) + bytes > self.ub_bytes, 0)) {
+        fault(FaultKind::RuntimeFault, call,
+              "touches unified buffer bytes [%lld, %lld), but this core has %u: the operand runs past its buffer",
+              static_cast<long long>(offset), static_cast<long long>(offset + bytes), self.ub_bytes);
+    }
+    return static_cast<uint64_t>(offset);
+}
+
+inline void check_ub_alignment(const char *call, const char *operand, uint64_t offset, uint32_t unit_bytes) {
+    if (__builtin_expect(offset % unit_bytes != 0, 0)) {
+        fault(FaultKind::RuntimeFault, call,
+              "%s starts at unified buffer byte %llu, which is not a multiple of %u: align the tensor offset", operand,
+              static_cast<unsigned long long>(offset), unit_bytes);
+    }
+}
+
+}  // namespace asim

@@ -1,0 +1,29 @@
+// Global memory: the tensors, workspace and tiling data that a kernel may touch.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace asim {
+
+enum class GmRole : uint8_t { Input, Output, InOut, Workspace, Tiling, List };
+
+// A tensor in GM. Hardware allocations are rounded up to 32 B plus 32 B more
+// (aclrtMalloc, facts/hard_features.md section H), so an aligned copy of a tail may touch that slack.
+struct GmRegion {
+    uint8_t *base;
+    uint64_t size_bytes;
+    uint64_t slack_bytes;
+    uint64_t canonical_base;    // address in the trace: the same on every host
+    GmRole role;
+    char name[48];
+};
+
+GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes);
+const GmRegion *find_gm_region(const void *pointer);
+size_t gm_region_count();
+const GmRegion &gm_region(size_t index);
+
+// Canonical address of a range, after checking that it lies inside one region and may be accessed so.
+uint64_t checked_gm(const char *call, const void *pointer, uint64_t bytes, bool write);
+
+}  // namespace asim

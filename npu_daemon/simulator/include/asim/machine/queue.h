@@ -1,0 +1,52 @@
+// Buffers of the unified buffer and the queues that pass them between pipes.
+#pragma once
+#include <cstdint>
+
+#include "asim/trace/record.h"
+
+namespace asim {
+
+// Takes `bytes` from the block's unified buffer; 32 B aligned.
+uint8_t *allocate_ub(const char *call, uint64_t bytes);
+void reset_ub();
+
+constexpr uint32_t kMaxQueueBuffers = 16;
+
+// A queue of equally sized buffers between a producing and a consuming pipe.
+class Queue {
+public:
+    Queue(Pipe producer, Pipe consumer, int32_t depth) : producer_(producer), consumer_(consumer), depth_(depth) {}
+
+    void init(uint32_t buffers, uint64_t bytes_each);
+    uint8_t *allocate();
+    void enqueue(const uint8_t *buffer);
+    uint8_t *dequeue();
+    void release(const uint8_t *buffer);
+
+    uint64_t bytes_each() const { return bytes_each_; }
+    bool has_queued() const { return queued_count_ > 0; }
+    bool has_free() const;
+    uint32_t queued_count() const { return queued_count_; }
+
+private:
+    enum class State : uint8_t { Free, Allocated, Queued, Taken };
+    struct Buffer {
+        uint8_t *base = nullptr;
+        uint32_t flag = 0;
+        State state = State::Free;
+        bool used = false;
+    };
+    Buffer &find(const char *call, const uint8_t *base);
+
+    Pipe producer_;
+    Pipe consumer_;
+    int32_t depth_;
+    uint64_t bytes_each_ = 0;
+    uint32_t buffer_count_ = 0;
+    uint32_t next_ = 0;
+    uint32_t queued_count_ = 0;
+    Buffer buffers_[kMaxQueueBuffers];
+    uint8_t order_[kMaxQueueBuffers] = {};
+};
+
+}  // namespace asim

@@ -1,0 +1,17 @@
+// How a kernel obtains the tiling data that the host program computed.
+#pragma once
+#include <cstdint>
+
+namespace asim {
+
+// Copies `bytes` bytes of tiling data from GM; a bounds-checked scalar copy, priced by its size.
+void copy_tiling_bytes(void *destination, const uint8_t *source, uint32_t bytes);
+
+template <typename T>
+void copy_tiling_data(T *destination, const uint8_t *source) {
+    copy_tiling_bytes(destination, source, sizeof(T));
+}
+
+bool tiling_key_is(uint64_t key);
+
+}  // namespace asim

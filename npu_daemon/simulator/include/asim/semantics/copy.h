@@ -1,0 +1,29 @@
+// Copies between global memory and the unified buffer.
+#pragma once
+#include <cstdint>
+
+namespace asim {
+
+// A strided copy: `burst_count` bursts of `burst_bytes`, with the distance between burst starts on each side.
+struct CopyShape {
+    uint32_t burst_count = 1;
+    uint32_t burst_bytes = 0;
+    uint64_t gm_stride_bytes = 0;
+    uint64_t ub_stride_bytes = 0;
+};
+
+// Bytes written to UB around each burst: `left` and `right` elements of `value`, then up to the next 32 B.
+struct PadShape {
+    bool fill = false;
+    uint32_t left_bytes = 0;
+    uint32_t right_bytes = 0;
+    uint32_t element_bytes = 1;
+    uint8_t value[8] = {};
+};
+
+void copy_gm_to_ub(const char *call, uint8_t *ub, const uint8_t *gm, const CopyShape &shape, const PadShape &pad);
+void copy_ub_to_gm(const char *call, uint8_t *gm, const uint8_t *ub, const CopyShape &shape, uint32_t dtype_code);
+void copy_ub_to_ub(uint8_t *dst, const uint8_t *src, uint32_t burst_count, uint32_t burst_bytes,
+                   uint32_t dst_stride_bytes, uint32_t src_stride_bytes);
+
+}  // namespace asim

@@ -1,0 +1,106 @@
+// How lanes of an operand map to bytes, and how an instruction walks over them.
+#pragma once
+#include <algorithm>
+#include <cstring>
+
+#include "asim/check/check.h"
+#include "asim/semantics/vector.h"
+#include "asim/trace/writer.h"
+
+namespace asim {
+
+// Lanes of one repeat when the widest element has `widest_bytes` bytes.
+constexpr uint32_t lanes_per_repeat(uint32_t widest_bytes) { return kRepeatBytes / widest_bytes; }
+
+inline uint32_t repeats_of(const Shape &shape, uint32_t widest_bytes) {
+    const uint32_t lanes = lanes_per_repeat(widest_bytes);
+    return shape.counted ? (shape.count + lanes - 1) / lanes : shape.repeats;
+}
+
+inline bool lane_active(const Shape &shape, uint32_t lane) { return (shape.mask[lane >> 6] >> (lane & 63)) & 1u; }
+
+// One past the highest active lane of a repeat.
+inline uint32_t active_span(const Shape &shape, uint32_t widest_bytes) {
+    const uint32_t lanes = lanes_per_repeat(widest_bytes);
+    const uint64_t high = lanes > 64 ? shape.mask[1] : 0;
+    const uint64_t low = lanes < 64 ? shape.mask[0] & ((1ull << lanes) - 1) : shape.mask[0];
+    return high ? 128 - __builtin_clzll(high) : low ? 64 - __builtin_clzll(low) : 0;
+}
+
+template <typename T>
+T *lane_pointer(const Lanes &operand, uint32_t repeat, uint32_t lane) {
+    constexpr uint32_t per_block = kUbBlockBytes / sizeof(T);
+    const uint64_t offset = static_cast<uint64_t>(repeat) * operand.repeat_stride * kUbBlockBytes +
+                            static_cast<uint64_t>(lane / per_block) * operand.block_stride * kUbBlockBytes +
+                            (lane % per_block) * sizeof(T);
+    return reinterpret_cast<T *>(operand.base + offset);
+}
+
+// Bytes from the operand's base to one past its last active lane.
+template <typename T>
+uint64_t operand_extent(const Lanes &operand, const Shape &shape, uint32_t widest_bytes) {
+    if (shape.counted) {
+        return static_cast<uint64_t>(shape.count) * sizeof(T);
+    }
+    const uint32_t span = active_span(shape, widest_bytes);
+    if (span == 0 || shape.repeats == 0) {
+        return 0;
+    }
+    const T *last = lane_pointer<T>(operand, shape.repeats - 1, span - 1) + 1;
+    return reinterpret_cast<const uint8_t *>(last) - operand.base;
+}
+
+// Checks an operand and describes it for the trace.
+template <typename T>
+Operand vector_operand(Op op, const char *role, const Lanes &operand, const Shape &shape, uint32_t widest_bytes) {
+    const char *call = info(op).name;
+    const uint64_t extent = operand_extent<T>(operand, shape, widest_bytes);
+    const uint64_t offset = checked_ub(call, operand.base, extent);
+    check_ub_alignment(call, role, offset, kUbBlockBytes);
+    const uint32_t stride = shape.counted ? 1u | 8u << 16 : operand.block_stride | operand.repeat_stride << 16;
+    return {offset, static_cast<uint64_t>(Space::Ub), static_cast<uint32_t>(extent), stride};
+}
+
+inline void emit_vector(Op op, uint32_t widest_bytes, uint32_t repeats, std::initializer_list<Operand> operands) {
+    Record record{};
+    record.op = op;
+    record.dtype_bytes = static_cast<uint8_t>(widest_bytes);
+    record.repeats = repeats;
+    emit(record, operands);
+}
+
+// A source operand with its element type.
+template <typename S>
+struct Source {
+    const Lanes &lanes;
+    const S *linear() const { return reinterpret_cast<const S *>(lanes.base); }
+};
+
+template <typename S>
+Source<S> source(const Lanes &operand) {
+    return {operand};
+}
+
+// Calls f(element of dst, elements of the sources) for each active lane, in order.
+template <typename D, typename F, typename... S>
+void for_each_lane(const Shape &shape, F f, const Lanes &dst, const Source<S> &...sources) {
+    constexpr uint32_t lanes = lanes_per_repeat(static_cast<uint32_t>(std::max({sizeof(D), sizeof(S)...})));
+    if (shape.counted) {
+        const auto walk = [&f, count = shape.count](D *out, const S *...in) {
+            for (uint32_t i = 0; i < count; ++i) {
+                f(out[i], in[i]...);
+            }
+        };
+        walk(reinterpret_cast<D *>(dst.base), sources.linear()...);
+        return;
+    }
+    for (uint32_t repeat = 0; repeat < shape.repeats; ++repeat) {
+        for (uint32_t lane = 0; lane < lanes; ++lane) {
+            if (lane_active(shape, lane)) {
+                f(*lane_pointer<D>(dst, repeat, lane), *lane_pointer<S>(sources.lanes, repeat, lane)...);
+            }
+        }
+    }
+}
+
+}  // namespace asim

@@ -1,0 +1,97 @@
+// Vector instructions as pure functions on strided lanes; declared here, defined once in the runtime.
+#pragma once
+#include <cstdint>
+
+#include "asim/machine/block.h"
+#include "asim/numeric/types.h"
+#include "asim/trace/record.h"
+
+namespace asim {
+
+// One operand: start address, and the distance between data blocks and between repeats in 32 B units.
+struct Lanes {
+    uint8_t *base = nullptr;
+    uint32_t block_stride = 1;
+    uint32_t repeat_stride = 8;
+};
+
+// Which lanes take part: the first `count` contiguous elements, or `mask` in each of `repeats` repeats.
+struct Shape {
+    bool counted = true;
+    uint32_t count = 0;
+    uint32_t repeats = 0;
+    uint64_t mask[2] = {0, 0};
+
+    static Shape first(int64_t count) {
+        Shape shape;
+        shape.count = count > 0 ? static_cast<uint32_t>(count) : 0;
+        return shape;
+    }
+    static Shape masked(uint64_t low, uint64_t high, uint32_t repeats) {
+        Shape shape;
+        shape.counted = false;
+        shape.repeats = repeats;
+        shape.mask[0] = low;
+        shape.mask[1] = high;
+        return shape;
+    }
+    // The first `lanes` lanes of each repeat.
+    static Shape leading(uint64_t lanes, uint32_t repeats) {
+        const uint64_t low = lanes >= 64 ? ~0ull : (1ull << lanes) - 1;
+        const uint64_t high = lanes >= 128 ? ~0ull : lanes > 64 ? (1ull << (lanes - 64)) - 1 : 0;
+        return masked(low, high, repeats);
+    }
+};
+
+// Element types of each instruction on dav-2201 (asc-devkit docs/zh/api/SIMD-API).
+using FloatTypes = TypeList<half, float>;
+using ArithmeticTypes = TypeList<half, float, int16_t, int32_t>;
+using BitTypes = TypeList<uint16_t, int16_t>;
+using ShiftTypes = TypeList<uint16_t, int16_t, uint32_t, int32_t>;
+
+template <Op O>
+constexpr auto supported_types() {
+    if constexpr (O == Op::And || O == Op::Or || O == Op::Not) {
+        return BitTypes{};
+    } else if constexpr (O == Op::ShiftLeft || O == Op::ShiftRight) {
+        return ShiftTypes{};
+    } else if constexpr (O == Op::Relu) {
+        return TypeList<half, float, int32_t>{};
+    } else if constexpr (O == Op::AddRelu || O == Op::SubRelu) {
+        return TypeList<half, float, int16_t>{};
+    } else if constexpr (O == Op::Add || O == Op::Sub || O == Op::Mul || O == Op::Max || O == Op::Min ||
+                         O == Op::Adds || O == Op::Muls || O == Op::Maxs || O == Op::Mins) {
+        return ArithmeticTypes{};
+    } else {
+        return FloatTypes{};
+    }
+}
+
+template <Op O, typename T>
+constexpr bool supports = contains<T, decltype(supported_types<O>())>::value;
+
+// dst = op(src)
+template <Op O, typename T>
+void unary(Lanes dst, Lanes src, const Shape &shape);
+
+// dst = op(src0, src1); the fused forms also read dst.
+template <Op O, typename T>
+void binary(Lanes dst, Lanes src0, Lanes src1, const Shape &shape);
+
+// dst = op(src, scalar)
+template <Op O, typename T>
+void with_scalar(Lanes dst, Lanes src, T scalar, const Shape &shape);
+
+// dst = src * scalar + dst, widening from S to D.
+template <typename D, typename S>
+void axpy(Lanes dst, Lanes src, S scalar, const Shape &shape);
+
+// dst = src0 * src1 + dst, widening from S to D.
+template <typename D, typename S>
+void mul_add_dst(Lanes dst, Lanes src0, Lanes src1, const Shape &shape);
+
+// dst = scalar
+template <typename T>
+void duplicate(Lanes dst, T scalar, const Shape &shape);
+
+}  // namespace asim

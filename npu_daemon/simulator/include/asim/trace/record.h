@@ -1,0 +1,80 @@
+// The trace record: the only thing that crosses from execution to pricing.
+// It names instructions, pipes, sizes and address ranges; it knows neither data nor cycles.
+#pragma once
+#include <cstdint>
+
+namespace asim {
+
+enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, ALL };
+constexpr uint32_t kPipeCount = 7;
+
+enum class Cost : uint8_t {
+    None, Simple, HalfRate, Transcendental, BlockReduce, RepeatReduce, Gather, GatherBlock, Sort
+};
+constexpr uint32_t kCostCount = 9;
+
+enum class Op : uint16_t {
+#define INSTRUCTION(name, pipe, cost) name,
+#include "asim/trace/instructions.def"
+#undef INSTRUCTION
+    Count
+};
+
+struct Instruction {
+    const char *name;
+    Pipe pipe;
+    Cost cost;
+};
+
+constexpr Instruction kInstructions[] = {
+#define INSTRUCTION(name, pipe, cost) {#name, Pipe::pipe, Cost::cost},
+#include "asim/trace/instructions.def"
+#undef INSTRUCTION
+};
+
+constexpr const Instruction &info(Op op) { return kInstructions[static_cast<uint16_t>(op)]; }
+
+enum class Space : uint8_t { Ub, Gm };
+
+// One address range an instruction touches; operand 0 is written, the others are read.
+struct Operand {
+    uint64_t address : 56;      // byte offset in the block's UB, or canonical GM address
+    uint64_t space : 8;
+    uint32_t extent_bytes;      // span from first to one past last byte touched
+    uint32_t stride;            // vector: block stride | repeat stride << 16 (32 B units); copy: bytes between bursts
+};
+
+// Followed in the stream by `operands` Operand entries.
+struct Record {
+    Op op;
+    uint8_t dtype_bytes;        // widest element of the instruction
+    uint8_t operands;
+    uint8_t source_pipe;        // flags and barriers
+    uint8_t target_pipe;
+    uint16_t flag_id;
+    uint32_t scalar_blocks;     // basic blocks of the kernel's own code executed since the previous record
+    uint32_t scalar_accesses;   // scalar loads and stores folded into this record
+    uint32_t repeats;           // vector repeats, or bursts of a copy
+    uint32_t burst_bytes;       // bytes of one burst of a copy
+};
+
+constexpr uint16_t kReadsDestination = 1;  // flag_id of a vector record whose destination is an operand too
+
+struct TraceHeader {
+    char magic[8];
+    uint32_t version;
+    uint32_t block_count;
+};
+
+constexpr char kTraceMagic[8] = {'A', 'S', 'I', 'M', 'T', 'R', 'C', '\n'};
+constexpr uint32_t kTraceVersion = 1;
+
+// Starts a run of `bytes` bytes of records of one block.
+struct SegmentHeader {
+    uint32_t block_index;
+    uint32_t bytes;
+};
+
+static_assert(sizeof(Record) == 24 && sizeof(Operand) == 16, "trace layout is fixed");
+
+}  // namespace asim

@@ -1,0 +1,19 @@
+// Collects the records of the running block and writes them to the trace file.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+
+#include "asim/trace/record.h"
+
+namespace asim {
+
+void open_trace(int fd, uint32_t block_count, uint64_t record_limit);
+void close_trace();
+
+// Ends the current segment and starts one for another block.
+void switch_trace(uint32_t block_index);
+
+// Appends a record; fills in the scalar work done since the previous one.
+void emit(Record record, std::initializer_list<Operand> operands);
+
+}  // namespace asim

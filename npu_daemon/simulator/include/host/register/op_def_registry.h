@@ -1,0 +1,24 @@
+// OP_ADD: make an operator definition known.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "register/op_def.h"
+#include "register/tilingdata_base.h"
+
+#define OP_ADD(op_type)                                                        \
+    [[maybe_unused]] static const bool g_definition_##op_type##_registered = \
+        ::asim::host::register_definition(#op_type, ::std::make_shared<const ::ops::OpDef>(op_type(#op_type)))

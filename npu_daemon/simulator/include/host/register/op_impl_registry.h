@@ -1,0 +1,67 @@
+// Registration of the functions of an operator by its type: tiling, tiling parse, inference.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+
+#include "asim/host/registry.h"
+#include "exe_graph/runtime/infer_datatype_context.h"
+#include "exe_graph/runtime/infer_shape_context.h"
+#include "exe_graph/runtime/infer_shape_range_context.h"
+#include "exe_graph/runtime/tiling_context.h"
+#include "exe_graph/runtime/tiling_parse_context.h"
+
+namespace gert {
+
+class OpImplRegisterV2 {
+ public:
+    using TilingKernelFunc = asim::host::TilingFunction;
+    using InferShapeKernelFunc = uint32_t (*)(InferShapeContext *);
+    using InferShapeRangeKernelFunc = uint32_t (*)(InferShapeRangeContext *);
+    using InferDataTypeKernelFunc = uint32_t (*)(InferDataTypeContext *);
+    using TilingParseFunc = uint32_t (*)(TilingParseContext *);
+
+    explicit OpImplRegisterV2(const char *op_type) : implementation_(&asim::host::registry().implementations[op_type]) {}
+
+    OpImplRegisterV2 &Tiling(TilingKernelFunc function) {
+        implementation_->tiling = function;
+        return *this;
+    }
+    // The parse function fills one CompileInfo, which tiling functions read through GetCompileInfo().
+    template <class CompileInfo>
+    OpImplRegisterV2 &TilingParse(TilingParseFunc function) {
+        implementation_->tiling_parse = function;
+        implementation_->make_compile_info = [] { return std::static_pointer_cast<void>(std::make_shared<CompileInfo>()); };
+        return *this;
+    }
+    OpImplRegisterV2 &InputsDataDependency(std::initializer_list<int32_t> inputs) {
+        return TilingInputsDataDependency(inputs);
+    }
+    OpImplRegisterV2 &TilingInputsDataDependency(std::initializer_list<int32_t> inputs) {
+        implementation_->value_dependent_inputs.insert(inputs.begin(), inputs.end());
+        return *this;
+    }
+
+    // Inference belongs to graph building: shapes and types of a case are given, so these are never called.
+    OpImplRegisterV2 &InferShape(InferShapeKernelFunc) { return *this; }
+    OpImplRegisterV2 &InferShapeRange(InferShapeRangeKernelFunc) { return *this; }
+    OpImplRegisterV2 &InferDataType(InferDataTypeKernelFunc) { return *this; }
+    OpImplRegisterV2 &OutputShapeDependOnCompute(std::initializer_list<int32_t>) { return *this; }
+    template <class... Default>
+    OpImplRegisterV2 &PrivateAttr(const char *, Default...) {
+        return *this;
+    }
+
+ private:
+    asim::host::Implementation *implementation_;
+};
+
+}  // namespace gert
+
+#define ASIM_JOIN_EXPANDED(left, right) left##right
+#define ASIM_JOIN(left, right) ASIM_JOIN_EXPANDED(left, right)
+#define IMPL_OP(op_type)                                                                             \
+    [[maybe_unused]] static ::gert::OpImplRegisterV2 ASIM_JOIN(g_implementation_##op_type##_, __COUNTER__) = \
+        ::gert::OpImplRegisterV2(#op_type)
+#define IMPL_OP_OPTILING(op_type) IMPL_OP(op_type)
+#define IMPL_OP_INFERSHAPE(op_type) IMPL_OP(op_type)

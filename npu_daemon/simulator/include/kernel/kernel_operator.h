@@ -1,0 +1,15 @@
+// What an Ascend C kernel includes: the API of the simulated vector core.
+#pragma once
+#include "asim/api/language.h"
+#include "asim/api/tensor.h"
+#include "asim/api/sync.h"
+#include "asim/api/pipe.h"
+#include "asim/api/data_copy.h"
+#include "asim/api/mask.h"
+#include "asim/api/vector_elementwise.h"
+#include "asim/api/vector_cast.h"
+#include "asim/api/vector_compare.h"
+#include "asim/api/vector_reduce.h"
+#include "asim/api/vector_gather.h"
+#include "asim/api/list_tensor.h"
+#include "asim/api/workspace.h"

@@ -1,0 +1,98 @@
+#include "asim/semantics/copy.h"
+
+#include <cstring>
+
+#include "asim/check/check.h"
+#include "asim/machine/gm.h"
+#include "asim/semantics/atomic.h"
+#include "asim/trace/writer.h"
+
+namespace asim {
+
+namespace {
+
+uint64_t span(uint32_t bursts, uint64_t stride, uint64_t burst_bytes) {
+    return bursts == 0 ? 0 : (bursts - 1) * stride + burst_bytes;
+}
+
+uint64_t round_to_block(uint64_t bytes) { return (bytes + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes; }
+
+void emit_copy(Op op, const CopyShape &shape, const Operand &destination, const Operand &origin) {
+    Record record{};
+    record.op = op;
+    record.dtype_bytes = 1;
+    record.repeats = shape.burst_count;
+    record.burst_bytes = shape.burst_bytes;
+    emit(record, {destination, origin});
+}
+
+Operand gm_operand(uint64_t address, const CopyShape &shape) {
+    return {address, static_cast<uint64_t>(Space::Gm),
+            static_cast<uint32_t>(span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes)),
+            static_cast<uint32_t>(shape.gm_stride_bytes)};
+}
+
+Operand ub_operand(const char *call, const char *role, const uint8_t *ub, const CopyShape &shape, uint64_t burst) {
+    const uint64_t extent = span(shape.burst_count, shape.ub_stride_bytes, burst);
+    const uint64_t offset = checked_ub(call, ub, extent);
+    check_ub_alignment(call, role, offset, kUbBlockBytes);
+    return {offset, static_cast<uint64_t>(Space::Ub), static_cast<uint32_t>(extent),
+            static_cast<uint32_t>(shape.ub_stride_bytes)};
+}
+
+void fill(uint8_t *destination, uint32_t bytes, const PadShape &pad) {
+    for (uint32_t i = 0; i < bytes; ++i) destination[i] = pad.value[i % pad.element_bytes];
+}
+
+}  // namespace
+
+void copy_gm_to_ub(const char *call, uint8_t *ub, const uint8_t *gm, const CopyShape &shape, const PadShape &pad) {
+    const uint64_t padded = pad.left_bytes + shape.burst_bytes + pad.right_bytes;
+    const uint64_t written = round_to_block(padded);
+    const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
+    const Operand origin = gm_operand(gm_span ? checked_gm(call, gm, gm_span, false) : 0, shape);
+    const Operand destination = ub_operand(call, "dst", ub, shape, shape.burst_bytes ? written : 0);
+    for (uint32_t burst = 0; burst < shape.burst_count && shape.burst_bytes > 0; ++burst) {
+        uint8_t *row = ub + burst * shape.ub_stride_bytes;
+        std::memcpy(row + pad.left_bytes, gm + burst * shape.gm_stride_bytes, shape.burst_bytes);
+        if (pad.fill) {
+            fill(row, pad.left_bytes, pad);
+            fill(row + pad.left_bytes + shape.burst_bytes, pad.right_bytes, pad);
+        }
+    }
+    emit_copy(Op::CopyGmToUb, shape, destination, origin);
+}
+
+void copy_ub_to_gm(const char *call, uint8_t *gm, const uint8_t *ub, const CopyShape &shape, uint32_t dtype_code) {
+    const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
+    const Operand origin = ub_operand(call, "src", ub, shape, shape.burst_bytes);
+    const Operand destination = gm_operand(gm_span ? checked_gm(call, gm, gm_span, true) : 0, shape);
+    for (uint32_t burst = 0; burst < shape.burst_count; ++burst) {
+        uint8_t *row = gm + burst * shape.gm_stride_bytes;
+        const uint8_t *from = ub + burst * shape.ub_stride_bytes;
+        if (block().atomic == AtomicMode::None) {
+            std::memcpy(row, from, shape.burst_bytes);
+        } else {
+            accumulate(row, from, shape.burst_bytes, dtype_code);
+        }
+    }
+    emit_copy(Op::CopyUbToGm, shape, destination, origin);
+}
+
+void copy_ub_to_ub(uint8_t *dst, const uint8_t *src, uint32_t burst_count, uint32_t burst_bytes,
+                   uint32_t dst_stride_bytes, uint32_t src_stride_bytes) {
+    CopyShape shape{burst_count, burst_bytes, 0, dst_stride_bytes};
+    const Operand destination = ub_operand("DataCopy(UB->UB)", "dst", dst, shape, burst_bytes);
+    shape.ub_stride_bytes = src_stride_bytes;
+    const Operand origin = ub_operand("DataCopy(UB->UB)", "src", src, shape, burst_bytes);
+    for (uint32_t burst = 0; burst < burst_count; ++burst) {
+        std::memmove(dst + burst * dst_stride_bytes, src + burst * src_stride_bytes, burst_bytes);
+    }
+    Record record{};
+    record.op = Op::CopyUbToUb;
+    record.dtype_bytes = 2;
+    record.repeats = (burst_count * burst_bytes + kRepeatBytes - 1) / kRepeatBytes;
+    emit(record, {destination, origin});
+}
+
+}  // namespace asim

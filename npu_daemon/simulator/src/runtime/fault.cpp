@@ -1,0 +1,34 @@
+#include "asim/machine/fault.h"
+
+#include <execinfo.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "asim/machine/block.h"
+#include "asim/machine/report.h"
+
+namespace asim {
+
+namespace {
+
+constexpr const char *kKindNames[] = {"runtime_fault", "unsupported", "instruction_limit"};
+constexpr int kMaxFrames = 24;
+
+}  // namespace
+
+void fault(FaultKind kind, const char *call, const char *format, ...) {
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    void *frames[kMaxFrames];
+    const int frame_count = backtrace(frames, kMaxFrames);
+    write_report(kKindNames[static_cast<int>(kind)], call, message, frames, frame_count);
+    _exit(kFaultExit);
+}
+
+}  // namespace asim

@@ -1,0 +1,86 @@
+#include "asim/machine/gm.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "asim/machine/fault.h"
+
+namespace asim {
+
+namespace {
+
+constexpr uint64_t kCanonicalAlignment = 2ull << 20;  // as huge-page allocations on the device
+constexpr uint64_t kAllocationUnit = 32;              // aclrtMalloc rounds up to 32 B and adds 32 B
+
+std::vector<GmRegion> g_regions;
+uint64_t g_next_canonical = kCanonicalAlignment;
+
+uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
+
+bool inside(const GmRegion &region, const uint8_t *address) {
+    return address >= region.base && address < region.base + region.size_bytes + region.slack_bytes;
+}
+
+}  // namespace
+
+GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes) {
+    const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    GmRegion region{};
+    region.size_bytes = size_bytes;
+    region.slack_bytes = round_up(size_bytes, kAllocationUnit) + kAllocationUnit - size_bytes;
+    region.canonical_base = g_next_canonical;
+    region.role = role;
+    snprintf(region.name, sizeof region.name, "%s", name);
+    const uint64_t usable = round_up(size_bytes + region.slack_bytes, page);
+    void *mapped = mmap(nullptr, usable + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + page, usable, PROT_READ | PROT_WRITE) != 0) {
+        fault(FaultKind::RuntimeFault, "workspace", "cannot allocate %llu bytes of global memory for %s",
+              static_cast<unsigned long long>(size_bytes), name);
+    }
+    region.base = static_cast<uint8_t *>(mapped) + page;
+    g_next_canonical += round_up(size_bytes + region.slack_bytes, kCanonicalAlignment);
+    g_regions.push_back(region);
+    std::sort(g_regions.begin(), g_regions.end(), [](const auto &a, const auto &b) { return a.base < b.base; });
+    return *std::find_if(g_regions.begin(), g_regions.end(), [&](const auto &r) { return r.base == region.base; });
+}
+
+const GmRegion *find_gm_region(const void *pointer) {
+    const auto *address = static_cast<const uint8_t *>(pointer);
+    auto next = std::upper_bound(g_regions.begin(), g_regions.end(), address,
+                                 [](const uint8_t *a, const GmRegion &region) { return a < region.base; });
+    if (next == g_regions.begin()) {
+        return nullptr;
+    }
+    --next;
+    return inside(*next, address) ? &*next : nullptr;
+}
+
+size_t gm_region_count() { return g_regions.size(); }
+const GmRegion &gm_region(size_t index) { return g_regions[index]; }
+
+uint64_t checked_gm(const char *call, const void *pointer, uint64_t bytes, bool write) {
+    const auto *address = static_cast<const uint8_t *>(pointer);
+    const char *verb = write ? "writes" : "reads";
+    const GmRegion *region = find_gm_region(pointer);
+    if (region == nullptr) {
+        fault(FaultKind::RuntimeFault, call, "%s %llu bytes at a global address that belongs to no tensor", verb,
+              static_cast<unsigned long long>(bytes));
+    }
+    const uint64_t offset = address - region->base;
+    if (offset + bytes > region->size_bytes + region->slack_bytes) {
+        fault(FaultKind::RuntimeFault, call, "%s bytes [%llu, %llu) of %s, which has %llu bytes: out of bounds", verb,
+              static_cast<unsigned long long>(offset), static_cast<unsigned long long>(offset + bytes), region->name,
+              static_cast<unsigned long long>(region->size_bytes));
+    }
+    if (write && (region->role == GmRole::Input || region->role == GmRole::Tiling || region->role == GmRole::List)) {
+        fault(FaultKind::RuntimeFault, call, "writes to %s, which is read-only for a kernel", region->name);
+    }
+    return region->canonical_base + offset;
+}
+
+}  // namespace asim

@@ -1,0 +1,117 @@
+#include "asim/machine/queue.h"
+
+#include "asim/machine/block.h"
+#include "asim/machine/fault.h"
+#include "asim/machine/sync.h"
+
+namespace asim {
+
+uint8_t *allocate_ub(const char *call, uint64_t bytes) {
+    Block &self = block();
+    const uint64_t rounded = (bytes + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes;
+    if (rounded > self.ub_bytes - self.ub_used_bytes) {
+        fault(FaultKind::RuntimeFault, call,
+              "unified buffer overflow: %llu bytes asked for, %u of %u already taken; use a smaller tile or fewer buffers",
+              static_cast<unsigned long long>(rounded), self.ub_used_bytes, self.ub_bytes);
+    }
+    uint8_t *base = self.ub + self.ub_used_bytes;
+    self.ub_used_bytes += static_cast<uint32_t>(rounded);
+    return base;
+}
+
+void reset_ub() { block().ub_used_bytes = 0; }
+
+void Queue::init(uint32_t buffers, uint64_t bytes_each) {
+    if (buffers == 0 || buffers > kMaxQueueBuffers) {
+        fault(FaultKind::RuntimeFault, "InitBuffer", "a queue holds 1 to %u buffers, got %u", kMaxQueueBuffers, buffers);
+    }
+    if (bytes_each == 0) {
+        fault(FaultKind::RuntimeFault, "InitBuffer", "a buffer needs at least one byte, got 0");
+    }
+    bytes_each_ = (bytes_each + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes;
+    buffer_count_ = buffers;
+    next_ = queued_count_ = 0;
+    for (uint32_t i = 0; i < buffers; ++i) {
+        buffers_[i] = Buffer{allocate_ub("InitBuffer", bytes_each_), block().buffers++, State::Free, false};
+    }
+}
+
+bool Queue::has_free() const {
+    for (uint32_t i = 0; i < buffer_count_; ++i) {
+        if (buffers_[i].state == State::Free) return true;
+    }
+    return false;
+}
+
+uint8_t *Queue::allocate() {
+    if (buffer_count_ == 0) {
+        fault(FaultKind::RuntimeFault, "AllocTensor", "the queue has no buffers: call TPipe::InitBuffer first");
+    }
+    for (uint32_t tried = 0; tried < buffer_count_; ++tried) {
+        Buffer &buffer = buffers_[next_];
+        next_ = (next_ + 1) % buffer_count_;
+        if (buffer.state == State::Free) {
+            if (buffer.used && producer_ != consumer_) {
+                wait_buffer_flag(consumer_, producer_, buffer.flag);
+            }
+            buffer.state = State::Allocated;
+            buffer.used = true;
+            return buffer.base;
+        }
+    }
+    fault(FaultKind::RuntimeFault, "AllocTensor",
+          "all %u buffers of the queue are in use: FreeTensor one first, or give the queue more buffers", buffer_count_);
+}
+
+Queue::Buffer &Queue::find(const char *call, const uint8_t *base) {
+    for (uint32_t i = 0; i < buffer_count_; ++i) {
+        if (buffers_[i].base == base) return buffers_[i];
+    }
+    fault(FaultKind::RuntimeFault, call, "the tensor does not start at a buffer of this queue");
+}
+
+void Queue::enqueue(const uint8_t *base) {
+    Buffer &buffer = find("EnQue", base);
+    if (buffer.state != State::Allocated && buffer.state != State::Taken) {
+        fault(FaultKind::RuntimeFault, "EnQue", "the tensor was not allocated: AllocTensor comes first");
+    }
+    const uint32_t capacity = depth_ > 0 ? static_cast<uint32_t>(depth_) : 1;
+    if (queued_count_ >= capacity && queued_count_ >= buffer_count_) {
+        fault(FaultKind::RuntimeFault, "EnQue", "the queue is full (depth %u): DeQue first", capacity);
+    }
+    order_[queued_count_++] = static_cast<uint8_t>(&buffer - buffers_);
+    buffer.state = State::Queued;
+    if (producer_ != consumer_) {
+        set_buffer_flag(producer_, consumer_, buffer.flag);
+    }
+}
+
+uint8_t *Queue::dequeue() {
+    if (queued_count_ == 0) {
+        fault(FaultKind::RuntimeFault, "DeQue", "the queue is empty: this core would wait for ever");
+    }
+    Buffer &buffer = buffers_[order_[0]];
+    --queued_count_;
+    for (uint32_t i = 0; i < queued_count_; ++i) order_[i] = order_[i + 1];
+    buffer.state = State::Taken;
+    if (producer_ != consumer_) {
+        wait_buffer_flag(producer_, consumer_, buffer.flag);
+    }
+    return buffer.base;
+}
+
+void Queue::release(const uint8_t *base) {
+    Buffer &buffer = find("FreeTensor", base);
+    if (buffer.state == State::Free) {
+        fault(FaultKind::RuntimeFault, "FreeTensor", "the tensor is freed twice");
+    }
+    if (buffer.state == State::Queued) {
+        fault(FaultKind::RuntimeFault, "FreeTensor", "the tensor is still enqueued: DeQue it first");
+    }
+    buffer.state = State::Free;
+    if (producer_ != consumer_) {
+        set_buffer_flag(consumer_, producer_, buffer.flag);
+    }
+}
+
+}  // namespace asim

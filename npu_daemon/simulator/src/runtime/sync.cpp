@@ -1,0 +1,124 @@
+#include "asim/machine/sync.h"
+
+#include "asim/check/check.h"
+#include "asim/machine/gm.h"
+#include "asim/trace/writer.h"
+
+namespace asim {
+
+namespace {
+
+constexpr const char *kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
+constexpr uint64_t kScalarLineBytes = 64;  // data cache line (facts/npu_2201.md section 1)
+
+const char *name(Pipe pipe) { return kPipeNames[static_cast<int>(pipe)]; }
+
+void emit_flag(Op op, Pipe source, Pipe target, uint32_t flag_id) {
+    Record record{};
+    record.op = op;
+    record.source_pipe = static_cast<uint8_t>(source);
+    record.target_pipe = static_cast<uint8_t>(target);
+    record.flag_id = static_cast<uint16_t>(flag_id);
+    emit(record, {});
+}
+
+void check_event_id(const char *call, uint32_t event_id) {
+    if (event_id >= kEventIds) {
+        fault(FaultKind::RuntimeFault, call, "event id %u does not exist: a pipe pair has ids 0 to %u", event_id,
+              kEventIds - 1);
+    }
+}
+
+uint8_t &raised(Pipe source, Pipe target) {
+    return block().flags_raised[static_cast<int>(source)][static_cast<int>(target)];
+}
+
+uint8_t &allocated(Pipe source, Pipe target) {
+    return block().event_ids[static_cast<int>(source)][static_cast<int>(target)];
+}
+
+uint32_t first_free_event(Pipe source, Pipe target, const char *call) {
+    const uint32_t free_ids = ~allocated(source, target) & 0xffu;
+    if (free_ids == 0) {
+        fault(FaultKind::RuntimeFault, call, "all %u event ids from %s to %s are in use: release one", kEventIds,
+              name(source), name(target));
+    }
+    return static_cast<uint32_t>(__builtin_ctz(free_ids));
+}
+
+// Folds accesses to the same cache line into one record; only a new line can meet a new hazard.
+void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write) {
+    Block &self = block();
+    ++self.scalar_accesses;
+    const uint64_t line = address / kScalarLineBytes * 4 + static_cast<uint64_t>(space) * 2 + (write ? 1 : 0);
+    if (line == self.last_scalar_line) {
+        return;
+    }
+    self.last_scalar_line = line;
+    Record record{};
+    record.op = Op::ScalarAccess;
+    record.dtype_bytes = static_cast<uint8_t>(bytes);
+    record.repeats = write ? 1 : 0;
+    emit(record, {Operand{address, static_cast<uint64_t>(space), bytes, 0}});
+}
+
+}  // namespace
+
+void set_flag(Pipe source, Pipe target, uint32_t event_id) {
+    check_event_id("SetFlag", event_id);
+    if (raised(source, target) >> event_id & 1u) {
+        fault(FaultKind::RuntimeFault, "SetFlag", "flag %u from %s to %s is set twice without a WaitFlag in between",
+              event_id, name(source), name(target));
+    }
+    raised(source, target) |= static_cast<uint8_t>(1u << event_id);
+    emit_flag(Op::SetFlag, source, target, event_id);
+}
+
+void wait_flag(Pipe source, Pipe target, uint32_t event_id) {
+    check_event_id("WaitFlag", event_id);
+    if (!(raised(source, target) >> event_id & 1u)) {
+        fault(FaultKind::RuntimeFault, "WaitFlag",
+              "flag %u from %s to %s was never set: this core would wait for ever", event_id, name(source),
+              name(target));
+    }
+    raised(source, target) &= static_cast<uint8_t>(~(1u << event_id));
+    emit_flag(Op::WaitFlag, source, target, event_id);
+}
+
+void pipe_barrier(Pipe pipe) { emit_flag(Op::PipeBarrier, pipe, pipe, 0); }
+
+void set_buffer_flag(Pipe source, Pipe target, uint32_t buffer) {
+    emit_flag(Op::SetFlag, source, target, kBufferFlagBase + buffer);
+}
+
+void wait_buffer_flag(Pipe source, Pipe target, uint32_t buffer) {
+    emit_flag(Op::WaitFlag, source, target, kBufferFlagBase + buffer);
+}
+
+uint32_t fetch_event_id(Pipe source, Pipe target) { return first_free_event(source, target, "FetchEventID"); }
+
+uint32_t alloc_event_id(Pipe source, Pipe target) {
+    const uint32_t event_id = first_free_event(source, target, "AllocEventID");
+    allocated(source, target) |= static_cast<uint8_t>(1u << event_id);
+    return event_id;
+}
+
+void release_event_id(Pipe source, Pipe target, uint32_t event_id) {
+    check_event_id("ReleaseEventID", event_id);
+    allocated(source, target) &= static_cast<uint8_t>(~(1u << event_id));
+}
+
+void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
+    const uint64_t offset = checked_ub(call, pointer, bytes);
+    check_ub_alignment(call, "element", offset, bytes);
+    trace_scalar(offset, Space::Ub, bytes, write);
+    return pointer;
+}
+
+void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
+    const uint64_t address = checked_gm(call, pointer, bytes, write);
+    trace_scalar(address, Space::Gm, bytes, write);
+    return pointer;
+}
+
+}  // namespace asim

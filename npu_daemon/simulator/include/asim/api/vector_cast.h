@@ -1,0 +1,3 @@
+// Cast: conversion between element types.
+#pragma once
+#include "asim/api/tensor.h"

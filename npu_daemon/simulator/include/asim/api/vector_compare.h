@@ -1,0 +1,3 @@
+// Compare, CompareScalar and Select.
+#pragma once
+#include "asim/api/tensor.h"

@@ -1,0 +1,3 @@
+// Gather, Gatherb and GatherMask.
+#pragma once
+#include "asim/api/tensor.h"

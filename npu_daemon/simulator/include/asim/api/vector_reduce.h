@@ -1,0 +1,3 @@
+// Reductions over blocks, repeats and whole tensors.
+#pragma once
+#include "asim/api/tensor.h"

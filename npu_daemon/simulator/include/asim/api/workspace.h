@@ -1,0 +1,3 @@
+// The workspace a kernel receives.
+#pragma once
+#include "asim/api/tensor.h"

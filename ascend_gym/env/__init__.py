@@ -1,1 +1,1 @@
-"""The gymnasium environment AscendOp-v0."""
+"""The gymnasium environment: an episode of rewriting one operator under a budget of evaluations."""

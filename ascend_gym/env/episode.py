@@ -1,0 +1,105 @@
+"""The state of one episode and its transitions: pure data, no evaluator and no gymnasium."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.core.status import RewardRule, rule_of
+from ascend_gym.env.reward import Outcome
+
+
+@dataclass(frozen=True)
+class Episode:
+    """Where an episode stands.
+
+    Attributes:
+        spec: the operator.
+        budget: evaluations that may be charged.
+        spent: evaluations charged so far.
+        baseline_latency_us: latency of the operator's own sources.
+        incumbent: the fastest correct candidate so far; at first the operator's own sources.
+        incumbent_result: its evaluation, always ok.
+        last_candidate: what was evaluated last.
+        last_result: its evaluation.
+        neutral_in_a_row: how many evaluations in a row said nothing about their candidate.
+    """
+
+    spec: OpSpec
+    budget: int
+    spent: int
+    baseline_latency_us: float
+    incumbent: Candidate
+    incumbent_result: EvalResult
+    last_candidate: Candidate
+    last_result: EvalResult
+    neutral_in_a_row: int = 0
+
+    @classmethod
+    def start(cls, spec: OpSpec, budget: int, baseline_result: EvalResult) -> Episode:
+        """Begin with the operator's own sources as incumbent; their evaluation is not charged.
+
+        Raises:
+            ValueError: the baseline was not measured, so that there is nothing to compare with.
+        """
+        return cls(
+            spec=spec,
+            budget=budget,
+            spent=0,
+            baseline_latency_us=_measured_latency_us(baseline_result),
+            incumbent=spec.baseline,
+            incumbent_result=baseline_result,
+            last_candidate=spec.baseline,
+            last_result=baseline_result,
+        )
+
+    @property
+    def best_latency_us(self) -> float:
+        """Latency of the incumbent in microseconds."""
+        return _measured_latency_us(self.incumbent_result)
+
+    @property
+    def speedup(self) -> float:
+        """Latency of the baseline over that of the incumbent; at least 1."""
+        return self.baseline_latency_us / self.best_latency_us
+
+    @property
+    def budget_left(self) -> int:
+        """Evaluations that may still be charged."""
+        return self.budget - self.spent
+
+    def outcome(self, result: EvalResult) -> Outcome:
+        """Return what a reward function may know of ``result``, the evaluation of the next candidate."""
+        return Outcome(
+            status=result.status,
+            latency_us=result.latency_us,
+            incumbent_latency_us=self.best_latency_us,
+            baseline_latency_us=self.baseline_latency_us,
+        )
+
+    def after(self, candidate: Candidate, result: EvalResult) -> Episode:
+        """Return the episode after ``candidate`` was evaluated: faster and correct makes it the incumbent.
+
+        Raises:
+            ValueError: the budget is spent.
+        """
+        if self.budget_left <= 0:
+            raise ValueError(f"the budget of {self.budget} evaluations is spent")
+        rule = rule_of(result.status)
+        better = result.latency_us is not None and result.latency_us < self.best_latency_us
+        return replace(
+            self,
+            spent=self.spent + rule.charged,
+            incumbent=candidate if better else self.incumbent,
+            incumbent_result=result if better else self.incumbent_result,
+            last_candidate=candidate,
+            last_result=result,
+            neutral_in_a_row=self.neutral_in_a_row + 1 if rule.reward is RewardRule.NEUTRAL else 0,
+        )
+
+
+def _measured_latency_us(result: EvalResult) -> float:
+    latency_us = result.latency_us
+    if latency_us is None:
+        raise ValueError(f"an evaluation that ended as {result.status.value} has no latency")
+    return latency_us

@@ -1,0 +1,144 @@
+"""Fixtures shared by all tests: a small operator and an evaluator that answers from the source text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import pytest
+
+from ascend_gym.core.records import (
+    Candidate,
+    Case,
+    CaseResult,
+    Charge,
+    DeviceInfo,
+    Diagnostic,
+    DType,
+    EvalRequest,
+    EvalResult,
+    OpSpec,
+    Phase,
+    Profile,
+    SourceFile,
+    Sources,
+    TensorSpec,
+    failed_result,
+)
+from ascend_gym.core.status import Status, rule_of
+
+BASELINE_LATENCY_US = 100.0
+
+
+def make_candidate(tiling: str = "// tiling", kernel: str = "// kernel") -> Candidate:
+    """Return a candidate of one file a side."""
+    return Candidate(
+        host=Sources(files=(SourceFile(path="op_host/toy.cpp", text=tiling),), main="op_host/toy.cpp"),
+        kernel=Sources(files=(SourceFile(path="op_kernel/toy.cpp", text=kernel),), main="op_kernel/toy.cpp"),
+    )
+
+
+def make_spec(name: str = "toy", *, tiling: str = "// tiling", kernel: str = "// kernel") -> OpSpec:
+    """Return an operator with two cases."""
+    tensor = TensorSpec(name="x", dtype=DType.FLOAT16, shapes=((8, 128),))
+    cases = tuple(
+        Case(case_id=case_id, inputs=(tensor,), outputs=(tensor,)) for case_id in ("small", "large")
+    )
+    return OpSpec(
+        op_id=f"core/{name}",
+        op_type=name.title(),
+        folder=f"/nowhere/{name}",
+        level=1,
+        category="elementwise",
+        description="a toy",
+        auto_sync=False,
+        cases=cases,
+        baseline=make_candidate(tiling, kernel),
+        folder_digest="f" * 64,
+    )
+
+
+def make_profile(duration_us: float) -> Profile:
+    """Return a profile of one launch whose vector pipe is busy half of the time."""
+    times = {f"aiv_{pipe}_time": duration_us / 2 for pipe in ("vec", "scalar", "mte2", "mte3")}
+    ratios = {f"aiv_{pipe}_ratio": 0.5 for pipe in ("vec", "scalar", "mte2", "mte3")}
+    counts = dict.fromkeys(("mte2", "mte3", "vec"), 7)
+    return Profile(
+        task_duration_us=duration_us,
+        block_dim=40,
+        aiv_time=duration_us,
+        aiv_total_cycles=int(duration_us * 1850),
+        gm_to_ub_bytes=2048,
+        ub_to_gm_bytes=2048,
+        **times,
+        **ratios,
+        **{f"aiv_{pipe}_instructions": count for pipe, count in counts.items()},
+    )
+
+
+def ok_result(request: EvalRequest, latency_us: float) -> EvalResult:
+    """Return a measured result with two cases whose geometric mean is ``latency_us``."""
+    latencies = {"small": latency_us / 2, "large": latency_us * 2}
+    return EvalResult(
+        request_digest=request.digest,
+        candidate_digest=request.candidate.digest,
+        status=Status.OK,
+        cases=tuple(
+            CaseResult(case_id=name, status=Status.OK, samples_us=(us,), profile=make_profile(us))
+            for name, us in latencies.items()
+        ),
+        charge=Charge(evaluations=1),
+    )
+
+
+class FakeEvaluator:
+    """Answers from the sources: ``// latency: 12.5`` anywhere is a latency, ``// status: timeout`` a failure.
+
+    Args:
+        statuses: statuses to force by the number of the evaluation, counted from 0.
+    """
+
+    def __init__(self, statuses: Mapping[int, Status] | None = None) -> None:
+        self.statuses = dict(statuses or {})
+        self.requests: list[EvalRequest] = []
+        self.closed = 0
+        self._finished: list[tuple[str, EvalResult]] = []
+
+    def submit(self, request: EvalRequest) -> str:
+        number = len(self.requests)
+        self.requests.append(request)
+        self._finished.append((str(number), self._answer(number, request)))
+        return str(number)
+
+    def poll(self, timeout_s: float) -> list[tuple[str, EvalResult]]:
+        finished, self._finished = self._finished, []
+        return finished
+
+    def cancel(self, request_id: str) -> None:
+        self._finished = [pair for pair in self._finished if pair[0] != request_id]
+
+    def describe(self) -> DeviceInfo:
+        return DeviceInfo(backend="fake", chip="910B2", toolchain_digest="0", sandbox="none", host="here")
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def _answer(self, number: int, request: EvalRequest) -> EvalResult:
+        text = request.candidate.tiling_text + request.candidate.kernel_text
+        named = re.search(r"// status: (\w+)", text)
+        status = self.statuses.get(number, Status(named.group(1)) if named else Status.OK)
+        if status is not Status.OK:
+            message = f"the toy ended as asked, rule {rule_of(status).reward.value}"
+            return failed_result(request, status, Diagnostic(phase=Phase.RUN_KERNEL, message=message))
+        latency = re.search(r"// latency: ([\d.]+)", text)
+        return ok_result(request, float(latency.group(1)) if latency else BASELINE_LATENCY_US)
+
+
+@pytest.fixture
+def spec() -> OpSpec:
+    return make_spec()
+
+
+@pytest.fixture
+def evaluator() -> FakeEvaluator:
+    return FakeEvaluator()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 ENV_DAEMON = "ASCEND_GYM_DAEMON"
 ENV_CACHE = "ASCEND_GYM_CACHE"
+ENV_OPENAI_BASE_URL = "OPENAI_BASE_URL"
+ENV_OPENAI_API_KEY = "OPENAI_API_KEY"
 
 
 def cache_root() -> Path:
@@ -18,3 +20,13 @@ def cache_root() -> Path:
 def default_daemon_address() -> str | None:
     """Return ``$ASCEND_GYM_DAEMON`` (for example ``tcp://127.0.0.1:5710``), or ``None`` when unset."""
     return os.environ.get(ENV_DAEMON) or None
+
+
+def openai_base_url() -> str | None:
+    """Return ``$OPENAI_BASE_URL``, the address of an OpenAI-compatible endpoint, or ``None`` when unset."""
+    return os.environ.get(ENV_OPENAI_BASE_URL) or None
+
+
+def openai_api_key() -> str | None:
+    """Return ``$OPENAI_API_KEY``, or ``None`` when unset."""
+    return os.environ.get(ENV_OPENAI_API_KEY) or None

@@ -1,0 +1,15 @@
+// The workspace argument of a kernel: a part reserved for the system, then the part the operator asked for.
+#pragma once
+#include <cstdint>
+
+namespace asim {
+
+constexpr uint64_t kSystemWorkspaceBytes = 16ull << 20;     // what GetLibApiWorkSpaceSize() reports on Atlas A2
+
+// Start of the operator's own part, from any address inside the workspace; null stays null.
+uint8_t *user_workspace(uint8_t *workspace);
+
+// Start of the workspace of this launch, or null when the operator asked for none.
+uint8_t *system_workspace();
+
+}  // namespace asim

@@ -21,7 +21,7 @@ uint32_t high(uint64_t word) { return static_cast<uint32_t>(word >> 32); }
 
 std::vector<uint64_t> build_list_descriptor(const std::vector<ListEntry> &tensors) {
     std::vector<uint64_t> words(1);
-    for (size_t index = 0; index < tensors.size(); ++index) {
+    for (std::size_t index = 0; index < tensors.size(); ++index) {
         const std::vector<uint64_t> scalar{1};
         const auto &shape = tensors[index].shape.empty() ? scalar : tensors[index].shape;
         words.push_back(shape.size() | static_cast<uint64_t>(index) << 32);

@@ -96,7 +96,8 @@ def kill_and_reap(statuses: dict[int, int]) -> bool:
 
 def cpu_limit_s(spec: dict[str, Any]) -> int:
     """Return the CPU limit in the whole seconds that the kernel counts."""
-    return max(1, math.ceil(spec["cpu_s"]))
+    seconds: float = spec["cpu_s"]
+    return max(1, math.ceil(seconds))
 
 
 def set_limits(spec: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ AttributeValue = bool | int | float | str | tuple[int, ...] | tuple[float, ...]
 class Record(BaseModel):
     """Base of all records: frozen, and closed to unknown fields."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
 
 class DType(str, Enum):

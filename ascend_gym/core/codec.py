@@ -1,0 +1,142 @@
+"""Messages between clients, broker and workers, and their form on the wire.
+
+A message is four frames: header (magic, protocol version, kind), request id, attempt, payload (JSON of a
+record). Decoding checks in a fixed order: lengths, then version, then content. A message that cannot be
+decoded is a value (``CodecError``), so that nobody on the network can raise an exception in a daemon.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from pydantic import ValidationError
+
+from ascend_gym.core.records import DeviceInfo, Diagnostic, EvalRequest, EvalResult, Record
+
+WIRE_VERSION = 1
+MAX_REQUEST_ID_CHARS = 64
+MAX_PAYLOAD_BYTES = 16 * 2**20
+MAX_ATTEMPT = 2**32 - 1
+
+_MAGIC = b"AG"
+_FRAME_COUNT = 4
+_MAX_FRAME_BYTES = (len(_MAGIC) + 2, MAX_REQUEST_ID_CHARS, 4, MAX_PAYLOAD_BYTES)
+_REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]*\Z")
+
+
+class Kind(Enum):
+    """What a message says; the value is its byte on the wire."""
+
+    SUBMIT = b"S"  # client -> broker: evaluate this request
+    CANCEL = b"C"  # client -> broker: stop this request
+    DESCRIBE = b"D"  # client -> broker: what measures?
+    DEVICE = b"d"  # broker -> client: this does
+    REFUSED = b"x"  # broker -> client: the message makes no sense here, and why
+    RESULT = b"R"  # worker -> broker -> client: the answer
+    READY = b"r"  # worker -> broker: what I measure with; give me work
+    BEAT = b"b"  # worker -> broker: I am alive and hold this lease
+    JOB = b"J"  # broker -> worker: evaluate this request
+
+
+_PAYLOADS: dict[Kind, type[Record] | None] = {
+    Kind.SUBMIT: EvalRequest,
+    Kind.CANCEL: None,
+    Kind.DESCRIBE: None,
+    Kind.DEVICE: DeviceInfo,
+    Kind.REFUSED: Diagnostic,
+    Kind.RESULT: EvalResult,
+    Kind.READY: DeviceInfo,
+    Kind.BEAT: None,
+    Kind.JOB: EvalRequest,
+}
+
+
+@dataclass(frozen=True)
+class WireMessage:
+    """One message; ``payload`` has the type that belongs to ``kind``.
+
+    Raises:
+        ValueError: the payload does not belong to the kind, or the id or attempt cannot be sent.
+    """
+
+    kind: Kind
+    request_id: str = ""
+    attempt: int = 0
+    payload: Record | None = None
+
+    def __post_init__(self) -> None:
+        expected = _PAYLOADS[self.kind] or type(None)
+        if type(self.payload) is not expected:
+            raise ValueError(
+                f"{self.kind.name} carries {expected.__name__}, not {type(self.payload).__name__}"
+            )
+        if len(self.request_id) > MAX_REQUEST_ID_CHARS or not _REQUEST_ID.match(self.request_id.encode()):
+            raise ValueError(f"request ids are at most {MAX_REQUEST_ID_CHARS} letters, digits and '_.-'")
+        if not 0 <= self.attempt <= MAX_ATTEMPT:
+            raise ValueError(f"attempt must be in [0, {MAX_ATTEMPT}], got {self.attempt}")
+
+
+@dataclass(frozen=True)
+class CodecError:
+    """Why frames are not a message; ``request_id`` is given if it could still be read."""
+
+    reason: str
+    request_id: str = ""
+
+
+def encode(message: WireMessage) -> list[bytes]:
+    """Return the frames of ``message``.
+
+    Raises:
+        ValueError: the payload is longer than ``MAX_PAYLOAD_BYTES``.
+    """
+    payload = message.payload.model_dump_json().encode() if message.payload is not None else b""
+    if len(payload) > MAX_PAYLOAD_BYTES:
+        raise ValueError(f"a payload has at most {MAX_PAYLOAD_BYTES} bytes, this one has {len(payload)}")
+    header = _MAGIC + bytes([WIRE_VERSION]) + message.kind.value
+    return [header, message.request_id.encode(), message.attempt.to_bytes(4, "big"), payload]
+
+
+def decode(frames: Sequence[bytes]) -> WireMessage | CodecError:
+    """Return the message of ``frames``, or why there is none."""
+    problem = _length_problem(frames)
+    if problem:
+        return CodecError(problem)
+    header, raw_id, raw_attempt, payload = frames
+    if not _REQUEST_ID.match(raw_id):
+        return CodecError("the request id has characters other than letters, digits and '_.-'")
+    request_id = raw_id.decode()
+    if header[:2] != _MAGIC or header[2] != WIRE_VERSION:
+        return CodecError(f"expected wire protocol version {WIRE_VERSION}, got header {header!r}", request_id)
+    try:
+        kind = Kind(header[3:])
+    except ValueError:
+        return CodecError(f"unknown message kind {header[3:]!r}", request_id)
+    return _with_payload(kind, request_id, int.from_bytes(raw_attempt, "big"), payload)
+
+
+def _length_problem(frames: Sequence[bytes]) -> str | None:
+    if len(frames) != _FRAME_COUNT:
+        return f"expected {_FRAME_COUNT} frames, got {len(frames)}"
+    for index, (frame, limit) in enumerate(zip(frames, _MAX_FRAME_BYTES, strict=True)):
+        if len(frame) > limit:
+            return f"frame {index} has {len(frame)} bytes, the limit is {limit}"
+    if len(frames[0]) != _MAX_FRAME_BYTES[0] or len(frames[2]) != _MAX_FRAME_BYTES[2]:
+        return f"header and attempt have {len(frames[0])} and {len(frames[2])} bytes, not 4 and 4"
+    return None
+
+
+def _with_payload(kind: Kind, request_id: str, attempt: int, payload: bytes) -> WireMessage | CodecError:
+    record_type = _PAYLOADS[kind]
+    if record_type is None:
+        if payload:
+            return CodecError(f"{kind.name} carries no payload, got {len(payload)} bytes", request_id)
+        return WireMessage(kind, request_id, attempt)
+    try:
+        record = record_type.model_validate_json(payload)
+    except (ValidationError, ValueError, RecursionError) as error:
+        return CodecError(f"payload of {kind.name} is not a {record_type.__name__}: {error}", request_id)
+    return WireMessage(kind, request_id, attempt, record)

@@ -1,0 +1,184 @@
+"""Element-by-element comparison of one tensor with its expectation, in one chunked pass.
+
+Two-byte floating outputs are compared in float32, whose 24 bits leave 13 below an fp16 output and 16 below
+a bfloat16 one; everything else in float64. Integer outputs with a zero tolerance are compared exactly.
+
+The upstream rule is applied to the expectation as the reference gives it, rounded to the output dtype only
+for bfloat16, whose rounding alone exceeds the upstream loss.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ascend_gym.core.records import DType, Tolerance
+from ascend_gym.suite.inputs import Array, numpy_dtype
+
+CHUNK_ELEMS = 1 << 16
+GROSS_FACTOR = 10.0
+
+UPSTREAM_LOSS = 1e-3
+UPSTREAM_MINIMUM = 1e-9
+
+_LARGEST_FINITE = {
+    DType.FLOAT16: 65504.0,
+    DType.BFLOAT16: (2.0 - 2.0**-7) * 2.0**127,
+    DType.FLOAT32: (2.0 - 2.0**-23) * 2.0**127,
+}
+
+EXACT = Tolerance(atol=0.0, rtol=0.0)
+
+
+@dataclass
+class Tally:
+    """What a comparison found; indices are flat.
+
+    Attributes:
+        size: elements compared.
+        row_elems: extent of the last axis.
+        bad: elements outside their bound.
+        gross: elements outside ten times their bound, or with another NaN / Inf pattern.
+        first_bad: index of the first bad element, -1 if none.
+        last_bad: index of the last bad element, -1 if none.
+        first_bad_column: smallest last-axis index of any bad element.
+        max_abs_error: largest absolute error; Inf where a NaN or Inf does not match.
+        max_rel_error: largest error relative to the larger magnitude, as upstream defines it.
+        upstream_atol_bad: elements with an absolute error above the upstream loss.
+        upstream_rtol_bad: elements with a relative error above the upstream loss.
+        output_range: smallest and largest output; NaN if there is one.
+        expected_range: smallest and largest expectation; NaN if there is one.
+    """
+
+    size: int
+    row_elems: int
+    bad: int = 0
+    gross: int = 0
+    first_bad: int = -1
+    last_bad: int = -1
+    first_bad_column: int = -1
+    max_abs_error: float = 0.0
+    max_rel_error: float = 0.0
+    upstream_atol_bad: int = 0
+    upstream_rtol_bad: int = 0
+    output_range: tuple[float, float] = (math.inf, -math.inf)
+    expected_range: tuple[float, float] = (math.inf, -math.inf)
+
+    @property
+    def bad_share(self) -> float:
+        """Share of elements outside their bound."""
+        return self.bad / self.size if self.size else 0.0
+
+    @property
+    def upstream_passes(self) -> bool:
+        """The rule of the cann-ops scripts: it fails only if both counts exceed the allowed share."""
+        allowed = self.size * UPSTREAM_LOSS
+        return self.upstream_rtol_bad <= allowed or self.upstream_atol_bad <= allowed
+
+
+def compare(output: Array, expected: Array, dtype: DType, tolerance: Tolerance) -> Tally:
+    """Compare ``output`` with ``expected`` (equal shapes) under ``tolerance``."""
+    got, want = output.reshape(-1), expected.reshape(-1)
+    tally = Tally(size=got.size, row_elems=output.shape[-1] if output.ndim else 1)
+    exact = not dtype.is_floating and tolerance == EXACT
+    width = np.float32 if dtype in (DType.FLOAT16, DType.BFLOAT16) else np.float64
+    with np.errstate(all="ignore"):
+        for start in range(0, got.size, CHUNK_ELEMS):
+            part = slice(start, start + CHUNK_ELEMS)
+            if exact:
+                _add_exact(tally, start, got[part], want[part].astype(got.dtype, copy=False))
+            else:
+                chunk = got[part].astype(width), want[part].astype(width, copy=False)
+                _add_floating(tally, start, *chunk, dtype, tolerance)
+    return tally
+
+
+def _add_exact(tally: Tally, start: int, got: Array, want: Array) -> None:
+    bad = got != want
+    count = _note_bad(tally, start, bad)
+    if count:
+        error = np.abs(got[bad].astype(np.float64) - want[bad].astype(np.float64))
+        tally.max_abs_error = max(tally.max_abs_error, float(error.max()))
+        tally.max_rel_error = max(tally.max_rel_error, 1.0)
+    tally.gross += count
+    tally.upstream_atol_bad += count
+    tally.upstream_rtol_bad += count
+    _widen_ranges(tally, got, want)
+
+
+def _add_floating(
+    tally: Tally, start: int, got: Array, want: Array, dtype: DType, tolerance: Tolerance
+) -> None:
+    magnitude = np.abs(want)
+    if not magnitude.max() <= _LARGEST_FINITE.get(dtype, math.inf):
+        # NaN, Inf, or overflow to Inf in the output dtype: that pattern must match
+        want = _rounded(want, dtype)
+        magnitude = np.abs(want)
+        magnitude[~np.isfinite(magnitude)] = 0.0
+    error = _errors(got, want)
+    bound = magnitude * want.dtype.type(tolerance.rtol)
+    bound += want.dtype.type(tolerance.atol)
+    if _note_bad(tally, start, error > bound):
+        bound *= GROSS_FACTOR
+        tally.gross += int(np.count_nonzero(error > bound))
+    tally.max_abs_error = max(tally.max_abs_error, float(error.max()))
+    _widen_ranges(tally, got, want)
+    if dtype is DType.BFLOAT16:
+        want = _rounded(want, dtype)
+        error, magnitude = _errors(got, want), np.abs(want)
+    _apply_upstream_rule(tally, error, np.maximum(magnitude, np.abs(got), out=magnitude))
+
+
+def _rounded(values: Array, dtype: DType) -> Array:
+    return values.astype(numpy_dtype(dtype)).astype(values.dtype)
+
+
+def _errors(got: Array, want: Array) -> Array:
+    """Return absolute errors; equal NaN / Inf patterns count as 0, unequal ones as Inf."""
+    error: Array = np.subtract(got, want)
+    np.abs(error, out=error)
+    if not np.isfinite(error.max()):
+        same = (got == want) | (np.isnan(got) & np.isnan(want))
+        error[np.isnan(error)] = np.inf
+        error[same] = 0.0
+    return error
+
+
+def _apply_upstream_rule(tally: Tally, error: Array, scale: Array) -> None:
+    """Count violations of the upstream bounds; ``error`` and ``scale`` are overwritten."""
+    tally.upstream_atol_bad += int(np.count_nonzero(error > UPSTREAM_LOSS))
+    scale += scale.dtype.type(UPSTREAM_MINIMUM)
+    np.divide(error, scale, out=error)
+    worst = float(error.max())
+    if math.isnan(worst):
+        error[np.isnan(error)] = np.inf
+        worst = math.inf
+    tally.upstream_rtol_bad += int(np.count_nonzero(error > UPSTREAM_LOSS))
+    tally.max_rel_error = max(tally.max_rel_error, worst)
+
+
+def _note_bad(tally: Tally, start: int, bad: Array) -> int:
+    count = int(np.count_nonzero(bad))
+    if count:
+        indices = np.flatnonzero(bad) + start
+        column = int((indices % tally.row_elems).min())
+        if tally.first_bad < 0:
+            tally.first_bad = int(indices[0])
+            tally.first_bad_column = column
+        tally.first_bad_column = min(tally.first_bad_column, column)
+        tally.last_bad = int(indices[-1])
+        tally.bad += count
+    return count
+
+
+def _widen_ranges(tally: Tally, got: Array, want: Array) -> None:
+    tally.output_range = _widened(tally.output_range, got)
+    tally.expected_range = _widened(tally.expected_range, want)
+
+
+def _widened(old: tuple[float, float], values: Array) -> tuple[float, float]:
+    """Return the range that also covers ``values``; a NaN stays."""
+    low = float(np.minimum(old[0], values.min()))
+    return low, float(np.maximum(old[1], values.max()))

@@ -1,0 +1,119 @@
+"""Seeded inputs: the same case and seed give the same bytes on every platform.
+
+Only the raw words of the Philox counter generator are used (their stream is fixed), and everything
+after them is elementwise IEEE arithmetic or a table look-up, so that no library's choice of algorithm
+can move a bit. Two-byte floating types draw from 65,536 evenly spaced quantiles, which is finer than
+their own resolution over most of the range and costs one table look-up per element.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.records import Case, DType, TensorSpec, ValueRange
+
+Array: TypeAlias = NDArray[Any]
+
+_QUANTILES = 1 << 16
+
+
+def numpy_dtype(dtype: DType) -> np.dtype[Any]:
+    """Return the numpy dtype of an element type (``ml_dtypes.bfloat16`` for bfloat16)."""
+    name: Any = ml_dtypes.bfloat16 if dtype is DType.BFLOAT16 else dtype.value
+    resolved: np.dtype[Any] = np.dtype(name)
+    return resolved
+
+
+def case_inputs(case: Case, seed: int) -> list[list[Array]]:
+    """Return, for each input parameter of ``case``, its read-only arrays; none for an absent optional one.
+
+    Every tensor has its own generator, seeded with the digest of the case, the seed and the parameter.
+    """
+    return [
+        [
+            _draw(tensor, shape, _words(case, seed, tensor.name, index))
+            for index, shape in enumerate(() if tensor.optional_absent else tensor.shapes)
+        ]
+        for tensor in case.inputs
+    ]
+
+
+def _words(case: Case, seed: int, name: str, index: int) -> np.random.Philox:
+    entropy = int(digest_of("input", case, seed, name, index), 16)
+    return np.random.Philox(np.random.SeedSequence(entropy))
+
+
+def _draw(tensor: TensorSpec, shape: tuple[int, ...], words: np.random.Philox) -> Array:
+    count = math.prod(shape)
+    dtype = numpy_dtype(tensor.dtype)
+    values = tensor.values
+    if values.kind == "permutation":
+        array = _raw(words, count).argsort(kind="stable").astype(dtype)
+    elif values.kind == "integers" or not tensor.dtype.is_floating:
+        array = _integers(values, count, words, dtype)
+    elif dtype.itemsize == 2:
+        bits = _raw(words, -(-count // 4)).view(np.uint16)[:count]
+        array = _quantiles(values, tensor.dtype)[bits]
+    else:
+        bits32 = _raw(words, -(-count // 2)).view(np.uint32)[:count]
+        array = _fine_floats(values, bits32)
+    array = array.reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def _raw(words: np.random.Philox, count: int) -> NDArray[np.uint64]:
+    """Return ``count`` raw words as little-endian bytes in memory."""
+    return words.random_raw(count).astype("<u8", copy=False)
+
+
+def _integers(values: ValueRange, count: int, words: np.random.Philox, dtype: np.dtype[Any]) -> Array:
+    low, high = math.ceil(values.low), math.floor(values.high)
+    offsets = _raw(words, count) % np.uint64(high - low + 1)
+    whole: Array = offsets + np.uint64(low) if dtype.kind == "u" else offsets.astype(np.int64) + low
+    return whole.astype(dtype)
+
+
+@lru_cache(maxsize=32)
+def _quantiles(values: ValueRange, dtype: DType) -> Array:
+    if values.kind == "normal":
+        table = values.low + values.high * _normal_quantiles()
+    else:
+        centres = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
+        table = values.low + (values.high - values.low) * centres
+    return table.astype(np.float32).astype(numpy_dtype(dtype))
+
+
+@lru_cache(maxsize=1)
+def _normal_quantiles() -> NDArray[np.float64]:
+    standard = NormalDist()
+    return np.array([standard.inv_cdf((k + 0.5) / _QUANTILES) for k in range(_QUANTILES)])
+
+
+def _fine_floats(values: ValueRange, bits: NDArray[np.uint32]) -> NDArray[np.float32]:
+    if values.kind == "normal":
+        return _fine_normal(values, bits)
+    unit: NDArray[np.float32] = (bits >> np.uint32(8)).astype(np.float32)  # 24 bits: exact in float32
+    unit *= np.float32((values.high - values.low) * 2.0**-24)
+    unit += np.float32(values.low)
+    return unit
+
+
+def _fine_normal(values: ValueRange, bits: NDArray[np.uint32]) -> NDArray[np.float32]:
+    """Interpolate between neighbouring quantiles: the high 16 bits choose, the low 16 bits weigh."""
+    table = (values.low + values.high * _normal_quantiles()).astype(np.float32)
+    steps = np.diff(table, append=table[-1:])
+    upper = bits >> np.uint32(16)
+    weights: NDArray[np.float32] = (bits & np.uint32(0xFFFF)).astype(np.float32)
+    weights *= np.float32(2.0**-16)
+    weights *= steps[upper]
+    weights += table[upper]
+    return weights

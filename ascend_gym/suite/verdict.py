@@ -1,0 +1,134 @@
+"""Decides whether the outputs of a case agree with the reference, and says what is wrong if not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Verdict
+from ascend_gym.core.records import Case, DType, TensorSpec, Tolerance
+from ascend_gym.suite.compare import EXACT, GROSS_FACTOR, Tally, compare
+from ascend_gym.suite.inputs import Array, numpy_dtype
+
+# distance from 1 to the next number, and how many such steps count as a varying expectation
+_EPSILON = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7, DType.FLOAT32: 2.0**-23}
+_SPREAD_ULPS = 16.0
+
+
+def judge(case: Case, outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]) -> Verdict:
+    """Compare the outputs of a case with their expectations.
+
+    An output is accepted when its dtype and shape are right, at most ``max_bad_share`` of its elements are
+    outside ``atol + rtol * |expected|``, none is outside ten times that, NaN and Inf appear exactly where
+    expected (after rounding to the output dtype), and it is not constant where the expectation varies.
+
+    Args:
+        case: fixes names, dtypes, shapes and tolerances of the outputs.
+        outputs: for each output parameter, its arrays as computed.
+        expected: for each output parameter, its arrays as the reference gives them (of any float width).
+
+    Raises:
+        MisuseError: ``expected`` does not match the case, or a floating output has no tolerance.
+    """
+    _check_expected(case, expected)
+    mismatch = _layout_mismatch(case, outputs)
+    if mismatch:
+        return Verdict(False, math.inf, math.inf, 1.0, False, mismatch)
+    tallies: list[Tally] = []
+    complaints: list[str] = []
+    for label, tensor, got, want in _tensors(case, outputs, expected):
+        tolerance = _tolerance(case, tensor)
+        tally = compare(got, want, tensor.dtype, tolerance)
+        tallies.append(tally)
+        complaint = _complaint(tally, tolerance, tensor.dtype, got, want)
+        if complaint:
+            complaints.append(f"output {label}: {complaint}")
+    return Verdict(
+        correct=not complaints,
+        max_abs_error=max((tally.max_abs_error for tally in tallies), default=0.0),
+        max_rel_error=max((tally.max_rel_error for tally in tallies), default=0.0),
+        bad_share=max((tally.bad_share for tally in tallies), default=0.0),
+        upstream_rule_passes=all(tally.upstream_passes for tally in tallies),
+        message="; ".join(complaints) if complaints else "all outputs agree with the reference",
+    )
+
+
+def _tensors(
+    case: Case, outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]
+) -> Iterator[tuple[str, TensorSpec, Array, Array]]:
+    for tensor, arrays, wanted in zip(case.outputs, outputs, expected, strict=True):
+        for index, (got, want) in enumerate(zip(arrays, wanted, strict=True)):
+            yield (f"{tensor.name}[{index}]" if tensor.dynamic else tensor.name), tensor, got, want
+
+
+def _tolerance(case: Case, tensor: TensorSpec) -> Tolerance:
+    tolerance = case.tolerance.get(tensor.dtype)
+    if tolerance is None and tensor.dtype.is_floating:
+        raise MisuseError(
+            f"case {case.case_id!r} has no tolerance for {tensor.dtype.value} output {tensor.name!r}"
+        )
+    return tolerance or EXACT
+
+
+def _check_expected(case: Case, expected: Sequence[Sequence[Array]]) -> None:
+    shapes = [tuple(array.shape for array in arrays) for arrays in expected]
+    wanted = [tensor.shapes for tensor in case.outputs]
+    if shapes != wanted:
+        raise MisuseError(f"case {case.case_id!r}: expectations have shapes {shapes}, the case says {wanted}")
+
+
+def _layout_mismatch(case: Case, outputs: Sequence[Sequence[Array]]) -> str | None:
+    if len(outputs) != len(case.outputs):
+        return f"expected {len(case.outputs)} output parameters, got {len(outputs)}"
+    for tensor, arrays in zip(case.outputs, outputs, strict=True):
+        shapes = tuple(array.shape for array in arrays)
+        if shapes != tensor.shapes:
+            return f"output {tensor.name}: expected shapes {tensor.shapes}, got {shapes}"
+        for array in arrays:
+            if array.dtype != numpy_dtype(tensor.dtype):
+                return f"output {tensor.name}: expected dtype {tensor.dtype.value}, got {array.dtype}"
+    return None
+
+
+def _complaint(tally: Tally, tolerance: Tolerance, dtype: DType, got: Array, want: Array) -> str | None:
+    if tally.gross == 0 and tally.bad_share <= tolerance.max_bad_share:
+        return _constant_complaint(tally, dtype)
+    where = tuple(int(axis) for axis in np.unravel_index(tally.first_bad, got.shape))
+    parts = [
+        f"{tally.bad} of {tally.size} elements differ by more than {tolerance.atol:g} + "
+        f"{tolerance.rtol:g} * |expected| (allowed: {math.floor(tolerance.max_bad_share * tally.size)}, "
+        f"none by more than {GROSS_FACTOR:g} times that; {tally.gross} do)",
+        f"first at {list(where)}: got {got[where]!s}, expected {want[where]!s}",
+    ]
+    hint = _hint(tally)
+    return ", ".join([*parts, hint] if hint else parts)
+
+
+def _hint(tally: Tally) -> str | None:
+    """Name the pattern of the bad elements when it is a well-known one."""
+    low, high = tally.output_range
+    if low == high and tally.size > 1:
+        return f"every element of the output is {low:g}"
+    if tally.bad == tally.size:
+        return "every element is wrong"
+    if tally.last_bad == tally.size - 1 and tally.bad == tally.size - tally.first_bad:
+        return f"the bad elements are one block at the end: a tail of {tally.bad} elements never written?"
+    if tally.bad > 1 and tally.first_bad_column > 0:
+        return (
+            f"all bad elements lie at or after index {tally.first_bad_column} of the last axis "
+            f"(extent {tally.row_elems}): is the tail of each row handled?"
+        )
+    return None
+
+
+def _constant_complaint(tally: Tally, dtype: DType) -> str | None:
+    """Refuse a constant where the expectation varies, however wide the tolerance is."""
+    low, high = tally.expected_range
+    resolution = _EPSILON.get(dtype, 0.0) * max(abs(low), abs(high))
+    varies = high - low > _SPREAD_ULPS * resolution
+    if varies and tally.output_range[0] == tally.output_range[1]:
+        return f"every element is {tally.output_range[0]:g} where the expectation spans {low:g} to {high:g}"
+    return None

@@ -15,10 +15,11 @@ namespace asim {
 namespace {
 
 constexpr uint64_t kCanonicalAlignment = 2ull << 20;  // as huge-page allocations on the device
+constexpr uint64_t kFirstOwnAddress = 1ull << 46;     // workspace, tiling data and list descriptors
 constexpr uint64_t kAllocationUnit = 32;              // aclrtMalloc rounds up to 32 B and adds 32 B
 
 std::vector<GmRegion> g_regions;
-uint64_t g_next_canonical = kCanonicalAlignment;
+uint64_t g_next_own_address = kFirstOwnAddress;
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
@@ -28,12 +29,12 @@ bool inside(const GmRegion &region, const uint8_t *address) {
 
 }  // namespace
 
-GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes) {
+GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint64_t canonical_base) {
     const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     GmRegion region{};
     region.size_bytes = size_bytes;
     region.slack_bytes = round_up(size_bytes, kAllocationUnit) + kAllocationUnit - size_bytes;
-    region.canonical_base = g_next_canonical;
+    region.canonical_base = canonical_base == kOwnAddress ? g_next_own_address : canonical_base;
     region.role = role;
     snprintf(region.name, sizeof region.name, "%s", name);
     const uint64_t usable = round_up(size_bytes + region.slack_bytes, page);
@@ -43,7 +44,9 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes) {
               static_cast<unsigned long long>(size_bytes), name);
     }
     region.base = static_cast<uint8_t *>(mapped) + page;
-    g_next_canonical += round_up(size_bytes + region.slack_bytes, kCanonicalAlignment);
+    if (canonical_base == kOwnAddress) {
+        g_next_own_address += round_up(size_bytes + region.slack_bytes, kCanonicalAlignment);
+    }
     g_regions.push_back(region);
     std::sort(g_regions.begin(), g_regions.end(), [](const auto &a, const auto &b) { return a.base < b.base; });
     return *std::find_if(g_regions.begin(), g_regions.end(), [&](const auto &r) { return r.base == region.base; });

@@ -31,7 +31,8 @@ struct Block {
     uint64_t scalar_blocks = 0;
     uint64_t scalar_accesses = 0;
     uint64_t last_scalar_line = ~0ull;
-    bool tiling_key_matched = false;
+    bool tiling_key_asked = false;          // some TILING_KEY_IS was evaluated
+    bool tiling_key_matched = false;        // and one of them was true
     const char *last_call = "kernel entry";
 };
 

@@ -18,7 +18,9 @@ struct GmRegion {
     char name[48];
 };
 
-GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes);
+constexpr uint64_t kOwnAddress = 0;         // let the region take the next address above all tensors
+
+GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint64_t canonical_base);
 const GmRegion *find_gm_region(const void *pointer);
 size_t gm_region_count();
 const GmRegion &gm_region(size_t index);

@@ -1,0 +1,57 @@
+// Figures of one chip, read from the flat file that the trusted side makes of chips/*.toml.
+#pragma once
+#include <string>
+
+#include "asim/trace/record.h"
+
+namespace asim {
+
+// Cycles are core cycles; bytes per cycle are per core unless named shared.
+struct Chip {
+    double clock_mhz = 0;
+    double aiv_cores = 0;
+    double launch_us = 0;
+    double launch_per_block_us = 0;
+    double block_start_cycles = 0;
+    double scalar_block_cycles = 0;
+    double scalar_access_cycles = 0;
+    double scalar_gm_miss_cycles = 0;
+    double issue_cycles = 0;
+    double queue_depth = 0;
+    double flag_cycles = 0;
+    double barrier_cycles = 0;
+    double sync_all_cycles = 0;
+    double vector_start_cycles = 0;
+    double simple_16bit = 0, simple_32bit = 0;                  // elements per cycle
+    double half_rate_16bit = 0, half_rate_32bit = 0;
+    double transcendental_16bit = 0, transcendental_32bit = 0;
+    double block_reduce_16bit = 0, block_reduce_32bit = 0;
+    double repeat_reduce_16bit = 0, repeat_reduce_32bit = 0;
+    double gather_16bit = 0, gather_32bit = 0;
+    double gather_block_16bit = 0, gather_block_32bit = 0;
+    double sort_16bit = 0, sort_32bit = 0;
+    double hbm_shared_bytes_per_cycle = 0;
+    double l2_shared_bytes_per_cycle = 0;
+    double hbm_core_bytes_per_cycle = 0;
+    double l2_core_bytes_per_cycle = 0;
+    double write_core_bytes_per_cycle = 0;
+    double mte2_latency_cycles = 0;
+    double mte2_l2_latency_cycles = 0;
+    double mte3_latency_cycles = 0;
+    double copy_min_cycles = 0;
+    double burst_cycles = 0;
+    double request_bytes = 0;
+    double aligned_bytes = 0;
+    double unaligned_core_factor = 0;
+    double unaligned_shared_factor = 0;
+    double l2_bytes = 0;
+    double l2_line_bytes = 0;
+
+    // Elements per cycle of a cost group for the given element width.
+    double elements_per_cycle(Cost cost, uint32_t element_bytes) const;
+};
+
+// Lines `name value`; throws std::runtime_error when a figure is missing, unknown or not positive.
+Chip load_chip(const std::string &path);
+
+}  // namespace asim

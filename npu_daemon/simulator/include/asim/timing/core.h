@@ -1,0 +1,117 @@
+// One AI vector core: a scalar unit that issues in program order into pipes that work in order and in parallel.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "asim/timing/chip.h"
+#include "asim/timing/memory.h"
+#include "asim/timing/trace_reader.h"
+
+namespace asim {
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// What one core did: cycles each pipe was busy, instructions and bytes.
+struct CoreCounters {
+    double total_cycles = 0;
+    std::array<double, kPipeCount> busy_cycles{};
+    std::array<uint64_t, kPipeCount> instructions{};
+    uint64_t gm_to_ub_bytes = 0;
+    uint64_t ub_to_gm_bytes = 0;
+};
+
+class Core {
+public:
+    Core(const Chip &chip, Memory &memory, uint64_t id) : chip_(chip), memory_(memory), id_(id) {}
+
+    void start_block(Cursor cursor, double now);
+
+    // Does all that can be done at `now`; returns the next time at which it has to be called again
+    // without a copy of its own having ended, or kNever.
+    double advance(double now);
+
+    void copy_finished(Pipe pipe, double now);
+    void leave_sync_all(double time) { scalar_time_ = time; in_sync_all_ = false; }
+
+    bool in_sync_all() const { return in_sync_all_; }
+    double sync_all_time() const { return scalar_time_; }
+    bool block_done() const { return block_done_; }
+    bool active() const { return active_; }
+    const CoreCounters &counters() const { return counters_; }
+
+private:
+    // A memory instruction that has not finished: what later ones on other pipes may have to wait for.
+    struct Access {
+        Pipe pipe = Pipe::S;
+        uint64_t serial = 0;
+        double done = kNever;
+        std::array<Operand, kMaxOperands> operands{};
+        uint32_t operand_count = 0;
+        bool writes_first = false;
+    };
+    struct Dependency {
+        uint32_t slot;
+        uint64_t serial;
+    };
+    struct Queued {
+        Entry entry;
+        double issued;
+        uint32_t slot;
+        std::vector<Dependency> dependencies;
+    };
+    struct PipeState {
+        std::deque<Queued> queue;
+        std::deque<double> started_at;  // of the latest instructions, as many as the queue has places
+        double free_at = 0;         // the next instruction may start
+        double drained_at = 0;      // everything started so far has finished
+        bool copying = false;
+        uint32_t copy_slot = 0;
+        double copy_latency = 0;
+    };
+    struct Flag {
+        std::deque<double> raised_at;
+    };
+
+    bool issue(double now);
+    bool issue_scalar(const Entry &entry, double now);
+    bool issue_to_pipe(const Entry &entry, Pipe pipe);
+    bool issue_access(const Entry &entry, double now);
+    bool drain_all(double extra_cycles);
+    double run_pipe(Pipe pipe, double now);
+    void start_instruction(PipeState &pipe, Pipe which, Queued &head, double start);
+    std::optional<double> ready_time(const PipeState &pipe, const Queued &head);
+
+    uint32_t remember(const Entry &entry, Pipe pipe, std::vector<Dependency> &dependencies);
+    std::optional<double> resolved(const std::vector<Dependency> &dependencies) const;
+    void finish_access(uint32_t slot, double done) { accesses_[slot].done = done; }
+    void forget_finished(double now);
+    Flag &flag(const Record &record);
+    double vector_cycles(const Entry &entry) const;
+    PipeState &pipe(Pipe which) { return pipes_[static_cast<size_t>(which)]; }
+
+    const Chip &chip_;
+    Memory &memory_;
+    uint64_t id_;
+    std::optional<Cursor> cursor_;
+    std::optional<Entry> pending_;
+    std::array<PipeState, kPipeCount> pipes_;
+    std::vector<Access> accesses_;
+    std::vector<uint32_t> live_;        // slots of unfinished accesses, oldest first
+    std::vector<uint32_t> free_slots_;
+    std::map<uint32_t, Flag> flags_;
+    uint64_t next_serial_ = 1;
+    double scalar_time_ = 0;
+    double block_start_ = 0;
+    uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded
+    bool in_sync_all_ = false;
+    bool block_done_ = false;
+    bool active_ = false;
+    CoreCounters counters_;
+};
+
+}  // namespace asim

@@ -1,0 +1,42 @@
+// Which part of a copy the shared L2 cache serves: least recently used lines, dirty lines written back on eviction.
+#pragma once
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+namespace asim {
+
+struct CacheTraffic {
+    double hit_bytes = 0;
+    double miss_bytes = 0;
+    double written_back_bytes = 0;
+};
+
+class L2Cache {
+public:
+    L2Cache(uint64_t capacity_bytes, uint64_t line_bytes);
+
+    // Accesses [address, address + bytes); `factor` scales the bytes counted (request granularity).
+    CacheTraffic access(uint64_t address, uint64_t bytes, bool write, double factor);
+
+private:
+    struct Line {
+        uint64_t tag = 0;
+        uint32_t newer = 0;
+        uint32_t older = 0;
+        uint8_t valid = 0;      // one bit a sector: a miss loads only the sectors it touches
+        bool dirty = false;
+    };
+    static constexpr uint64_t kSectors = 4;
+    uint32_t find_line(uint64_t tag, CacheTraffic &traffic);
+    uint32_t take_line(uint64_t tag, CacheTraffic &traffic);
+    void unlink(uint32_t index);
+    void push_newest(uint32_t index);
+
+    uint64_t line_bytes_;
+    uint64_t capacity_lines_;
+    std::vector<Line> lines_;                       // entry 0 is the list head: newer = oldest line, older = newest
+    std::unordered_map<uint64_t, uint32_t> where_;  // tag -> index in lines_
+};
+
+}  // namespace asim

@@ -1,0 +1,51 @@
+// Reads a trace file, which came from an untrusted process: nothing in it is believed before it is checked.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "asim/trace/record.h"
+
+namespace asim {
+
+constexpr uint32_t kMaxOperands = 4;
+
+struct Entry {
+    Record record;
+    Operand operands[kMaxOperands];
+};
+
+class Trace {
+public:
+    explicit Trace(const std::string &path);  // throws std::runtime_error when malformed
+    ~Trace();
+    Trace(const Trace &) = delete;
+
+    uint32_t block_count() const { return static_cast<uint32_t>(segments_.size()); }
+
+private:
+    friend class Cursor;
+    struct Segment {
+        const uint8_t *begin;
+        const uint8_t *end;
+    };
+    void index(const uint8_t *begin, const uint8_t *end);
+
+    const uint8_t *data_ = nullptr;
+    uint64_t bytes_ = 0;
+    std::vector<std::vector<Segment>> segments_;
+};
+
+// Walks over the records of one block, in program order.
+class Cursor {
+public:
+    Cursor(const Trace &trace, uint32_t block_index) : segments_(&trace.segments_.at(block_index)) {}
+    bool next(Entry &entry);  // false at the end
+
+private:
+    const std::vector<Trace::Segment> *segments_;
+    size_t segment_ = 0;
+    const uint8_t *position_ = nullptr;
+};
+
+}  // namespace asim

@@ -1,0 +1,64 @@
+#include "asim/timing/bank_conflict.h"
+
+#include <algorithm>
+
+namespace asim {
+
+namespace {
+
+constexpr uint32_t kGroups = 16;
+constexpr uint32_t kBanks = 48;
+constexpr uint32_t kBlocksPerRepeat = 8;
+constexpr uint32_t kSampledRepeats = 16;  // access patterns recur after at most 16 repeats of 32 B blocks
+
+struct Slot {
+    uint8_t group_reads[kGroups] = {};
+    uint8_t group_writes[kGroups] = {};
+    uint8_t bank_reads[kBanks] = {};
+    uint8_t bank_writes[kBanks] = {};
+
+    void touch(uint64_t address, bool write) {
+        const uint32_t group = (address >> 5) & (kGroups - 1);
+        const uint32_t bank = (group + kGroups * static_cast<uint32_t>(address >> 16)) % kBanks;
+        ++(write ? group_writes : group_reads)[group];
+        ++(write ? bank_writes : bank_reads)[bank];
+    }
+
+    uint32_t cycles() const {
+        uint32_t worst = 1;
+        for (uint32_t group = 0; group < kGroups; ++group) {
+            worst = std::max<uint32_t>({worst, group_reads[group], group_writes[group]});
+        }
+        for (uint32_t bank = 0; bank < kBanks; ++bank) {
+            if (bank_reads[bank] && bank_writes[bank]) {
+                worst = std::max<uint32_t>(worst, bank_reads[bank] + bank_writes[bank]);
+            }
+        }
+        return worst;
+    }
+};
+
+void touch_repeat(Slot &slot, const Operand &operand, uint32_t repeat, bool write) {
+    const uint32_t block_stride = operand.stride & 0xffffu;
+    const uint32_t repeat_stride = operand.stride >> 16;
+    const uint32_t blocks = block_stride == 0 ? 1 : std::min(kBlocksPerRepeat, (operand.extent_bytes + 31) / 32);
+    const uint64_t start = operand.address + uint64_t{repeat} * repeat_stride * 32;
+    for (uint32_t block = 0; block < blocks; ++block) slot.touch(start + uint64_t{block} * block_stride * 32, write);
+}
+
+}  // namespace
+
+double bank_cycles_per_repeat(const Entry &entry) {
+    const uint32_t repeats = std::min(entry.record.repeats, kSampledRepeats);
+    if (repeats == 0) return 1.0;
+    uint32_t cycles = 0;
+    for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        Slot slot;
+        for (uint32_t i = 1; i < entry.record.operands; ++i) touch_repeat(slot, entry.operands[i], repeat, false);
+        if (entry.record.operands > 0 && repeat > 0) touch_repeat(slot, entry.operands[0], repeat - 1, true);
+        cycles += slot.cycles();
+    }
+    return static_cast<double>(cycles) / repeats;
+}
+
+}  // namespace asim

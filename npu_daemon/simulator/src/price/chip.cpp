@@ -1,0 +1,95 @@
+#include "asim/timing/chip.h"
+
+#include <fstream>
+#include <map>
+#include <stdexcept>
+
+namespace asim {
+
+namespace {
+
+std::map<std::string, double Chip::*> figures() {
+    return {
+        {"clock_mhz", &Chip::clock_mhz},
+        {"aiv_cores", &Chip::aiv_cores},
+        {"launch_us", &Chip::launch_us},
+        {"launch_per_block_us", &Chip::launch_per_block_us},
+        {"block_start_cycles", &Chip::block_start_cycles},
+        {"scalar_block_cycles", &Chip::scalar_block_cycles},
+        {"scalar_access_cycles", &Chip::scalar_access_cycles},
+        {"scalar_gm_miss_cycles", &Chip::scalar_gm_miss_cycles},
+        {"issue_cycles", &Chip::issue_cycles},
+        {"queue_depth", &Chip::queue_depth},
+        {"flag_cycles", &Chip::flag_cycles},
+        {"barrier_cycles", &Chip::barrier_cycles},
+        {"sync_all_cycles", &Chip::sync_all_cycles},
+        {"vector_start_cycles", &Chip::vector_start_cycles},
+        {"simple_16bit", &Chip::simple_16bit},
+        {"simple_32bit", &Chip::simple_32bit},
+        {"half_rate_16bit", &Chip::half_rate_16bit},
+        {"half_rate_32bit", &Chip::half_rate_32bit},
+        {"transcendental_16bit", &Chip::transcendental_16bit},
+        {"transcendental_32bit", &Chip::transcendental_32bit},
+        {"block_reduce_16bit", &Chip::block_reduce_16bit},
+        {"block_reduce_32bit", &Chip::block_reduce_32bit},
+        {"repeat_reduce_16bit", &Chip::repeat_reduce_16bit},
+        {"repeat_reduce_32bit", &Chip::repeat_reduce_32bit},
+        {"gather_16bit", &Chip::gather_16bit},
+        {"gather_32bit", &Chip::gather_32bit},
+        {"gather_block_16bit", &Chip::gather_block_16bit},
+        {"gather_block_32bit", &Chip::gather_block_32bit},
+        {"sort_16bit", &Chip::sort_16bit},
+        {"sort_32bit", &Chip::sort_32bit},
+        {"hbm_shared_bytes_per_cycle", &Chip::hbm_shared_bytes_per_cycle},
+        {"l2_shared_bytes_per_cycle", &Chip::l2_shared_bytes_per_cycle},
+        {"hbm_core_bytes_per_cycle", &Chip::hbm_core_bytes_per_cycle},
+        {"l2_core_bytes_per_cycle", &Chip::l2_core_bytes_per_cycle},
+        {"write_core_bytes_per_cycle", &Chip::write_core_bytes_per_cycle},
+        {"mte2_latency_cycles", &Chip::mte2_latency_cycles},
+        {"mte2_l2_latency_cycles", &Chip::mte2_l2_latency_cycles},
+        {"mte3_latency_cycles", &Chip::mte3_latency_cycles},
+        {"copy_min_cycles", &Chip::copy_min_cycles},
+        {"burst_cycles", &Chip::burst_cycles},
+        {"request_bytes", &Chip::request_bytes},
+        {"aligned_bytes", &Chip::aligned_bytes},
+        {"unaligned_core_factor", &Chip::unaligned_core_factor},
+        {"unaligned_shared_factor", &Chip::unaligned_shared_factor},
+        {"l2_bytes", &Chip::l2_bytes},
+        {"l2_line_bytes", &Chip::l2_line_bytes},
+    };
+}
+
+}  // namespace
+
+double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
+    const bool wide = element_bytes >= 4;
+    const double narrow_scale = element_bytes == 1 ? 2.0 : 1.0;  // twice as many elements in a 256 B repeat
+    switch (cost) {
+        case Cost::HalfRate: return wide ? half_rate_32bit : half_rate_16bit * narrow_scale;
+        case Cost::Transcendental: return wide ? transcendental_32bit : transcendental_16bit;
+        case Cost::BlockReduce: return wide ? block_reduce_32bit : block_reduce_16bit;
+        case Cost::RepeatReduce: return wide ? repeat_reduce_32bit : repeat_reduce_16bit;
+        case Cost::Gather: return wide ? gather_32bit : gather_16bit;
+        case Cost::GatherBlock: return wide ? gather_block_32bit : gather_block_16bit;
+        case Cost::Sort: return wide ? sort_32bit : sort_16bit;
+        default: return (wide ? simple_32bit : simple_16bit * narrow_scale) / (element_bytes == 8 ? 2.0 : 1.0);
+    }
+}
+
+Chip load_chip(const std::string &path) {
+    Chip chip;
+    auto missing = figures();
+    std::ifstream file(path);
+    if (!file) throw std::runtime_error("cannot read chip " + path);
+    std::string name;
+    for (double value; file >> name >> value;) {
+        const auto figure = missing.find(name);
+        if (figure == missing.end() || !(value > 0)) throw std::runtime_error("bad or repeated chip figure '" + name + "'");
+        chip.*(figure->second) = value;
+        missing.erase(figure);
+    }
+    if (!missing.empty()) throw std::runtime_error("chip figure '" + missing.begin()->first + "' is missing");
+    return chip;
+}
+
+}  // namespace asim

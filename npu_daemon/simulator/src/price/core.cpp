@@ -1,0 +1,295 @@
+#include "asim/timing/core.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "asim/timing/bank_conflict.h"
+
+namespace asim {
+
+namespace {
+
+constexpr uint64_t kDataCacheLineBytes = 64;
+
+bool overlaps(const Operand &a, const Operand &b) {
+    return a.space == b.space && a.address < b.address + b.extent_bytes && b.address < a.address + a.extent_bytes;
+}
+
+Pipe pipe_of(uint8_t code) { return static_cast<Pipe>(code); }
+
+bool is_copy(Op op) { return op == Op::CopyGmToUb || op == Op::CopyUbToGm; }
+
+}  // namespace
+
+void Core::start_block(Cursor cursor, double now) {
+    cursor_ = cursor;
+    pending_.reset();
+    block_start_ = now;
+    scalar_time_ = now + chip_.block_start_cycles;
+    for (PipeState &state : pipes_) {
+        state.free_at = state.drained_at = scalar_time_;
+        state.started_at.clear();
+    }
+    flags_.clear();
+    cached_line_ = ~0ull;
+    block_done_ = false;
+    active_ = true;
+}
+
+double Core::vector_cycles(const Entry &entry) const {
+    const Record &record = entry.record;
+    if (record.repeats == 0) return chip_.vector_start_cycles;
+    const double lanes = 256.0 / std::max<uint32_t>(record.dtype_bytes, 1);
+    const double throughput = lanes / chip_.elements_per_cycle(info(record.op).cost, record.dtype_bytes);
+    return chip_.vector_start_cycles + record.repeats * std::max(throughput, bank_cycles_per_repeat(entry));
+}
+
+Core::Flag &Core::flag(const Record &record) {
+    return flags_[uint32_t{record.source_pipe} << 24 | uint32_t{record.target_pipe} << 16 | record.flag_id];
+}
+
+void Core::forget_finished(double now) {
+    auto keep = live_.begin();
+    for (const uint32_t slot : live_) {
+        if (accesses_[slot].done <= now) {
+            accesses_[slot].serial = 0;
+            free_slots_.push_back(slot);
+        } else {
+            *keep++ = slot;
+        }
+    }
+    live_.erase(keep, live_.end());
+}
+
+// Registers a memory instruction and collects the unfinished ones on other pipes that it must follow:
+// what the compiler's automatic synchronisation would insert for overlapping ranges.
+uint32_t Core::remember(const Entry &entry, Pipe pipe, std::vector<Dependency> &dependencies) {
+    Access access;
+    access.pipe = pipe;
+    access.serial = next_serial_++;
+    access.operand_count = std::min<uint32_t>(entry.record.operands, kMaxOperands);
+    std::copy_n(entry.operands, access.operand_count, access.operands.begin());
+    access.writes_first = entry.record.op != Op::ScalarAccess || entry.record.repeats == 1;
+    for (const uint32_t slot : live_) {
+        const Access &other = accesses_[slot];
+        if (other.pipe == pipe) continue;
+        bool conflict = false;
+        for (uint32_t i = 0; i < access.operand_count && !conflict; ++i) {
+            for (uint32_t j = 0; j < other.operand_count && !conflict; ++j) {
+                const bool writes = (i == 0 && access.writes_first) || (j == 0 && other.writes_first);
+                conflict = writes && access.operands[i].space == static_cast<uint64_t>(Space::Ub) &&
+                           overlaps(access.operands[i], other.operands[j]);
+            }
+        }
+        if (conflict) dependencies.push_back({slot, other.serial});
+    }
+    uint32_t slot;
+    if (free_slots_.empty()) {
+        slot = static_cast<uint32_t>(accesses_.size());
+        accesses_.emplace_back();
+    } else {
+        slot = free_slots_.back();
+        free_slots_.pop_back();
+    }
+    accesses_[slot] = access;
+    live_.push_back(slot);
+    return slot;
+}
+
+// When all dependencies have finished, or nothing while some end time is unknown.
+std::optional<double> Core::resolved(const std::vector<Dependency> &dependencies) const {
+    double time = 0;
+    for (const Dependency &dependency : dependencies) {
+        const Access &access = accesses_[dependency.slot];
+        if (access.serial != dependency.serial) continue;  // finished and forgotten
+        if (access.done == kNever) return std::nullopt;
+        time = std::max(time, access.done + chip_.flag_cycles);
+    }
+    return time;
+}
+
+bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
+    PipeState &state = pipe(which);
+    const auto depth = static_cast<size_t>(chip_.queue_depth);
+    if (state.queue.size() >= depth) return false;
+    // A place is free once the instruction `depth` before this one has started.
+    const size_t places = depth - state.queue.size();
+    if (state.started_at.size() >= places) {
+        scalar_time_ = std::max(scalar_time_, state.started_at[state.started_at.size() - places]);
+    }
+    Queued queued{entry, scalar_time_, 0, {}};
+    if (info(entry.record.op).pipe != Pipe::S) {
+        forget_finished(scalar_time_);
+        queued.slot = remember(entry, which, queued.dependencies);
+    }
+    state.queue.push_back(std::move(queued));
+    return true;
+}
+
+// Waits until every pipe has finished what was issued to it.
+bool Core::drain_all(double extra_cycles) {
+    double drained = scalar_time_;
+    for (const PipeState &state : pipes_) {
+        if (!state.queue.empty() || state.copying) return false;
+        drained = std::max(drained, state.drained_at);
+    }
+    scalar_time_ = drained + extra_cycles;
+    return true;
+}
+
+bool Core::issue_access(const Entry &entry, double now) {
+    forget_finished(std::min(now, scalar_time_));
+    std::vector<Dependency> dependencies;
+    const uint32_t slot = remember(entry, Pipe::S, dependencies);
+    const std::optional<double> ready = resolved(dependencies);
+    finish_access(slot, ready ? std::max(scalar_time_, *ready) : 0);
+    if (!ready) return false;
+    scalar_time_ = std::max(scalar_time_, *ready);
+    const Operand &operand = entry.operands[0];
+    const uint64_t line = operand.address / kDataCacheLineBytes;
+    if (operand.space == static_cast<uint64_t>(Space::Gm) && line != cached_line_) {
+        cached_line_ = line;
+        scalar_time_ += chip_.scalar_gm_miss_cycles;
+        counters_.busy_cycles[0] += chip_.scalar_gm_miss_cycles;
+    }
+    return true;
+}
+
+bool Core::issue_scalar(const Entry &entry, double now) {
+    const Record &record = entry.record;
+    const Pipe source = pipe_of(record.source_pipe);
+    const Pipe target = pipe_of(record.target_pipe);
+    switch (record.op) {
+        case Op::ScalarAccess: return issue_access(entry, now);
+        case Op::SetFlag:
+            if (source != Pipe::S) return issue_to_pipe(entry, source);
+            flag(record).raised_at.push_back(scalar_time_);
+            return true;
+        case Op::WaitFlag: {
+            if (target != Pipe::S) return issue_to_pipe(entry, target);
+            std::deque<double> &raised = flag(record).raised_at;
+            if (raised.empty()) return false;
+            scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
+            raised.pop_front();
+            return true;
+        }
+        case Op::PipeBarrier:
+            if (target == Pipe::ALL) return drain_all(chip_.barrier_cycles);
+            return target == Pipe::S || issue_to_pipe(entry, target);
+        case Op::SyncAll:
+            if (!drain_all(0)) return false;
+            in_sync_all_ = true;
+            return true;
+        case Op::BlockEnd:
+            if (!drain_all(0)) return false;
+            block_done_ = true;
+            active_ = false;
+            counters_.total_cycles += scalar_time_ - block_start_;
+            return true;
+        default: throw std::runtime_error("malformed trace: unexpected scalar instruction");
+    }
+}
+
+// Issues the next record if nothing blocks the scalar unit; its own work is paid once, when it is first looked at.
+bool Core::issue(double now) {
+    if (!pending_) {
+        Entry entry;
+        if (!cursor_->next(entry)) throw std::runtime_error("malformed trace: a block has no end");
+        const double work = chip_.issue_cycles + entry.record.scalar_blocks * chip_.scalar_block_cycles +
+                            entry.record.scalar_accesses * chip_.scalar_access_cycles;
+        scalar_time_ += work;
+        counters_.busy_cycles[0] += work;
+        pending_ = entry;
+    }
+    const Pipe which = info(pending_->record.op).pipe;
+    const bool issued = which == Pipe::S ? issue_scalar(*pending_, now) : issue_to_pipe(*pending_, which);
+    if (issued) pending_.reset();
+    return issued;
+}
+
+std::optional<double> Core::ready_time(const PipeState &state, const Queued &head) {
+    double time = std::max(head.issued, state.free_at);
+    const Record &record = head.entry.record;
+    if (record.op == Op::WaitFlag) {
+        const std::deque<double> &raised = flag(record).raised_at;
+        if (raised.empty()) return std::nullopt;
+        return std::max(time, raised.front() + chip_.flag_cycles);
+    }
+    if (record.op == Op::SetFlag) return head.issued;
+    if (record.op == Op::PipeBarrier) return std::max(time, state.drained_at);
+    const std::optional<double> dependencies = resolved(head.dependencies);
+    if (!dependencies) return std::nullopt;
+    return std::max(time, *dependencies);
+}
+
+// Starts the head of a pipe at `start`.
+void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double start) {
+    const Record &record = head.entry.record;
+    const auto index = static_cast<size_t>(which);
+    if (record.op == Op::SetFlag) {
+        flag(record).raised_at.push_back(std::max(start, state.drained_at));
+    } else if (record.op == Op::WaitFlag) {
+        flag(record).raised_at.pop_front();
+        state.free_at = start;
+    } else if (record.op == Op::PipeBarrier) {
+        state.free_at = start + chip_.barrier_cycles;
+    } else if (is_copy(record.op)) {
+        const bool write = record.op == Op::CopyUbToGm;
+        const Demand demand = memory_.demand_of(head.entry, write);
+        (write ? counters_.ub_to_gm_bytes : counters_.gm_to_ub_bytes) += uint64_t{record.repeats} * record.burst_bytes;
+        ++counters_.instructions[index];
+        state.copying = true;
+        state.copy_slot = head.slot;
+        state.copy_latency = demand.latency_cycles;
+        state.free_at = start;
+        memory_.start(start, demand, id_ * kPipeCount + index);
+    } else {
+        const double cycles = vector_cycles(head.entry);
+        ++counters_.instructions[index];
+        counters_.busy_cycles[index] += cycles;
+        state.free_at = state.drained_at = start + cycles;
+        finish_access(head.slot, state.drained_at);
+    }
+}
+
+// Starts what the pipe can start by `now`; returns when its head could start, if that lies ahead and is known.
+double Core::run_pipe(Pipe which, double now) {
+    PipeState &state = pipe(which);
+    while (!state.queue.empty() && !state.copying) {
+        const std::optional<double> start = ready_time(state, state.queue.front());
+        if (!start) return kNever;
+        if (*start > now && is_copy(state.queue.front().entry.record.op)) return *start;
+        start_instruction(state, which, state.queue.front(), *start);
+        state.queue.pop_front();
+        state.started_at.push_back(*start);
+        if (state.started_at.size() > static_cast<size_t>(chip_.queue_depth)) state.started_at.pop_front();
+    }
+    return kNever;
+}
+
+void Core::copy_finished(Pipe which, double now) {
+    PipeState &state = pipe(which);
+    counters_.busy_cycles[static_cast<size_t>(which)] += now - state.free_at;
+    state.copying = false;
+    state.free_at = now;
+    state.drained_at = now + state.copy_latency;
+    finish_access(state.copy_slot, state.drained_at);
+}
+
+double Core::advance(double now) {
+    double wake = kNever;
+    for (bool progress = true; progress && active_ && !in_sync_all_;) {
+        progress = false;
+        wake = kNever;
+        while (active_ && !in_sync_all_ && issue(now)) progress = true;
+        for (const Pipe which : {Pipe::V, Pipe::MTE2, Pipe::MTE3}) {
+            const size_t before = pipe(which).queue.size();
+            wake = std::min(wake, run_pipe(which, now));
+            progress |= pipe(which).queue.size() != before;
+        }
+    }
+    return wake;
+}
+
+}  // namespace asim

@@ -1,0 +1,84 @@
+#include "asim/timing/trace_reader.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <stdexcept>
+
+namespace asim {
+
+namespace {
+
+constexpr uint32_t kMaxBlocks = 65535;  // numBlocks limit (facts/npu_2201.md section 8)
+
+void check(bool holds, const char *what) {
+    if (!holds) throw std::runtime_error(std::string("malformed trace: ") + what);
+}
+
+void check_record(const Record &record) {
+    check(record.op < Op::Count, "unknown instruction");
+    check(record.operands <= kMaxOperands, "too many operands");
+    check(record.source_pipe <= static_cast<uint8_t>(Pipe::ALL), "unknown source pipe");
+    check(record.target_pipe <= static_cast<uint8_t>(Pipe::ALL), "unknown target pipe");
+}
+
+}  // namespace
+
+Trace::Trace(const std::string &path) {
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat info {};
+    check(fd >= 0 && fstat(fd, &info) == 0, "cannot be opened");
+    bytes_ = static_cast<uint64_t>(info.st_size);
+    void *mapped = bytes_ >= sizeof(TraceHeader) ? mmap(nullptr, bytes_, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+    close(fd);
+    check(mapped != MAP_FAILED, "too short");
+    data_ = static_cast<const uint8_t *>(mapped);
+    TraceHeader header;
+    std::memcpy(&header, data_, sizeof header);
+    check(std::memcmp(header.magic, kTraceMagic, sizeof header.magic) == 0, "wrong magic");
+    check(header.version == kTraceVersion, "wrong version");
+    check(header.block_count >= 1 && header.block_count <= kMaxBlocks, "block count out of range");
+    segments_.resize(header.block_count);
+    index(data_ + sizeof header, data_ + bytes_);
+}
+
+Trace::~Trace() { munmap(const_cast<uint8_t *>(data_), bytes_); }
+
+void Trace::index(const uint8_t *begin, const uint8_t *end) {
+    while (begin < end) {
+        SegmentHeader header;
+        check(static_cast<size_t>(end - begin) >= sizeof header, "cut segment header");
+        std::memcpy(&header, begin, sizeof header);
+        begin += sizeof header;
+        check(header.block_index < segments_.size(), "block out of range");
+        check(static_cast<size_t>(end - begin) >= header.bytes, "cut segment");
+        segments_[header.block_index].push_back({begin, begin + header.bytes});
+        begin += header.bytes;
+    }
+}
+
+bool Cursor::next(Entry &entry) {
+    while (segment_ < segments_->size()) {
+        const Trace::Segment &segment = (*segments_)[segment_];
+        if (position_ == nullptr) position_ = segment.begin;
+        if (position_ < segment.end) {
+            check(static_cast<size_t>(segment.end - position_) >= sizeof(Record), "cut record");
+            std::memcpy(&entry.record, position_, sizeof(Record));
+            check_record(entry.record);
+            position_ += sizeof(Record);
+            const size_t bytes = entry.record.operands * sizeof(Operand);
+            check(static_cast<size_t>(segment.end - position_) >= bytes, "cut operands");
+            std::memcpy(entry.operands, position_, bytes);
+            position_ += bytes;
+            return true;
+        }
+        ++segment_;
+        position_ = nullptr;
+    }
+    return false;
+}
+
+}  // namespace asim

@@ -1,0 +1,187 @@
+"""Building the host side: the toolchain once, and the host code of candidates.
+
+The toolchain is a directory with a precompiled header, the library that host code links against, and the
+``host_tiling`` program that loads a built candidate and answers questions about it.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path, PurePosixPath
+
+from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
+from ascend_gym.core.status import Status
+from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+
+BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20)
+MAX_ERRORS = 5
+
+_SIMULATOR = Path(__file__).parent
+_HEADERS = _SIMULATOR / "include" / "host"
+_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-w", "-fno-diagnostics-show-caret", "-fdiagnostics-color=never")
+_PREFIX_HEADER = "asim_host.h"
+_LIBRARY = "libasim_host.so"
+_RUNNER = "host_tiling"
+_LIBRARY_SOURCES = ("host_tiling_types.cpp", "host_tiling_platform.cpp", "host_tiling_library.cpp")
+_RUNNER_SOURCES = ("host_tiling.cpp", "host_tiling_request.cpp", "host_tiling_describe.cpp")
+_SOURCE_SUFFIXES = (".cpp", ".cc")
+_ACLNN_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](?:opdev/|aclnn)', re.MULTILINE)
+_LOCATED = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s*(?P<text>.*)$")
+_ERROR = re.compile(r"^(?:fatal )?error: (?P<message>.*)$")
+_LINK_ERROR = re.compile(r"undefined reference to .*|multiple definition of .*")
+
+
+def prepare_host_toolchain(dest: Path) -> None:
+    """Build precompiled header, host library and ``host_tiling`` program into the folder ``dest``.
+
+    Raises:
+        InfrastructureError: g++ is missing or cannot compile the simulator's own sources.
+    """
+    dest.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(_HEADERS / _PREFIX_HEADER, dest / _PREFIX_HEADER)
+    sources = _SIMULATOR / "src"
+    _compile_own(["-x", "c++-header", _PREFIX_HEADER, "-o", f"{_PREFIX_HEADER}.gch"], dest)
+    _compile_own(["-shared", *(str(sources / name) for name in _LIBRARY_SOURCES), "-o", _LIBRARY], dest)
+    _compile_own(
+        [*(str(sources / name) for name in _RUNNER_SOURCES), "-o", _RUNNER, *_link_flags(dest), "-ldl"], dest
+    )
+
+
+def runner_of(toolchain: Path) -> Path:
+    """Return the ``host_tiling`` program of a toolchain."""
+    return toolchain / _RUNNER
+
+
+def host_build_command(
+    toolchain: Path, sources: Sequence[str], output: str, include_dirs: Sequence[Path | str] = ()
+) -> list[str]:
+    """Return the compiler call that makes one shared library of host sources.
+
+    Args:
+        toolchain: folder made by ``prepare_host_toolchain``.
+        sources: source files, relative to the working directory of the call.
+        output: file name of the library.
+        include_dirs: folders searched for headers before those of the simulator.
+    """
+    includes = [f"-I{folder}" for folder in include_dirs]
+    prefix = ["-include", str(toolchain / _PREFIX_HEADER)]
+    limits = [f"-fmax-errors={MAX_ERRORS}"]
+    link = ["-shared", "-Wl,--no-undefined", "-o", output, *_link_flags(toolchain)]
+    return ["g++", *_FLAGS, *limits, *prefix, *includes, f"-I{_HEADERS}", *sources, *link]
+
+
+def build_host(
+    sources: Sources,
+    work_dir: Path,
+    toolchain: Path,
+    *,
+    include_dirs: Sequence[Path] = (),
+    limits: Limits = BUILD_LIMITS,
+) -> Path | Failure:
+    """Compile the host sources of a candidate and return the shared library.
+
+    Args:
+        sources: host files with paths relative to the operator folder. Files of the aclnn layer are not
+            compiled: a kernel launch does not need them.
+        work_dir: an existing folder of this build; sources and library are written into it.
+        toolchain: folder made by ``prepare_host_toolchain``.
+        include_dirs: further header folders, for operators that share headers outside their folder.
+        limits: what the compiler may use.
+    """
+    compiled = [file.path for file in sources.files if _is_compiled(file)]
+    if not compiled:
+        message = f"expected a .cpp file with the tiling function, got {[f.path for f in sources.files]}"
+        return _failure(Status.BUILD_ERROR, [Diagnostic(phase=Phase.BUILD_TILING, message=message)], 0.0)
+    folder = work_dir / "operator"
+    _write(sources.files, folder)
+    library = work_dir / "host.so"
+    own_folders = sorted({str(PurePosixPath(file.path).parent) for file in sources.files})
+    command = host_build_command(toolchain, compiled, str(library), [*own_folders, *include_dirs])
+    outcome = run_limited(command, cwd=folder, limits=limits)
+    if outcome.returncode == 0:
+        return library
+    if outcome.timed_out:
+        message = f"compiling the host code took longer than {limits.wall_s:g} s; make it simpler"
+        diagnostic = Diagnostic(phase=Phase.BUILD_TILING, message=message)
+        return _failure(Status.TIMEOUT, [diagnostic], outcome.seconds)
+    return _failure(Status.BUILD_ERROR, _diagnose(outcome, sources), outcome.seconds)
+
+
+def parse_compiler_errors(text: str, sources: Sources) -> list[Diagnostic]:
+    """Return the first errors of a compiler output, located in the files of ``sources``.
+
+    An error inside a header of the simulator is reported where the operator's code led to it.
+    """
+    lines = {file.path: file.text.splitlines() for file in sources.files}
+    diagnostics: list[Diagnostic] = []
+    latest: tuple[str, int] | None = None
+    for row in text.splitlines():
+        located = _LOCATED.match(row)
+        if located is None:
+            link_error = _LINK_ERROR.search(row)
+            if link_error is not None:
+                diagnostics.append(Diagnostic(phase=Phase.BUILD_TILING, message=link_error.group()))
+            continue
+        path, line = PurePosixPath(located["file"]).as_posix(), int(located["line"])
+        error = _ERROR.match(located["text"])
+        if path in lines:
+            latest = (path, line)
+        if error is not None:
+            place = (path, line) if path in lines else latest
+            diagnostics.append(_compiler_diagnostic(error["message"], place, lines))
+            latest = None
+    return diagnostics[:MAX_ERRORS]
+
+
+def _compiler_diagnostic(
+    message: str, place: tuple[str, int] | None, lines: dict[str, list[str]]
+) -> Diagnostic:
+    if place is None:
+        return Diagnostic(phase=Phase.BUILD_TILING, message=message)
+    path, line = place
+    shown = lines[path][line - 1].strip() if 0 < line <= len(lines[path]) else ""
+    text = f"{message}\n    {shown}" if shown else message
+    return Diagnostic(phase=Phase.BUILD_TILING, message=text, file=path, line=line)
+
+
+def _diagnose(outcome: ProcessOutcome, sources: Sources) -> list[Diagnostic]:
+    text = outcome.stderr.decode("utf-8", "replace")
+    found = parse_compiler_errors(text, sources)
+    if found:
+        return found
+    ending = " ".join(text.split()[-60:]) or f"the compiler ended with signal {outcome.signal}"
+    return [Diagnostic(phase=Phase.BUILD_TILING, message=f"the compiler failed: {ending}")]
+
+
+def _is_compiled(file: SourceFile) -> bool:
+    return file.path.endswith(_SOURCE_SUFFIXES) and _ACLNN_INCLUDE.search(file.text) is None
+
+
+def _write(files: Sequence[SourceFile], folder: Path) -> None:
+    for file in files:
+        target = folder / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(file.text, encoding="utf-8")
+
+
+def _link_flags(toolchain: Path) -> list[str]:
+    return [f"-L{toolchain}", f"-l:{_LIBRARY}", f"-Wl,-rpath,{toolchain}"]
+
+
+def _compile_own(arguments: Sequence[str], folder: Path) -> None:
+    command = ["g++", *_FLAGS, f"-I{_HEADERS}", *arguments]
+    try:
+        subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    except FileNotFoundError as error:
+        raise InfrastructureError("g++ was not found; install g++ 12 or newer") from error
+    except subprocess.CalledProcessError as error:
+        raise InfrastructureError(f"building the host toolchain failed:\n{error.stderr}") from error
+
+
+def _failure(status: Status, diagnostics: Sequence[Diagnostic], seconds: float) -> Failure:
+    return Failure(status, tuple(diagnostics), seconds)

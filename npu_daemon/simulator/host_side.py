@@ -1,0 +1,204 @@
+"""Running the host side of an operator: its definition, and what its tiling function decides for a case."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Case, Diagnostic, Phase
+from ascend_gym.core.status import Status
+from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.simulator.host_build import build_host, host_build_command, prepare_host_toolchain, runner_of
+from npu_daemon.simulator.host_request import ChipGeometry, request_lines
+from npu_daemon.simulator.host_schema import (
+    Decision,
+    DefinitionError,
+    OperatorDefinition,
+    TilingStructure,
+)
+from npu_daemon.simulator.kernel_prelude import kernel_prelude
+
+__all__ = [
+    "ChipGeometry",
+    "OperatorDefinition",
+    "TilingOutcome",
+    "build_host",
+    "describe_operator",
+    "host_build_command",
+    "kernel_prelude",
+    "prepare_host_toolchain",
+    "run_tiling",
+]
+
+TILING_LIMITS = Limits(wall_s=10.0, cpu_s=5.0, memory_bytes=1 << 30, file_bytes=1 << 20)
+
+_ANY_OPERATOR = "-"
+_SHOWN_LOG_LINES = 5
+_CRASHES = {
+    signal.SIGSEGV: "it read or wrote memory that is not its own",
+    signal.SIGFPE: "it divided a whole number by zero",
+    signal.SIGABRT: "it aborted",
+}
+_FAULT_STATUS = {"tiling": Status.TILING_ERROR, "unsupported": Status.UNSUPPORTED}
+
+
+@dataclass(frozen=True)
+class TilingOutcome:
+    """What a tiling function decided for one case.
+
+    Attributes:
+        block_dim: number of blocks to launch, at least 1.
+        tiling_key: selects the branch of the kernel.
+        tiling_data: bytes handed to the kernel.
+        workspace_bytes: size of each workspace asked for, the library's share included.
+        schema: structure registered for this tiling key, ``None`` when none was.
+        need_atomic: outputs with initial values have to be filled before the launch.
+        schedule_mode: 1 when all blocks must run at the same time.
+        seconds: wall seconds of the run.
+    """
+
+    block_dim: int
+    tiling_key: int
+    tiling_data: bytes
+    workspace_bytes: tuple[int, ...]
+    schema: TilingStructure | None
+    need_atomic: bool
+    schedule_mode: int
+    seconds: float
+
+
+def describe_operator(
+    host_lib: Path,
+    chip: ChipGeometry,
+    toolchain: Path,
+    *,
+    op_type: str | None = None,
+    limits: Limits = TILING_LIMITS,
+) -> OperatorDefinition | Failure:
+    """Load built host code and read the operator definition that it registers.
+
+    Args:
+        host_lib: library made by ``build_host``.
+        chip: chip whose variant of the definition is wanted.
+        toolchain: folder made by ``prepare_host_toolchain``.
+        op_type: operator type; ``None`` for the only one registered.
+        limits: what the untrusted code may use.
+    """
+    argv = [str(runner_of(toolchain)), "describe", str(host_lib), op_type or _ANY_OPERATOR, chip.soc_version]
+    answer, seconds = _ask(argv, host_lib.parent, limits, Phase.BUILD_TILING)
+    if isinstance(answer, Failure):
+        return answer
+    try:
+        definition = OperatorDefinition.model_validate(answer.get("definition"))
+        definition.columns()
+    except ValidationError as error:
+        return _failure(f"the operator definition is not usable: {_first_problem(error)}", seconds)
+    except DefinitionError as error:
+        return _failure(str(error), seconds)
+    return definition
+
+
+def run_tiling(
+    host_lib: Path,
+    definition: OperatorDefinition,
+    case: Case,
+    chip: ChipGeometry,
+    work_dir: Path,
+    toolchain: Path,
+    *,
+    input_files: Sequence[Sequence[Path]] = (),
+    limits: Limits = TILING_LIMITS,
+) -> TilingOutcome | Failure:
+    """Run the tiling function of built host code for one case.
+
+    Args:
+        host_lib: library made by ``build_host``.
+        definition: what ``describe_operator`` read from that library.
+        case: shapes, types and attributes.
+        chip: figures that the tiling function may ask for.
+        work_dir: an existing folder of this run; the request file is written into it.
+        toolchain: folder made by ``prepare_host_toolchain``.
+        input_files: raw little-endian files of the inputs of the case, one per tensor. Only inputs declared
+            as value dependent are read; without files their values are unknown to the tiling function.
+        limits: what the untrusted code may use.
+    """
+    try:
+        lines = request_lines(definition, case, chip, input_files)
+    except DefinitionError as error:
+        return _failure(str(error), 0.0)
+    request = work_dir / "tiling_request"
+    request.write_text("\n".join(lines) + "\n", encoding="ascii")
+    argv = [str(runner_of(toolchain)), "run", str(host_lib), str(request)]
+    answer, seconds = _ask(argv, work_dir, limits, Phase.RUN_TILING)
+    if isinstance(answer, Failure):
+        return answer
+    try:
+        decision = Decision.model_validate(answer.get("decision"))
+    except ValidationError as error:
+        return _failure(f"the tiling decision is not usable: {_first_problem(error)}", seconds)
+    return TilingOutcome(
+        block_dim=decision.block_dim,
+        tiling_key=decision.tiling_key,
+        tiling_data=bytes.fromhex(decision.tiling_data),
+        workspace_bytes=decision.workspace_bytes,
+        schema=definition.structure_for(decision.tiling_key),
+        need_atomic=decision.need_atomic,
+        schedule_mode=decision.schedule_mode,
+        seconds=seconds,
+    )
+
+
+def _ask(
+    argv: Sequence[str], cwd: Path, limits: Limits, phase: Phase
+) -> tuple[dict[str, Any] | Failure, float]:
+    """Run ``host_tiling`` and return its answer, or what kept it from answering, with its wall seconds."""
+    outcome = run_limited(argv, cwd=cwd, limits=limits)
+    if outcome.timed_out:
+        message = f"the host code did not end within {limits.wall_s:g} s; look for an endless loop"
+        return _failure(message, outcome.seconds, phase, Status.TIMEOUT), outcome.seconds
+    try:
+        answer = json.loads(outcome.stdout)
+    except ValueError:
+        return _failure(_crash_message(outcome), outcome.seconds, phase), outcome.seconds
+    if not isinstance(answer, dict):
+        message = f"the host code answered with {type(answer).__name__} instead of an object"
+        return _failure(message, outcome.seconds, phase), outcome.seconds
+    if "fault" in answer:
+        status = _FAULT_STATUS.get(str(answer["fault"]), Status.TILING_ERROR)
+        message = _with_log(str(answer.get("message")), outcome)
+        return _failure(message, outcome.seconds, phase, status), outcome.seconds
+    return answer, outcome.seconds
+
+
+def _crash_message(outcome: ProcessOutcome) -> str:
+    if outcome.output_truncated:
+        return _with_log("the answer of the host code is too long", outcome)
+    if outcome.signal is None:
+        text = f"the host code ended the program with exit status {outcome.returncode} instead of returning"
+        return _with_log(text, outcome)
+    name = signal.Signals(outcome.signal).name
+    reason = _CRASHES.get(signal.Signals(outcome.signal), "it was killed")
+    return _with_log(f"the host code crashed with {name}: {reason}", outcome)
+
+
+def _with_log(message: str, outcome: ProcessOutcome) -> str:
+    log = outcome.stderr.decode("utf-8", "replace").splitlines()[-_SHOWN_LOG_LINES:]
+    return "\n    ".join([message, *log])
+
+
+def _first_problem(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+
+
+def _failure(
+    message: str, seconds: float, phase: Phase = Phase.RUN_TILING, status: Status = Status.TILING_ERROR
+) -> Failure:
+    return Failure(status, (Diagnostic(phase=phase, message=message),), seconds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -77,8 +78,9 @@ def make_profile(duration_us: float) -> Profile:
 
 
 def ok_result(request: EvalRequest, latency_us: float) -> EvalResult:
-    """Return a measured result with two cases whose geometric mean is ``latency_us``."""
-    latencies = {"small": latency_us / 2, "large": latency_us * 2}
+    """Return a measured result of the cases asked for; the geometric mean of both is ``latency_us``."""
+    factors = {"small": 0.5, "large": 2.0}
+    latencies = {case_id: latency_us * factors[case_id] for case_id in request.case_ids or factors}
     return EvalResult(
         request_digest=request.digest,
         candidate_digest=request.candidate.digest,
@@ -134,11 +136,55 @@ class FakeEvaluator:
         return ok_result(request, float(latency.group(1)) if latency else BASELINE_LATENCY_US)
 
 
-@pytest.fixture
-def spec() -> OpSpec:
-    return make_spec()
+TOY_MANIFEST = """
+[operator]
+type = "Toy"
+level = 1
+category = "elementwise"
+description = "Scales [a tensor]."
+tiling = "op_host/toy.cpp"
+kernel = "op_kernel/toy.cpp"
+
+[tolerance.float16]
+atol = 1e-3
+rtol = 1e-3
+""" + "".join(
+    f"""
+[[case]]
+id = "{case_id}"
+attributes = {{ scale = 2.0 }}
+[[case.input]]
+name = "x"
+dtype = "float16"
+shape = [{rows}, 128]
+[[case.output]]
+name = "y"
+dtype = "float16"
+shape = [{rows}, 128]
+"""
+    for case_id, rows in (("small", 8), ("large", 1024))
+)
+
+TOY_REFERENCE = """
+import numpy as np
+
+
+def reference(inputs, attributes):
+    return {"y": inputs["x"].astype(np.float64) * attributes["scale"]}
+"""
 
 
 @pytest.fixture
-def evaluator() -> FakeEvaluator:
-    return FakeEvaluator()
+def toy_folder(tmp_path: Path) -> Path:
+    """An operator folder named ``toy`` with cases ``small`` and ``large``."""
+    folder = tmp_path / "toy"
+    texts = {
+        "op.toml": TOY_MANIFEST,
+        "reference.py": TOY_REFERENCE,
+        "op_host/toy.cpp": "// tiling\n",
+        "op_kernel/toy.cpp": "// kernel\nint tile = 1;\n",
+    }
+    for path, text in texts.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder

@@ -1,1 +1,1 @@
-"""Metrics and human-readable summaries of runs."""
+"""What people and scripts read: summaries of evaluations and searches, and their display."""

@@ -1,0 +1,46 @@
+"""Candidates as files and as diffs."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from ascend_gym.core.records import Candidate
+
+
+def write_candidate(candidate: Candidate, folder: Path) -> list[Path]:
+    """Write every source of ``candidate`` below ``folder`` and return the files, host side first."""
+    written = []
+    for source in (*candidate.host.files, *candidate.kernel.files):
+        path = folder / source.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source.text, "utf-8", newline="")
+        written.append(path)
+    return written
+
+
+def unified_diff(base: Candidate, candidate: Candidate) -> str:
+    """Return the changes from ``base`` to ``candidate`` as ``patch -p1`` takes them; empty if none."""
+    before, after = _texts(base), _texts(candidate)
+    return "".join(
+        _file_diff(path, before.get(path, ""), after.get(path, ""))
+        for path in dict.fromkeys([*before, *after])
+        if before.get(path) != after.get(path)
+    )
+
+
+def _texts(candidate: Candidate) -> dict[str, str]:
+    return {file.path: file.text for file in (*candidate.host.files, *candidate.kernel.files)}
+
+
+def _file_diff(path: str, before: str, after: str) -> str:
+    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines
+    )
+
+
+def _lines(text: str) -> list[str]:
+    """Split after line feeds only: sources may hold form feeds and other separators."""
+    pieces = text.split("\n")
+    return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])

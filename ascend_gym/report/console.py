@@ -1,0 +1,183 @@
+"""Display of suites, evaluations and searches in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from ascend_gym.core.records import Case, OpSpec, TensorSpec
+from ascend_gym.core.status import RewardRule, Status, rule_of
+from ascend_gym.search.driver import SearchOutcome, Step
+
+_STYLES = {RewardRule.MEASURED: "green", RewardRule.FAILURE: "red", RewardRule.NEUTRAL: "yellow"}
+_MAX_LINE_CHARS = 160
+
+
+class SearchView:
+    """A progress bar with one line above it for each evaluation; use as a context manager.
+
+    Args:
+        console: where to draw.
+        budget: evaluations allowed.
+    """
+
+    def __init__(self, console: Console, budget: int) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        self._progress = Progress(*columns, console=console)
+        self._task = self._progress.add_task("evaluating the baseline", total=budget)
+
+    def __enter__(self) -> SearchView:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, step: Step) -> None:
+        """Draw one observed evaluation."""
+        self._progress.console.print(step_line(step))
+        best = "no baseline" if step.best_latency_us is None else f"best {step.best_latency_us:.2f} us"
+        self._progress.update(self._task, description=best, completed=step.spent.evaluations)
+
+
+def step_line(step: Step) -> Text:
+    """Return the line of one evaluation: number, status, latency, and what happened."""
+    name = "baseline" if step.index == 0 else f"{step.index:>8}"
+    line = Text(f"{name}  ").append(f"{step.result.status.value:<14}", _style(step.result.status))
+    latency_us = step.result.latency_us
+    if latency_us is None:
+        return line.append(_one_line(str(step.result.all_diagnostics[0])))
+    line.append(f"{latency_us:>12.2f} us")
+    return line.append("  new best", "bold green") if step.improved and step.index > 0 else line
+
+
+def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: Path) -> None:
+    """Print the outcome of a search, the diff of the best candidate and where the journal is."""
+    if diff:
+        console.print(Syntax(diff, "diff", background_color="default", word_wrap=True))
+    rows = {
+        "operator": outcome.spec.op_id,
+        "evaluations": str(outcome.evaluations),
+        "baseline": _latency(outcome.baseline_latency_us),
+        "best": _latency(outcome.best_latency_us),
+        "speedup": _speedup(outcome.speedup),
+        "journal": str(journal),
+    }
+    if outcome.message:
+        rows["stopped"] = outcome.message
+    _print_pairs(console, rows)
+
+
+def print_evaluation(console: Console, summary: dict[str, Any], diagnostics: Sequence[object]) -> None:
+    """Print an ``evaluation_summary`` and the diagnostics."""
+    seconds = summary["seconds"]
+    _print_pairs(
+        console,
+        {
+            "operator": summary["operator"],
+            "status": summary["status"],
+            "latency": _latency(summary["latency_us"]),
+            "baseline": _latency(summary["baseline_latency_us"]),
+            "speedup": _speedup(summary["speedup"]),
+            "seconds": ", ".join(f"{name} {value:.2f}" for name, value in seconds.items())
+            + (" (from the cache)" if summary["cached"] else ""),
+        },
+    )
+    table = Table("case", "status", "latency", "baseline", "speedup", "block dim", box=None)
+    for case in summary["cases"]:
+        launch = case["launch"] or {}
+        table.add_row(
+            case["case_id"],
+            case["status"],
+            _latency(case["latency_us"]),
+            _latency(case["baseline_latency_us"]),
+            _speedup(case["speedup"]),
+            str(launch.get("block_dim", "-")),
+        )
+    if summary["cases"]:
+        console.print(table)
+    for diagnostic in diagnostics:
+        console.print(Text(str(diagnostic)))
+
+
+def print_operators(console: Console, specs: Sequence[OpSpec]) -> None:
+    """Print one line for each operator."""
+    table = Table("operator", "level", "category", "cases", "description", box=None)
+    for spec in specs:
+        table.add_row(
+            spec.op_id, str(spec.level), spec.category, str(len(spec.cases)), Text(spec.description)
+        )
+    console.print(table)
+
+
+def print_operator(console: Console, spec: OpSpec) -> None:
+    """Print an operator with its cases and source files."""
+    files = [file.path for side in (spec.baseline.host, spec.baseline.kernel) for file in side.files]
+    _print_pairs(
+        console,
+        {
+            "operator": f"{spec.op_id} ({spec.op_type})",
+            "description": spec.description,
+            "level": f"{spec.level}, {spec.category}",
+            "folder": spec.folder,
+            "sources": ", ".join(files),
+        },
+    )
+    table = Table("case", "inputs", "outputs", "attributes", "traffic", box=None)
+    for case in spec.cases:
+        table.add_row(*_case_row(case))
+    console.print(table)
+
+
+def print_check(console: Console, name: str, complaints: Sequence[str]) -> None:
+    """Print one check of a validation and what it found wrong."""
+    verdict = Text("failed  ", "red") if complaints else Text("passed  ", "green")
+    console.print(verdict.append(name, "default"))
+    for complaint in complaints:
+        console.print(Text(f"        {complaint}"))
+
+
+def _case_row(case: Case) -> tuple[str, ...]:
+    attributes = ", ".join(f"{name}={value}" for name, value in case.attributes.items())
+    inputs, outputs = (", ".join(map(_tensor, side)) for side in (case.inputs, case.outputs))
+    return case.case_id, inputs, outputs, attributes, f"{case.traffic_bytes / 2**20:.1f} MiB"
+
+
+def _tensor(tensor: TensorSpec) -> str:
+    shape = "x".join(map(str, tensor.shapes[0])) if tensor.shapes else ""
+    count = f" and {len(tensor.shapes) - 1} more" if len(tensor.shapes) > 1 else ""
+    return f"{tensor.name} {tensor.dtype.value} {shape}{count}"
+
+
+def _print_pairs(console: Console, rows: dict[str, str]) -> None:
+    table = Table(show_header=False, box=None)
+    for name, value in rows.items():
+        table.add_row(Text(name, "bold"), Text(value, overflow="fold"))
+    console.print(table)
+
+
+def _latency(latency_us: float | None) -> str:
+    return "-" if latency_us is None else f"{latency_us:.2f} us"
+
+
+def _speedup(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{ratio:.3f}x"
+
+
+def _style(status: Status) -> str:
+    return _STYLES[rule_of(status).reward]
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MAX_LINE_CHARS else f"{line[: _MAX_LINE_CHARS - 3]}..."

@@ -1,0 +1,63 @@
+"""The folder of a search: journal, best candidate, its diff and the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.report.candidate_files import unified_diff, write_candidate
+from ascend_gym.report.summary import search_summary, to_json
+from ascend_gym.search.driver import SearchOutcome
+from ascend_gym.search.journal import JOURNAL_NAME
+
+RUNS = Path("runs")
+
+
+def new_run_folder(out: Path | None, name: str) -> Path:
+    """Create the folder of a new run.
+
+    Args:
+        out: the folder asked for; by default ``runs/<name>``, with a number after it if that exists.
+        name: what is run.
+
+    Raises:
+        MisuseError: ``out`` is not an empty or new folder.
+    """
+    if out is None:
+        return next(folder for folder in _default_folders(name) if _created(folder))
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise MisuseError(f"{out} is not empty: name a new folder, so that no earlier run is overwritten")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+def save_search(folder: Path, outcome: SearchOutcome, **settings: Any) -> dict[str, Any]:
+    """Write ``best/``, ``best.diff`` and ``summary.json`` into ``folder``; return the summary.
+
+    Args:
+        folder: the folder that holds the journal.
+        outcome: what was found.
+        settings: ``method``, ``model``, ``budget`` and ``seed`` of the search.
+    """
+    files = write_candidate(outcome.best, folder / "best")
+    diff = unified_diff(outcome.spec.baseline, outcome.best)
+    (folder / "best.diff").write_text(diff, "utf-8", newline="")
+    summary = search_summary(outcome, **settings, journal=folder / JOURNAL_NAME, files=files)
+    (folder / "summary.json").write_text(to_json(summary) + "\n", "utf-8")
+    return summary
+
+
+def _default_folders(name: str) -> Iterator[Path]:
+    yield RUNS / name
+    yield from (RUNS / f"{name}-{number}" for number in count(2))
+
+
+def _created(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        return False
+    return True

@@ -1,0 +1,123 @@
+"""Summaries of evaluations and searches as plain JSON-able values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from pydantic import BaseModel
+
+from ascend_gym.core.records import CaseResult, EvalResult, OpSpec, Profile
+from ascend_gym.core.status import Status
+from ascend_gym.search.driver import SearchOutcome
+
+
+def evaluation_summary(spec: OpSpec, result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
+    """Summarise one evaluation beside that of the operator's own sources on the same cases.
+
+    Latencies are geometric means over the cases in microseconds, ``None`` where nothing was measured.
+    """
+    return {
+        "operator": spec.op_id,
+        "status": result.status.value,
+        "correct": result.status is Status.OK,
+        "latency_us": result.latency_us,
+        "baseline_latency_us": baseline.latency_us,
+        "speedup": speedup(baseline, result),
+        "profile": mean_profile(result),
+        "diagnostics": [_plain(diagnostic) for diagnostic in result.all_diagnostics],
+        "seconds": _plain(result.seconds),
+        "cases": [_case_summary(case, baseline) for case in result.cases],
+        "candidate_digest": result.candidate_digest,
+        "cached": result.cached,
+        "device": _plain(result.device),
+    }
+
+
+def search_summary(
+    outcome: SearchOutcome,
+    *,
+    method: str,
+    model: str,
+    budget: int,
+    seed: int,
+    journal: Path,
+    files: list[Path],
+) -> dict[str, Any]:
+    """Summarise a search.
+
+    Args:
+        outcome: what was found.
+        method: name of the search method.
+        model: name of the model that proposed.
+        budget: evaluations allowed.
+        seed: seed of the run.
+        journal: the journal file.
+        files: the files of the best candidate as written out.
+    """
+    return {
+        "operator": outcome.spec.op_id,
+        "method": method,
+        "model": model,
+        "budget": budget,
+        "seed": seed,
+        "evaluations": outcome.evaluations,
+        "baseline_latency_us": outcome.baseline_latency_us,
+        "best_latency_us": outcome.best_latency_us,
+        "speedup": outcome.speedup,
+        "best_digest": outcome.best.digest,
+        "best_files": [str(path) for path in files],
+        "statuses": _status_counts(outcome),
+        "stop_reason": outcome.stop_reason.value,
+        "message": outcome.message,
+        "journal": str(journal),
+    }
+
+
+def speedup(baseline: EvalResult, result: EvalResult) -> float | None:
+    """Return the latency of ``baseline`` over that of ``result``; ``None`` unless both were measured."""
+    if baseline.latency_us is None or result.latency_us is None:
+        return None
+    return baseline.latency_us / result.latency_us
+
+
+def mean_profile(result: EvalResult) -> dict[str, float] | None:
+    """Return each field of the profile, averaged over the cases; ``None`` when nothing was measured."""
+    profiles = [case.profile for case in result.cases if case.profile is not None]
+    if not profiles:
+        return None
+    return {name: fmean(getattr(profile, name) for profile in profiles) for name in Profile.model_fields}
+
+
+def to_json(summary: dict[str, Any]) -> str:
+    """Return ``summary`` as one JSON document, readable by strict parsers (no NaN)."""
+    return json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def _case_summary(case: CaseResult, baseline: EvalResult) -> dict[str, Any]:
+    baseline_us = {before.case_id: before.latency_us for before in baseline.cases}.get(case.case_id)
+    return {
+        "case_id": case.case_id,
+        "status": case.status.value,
+        "latency_us": case.latency_us,
+        "baseline_latency_us": baseline_us,
+        "speedup": baseline_us / case.latency_us if baseline_us and case.latency_us else None,
+        "launch": _plain(case.launch),
+        "profile": _plain(case.profile),
+        "accuracy": _plain(case.accuracy),
+        "diagnostics": [_plain(diagnostic) for diagnostic in case.diagnostics],
+    }
+
+
+def _status_counts(outcome: SearchOutcome) -> dict[str, int]:
+    statuses = [step.result.status for step in outcome.history if step.index > 0]
+    return {status.value: statuses.count(status) for status in Status if status in statuses}
+
+
+def _plain(record: BaseModel | None) -> Any:
+    """Return a record as JSON values; NaN and infinities become ``None``."""
+    if record is None:
+        return None
+    return json.loads(record.model_dump_json(), parse_constant=lambda constant: None)

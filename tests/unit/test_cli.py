@@ -1,0 +1,283 @@
+import json
+import subprocess
+import sys
+
+import pytest
+from conftest import FakeEvaluator
+
+from ascend_gym import cli
+from ascend_gym.core.errors import DaemonUnreachableError
+from ascend_gym.core.protocols import Completion
+from ascend_gym.core.status import Blame, Status, rule_of
+
+FASTER = "// 更快 🚀\n// latency: 50\n"
+
+
+class ScriptedModel:
+    """Answers with kernels in turn."""
+
+    def __init__(self, *kernels):
+        self.kernels = list(kernels)
+        self.asked = 0
+
+    def complete(self, messages, *, seed, max_tokens, deadline_s):
+        kernel = self.kernels[self.asked % len(self.kernels)]
+        self.asked += 1
+        text = f"### FILE: op_kernel/toy.cpp\n```cpp\n{kernel}```\n"
+        return Completion(text=text, prompt_tokens=1, completion_tokens=1, model="scripted")
+
+
+@pytest.fixture
+def evaluator(monkeypatch):
+    fake = FakeEvaluator()
+    fake.addresses = []
+
+    def connect(address):
+        fake.addresses.append(address)
+        return fake
+
+    monkeypatch.setattr("ascend_gym.client.connect", connect, raising=False)
+    return fake
+
+
+@pytest.fixture
+def model(monkeypatch):
+    scripted = ScriptedModel("// status: build_error\n", FASTER, "// latency: 80\n")
+    monkeypatch.setattr("ascend_gym.search.llm.model_named", lambda name: scripted)
+    return scripted
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path, toy_folder):
+    """Run the command line on the toy; return exit status, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments):
+        monkeypatch.setattr("sys.argv", ["ascend-gym", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_info:
+            cli.main()
+        captured = capsys.readouterr()
+        return exit_info.value.code, captured.out, captured.err
+
+    return invoke
+
+
+def _source(tmp_path, text):
+    path = tmp_path / "candidate.cpp"
+    path.write_text(text, "utf-8")
+    return path
+
+
+TOY = ("toy", "--op-dir", "toy")
+
+
+def test_evaluate_json_is_one_document(run, evaluator, tmp_path):
+    status, out, _ = run("evaluate", *TOY, "--kernel-file", _source(tmp_path, FASTER), "--json")
+    summary = json.loads(out)
+    assert status == 0
+    assert summary["operator"] == "local/toy"
+    assert (summary["status"], summary["correct"]) == ("ok", True)
+    assert summary["latency_us"] == pytest.approx(50.0)
+    assert summary["baseline_latency_us"] == pytest.approx(100.0)
+    assert summary["speedup"] == pytest.approx(2.0)
+    assert summary["profile"]["aiv_vec_ratio"] == 0.5
+    assert {"build", "run", "price", "total"} <= set(summary["seconds"])
+    assert [case["case_id"] for case in summary["cases"]] == ["small", "large"]
+    assert [case["speedup"] for case in summary["cases"]] == [pytest.approx(2.0)] * 2
+    assert summary["diagnostics"] == []
+    assert {"cached", "device"} <= set(summary)
+    assert evaluator.closed == 1
+
+
+def test_evaluate_without_files_is_the_baseline_and_asks_once(run, evaluator):
+    status, out, _ = run("evaluate", *TOY, "--daemon", "tcp://host:1", "--json")
+    assert (status, json.loads(out)["speedup"]) == (0, 1.0)
+    assert evaluator.addresses == ["tcp://host:1"]
+    assert len(evaluator.requests) == 1
+    assert evaluator.requests[0].op_folder.endswith("/toy")
+
+
+def test_evaluate_one_case_on_another_chip(run, evaluator):
+    _, out, _ = run("evaluate", *TOY, "--case", "small", "--chip", "910B4", "--json")
+    assert [case["case_id"] for case in json.loads(out)["cases"]] == ["small"]
+    assert evaluator.requests[0].case_ids == ("small",)
+    assert evaluator.requests[0].protocol.chip == "910B4"
+
+
+@pytest.mark.parametrize("bad", [status for status in Status if status is not Status.OK])
+def test_evaluate_exits_by_blame(run, evaluator, tmp_path, bad):
+    status, out, _ = run(
+        "evaluate", *TOY, "--tiling-file", _source(tmp_path, f"// status: {bad.value}"), "--json"
+    )
+    summary = json.loads(out)
+    assert summary["status"] == bad.value
+    assert not summary["correct"]
+    assert summary["latency_us"] is None
+    assert summary["speedup"] is None
+    assert summary["profile"] is None
+    assert "the toy ended as asked" in summary["diagnostics"][0]["message"]
+    assert status == {Blame.CALLER: 2, Blame.INFRASTRUCTURE: 3}.get(rule_of(bad).blame, 0)
+
+
+def test_evaluate_for_people(run, evaluator, tmp_path):
+    status, out, _ = run("evaluate", *TOY, "--kernel-file", _source(tmp_path, FASTER))
+    assert status == 0
+    assert "50.00 us" in out
+    assert "100.00 us" in out
+    assert "2.000x" in out
+    status, out, _ = run("evaluate", *TOY, "--kernel-file", _source(tmp_path, "// status: timeout"))
+    assert "timeout" in out
+    assert "[run_kernel] the toy ended as asked" in out
+
+
+def test_optimize_json_and_folder(run, evaluator, model, tmp_path):
+    status, out, err = run("optimize", *TOY, "--budget", 3, "--seed", 5, "--json", "--in-flight", 1)
+    summary = json.loads(out)
+    folder = tmp_path / "runs" / "toy-best-of-n-seed5"
+    assert status == 0
+    assert summary["operator"] == "local/toy"
+    assert (summary["method"], summary["budget"], summary["seed"]) == ("best-of-n", 3, 5)
+    assert summary["evaluations"] == 3
+    assert summary["baseline_latency_us"] == pytest.approx(100.0)
+    assert summary["best_latency_us"] == pytest.approx(50.0)
+    assert summary["speedup"] == pytest.approx(2.0)
+    assert summary["statuses"] == {"ok": 2, "build_error": 1}
+    assert (folder / "best/op_kernel/toy.cpp").read_text("utf-8") == FASTER
+    assert (folder / "best/op_host/toy.cpp").read_text("utf-8") == "// tiling\n"
+    assert "+// 更快 🚀" in (folder / "best.diff").read_text("utf-8")
+    assert json.loads((folder / "summary.json").read_text("utf-8")) == summary
+    assert summary["journal"] == "runs/toy-best-of-n-seed5/journal.jsonl"
+    assert (folder / "journal.jsonl").stat().st_size > 0
+    assert "new best" in err
+
+
+def test_optimize_for_people(run, evaluator, model):
+    status, out, err = run("optimize", *TOY, "--budget", 3)
+    lines = [line.split() for line in out.splitlines()]
+    assert status == 0
+    assert ["baseline", "ok", "100.00", "us"] in lines
+    assert ["2", "ok", "50.00", "us", "new", "best"] in lines
+    assert ["speedup", "2.000x"] in lines
+    assert ["journal", "runs/toy-best-of-n-seed0/journal.jsonl"] in lines
+    assert "+// latency: 50" in out
+    assert "build_error" in out
+    assert "[run_kernel]" in out
+    assert err == ""
+
+
+def test_optimize_twice_keeps_both_runs_and_their_results_agree(run, evaluator, model):
+    first = json.loads(run("optimize", *TOY, "--budget", 3, "--json")[1])
+    model.asked = 0
+    second = json.loads(run("optimize", *TOY, "--budget", 3, "--json")[1])
+    assert second["journal"] == "runs/toy-best-of-n-seed0-2/journal.jsonl"
+    where = ("journal", "best_files")
+    assert {k: v for k, v in first.items() if k not in where} == {
+        k: v for k, v in second.items() if k not in where
+    }
+
+
+def test_optimize_refuses_a_folder_in_use(run, evaluator, model, tmp_path):
+    (tmp_path / "used").mkdir()
+    (tmp_path / "used" / "journal.jsonl").write_text("precious")
+    status, out, err = run("optimize", *TOY, "--out", "used")
+    assert (status, out) == (2, "")
+    assert "used is not empty" in err
+    assert (tmp_path / "used" / "journal.jsonl").read_text() == "precious"
+
+
+def test_optimize_takes_a_new_folder(run, evaluator, model, tmp_path):
+    status, out, _ = run("optimize", *TOY, "--budget", 1, "--out", "deep/new", "--json")
+    assert (status, json.loads(out)["journal"]) == (0, "deep/new/journal.jsonl")
+
+
+def test_optimize_with_a_broken_baseline_is_misuse(run, evaluator, model, toy_folder):
+    (toy_folder / "op_kernel" / "toy.cpp").write_text("// status: incorrect\n")
+    status, out, err = run("optimize", *TOY, "--json")
+    assert status == 2
+    assert json.loads(out)["stop_reason"] == "baseline_failed"
+    assert "local/toy: the baseline ended as incorrect" in err
+
+
+def test_optimize_without_infrastructure_exits_3_with_what_was_found(run, evaluator, model):
+    evaluator.statuses = dict.fromkeys(range(2, 99), Status.INFRA_ERROR)
+    status, out, err = run("optimize", *TOY, "--json", "--in-flight", 1)
+    assert status == 3
+    assert json.loads(out)["evaluations"] == 1
+    assert "in a row failed" in err
+
+
+def test_an_unreachable_daemon_exits_3(run, monkeypatch):
+    def connect(address):
+        raise DaemonUnreachableError(f"no daemon answers at {address}")
+
+    monkeypatch.setattr("ascend_gym.client.connect", connect, raising=False)
+    status, out, err = run("evaluate", *TOY, "--daemon", "tcp://nowhere:1", "--json")
+    assert (status, out) == (3, "")
+    assert err == "ascend-gym: no daemon answers at tcp://nowhere:1\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("evaluate", "no_such_operator"), "no operator 'no_such_operator'"),
+        (("evaluate", *TOY, "--case", "huge"), "no case 'huge'; its cases are small, large"),
+        (("evaluate", *TOY, "--kernel-file", "missing.cpp"), "does not exist"),
+        (("evaluate", *TOY, "--kernel-file", "latin1.cpp"), "latin1.cpp is not UTF-8"),
+        (("optimize", *TOY, "--budget", "0"), "--budget"),
+        (("optimize", *TOY, "--method", "magic"), "--method"),
+        (("suite", "list", "--suite", "none"), "no suite 'none'"),
+        (("suite", "show", "toy"), "no operator 'toy'"),
+        (("conquer",), "conquer"),
+    ],
+)
+def test_misuse_exits_2_and_says_what_is_wrong(run, evaluator, tmp_path, arguments, message):
+    (tmp_path / "latin1.cpp").write_bytes("é".encode("latin-1"))
+    status, out, err = run(*arguments)
+    assert (status, out) == (2, "")
+    assert message in " ".join(err.replace("│", " ").split())
+
+
+def test_suite_list_names_the_operators(run):
+    status, out, _ = run("suite", "list")
+    assert status == 0
+    assert {"core/add", "core/gelu", "core/softmax"} <= set(out.split())
+
+
+def test_suite_show_tells_cases_and_sources(run):
+    status, out, _ = run("suite", "show", *TOY)
+    assert status == 0
+    assert "local/toy (Toy)" in out
+    assert "Scales [a tensor]." in out
+    assert "op_host/toy.cpp, op_kernel/toy.cpp" in out
+    assert "scale=2.0" in out
+
+
+def test_suite_validate_reports_each_check(run, evaluator):
+    status, out, err = run("suite", "validate", *TOY)
+    assert (status, err) == (0, "")
+    assert out.splitlines() == [
+        "passed  audit of case small",
+        "passed  audit of case large",
+        "passed  baseline on case small",
+        "passed  baseline on case large",
+    ]
+
+
+def test_suite_validate_names_what_failed(run, evaluator, toy_folder):
+    (toy_folder / "op_kernel" / "toy.cpp").write_text("// status: runtime_fault\n")
+    status, out, err = run("suite", "validate", *TOY)
+    assert status == 2
+    assert "failed  baseline on case small" in out
+    assert "[run_kernel] the toy ended as asked" in out
+    assert "local/toy did not pass every check" in err
+
+
+def test_help_needs_nothing():
+    done = subprocess.run(
+        [sys.executable, "-m", "ascend_gym.cli", "--help"],
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0
+    assert all(command in done.stdout for command in ("suite", "evaluate", "optimize"))

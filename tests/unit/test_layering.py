@@ -1,0 +1,172 @@
+"""Imports point one way (DESIGN.md, rule 10), read from the source files themselves."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("ascend_gym", "baselines", "agents", "npu_daemon")
+
+# For each part of the project, the parts that it may import; longest prefix wins.
+ALLOWED: dict[str, set[str]] = {
+    "ascend_gym": set(),
+    "ascend_gym.core": {"ascend_gym.core"},
+    "ascend_gym.suite": {"ascend_gym.core", "ascend_gym.suite"},
+    "ascend_gym.client": {"ascend_gym.core", "ascend_gym.client"},
+    "ascend_gym.rewrites": {"ascend_gym.core", "ascend_gym.suite", "ascend_gym.rewrites"},
+    "ascend_gym.env": {"ascend_gym.core", "ascend_gym.suite", "ascend_gym.client", "ascend_gym.env"},
+    "ascend_gym.search": {
+        "ascend_gym.core",
+        "ascend_gym.suite",
+        "ascend_gym.rewrites",
+        "ascend_gym.search",
+    },
+    "ascend_gym.report": {
+        "ascend_gym.core",
+        "ascend_gym.suite",
+        "ascend_gym.search",
+        "ascend_gym.report",
+    },
+    "ascend_gym.cli": {"ascend_gym", "baselines"},
+    "baselines": {"ascend_gym", "baselines"},
+    "agents": {"ascend_gym", "agents"},
+    "npu_daemon": {"ascend_gym.core", "ascend_gym.suite", "npu_daemon"},
+}
+OPERATOR_FILES = "ascend_gym/suite/ops"
+
+
+def _modules() -> list[tuple[str, ast.Module]]:
+    files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    own = [path for path in files if not path.relative_to(ROOT).as_posix().startswith(OPERATOR_FILES)]
+    return [(_module_name(path), ast.parse(path.read_text("utf-8"), str(path))) for path in own]
+
+
+def _module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _imported(tree: ast.Module) -> set[str]:
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+def _inside(name: str, package: str) -> bool:
+    return name == package or name.startswith(f"{package}.")
+
+
+def _rule_of(module: str) -> str:
+    return max((part for part in ALLOWED if _inside(module, part)), key=len)
+
+
+def _violations(module: str, tree: ast.Module) -> list[str]:
+    allowed = ALLOWED[_rule_of(module)]
+    project = [name for name in _imported(tree) if name.partition(".")[0] in PACKAGES]
+    return [
+        f"{module} imports {name}" for name in project if not any(_inside(name, part) for part in allowed)
+    ]
+
+
+def test_imports_point_one_way():
+    assert [line for module, tree in _modules() for line in _violations(module, tree)] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("ascend_gym.core.records", "from ascend_gym.suite.loader import load_operator"),
+        ("ascend_gym.suite.loader", "import ascend_gym.env"),
+        ("baselines.best_of_n", "from npu_daemon import pipeline"),
+        ("npu_daemon.worker", "def late():\n    from ascend_gym.client import connect"),
+        ("ascend_gym", "from ascend_gym import cli"),
+    ],
+)
+def test_the_rule_notices_a_wrong_import(module, source):
+    assert len(_violations(module, ast.parse(source))) == 1
+
+
+def _users(names: set[str]) -> set[str]:
+    return {
+        module
+        for module, tree in _modules()
+        if any(_inside(imported, name) for imported in _imported(tree) for name in names)
+    }
+
+
+def test_only_the_environment_imports_gymnasium():
+    strangers = {
+        module
+        for module in _users({"gymnasium"})
+        if module != "ascend_gym" and not _inside(module, "ascend_gym.env")
+    }
+    assert strangers == set()
+    assert "ascend_gym.env.op_env" in _users({"gymnasium"})
+
+
+def test_only_the_configuration_reads_the_process_environment():
+    readers = {
+        module
+        for module, tree in _modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
+    }
+    # The sandbox hands an allow list of the environment on to its children; it reads no setting.
+    assert readers == {"ascend_gym.core.config", "npu_daemon.sandbox"}
+
+
+def test_at_most_two_broad_excepts_in_the_project():
+    broad = [
+        f"{module}:{node.lineno}"
+        for module, tree in _modules()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler) and _is_broad(node.type)
+    ]
+    assert len(broad) <= 2, broad
+
+
+def _is_broad(kind: ast.expr | None) -> bool:
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    return any(
+        each is None or (isinstance(each, ast.Name) and each.id in ("Exception", "BaseException"))
+        for each in kinds
+    )
+
+
+def _loaded_by(statement: str) -> set[str]:
+    script = f"import sys\n{statement}\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("statement", "strangers"),
+    [
+        (
+            "import ascend_gym",
+            {"pydantic", "zmq", "openai", "ray", "torch", "rich", "typer", "tree_sitter", "ml_dtypes"},
+        ),
+        ("import ascend_gym.core.records", {"zmq", "openai", "ray", "torch", "rich", "typer", "tree_sitter"}),
+        ("import ascend_gym.env.op_env", {"zmq", "openai", "ray", "torch", "rich", "typer", "tree_sitter"}),
+        ("import ascend_gym.cli", {"zmq", "openai", "ray", "torch", "tree_sitter"}),
+    ],
+)
+def test_imports_are_light(statement, strangers):
+    assert _loaded_by(statement) & strangers == set()

@@ -84,14 +84,15 @@ def _filled_with_mean(array: Array) -> Array:
 
 
 def _half_done(array: Array) -> Array:
-    changed = array.copy()
+    changed: Array = array.copy()
     changed.reshape(-1)[array.size // 2 :] = 0
     return changed
 
 
 def _permuted(array: Array) -> Array:
     order = np.random.Generator(np.random.Philox(array.size)).permutation(array.size)
-    return array.reshape(-1)[order].reshape(array.shape)
+    shuffled: Array = array.reshape(-1)[order]
+    return shuffled.reshape(array.shape)
 
 
 def _copied(honest: Arrays, source: Sequence[Array]) -> Arrays | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from ascend_gym.core.digest import digest_of_tree
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import OpSpec
+from ascend_gym.suite.cann_examples import has_example, read_example_spec
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from ascend_gym.suite.sources import read_candidate
 
@@ -87,7 +88,12 @@ def _load_folder(folder: Path, suite: str, name: str) -> OpSpec:
     op_id = f"{suite}/{name}"
     if (folder / MANIFEST_NAME).is_file():
         return _load_manifest_folder(folder, op_id, name)
-    raise OperatorFormatError(f"{folder}: needs {MANIFEST_NAME} and reference.py")
+    if has_example(folder):
+        return read_example_spec(folder, op_id, folder_digest(folder))
+    raise OperatorFormatError(
+        f"{folder}: needs {MANIFEST_NAME} and reference.py, or examples/AclNNInvocationNaive with "
+        f"gen_data.py and main.cpp"
+    )
 
 
 def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:

@@ -26,8 +26,10 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.protocols import Oracle, Verdict
 from ascend_gym.core.records import Case, OpSpec, TensorSpec
+from ascend_gym.suite.cann_golden import ExampleOracle
 from ascend_gym.suite.inputs import Array, case_inputs
 from ascend_gym.suite.loader import folder_digest
+from ascend_gym.suite.manifest import MANIFEST_NAME
 from ascend_gym.suite.verdict import judge
 
 Reference = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
@@ -43,7 +45,9 @@ def oracle_for(spec: OpSpec) -> Oracle:
     folder = Path(spec.folder)
     if folder_digest(folder) != spec.folder_digest:
         raise MisuseError(f"{folder} changed since {spec.op_id} was loaded; load the operator again")
-    return ReferenceOracle(_load_reference(folder / "reference.py"))
+    if (folder / MANIFEST_NAME).is_file():
+        return ReferenceOracle(_load_reference(folder / "reference.py"))
+    return ExampleOracle(folder)
 
 
 class ReferenceOracle:

@@ -1,0 +1,159 @@
+"""Inputs and expected outputs of cases, generated once and kept as raw files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes  # noqa: F401 - registers bfloat16 with numpy by name
+import numpy as np
+
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.protocols import Oracle
+from ascend_gym.core.records import Case, OpSpec, TensorSpec
+from npu_daemon.guards import GuardedFile, file_digest
+
+if TYPE_CHECKING:
+    from ascend_gym.core.protocols import Array
+
+DEFAULT_LIMIT_BYTES = 8 * 2**30
+_IN_USE_S = 600.0
+_INDEX_NAME = "index.json"
+
+
+@dataclass(frozen=True)
+class CaseData:
+    """What one case is run on and judged by.
+
+    Attributes:
+        input_files: for each input parameter, its raw little-endian files.
+        expected: for each output parameter, its expected arrays (memory-mapped, read-only).
+        files: every file behind these, as generated.
+    """
+
+    input_files: tuple[tuple[Path, ...], ...]
+    expected: tuple[tuple[Array, ...], ...]
+    files: tuple[GuardedFile, ...]
+
+
+class CaseDataCache:
+    """A folder with the data of cases, by the digest of everything that determines them.
+
+    Args:
+        folder: where to keep them; made if missing, may be shared by processes.
+        harness_digest: digest of the code that generates inputs and judges.
+        limit_bytes: when the folder grows beyond this, entries that were not used lately are removed.
+    """
+
+    def __init__(self, folder: Path, harness_digest: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self._folder = folder
+        self._harness_digest = harness_digest
+        self._limit_bytes = limit_bytes
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def obtain(self, spec: OpSpec, oracle: Oracle, case: Case, seed: int) -> CaseData:
+        """Return the data of ``case`` for ``seed``, generating what is not there yet."""
+        entry = self._entry(spec, case, seed)
+        if not (entry / _INDEX_NAME).is_file():
+            self._generate(entry, oracle, case, seed)
+            self._evict(keep=entry)
+        os.utime(entry)
+        return _read(entry, case)
+
+    def forget(self, spec: OpSpec, case: Case, seed: int) -> None:
+        """Drop the data of ``case`` for ``seed``, because something tampered with them."""
+        shutil.rmtree(self._entry(spec, case, seed), ignore_errors=True)
+
+    def _entry(self, spec: OpSpec, case: Case, seed: int) -> Path:
+        return self._folder / digest_of("case_data", self._harness_digest, spec.folder_digest, case, seed)
+
+    def _generate(self, entry: Path, oracle: Oracle, case: Case, seed: int) -> None:
+        inputs = oracle.inputs(case, seed)
+        scratch = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder))
+        try:
+            index = {
+                "inputs": _write_arrays(scratch, "input", inputs),
+                "expected": _write_arrays(scratch, "expected", oracle.expected(case, inputs)),
+            }
+            (scratch / _INDEX_NAME).write_text(json.dumps(index))
+            _rename_unless_there(scratch, entry)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+    def _evict(self, keep: Path) -> None:
+        entries = sorted((path.stat().st_mtime, path) for path in self._folder.iterdir())
+        sizes = {path: _size_bytes(path) for _, path in entries}
+        total_bytes = sum(sizes.values())
+        for used, path in entries:
+            if total_bytes <= self._limit_bytes or time.time() - used < _IN_USE_S:
+                return
+            if path != keep:
+                shutil.rmtree(path, ignore_errors=True)
+                total_bytes -= sizes[path]
+
+
+def _rename_unless_there(source: Path, target: Path) -> None:
+    try:
+        source.rename(target)
+    except OSError:
+        if not (target / _INDEX_NAME).is_file():  # otherwise another process was faster with equal data
+            raise
+
+
+def _size_bytes(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.glob("*"))
+
+
+def _write_arrays(folder: Path, prefix: str, groups: Sequence[Sequence[Array]]) -> list[list[dict[str, Any]]]:
+    return [
+        [_write_array(folder / f"{prefix}_{number}_{index}.bin", array) for index, array in enumerate(arrays)]
+        for number, arrays in enumerate(groups)
+    ]
+
+
+def _write_array(path: Path, array: Array) -> dict[str, Any]:
+    np.ascontiguousarray(array).tofile(path)
+    path.chmod(0o444)
+    return {
+        "file": path.name,
+        "dtype": array.dtype.name,
+        "shape": array.shape,
+        "sha256": file_digest(path),
+    }
+
+
+def _read(entry: Path, case: Case) -> CaseData:
+    index = json.loads((entry / _INDEX_NAME).read_text())
+    return CaseData(
+        input_files=tuple(tuple(entry / item["file"] for item in group) for group in index["inputs"]),
+        expected=tuple(tuple(_map_array(entry, item) for item in group) for group in index["expected"]),
+        files=(
+            *_guarded(entry, "input", case.inputs, index["inputs"]),
+            *_guarded(entry, "the expectation of output", case.outputs, index["expected"]),
+        ),
+    )
+
+
+def _guarded(
+    entry: Path, role: str, tensors: Sequence[TensorSpec], groups: Sequence[Sequence[dict[str, Any]]]
+) -> list[GuardedFile]:
+    return [
+        GuardedFile(f"{role} {tensor.name!r}", entry / item["file"], item["sha256"])
+        for tensor, group in zip(tensors, groups, strict=True)
+        for item in group
+    ]
+
+
+def _map_array(entry: Path, item: dict[str, Any]) -> Array:
+    dtype, shape = np.dtype(item["dtype"]), tuple(item["shape"])
+    path = entry / item["file"]
+    if path.stat().st_size == 0:
+        return np.empty(shape, dtype)
+    return np.asarray(np.memmap(path, dtype=dtype, mode="r", shape=shape))

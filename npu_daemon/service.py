@@ -1,0 +1,120 @@
+"""One evaluation from a request alone: operator, earlier result, pipeline, result store."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from ascend_gym import suite
+from ascend_gym.core import digest as digest_module
+from ascend_gym.core.digest import digest_of, digest_of_tree
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Backend, Oracle
+from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult, OpSpec
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.oracle import oracle_for
+from npu_daemon.case_data import CaseDataCache
+from npu_daemon.pipeline import evaluate, invalid_request
+from npu_daemon.store import SqliteResultStore
+
+_HARNESS_FILES = ("pipeline.py", "guards.py", "case_data.py")
+
+
+@lru_cache(maxsize=1)
+def harness_digest() -> str:
+    """Return the digest of the code that generates inputs, judges and scores, whatever the backend."""
+    return digest_of(
+        digest_of_tree(Path(suite.__file__).parent, ["*.py"]),
+        digest_of_tree(Path(digest_module.__file__).parent, ["*.py"]),
+        digest_of_tree(Path(__file__).parent, _HARNESS_FILES),
+        np.__version__,
+        ml_dtypes.__version__,
+    )
+
+
+def result_key(request: EvalRequest, device: DeviceInfo) -> str:
+    """Return the digest of everything that changes the answer to ``request`` on ``device``."""
+    return digest_of(
+        "result", request.digest, device.backend, device.chip, device.toolchain_digest, harness_digest()
+    )
+
+
+class OperatorCatalog:
+    """Operators and their oracles as installed on this host, loaded once per version."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[tuple[str, str | None], tuple[OpSpec, Oracle]] = {}
+
+    def resolve(self, request: EvalRequest) -> tuple[OpSpec, Oracle]:
+        """Return the operator that ``request`` names and its oracle.
+
+        Raises:
+            MisuseError: there is no such operator, or its folder cannot be understood.
+        """
+        name = (request.op_id, request.op_folder)
+        known = self._loaded.get(name)
+        if known is None or known[0].folder_digest != request.folder_digest:
+            folder = Path(request.op_folder) if request.op_folder else None
+            spec = load_operator(request.op_id, op_dir=folder)
+            known = self._loaded[name] = (spec, oracle_for(spec))
+        return known
+
+
+class EvaluationService:
+    """Answers requests on one backend, from the store where possible.
+
+    Args:
+        backend: builds, runs and prices.
+        case_data: keeps inputs and expected outputs.
+        store: keeps results.
+        catalog: knows operators.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        case_data: CaseDataCache,
+        store: SqliteResultStore,
+        catalog: OperatorCatalog | None = None,
+    ) -> None:
+        self._backend = backend
+        self._case_data = case_data
+        self._store = store
+        self._catalog = catalog or OperatorCatalog()
+
+    def describe(self) -> DeviceInfo:
+        """Say what measures."""
+        return self._backend.describe()
+
+    def answer(self, request: EvalRequest) -> EvalResult:
+        """Return the earlier result of an equal request if that is allowed, else evaluate and store."""
+        key = result_key(request, self.describe())
+        stored = self._store.get(key) if request.use_cache else None
+        if stored is not None:
+            return stored
+        try:
+            spec, oracle = self._catalog.resolve(request)
+        except MisuseError as error:
+            return invalid_request(request, str(error))
+        result = evaluate(request, spec, self._backend, oracle, self._case_data)
+        self._store.put(key, result)
+        return result
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+
+def result_store(cache_dir: Path) -> SqliteResultStore:
+    """Open the result store below ``cache_dir``."""
+    return SqliteResultStore(cache_dir / "results.sqlite")
+
+
+def open_service(backend: Backend, cache_dir: Path) -> EvaluationService:
+    """Return a service that keeps its data below ``cache_dir``."""
+    return EvaluationService(
+        backend, CaseDataCache(cache_dir / "case_data", harness_digest()), result_store(cache_dir)
+    )

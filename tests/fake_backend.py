@@ -1,0 +1,190 @@
+"""A backend that obeys directives in the kernel text, and the toy operator that goes with it.
+
+Directives (comments in the kernel): ``// fail: <status>`` at the run, ``// fail_build: <status>``,
+``// fail_price: <status>``, ``// latency: <us>``, ``// wrong``, ``// tamper: <file prefix>``,
+``// shell: <command>`` run within limits, ``// die`` kills the process that evaluates,
+``// die_once: <file>`` does so unless the file exists, ``// broken`` and ``// bug`` raise.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from conftest import make_profile
+
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.protocols import Built, Failure, RunOutput
+from ascend_gym.core.records import (
+    Candidate,
+    Case,
+    CaseResult,
+    DeviceInfo,
+    Diagnostic,
+    EvalRequest,
+    Launch,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+)
+from ascend_gym.core.status import Status
+from ascend_gym.suite.inputs import numpy_dtype
+from ascend_gym.suite.loader import load_operator
+from npu_daemon.sandbox import Limits, run_limited, sandbox_level
+
+OP_TOML = """
+[operator]
+type = "Double"
+level = 1
+category = "elementwise"
+description = "twice the input"
+auto_sync = true
+
+[tolerance.float32]
+atol = 1e-6
+rtol = 1e-6
+"""
+CASE_TOML = """
+[[case]]
+id = "{name}"
+[[case.input]]
+name = "x"
+dtype = "float32"
+shape = [{rows}, 64]
+[[case.output]]
+name = "y"
+dtype = "float32"
+shape = [{rows}, 64]
+"""
+REFERENCE = "def reference(inputs, attributes):\n    return {'y': inputs['x'] * 2.0}\n"
+TILING = "static ge::graphStatus TilingFunc(gert::TilingContext* context) { return 0; }\n"
+KERNEL = 'extern "C" __global__ __aicore__ void double_it(GM_ADDR x, GM_ADDR y) {}\n'
+
+
+def make_operator(folder: Path) -> OpSpec:
+    """Write the operator ``local/double_it`` with the cases small and large below ``folder`` and load it."""
+    cases = CASE_TOML.format(name="small", rows=4) + CASE_TOML.format(name="large", rows=16)
+    files = {
+        "op.toml": OP_TOML + cases,
+        "reference.py": REFERENCE,
+        "op_host/double_it.cpp": TILING,
+        "op_kernel/double_it.cpp": KERNEL,
+    }
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return load_operator("local/double_it", op_dir=folder)
+
+
+def make_request(spec: OpSpec, *directives: str, **fields: object) -> EvalRequest:
+    """Return a request for a candidate of ``spec`` whose kernel carries ``directives``."""
+    text = "".join(f"// {directive}\n" for directive in directives) + KERNEL
+    values = {
+        "op_id": spec.op_id,
+        "op_folder": spec.folder,
+        "folder_digest": spec.folder_digest,
+        "candidate": spec.baseline.rewritten(kernel=text),
+    }
+    return EvalRequest.model_validate({**values, **fields})
+
+
+class FakeBackend:
+    """Doubles its input and costs what the kernel text says, 100 us by default."""
+
+    def __init__(self, cache_dir: Path, chip: str = "910B2") -> None:
+        self.chip = chip
+        self.scratch_dir = cache_dir / "fake"
+        self.scratch_dir.mkdir(parents=True, exist_ok=True)
+        self.toolchain = "fake-1"
+        self.built = 0
+        self.live_runs = 0
+
+    def describe(self) -> DeviceInfo:
+        return DeviceInfo(
+            backend="fake",
+            chip=self.chip,
+            toolchain_digest=digest_of(self.toolchain),
+            sandbox=sandbox_level(),
+            host="here",
+        )
+
+    def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
+        if protocol.chip == self.chip:
+            return None
+        return Diagnostic(phase=Phase.REQUEST, message=f"this fake is a {self.chip}, not a {protocol.chip}")
+
+    def build(
+        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+    ) -> Built | Failure:
+        self.built += 1
+        text = candidate.kernel_text
+        if failure := _failure(text, "fail_build", Phase.BUILD_KERNEL):
+            return failure
+        return Built(handle=text, seconds=0.25)
+
+    def run(
+        self, built: Built, case: Case, inputs: Sequence[Sequence[Path]], protocol: MeasureProtocol
+    ) -> RunOutput | Failure:
+        text: str = built.handle
+        self._misbehave(text, inputs[0][0], protocol)
+        if failure := _failure(text, "fail", Phase.RUN_KERNEL):
+            return failure
+        self.live_runs += 1
+        x = np.fromfile(inputs[0][0], numpy_dtype(case.inputs[0].dtype)).reshape(case.inputs[0].shapes[0])
+        return RunOutput(outputs=((x * 0 if "// wrong" in text else x * 2,),), handle=text, seconds=0.5)
+
+    def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
+        if failure := _failure(run.handle, "fail_price", Phase.PRICE):
+            return failure
+        latency_us = float(_directive(run.handle, "latency") or 100.0)
+        return CaseResult(
+            case_id=case.case_id,
+            status=Status.OK,
+            samples_us=(latency_us,) * protocol.repeats,
+            launch=Launch(block_dim=40, tiling_key=0, workspace_bytes=0, tiling_data_bytes=8),
+            profile=make_profile(latency_us),
+        )
+
+    def cleanup(self, run: RunOutput) -> None:
+        self.live_runs -= 1
+
+    def _misbehave(self, text: str, input_file: Path, protocol: MeasureProtocol) -> None:
+        if "// broken" in text:
+            raise InfrastructureError("the device fell off the bus")
+        if "// bug" in text:
+            raise ZeroDivisionError("a bug in the backend")
+        once = _directive(text, "die_once")
+        if "// die\n" in text or (once and not Path(once).exists()):
+            if once:
+                Path(once).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if prefix := _directive(text, "tamper"):
+            target = next(input_file.parent.glob(f"{prefix}*"))
+            target.chmod(0o644)
+            target.write_bytes(bytes(target.stat().st_size))
+        if command := _directive(text, "shell"):
+            self._run_shell(command, protocol)
+
+    def _run_shell(self, command: str, protocol: MeasureProtocol) -> None:
+        limits = Limits(protocol.run_timeout_s, protocol.run_timeout_s, 1 << 30, 1 << 20)
+        with tempfile.TemporaryDirectory(dir=self.scratch_dir) as folder:
+            run_limited(["sh", "-c", command], cwd=Path(folder), limits=limits)
+
+
+def _directive(text: str, name: str) -> str | None:
+    found = re.search(rf"^// {name}: (.*)$", text, re.MULTILINE)
+    return found.group(1) if found else None
+
+
+def _failure(text: str, name: str, phase: Phase) -> Failure | None:
+    status = _directive(text, name)
+    if status is None:
+        return None
+    return Failure(Status(status), (Diagnostic(phase=phase, message="as asked"),), seconds=0.125)

@@ -1,3 +1,45 @@
-// Cast: conversion between element types.
+// Cast: conversion between element types. Lanes of a repeat are those of the wider type.
 #pragma once
-#include "asim/api/tensor.h"
+#include "asim/api/vector_elementwise.h"
+#include "asim/machine/vector_registers.h"
+#include "asim/semantics/cast.h"
+
+namespace AscendC {
+
+using asim::RoundMode;
+
+template <typename T, typename U>
+__aicore__ inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src, const RoundMode &roundMode,
+                            const uint32_t count) {
+    static_assert(asim::can_cast<T, U>, "Cast does not support this pair of element types on Atlas A2");
+    asim::cast<T, U>(asim::linear(dst), asim::linear(src), roundMode, asim::Shape::first(count));
+}
+
+template <typename T, typename U>
+__aicore__ inline void cast_repeated(const LocalTensor<T> &dst, const LocalTensor<U> &src, RoundMode mode,
+                                     const asim::Shape &shape, const UnaryRepeatParams &params) {
+    static_assert(asim::can_cast<T, U>, "Cast does not support this pair of element types on Atlas A2");
+    asim::cast<T, U>(asim::strided(dst, params.dstBlkStride, params.dstRepStride),
+                     asim::strided(src, params.srcBlkStride, params.srcRepStride), mode, shape);
+}
+
+template <typename T, typename U, bool isSetMask = true>
+__aicore__ inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src, const RoundMode &roundMode,
+                            const uint64_t mask, const uint8_t repeatTime, const UnaryRepeatParams &repeatParams) {
+    cast_repeated(dst, src, roundMode, asim::mask_shape<T, isSetMask>(mask, repeatTime), repeatParams);
+}
+
+template <typename T, typename U, bool isSetMask = true>
+__aicore__ inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src, const RoundMode &roundMode,
+                            const uint64_t mask[], const uint8_t repeatTime, const UnaryRepeatParams &repeatParams) {
+    cast_repeated(dst, src, roundMode, asim::mask_shape<T, isSetMask>(mask, repeatTime), repeatParams);
+}
+
+// Scale of the int32_t to half conversion.
+__aicore__ inline void SetDeqScale(half scale) {
+    asim::VectorRegisters &registers = asim::vector_registers();
+    registers.deq_scale = asim::float_bits(scale);
+    registers.deq_scale_set = true;
+}
+
+}  // namespace AscendC

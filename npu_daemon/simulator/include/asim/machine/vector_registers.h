@@ -1,0 +1,18 @@
+// Special registers of the vector unit that carry a value from one instruction to a later one.
+#pragma once
+#include <cstdint>
+
+namespace asim {
+
+struct VectorRegisters {
+    uint64_t deq_scale = 0;         // bits of the dequantisation scale; see deq_scale_set
+    bool deq_scale_set = false;
+    uint32_t reduce_value = 0;      // bits of the last maximum or minimum over a whole instruction
+    uint32_t reduce_index = 0;      // and its index, counted from the instruction's first element
+    uint32_t accumulated = 0;       // bits of the last accumulating sum
+};
+
+// Those of the running block.
+VectorRegisters &vector_registers();
+
+}  // namespace asim

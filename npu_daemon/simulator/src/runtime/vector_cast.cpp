@@ -1,0 +1,92 @@
+// Type conversion of tensors.
+#include "asim/semantics/cast.h"
+
+#include "asim/machine/vector_registers.h"
+#include "asim/numeric/half_run.h"
+#include "asim/semantics/lanes.h"
+
+namespace asim {
+
+namespace {
+
+constexpr const char *kModeNames[] = {"CAST_NONE", "CAST_RINT", "CAST_FLOOR", "CAST_CEIL",
+                                      "CAST_ROUND", "CAST_TRUNC", "CAST_ODD"};
+
+template <RoundMode M, typename D, typename S>
+void convert_lanes(Lanes dst, Lanes src, const Shape &shape) {
+    for_each_lane<D>(shape, [](D &d, const S &x) { d = convert<M, D>(x); }, dst, source<S>(src));
+}
+
+// To the nearest representable value: the common case, by host vectors between half and float.
+template <typename D, typename S>
+void convert_nearest(Lanes dst, Lanes src, const Shape &shape) {
+    if constexpr (std::is_same_v<CastPair<D, S>, CastPair<half, float>> ||
+                  std::is_same_v<CastPair<D, S>, CastPair<float, half>>) {
+        if (shape.counted) {
+            return convert_run(reinterpret_cast<D *>(dst.base), reinterpret_cast<const S *>(src.base), shape.count);
+        }
+    }
+    convert_lanes<RoundMode::CAST_RINT, D, S>(dst, src, shape);
+}
+
+template <typename D, typename S>
+void convert_by_mode(Lanes dst, Lanes src, RoundMode mode, const Shape &shape) {
+    if constexpr (contains<CastPair<D, S>, ExactCasts>::value) {
+        return convert_nearest<D, S>(dst, src, shape);
+    }
+    switch (mode) {
+        case RoundMode::CAST_FLOOR: return convert_lanes<RoundMode::CAST_FLOOR, D, S>(dst, src, shape);
+        case RoundMode::CAST_CEIL: return convert_lanes<RoundMode::CAST_CEIL, D, S>(dst, src, shape);
+        case RoundMode::CAST_ROUND: return convert_lanes<RoundMode::CAST_ROUND, D, S>(dst, src, shape);
+        case RoundMode::CAST_TRUNC: return convert_lanes<RoundMode::CAST_TRUNC, D, S>(dst, src, shape);
+        case RoundMode::CAST_ODD:
+            if constexpr (takes_mode<D, S>(RoundMode::CAST_ODD)) {
+                return convert_lanes<RoundMode::CAST_ODD, D, S>(dst, src, shape);
+            }
+            return;
+        default: return convert_nearest<D, S>(dst, src, shape);
+    }
+}
+
+void convert_scaled(Lanes dst, Lanes src, const Shape &shape) {
+    const VectorRegisters &registers = vector_registers();
+    if (!registers.deq_scale_set) {
+        fault(FaultKind::RuntimeFault, "Cast", "int32_t to half multiplies by the scale of SetDeqScale, which was not called");
+    }
+    const double scale = static_cast<double>(from_float_bits<half>(static_cast<uint16_t>(registers.deq_scale)));
+    for_each_lane<half>(shape, [scale](half &d, const int32_t &x) { d = static_cast<half>(x * scale); }, dst,
+                        source<int32_t>(src));
+}
+
+}  // namespace
+
+template <typename D, typename S>
+void cast(Lanes dst, Lanes src, RoundMode mode, const Shape &shape) {
+    if (!takes_mode<D, S>(mode)) {
+        fault(FaultKind::RuntimeFault, "Cast", "%s is not a rounding mode of this pair of element types on Atlas A2: use %s",
+              kModeNames[static_cast<int>(mode)],
+              takes_mode<D, S>(RoundMode::CAST_NONE) ? "CAST_NONE" : "CAST_RINT, _FLOOR, _CEIL, _ROUND or _TRUNC");
+    }
+    constexpr uint32_t widest = sizeof(D) > sizeof(S) ? sizeof(D) : sizeof(S);
+    const Operand out = vector_operand<D>(Op::Cast, "dst", dst, shape, widest);
+    const Operand in = vector_operand<S>(Op::Cast, "src", src, shape, widest);
+    if constexpr (contains<CastPair<D, S>, ScaledCasts>::value) convert_scaled(dst, src, shape);
+    else convert_by_mode<D, S>(dst, src, mode, shape);
+    emit_vector(Op::Cast, widest, repeats_of(shape, widest), {out, in});
+}
+
+template <typename... D, typename... S>
+void instantiate_casts(TypeList<CastPair<D, S>...>) {
+    static void (*const volatile kept[])(Lanes, Lanes, RoundMode, const Shape &) = {&cast<D, S>...};
+    (void)kept;
+}
+
+// Never called: taking the addresses is what makes the compiler emit the functions.
+void instantiate_all_casts() {
+    instantiate_casts(ExactCasts{});
+    instantiate_casts(RoundingCasts{});
+    instantiate_casts(RoundingOrNoneCasts{});
+    instantiate_casts(ScaledCasts{});
+}
+
+}  // namespace asim

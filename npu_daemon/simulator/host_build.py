@@ -109,10 +109,10 @@ def build_host(
         message = f"compiling the host code took longer than {limits.wall_s:g} s; make it simpler"
         diagnostic = Diagnostic(phase=Phase.BUILD_TILING, message=message)
         return _failure(Status.TIMEOUT, [diagnostic], outcome.seconds)
-    return _failure(Status.BUILD_ERROR, _diagnose(outcome, sources), outcome.seconds)
+    return _failure(Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, Phase.BUILD_TILING), outcome.seconds)
 
 
-def parse_compiler_errors(text: str, sources: Sources) -> list[Diagnostic]:
+def parse_compiler_errors(text: str, sources: Sources, phase: Phase) -> list[Diagnostic]:
     """Return the first errors of a compiler output, located in the files of ``sources``.
 
     An error inside a header of the simulator is reported where the operator's code led to it.
@@ -125,7 +125,7 @@ def parse_compiler_errors(text: str, sources: Sources) -> list[Diagnostic]:
         if located is None:
             link_error = _LINK_ERROR.search(row)
             if link_error is not None:
-                diagnostics.append(Diagnostic(phase=Phase.BUILD_TILING, message=link_error.group()))
+                diagnostics.append(Diagnostic(phase=phase, message=link_error.group()))
             continue
         path, line = PurePosixPath(located["file"]).as_posix(), int(located["line"])
         error = _ERROR.match(located["text"])
@@ -133,29 +133,30 @@ def parse_compiler_errors(text: str, sources: Sources) -> list[Diagnostic]:
             latest = (path, line)
         if error is not None:
             place = (path, line) if path in lines else latest
-            diagnostics.append(_compiler_diagnostic(error["message"], place, lines))
+            diagnostics.append(_compiler_diagnostic(phase, error["message"], place, lines))
             latest = None
     return diagnostics[:MAX_ERRORS]
 
 
 def _compiler_diagnostic(
-    message: str, place: tuple[str, int] | None, lines: dict[str, list[str]]
+    phase: Phase, message: str, place: tuple[str, int] | None, lines: dict[str, list[str]]
 ) -> Diagnostic:
     if place is None:
-        return Diagnostic(phase=Phase.BUILD_TILING, message=message)
+        return Diagnostic(phase=phase, message=message)
     path, line = place
     shown = lines[path][line - 1].strip() if 0 < line <= len(lines[path]) else ""
     text = f"{message}\n    {shown}" if shown else message
-    return Diagnostic(phase=Phase.BUILD_TILING, message=text, file=path, line=line)
+    return Diagnostic(phase=phase, message=text, file=path, line=line)
 
 
-def _diagnose(outcome: ProcessOutcome, sources: Sources) -> list[Diagnostic]:
+def compiler_diagnostics(outcome: ProcessOutcome, sources: Sources, phase: Phase) -> list[Diagnostic]:
+    """Return what a failed compiler call said about ``sources``; at least one diagnostic."""
     text = outcome.stderr.decode("utf-8", "replace")
-    found = parse_compiler_errors(text, sources)
+    found = parse_compiler_errors(text, sources, phase)
     if found:
         return found
     ending = " ".join(text.split()[-60:]) or f"the compiler ended with signal {outcome.signal}"
-    return [Diagnostic(phase=Phase.BUILD_TILING, message=f"the compiler failed: {ending}")]
+    return [Diagnostic(phase=phase, message=f"the compiler failed: {ending}")]
 
 
 def _is_compiled(file: SourceFile) -> bool:

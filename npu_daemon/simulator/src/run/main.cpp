@@ -76,6 +76,16 @@ uint8_t *load_tensor(const std::string &name, const TensorFile &tensor) {
     return region.base;
 }
 
+uint8_t *base_of(const ListEntry &entry) { return static_cast<uint8_t *>(const_cast<void *>(entry.data)); }
+
+uint8_t *load_list(const std::string &name, const std::vector<ListEntry> &tensors) {
+    const std::vector<uint64_t> words = build_list_descriptor(tensors);
+    const uint64_t bytes = words.size() * sizeof words[0];
+    GmRegion &region = add_gm_region(name.c_str(), GmRole::List, bytes, kOwnAddress);
+    std::memcpy(region.base, words.data(), bytes);
+    return region.base;
+}
+
 // Kernel arguments of the parameters; an output that an earlier parameter of the same name holds is in place.
 std::vector<uint8_t *> load_parameters(const Job &job, std::vector<Written> &written) {
     std::vector<uint8_t *> arguments;
@@ -85,16 +95,14 @@ std::vector<uint8_t *> load_parameters(const Job &job, std::vector<Written> &wri
             arguments.push_back(parameter.absent ? nullptr : earlier[parameter.name]);
             continue;
         }
-        std::vector<uint8_t *> tensors;
-        std::vector<std::vector<uint64_t>> shapes;
+        std::vector<ListEntry> tensors;
         for (size_t i = 0; i < parameter.tensors.size(); ++i) {
             const TensorFile &tensor = parameter.tensors[i];
             const std::string name = parameter.list ? parameter.name + "[" + std::to_string(i) + "]" : parameter.name;
-            tensors.push_back(load_tensor(name, tensor));
-            shapes.push_back(tensor.shape);
-            if (!tensor.output_path.empty()) written.push_back({tensors.back(), &tensor});
+            tensors.push_back({load_tensor(name, tensor), tensor.shape});
+            if (!tensor.output_path.empty()) written.push_back({base_of(tensors.back()), &tensor});
         }
-        uint8_t *argument = parameter.list ? build_list_descriptor(parameter.name.c_str(), tensors, shapes) : tensors.at(0);
+        uint8_t *argument = parameter.list ? load_list(parameter.name, tensors) : base_of(tensors.at(0));
         earlier[parameter.name] = argument;
         arguments.push_back(argument);
     }

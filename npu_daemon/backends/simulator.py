@@ -1,0 +1,215 @@
+"""The default backend: compiles candidates natively, executes them and prices them in cycles of a chip."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.protocols import Built, Failure, RunOutput
+from ascend_gym.core.records import (
+    Candidate,
+    Case,
+    CaseResult,
+    DeviceInfo,
+    Diagnostic,
+    Launch,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+)
+from ascend_gym.core.status import Status
+from ascend_gym.suite.inputs import numpy_dtype
+from npu_daemon.sandbox import Limits, run_limited, sandbox_level
+from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
+from npu_daemon.simulator.chips import Chip, chip_names, load_chip
+from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
+from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, write_job
+from npu_daemon.simulator.profile import profile_of
+from npu_daemon.simulator.toolchain import obtain_toolchain
+
+PRICE_TIMEOUT_S = 120.0
+
+
+@dataclass(frozen=True)
+class _Build:
+    """A built candidate and what it is an implementation of."""
+
+    spec: OpSpec
+    kernel: KernelBuild
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a finished run left behind."""
+
+    job: KernelJob
+    tiling: TilingOutcome
+
+
+class SimulatorBackend:
+    """Runs Ascend C without a device.
+
+    Args:
+        cache_dir: where toolchains and builds are kept.
+        chip: default chip, for ``describe``; each request names its own in its protocol.
+        announce: told when something slow starts; by default written to standard error.
+
+    Raises:
+        InfrastructureError: g++ is missing or the simulator does not compile.
+        MisuseError: there is no such chip.
+    """
+
+    def __init__(
+        self, cache_dir: Path, chip: str = "910B2", announce: Callable[[str], None] | None = None
+    ) -> None:
+        self._chip = load_chip(chip)
+        self._toolchain = obtain_toolchain(cache_dir, announce or _tell)
+        self._builds = BuildCache(cache_dir / "builds", self._toolchain)
+
+    def describe(self) -> DeviceInfo:
+        """Say what this backend measures with."""
+        return DeviceInfo(
+            backend="simulator",
+            chip=self._chip.name,
+            toolchain_digest=digest_of("simulator", self._toolchain.digest, self._chip.digest),
+            sandbox=sandbox_level(),
+            host=platform.node(),
+        )
+
+    def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
+        """Return the reason why the operator cannot be evaluated, or ``None``."""
+        if protocol.chip in chip_names():
+            return None
+        message = f"the simulator has no chip {protocol.chip!r}; it has: {', '.join(chip_names())}"
+        return Diagnostic(phase=Phase.REQUEST, message=message)
+
+    def build(
+        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+    ) -> Built | Failure:
+        """Build host and kernel code, each cached apart from the other."""
+        chip = load_chip(protocol.chip)
+        host = self._builds.host(spec, candidate, chip, protocol)
+        if isinstance(host, Failure):
+            return host
+        kernel = self._builds.kernel(spec, case, candidate, host, protocol)
+        if isinstance(kernel, Failure):
+            return Failure(kernel.status, kernel.diagnostics, kernel.seconds + host.seconds)
+        return Built(_Build(spec, kernel), kernel.seconds + host.seconds)
+
+    def run(
+        self, built: Built, case: Case, inputs: Sequence[Sequence[Path]], protocol: MeasureProtocol
+    ) -> RunOutput | Failure:
+        """Run the tiling program, then the kernel on every block."""
+        work_dir = Path(tempfile.mkdtemp(prefix="ascend-gym-run-"))
+        outcome = self._run_in(work_dir, built.handle, case, inputs, protocol)
+        if isinstance(outcome, Failure):
+            shutil.rmtree(work_dir)
+        return outcome
+
+    def _run_in(
+        self,
+        work_dir: Path,
+        build: _Build,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+    ) -> RunOutput | Failure:
+        chip = load_chip(protocol.chip)
+        host = build.kernel.host
+        tiling = run_tiling(
+            host.library,
+            host.definition,
+            case,
+            chip.tiling_geometry(),
+            work_dir,
+            self._toolchain.host_folder,
+            input_files=inputs,
+        )
+        if isinstance(tiling, Failure):
+            return tiling
+        job = write_job(work_dir, build.kernel.library, host.definition, case, inputs, tiling, chip, protocol)
+        limits = Limits(
+            wall_s=protocol.run_timeout_s + 2.0,
+            cpu_s=protocol.run_timeout_s + 2.0,
+            memory_bytes=protocol.memory_limit_bytes,
+            file_bytes=protocol.output_limit_bytes,
+        )
+        outcome = run_limited([str(self._toolchain.run_program), str(job.path)], cwd=work_dir, limits=limits)
+        seconds = tiling.seconds + outcome.seconds
+        failure = diagnose_run(outcome, build.kernel, protocol, seconds)
+        if failure is not None:
+            return failure
+        return RunOutput(_read_outputs(job, case), _Run(job, tiling), seconds)
+
+    def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
+        """Price the trace of a run whose outputs were judged correct."""
+        handle: _Run = run.handle
+        price = self._price(handle, load_chip(protocol.chip))
+        if isinstance(price, Failure):
+            return price
+        if price["unwritten"]:
+            return _unwritten(price["unwritten"])
+        profile = profile_of(price, handle.tiling.block_dim, load_chip(protocol.chip))
+        return CaseResult(
+            case_id=case.case_id,
+            status=Status.OK,
+            samples_us=(profile.task_duration_us,) * protocol.repeats,
+            launch=Launch(
+                block_dim=handle.tiling.block_dim,
+                tiling_key=handle.tiling.tiling_key,
+                workspace_bytes=sum(handle.tiling.workspace_bytes),
+                tiling_data_bytes=len(handle.tiling.tiling_data),
+            ),
+            profile=profile,
+        )
+
+    def _price(self, run: _Run, chip: Chip) -> dict[str, Any] | Failure:
+        figures = run.job.folder / "chip"
+        figures.write_text(chip.pricing_text(), encoding="ascii")
+        command = [str(self._toolchain.price_program), str(run.job.trace), str(figures), str(run.job.output_ranges)]
+        try:
+            answer = subprocess.run(command, capture_output=True, text=True, timeout=PRICE_TIMEOUT_S)
+        except subprocess.TimeoutExpired as error:
+            raise InfrastructureError(f"pricing took longer than {PRICE_TIMEOUT_S:g} s") from error
+        if answer.returncode != 0:
+            message = f"the trace cannot be priced: {answer.stderr.strip()}"
+            return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.PRICE, message=message),))
+        price: dict[str, Any] = json.loads(answer.stdout)
+        return price
+
+    def cleanup(self, run: RunOutput) -> None:
+        """Remove the files of a run."""
+        handle: _Run = run.handle
+        shutil.rmtree(handle.job.folder)
+
+
+def _tell(message: str) -> None:
+    sys.stderr.write(message + "\n")
+
+
+def _read_outputs(job: KernelJob, case: Case) -> tuple[tuple[np.ndarray[Any, Any], ...], ...]:
+    return tuple(
+        tuple(
+            np.fromfile(path, dtype=numpy_dtype(tensor.dtype)).reshape(shape)
+            for path, shape in zip(paths, tensor.shapes, strict=True)
+        )
+        for tensor, paths in zip(case.outputs, job.output_files, strict=True)
+    )
+
+
+def _unwritten(missing: dict[str, int]) -> Failure:
+    listing = ", ".join(f"{count} bytes of {name}" for name, count in missing.items())
+    message = f"no instruction of the kernel wrote {listing}: the output was not computed by this kernel"
+    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))

@@ -1,0 +1,130 @@
+"""Builds of host and kernel code, kept apart and found again by the digest of everything that changes them."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Candidate, Case, MeasureProtocol, OpSpec
+from npu_daemon.sandbox import Limits
+from npu_daemon.simulator.chips import Chip
+from npu_daemon.simulator.host_schema import OperatorDefinition
+from npu_daemon.simulator.host_side import build_host, describe_operator, kernel_prelude
+from npu_daemon.simulator.kernel_build import build_kernel
+from npu_daemon.simulator.toolchain import Toolchain
+
+_DEFINITION = "definition.json"
+_HOST_MEMORY_BYTES = 3 * 2**30
+_HOST_FILE_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class HostBuild:
+    """Built host code; ``seconds`` is what building took, 0 when it was cached."""
+
+    library: Path
+    definition: OperatorDefinition
+    key: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class KernelBuild:
+    """A built kernel for one column of element types; ``folder`` holds its sources for diagnostics."""
+
+    library: Path
+    folder: Path
+    host: HostBuild
+    seconds: float
+
+
+class BuildCache:
+    """Builds once per content: two workers that want the same build share one."""
+
+    def __init__(self, root: Path, toolchain: Toolchain) -> None:
+        self._root = root
+        self._toolchain = toolchain
+
+    def host(
+        self, spec: OpSpec, candidate: Candidate, chip: Chip, protocol: MeasureProtocol
+    ) -> HostBuild | Failure:
+        """Return the built host code of ``candidate``."""
+        geometry = chip.tiling_geometry()
+        key = digest_of("host", self._toolchain.digest, candidate.host, spec.op_type, geometry.soc_version)
+
+        def make(folder: Path) -> Failure | None:
+            limits = Limits(
+                wall_s=protocol.build_timeout_s,
+                cpu_s=protocol.build_timeout_s,
+                memory_bytes=_HOST_MEMORY_BYTES,
+                file_bytes=_HOST_FILE_BYTES,
+            )
+            library = build_host(candidate.host, folder, self._toolchain.host_folder, limits=limits)
+            if isinstance(library, Failure):
+                return library
+            definition = describe_operator(
+                library, geometry, self._toolchain.host_folder, op_type=spec.op_type
+            )
+            if isinstance(definition, Failure):
+                return definition
+            (folder / _DEFINITION).write_text(definition.model_dump_json(), encoding="utf-8")
+            return None
+
+        made = self._obtain("host", key, make)
+        if isinstance(made, Failure):
+            return made
+        folder, seconds = made
+        definition = OperatorDefinition.model_validate_json((folder / _DEFINITION).read_text("utf-8"))
+        return HostBuild(folder / "host.so", definition, key, seconds)
+
+    def kernel(
+        self, spec: OpSpec, case: Case, candidate: Candidate, host: HostBuild, protocol: MeasureProtocol
+    ) -> KernelBuild | Failure:
+        """Return the built kernel of ``candidate`` for the element types of ``case``."""
+        prelude = kernel_prelude(host.definition, case)
+        if isinstance(prelude, Failure):
+            return prelude
+        key = digest_of(
+            "kernel", self._toolchain.digest, candidate.kernel, candidate.build_flags, prelude, spec.name
+        )
+
+        def make(folder: Path) -> Failure | None:
+            built = build_kernel(
+                candidate.kernel, prelude, spec.name, folder, self._toolchain, protocol, candidate.build_flags
+            )
+            return built if isinstance(built, Failure) else None
+
+        made = self._obtain("kernel", key, make)
+        if isinstance(made, Failure):
+            return made
+        folder, seconds = made
+        return KernelBuild(folder / "kernel.so", folder, host, seconds)
+
+    def _obtain(
+        self, kind: str, key: str, make: Callable[[Path], Failure | None]
+    ) -> tuple[Path, float] | Failure:
+        """Return the folder of a build and the seconds it took; failed builds leave nothing behind."""
+        final = self._root / kind / key[:2] / key
+        if final.exists():
+            return final, 0.0
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with open(final.with_suffix(".lock"), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if final.exists():
+                return final, 0.0
+            started_s = time.perf_counter()
+            building = Path(tempfile.mkdtemp(dir=final.parent, prefix="building-"))
+            failure = make(building)
+            seconds = time.perf_counter() - started_s
+            if failure is not None:
+                shutil.rmtree(building)
+                return Failure(failure.status, failure.diagnostics, seconds)
+            building.rename(final)
+        return final, seconds

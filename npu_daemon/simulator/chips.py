@@ -1,0 +1,93 @@
+"""Chips as data: the figures of ``chips/*.toml``, each with its source."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+
+from pydantic import Field
+
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.records import Record
+from npu_daemon.simulator.host_request import ChipGeometry
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_FOLDER = Path(__file__).with_name("chips")
+
+
+class Figure(Record):
+    """One number or name of a chip, and where it comes from."""
+
+    value: float | int | str
+    source: str = Field(min_length=1)
+
+
+class Chip(Record):
+    """A chip: what the tiling program may ask for, and what prices instructions."""
+
+    name: str
+    geometry: dict[str, Figure]
+    timing: dict[str, Figure]
+
+    @property
+    def digest(self) -> str:
+        """Identity of the values; sources may be reworded freely."""
+        return digest_of("chip", self.name, {k: f.value for k, f in {**self.geometry, **self.timing}.items()})
+
+    @property
+    def clock_hz(self) -> float:
+        """Core cycles per second."""
+        return float(self.timing["clock_mhz"].value) * 1e6
+
+    @property
+    def usable_ub_bytes(self) -> int:
+        """Unified buffer bytes that a kernel may use."""
+        return self._bytes("ub_bytes") - self._bytes("ub_reserved_bytes")
+
+    def tiling_geometry(self) -> ChipGeometry:
+        """Return what ``platform_ascendc::PlatformAscendC`` answers with."""
+        return ChipGeometry(
+            soc_version=str(self.geometry["soc_version"].value),
+            aic_cores=self._bytes("aic_cores"),
+            aiv_cores=self._bytes("aiv_cores"),
+            ub_bytes=self.usable_ub_bytes,
+            l1_bytes=self._bytes("l1_bytes"),
+            l0a_bytes=self._bytes("l0a_bytes"),
+            l0b_bytes=self._bytes("l0b_bytes"),
+            l0c_bytes=self._bytes("l0c_bytes"),
+            l2_bytes=self._bytes("l2_bytes"),
+        )
+
+    def pricing_text(self) -> str:
+        """Return the flat ``name value`` lines that the pricing program reads."""
+        values = {name: figure.value for name, figure in self.timing.items()}
+        values |= {name: self.geometry[name].value for name in ("aiv_cores", "l2_bytes")}
+        return "".join(f"{name} {value}\n" for name, value in sorted(values.items()))
+
+    def _bytes(self, name: str) -> int:
+        return int(self.geometry[name].value)
+
+
+def chip_names() -> list[str]:
+    """Return the names of all chips."""
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+@cache
+def load_chip(name: str) -> Chip:
+    """Return the chip of that name, for example ``910B2``.
+
+    Raises:
+        MisuseError: there is no such chip; the message lists those that exist.
+    """
+    path = _FOLDER / f"{name}.toml"
+    if name not in chip_names():
+        raise MisuseError(f"no chip is named {name!r}; there are: {', '.join(chip_names())}")
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    return Chip.model_validate({"name": name, **tables})

@@ -1,0 +1,25 @@
+// How the run program calls a kernel entry, whatever its number of arguments.
+#pragma once
+#include <cstdint>
+#include <utility>
+
+#include "asim/machine/fault.h"
+
+namespace asim {
+
+template <typename... Arguments, size_t... Index>
+void call_entry(void (*entry)(Arguments...), uint8_t *const *arguments, std::index_sequence<Index...>) {
+    entry(reinterpret_cast<Arguments>(arguments[Index])...);
+}
+
+template <typename... Arguments>
+void launch(void (*entry)(Arguments...), uint8_t *const *arguments, uint32_t count) {
+    if (count != sizeof...(Arguments)) {
+        fault(FaultKind::RuntimeFault, "launch",
+              "the kernel entry takes %zu arguments, but inputs, outputs, workspace and tiling are %u",
+              sizeof...(Arguments), count);
+    }
+    call_entry(entry, arguments, std::index_sequence_for<Arguments...>{});
+}
+
+}  // namespace asim

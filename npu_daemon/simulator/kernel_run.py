@@ -1,0 +1,204 @@
+"""One execution of a built kernel: its job description, its files, and what its end means."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Case, Diagnostic, MeasureProtocol, Phase, TensorSpec
+from ascend_gym.core.status import Status
+from npu_daemon.sandbox import ProcessOutcome
+from npu_daemon.simulator.build_cache import KernelBuild
+from npu_daemon.simulator.chips import Chip
+from npu_daemon.simulator.host_schema import OperatorDefinition, match_tensors
+from npu_daemon.simulator.host_side import TilingOutcome
+
+RECORD_LIMIT = 20_000_000
+_ADDRESS_UNIT_BYTES = 2 * 2**20
+_SLACK_BYTES = 64
+_REPORTED_FAULT_EXIT = 3
+_REPORT_STATUS = {
+    "runtime_fault": Status.RUNTIME_FAULT,
+    "unsupported": Status.UNSUPPORTED,
+    "instruction_limit": Status.TIMEOUT,
+    "timeout": Status.TIMEOUT,
+}
+_SOURCE_LINE = re.compile(r"(op_(?:kernel|host)/[^\s:]+):(\d+)")
+
+
+@dataclass(frozen=True)
+class KernelJob:
+    """Files of one run.
+
+    Attributes:
+        folder: holds all of them.
+        path: job description for the run program.
+        trace: where the trace is written.
+        output_ranges: canonical addresses of the outputs, for the pricing program.
+        output_files: for each output parameter of the case, one file per tensor.
+    """
+
+    folder: Path
+    path: Path
+    trace: Path
+    output_ranges: Path
+    output_files: tuple[tuple[Path, ...], ...]
+
+
+def place_tensors(tensors: Sequence[TensorSpec]) -> list[list[int]]:
+    """Return a canonical global memory address for every tensor, the same on every host."""
+    addresses = []
+    next_address = _ADDRESS_UNIT_BYTES
+    for tensor in tensors:
+        row = []
+        for size_bytes in tensor_sizes_bytes(tensor):
+            row.append(next_address)
+            units = (size_bytes + _SLACK_BYTES) // _ADDRESS_UNIT_BYTES + 1
+            next_address += units * _ADDRESS_UNIT_BYTES
+        addresses.append(row)
+    return addresses
+
+
+def tensor_sizes_bytes(tensor: TensorSpec) -> list[int]:
+    """Return the size of each tensor of a parameter."""
+    sizes = []
+    for shape in tensor.shapes:
+        size_bytes = tensor.dtype.itemsize_bytes
+        for extent in shape:
+            size_bytes *= extent
+        sizes.append(size_bytes)
+    return sizes
+
+
+def write_job(
+    folder: Path,
+    library: Path,
+    definition: OperatorDefinition,
+    case: Case,
+    inputs: Sequence[Sequence[Path]],
+    tiling: TilingOutcome,
+    chip: Chip,
+    protocol: MeasureProtocol,
+) -> KernelJob:
+    """Write everything that the run program reads and return where it is."""
+    outputs = tuple(
+        tuple(folder / f"output-{index}-{item}.bin" for item in range(len(tensor.shapes)))
+        for index, tensor in enumerate(case.outputs)
+    )
+    job = KernelJob(folder, folder / "job", folder / "trace", folder / "output_ranges", outputs)
+    (folder / "tiling_data").write_bytes(tiling.tiling_data)
+    addresses = place_tensors((*case.inputs, *case.outputs))
+    lines = [
+        f"kernel {library}",
+        f"trace {job.trace}",
+        f"tiling {folder / 'tiling_data'}",
+        f"block_dim {tiling.block_dim}",
+        f"core_count {chip.geometry['aiv_cores'].value}",
+        f"ub_bytes {chip.usable_ub_bytes}",
+        f"tiling_key {tiling.tiling_key}",
+        f"workspace_bytes {sum(tiling.workspace_bytes)}",
+        f"record_limit {RECORD_LIMIT}",
+        f"time_limit_ms {int(protocol.run_timeout_s * 1000)}",
+        *_parameter_lines(definition, case, inputs, outputs, addresses),
+    ]
+    job.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    job.output_ranges.write_text(_range_lines(case, addresses), encoding="utf-8")
+    return job
+
+
+def _parameter_lines(
+    definition: OperatorDefinition,
+    case: Case,
+    inputs: Sequence[Sequence[Path]],
+    outputs: Sequence[Sequence[Path]],
+    addresses: Sequence[Sequence[int]],
+) -> list[str]:
+    """Return the arguments in the order of the definition; an output named like an input shares its memory."""
+    places = {id(tensor): row for tensor, row in zip((*case.inputs, *case.outputs), addresses, strict=True)}
+    in_files = {tensor.name: files for tensor, files in zip(case.inputs, inputs, strict=True)}
+    out_files = {tensor.name: files for tensor, files in zip(case.outputs, outputs, strict=True)}
+    lines = []
+    matched_inputs = match_tensors(definition.inputs, case.inputs, "inputs")
+    matched_outputs = match_tensors(definition.outputs, case.outputs, "outputs")
+    parameters = (*definition.inputs, *definition.outputs)
+    for parameter, tensor in zip(parameters, (*matched_inputs, *matched_outputs), strict=True):
+        if tensor is None:
+            lines.append(f"parameter {parameter.name} absent")
+            continue
+        lines.append(f"parameter {parameter.name} {'list' if parameter.kind == 'dynamic' else 'plain'}")
+        for item, (shape, size_bytes) in enumerate(zip(tensor.shapes, tensor_sizes_bytes(tensor), strict=True)):
+            source = in_files[tensor.name][item] if tensor.name in in_files else "-"
+            target = out_files[tensor.name][item] if tensor.name in out_files else "-"
+            extents = " ".join(str(extent) for extent in shape)
+            lines.append(f"tensor {places[id(tensor)][item]} {size_bytes} {source} {target} {extents}".rstrip())
+    return lines
+
+
+def _range_lines(case: Case, addresses: Sequence[Sequence[int]]) -> str:
+    """Return ``address bytes name`` of every output tensor, at the address where the kernel writes it."""
+    first_place = {
+        tensor.name: row for tensor, row in reversed(list(zip((*case.inputs, *case.outputs), addresses, strict=True)))
+    }
+    return "".join(
+        f"{address} {size_bytes} {tensor.name}\n"
+        for tensor in case.outputs
+        for address, size_bytes in zip(first_place[tensor.name], tensor_sizes_bytes(tensor), strict=True)
+    )
+
+
+def diagnose_run(
+    outcome: ProcessOutcome, kernel: KernelBuild, protocol: MeasureProtocol, seconds: float
+) -> Failure | None:
+    """Return what went wrong in a run, or ``None`` when it ended well."""
+    if outcome.returncode == 0 and not outcome.timed_out:
+        return None
+    if outcome.returncode == _REPORTED_FAULT_EXIT:
+        return _reported(outcome, kernel, seconds)
+    if outcome.timed_out:
+        message = f"the kernel did not end within {protocol.run_timeout_s:g} s: look for an endless loop"
+        return _failure(Status.TIMEOUT, message, seconds)
+    if outcome.exceeded is not None:
+        return _failure(Status.RESOURCE_LIMIT, f"the run exceeded its {outcome.exceeded} limit", seconds)
+    log = outcome.stderr.decode("utf-8", "replace").strip()
+    how = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.returncode}"
+    return _failure(Status.RUNTIME_FAULT, f"the kernel ended its process with {how}. {log}".strip(), seconds)
+
+
+def _reported(outcome: ProcessOutcome, kernel: KernelBuild, seconds: float) -> Failure:
+    """Decode the line that the run program wrote: kind, call, block, frames and message."""
+    lines = outcome.stdout.decode("utf-8", "replace").splitlines()
+    fields = lines[-1].split("\t") if lines else []
+    if len(fields) != 5 or fields[0] not in _REPORT_STATUS:
+        return _failure(Status.RUNTIME_FAULT, "the kernel ended without a readable report", seconds)
+    kind, call, block, frames, message = fields
+    file, line = _source_of(frames, kernel)
+    diagnostic = Diagnostic(
+        phase=Phase.RUN_KERNEL,
+        message=message,
+        call=call,
+        file=file,
+        line=line,
+        block_idx=int(block) if block.isdigit() else None,
+    )
+    return Failure(_REPORT_STATUS[kind], (diagnostic,), seconds)
+
+
+def _source_of(frames: str, kernel: KernelBuild) -> tuple[str | None, int | None]:
+    """Return file and line of the innermost frame that lies in the operator's own sources."""
+    if not frames:
+        return None, None
+    command = ["addr2line", "-i", "-e", str(kernel.library), *(f"0x{frame}" for frame in frames.split(","))]
+    listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    for row in listing.splitlines():
+        found = _SOURCE_LINE.search(row)
+        if found:
+            return found[1], int(found[2])
+    return None, None
+
+
+def _failure(status: Status, message: str, seconds: float) -> Failure:
+    return Failure(status, (Diagnostic(phase=Phase.RUN_KERNEL, message=message),), seconds)

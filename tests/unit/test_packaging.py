@@ -5,13 +5,13 @@ import re
 import shlex
 from pathlib import Path
 
-import ascend_gym
-import baselines
-import npu_daemon
 import pytest
 from conftest import FakeEvaluator, make_spec
 from typer.main import get_command
 
+import ascend_gym
+import baselines
+import npu_daemon
 from ascend_gym.cli import app
 from ascend_gym.env.op_env import AscendOpEnv
 from ascend_gym.env.spaces import PROFILE_FIELDS, observation_space

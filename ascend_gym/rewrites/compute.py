@@ -1,0 +1,253 @@
+"""Rules about vector arithmetic: fewer instructions for the same values.
+
+Calls are matched in their form for the first ``count`` elements; forms with masks and repeats are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from ascend_gym.rewrites.rule import (
+    Choice,
+    Effect,
+    Family,
+    File,
+    Pipe,
+    Rule,
+    Side,
+    Site,
+    View,
+    rule,
+)
+from ascend_gym.rewrites.statements import CallPair, call_pairs, is_dead_after
+from ascend_gym.rewrites.syntax import Call, Edit
+
+_FEWER_INSTRUCTIONS = Effect((Pipe.VECTOR,), "one vector instruction instead of two")
+_CHEAPER_INSTRUCTION = Effect((Pipe.VECTOR,), "a cheaper vector instruction, and one buffer less to fill")
+_ZERO = re.compile(r"[+-]?0*\.?0*f?|(?:\w+)\(0+\.?0*f?\)")
+_ONE = re.compile(r"\+?1\.?0*f?|(?:\w+)\(1\.?0*f?\)")
+_SCALAR_FORMS = {"Add": "Adds", "Mul": "Muls", "Max": "Maxs", "Min": "Mins"}
+_RELU_FORMS = {"Add": "AddRelu", "Sub": "SubRelu"}
+
+
+@rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
+def axpy(view: View) -> Iterator[Site]:
+    """``Muls(t, a, s)`` is followed by ``Add(d, d, t)``, and t is not needed afterwards: d += a * s."""
+    for pair in _pairs(view, "Muls", ("Add",)):
+        target = _accumulates(pair)
+        if target is not None and target != pair.first.values[0] and _temporary_dies(pair):
+            arguments = [target, *_texts(pair.file, pair.first)[1:]]
+            yield _fusion(pair, "Axpy", arguments)
+
+
+@rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
+def mul_add_dst(view: View) -> Iterator[Site]:
+    """``Mul(t, a, b)`` is followed by ``Add(d, d, t)``, and t is not needed afterwards: d += a * b."""
+    for pair in _pairs(view, "Mul", ("Add",)):
+        target = _accumulates(pair)
+        if target is not None and target not in pair.first.values and _temporary_dies(pair):
+            arguments = [target, *_texts(pair.file, pair.first)[1:]]
+            yield _fusion(pair, "MulAddDst", arguments)
+
+
+@rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
+def fused_mul_add(view: View) -> Iterator[Site]:
+    """``Mul(d, d, a)`` is followed by ``Add(d, d, b)`` with b other than d: d = d * a + b."""
+    for pair in _pairs(view, "Mul", ("Add",)):
+        target = pair.first.values[0]
+        factor, summand = _other_operand(pair.first, target), _other_operand(pair.second, target)
+        if pair.second.values[0] == target and factor is not None and summand is not None:
+            texts = _texts(pair.file, pair.first)
+            arguments = [texts[0], texts[factor], _texts(pair.file, pair.second)[summand], texts[3]]
+            yield _fusion(pair, "FusedMulAdd", arguments)
+
+
+@rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
+def relu_fusion(view: View) -> Iterator[Site]:
+    """``Add`` or ``Sub`` into t is followed by ``Relu(d, t)``, and t is d or not needed afterwards."""
+    for name, fused in _RELU_FORMS.items():
+        for pair in _pairs(view, name, ("Relu",)):
+            temporary, target = pair.first.values[0], pair.second.values[0]
+            reads_it = pair.second.values[1] == temporary
+            if reads_it and (temporary == target or _temporary_dies(pair)):
+                texts = [_texts(pair.file, pair.second)[0], *_texts(pair.file, pair.first)[1:]]
+                yield _fusion(pair, fused, texts)
+
+
+@rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
+def scalar_chain(view: View) -> Iterator[Site]:
+    """Two ``Muls`` (or two ``Adds``) follow each other, the second in place on the first's result.
+
+    The scalars are combined beforehand; rounding can differ in the last place.
+    """
+    for name, operator in (("Muls", "*"), ("Adds", "+")):
+        for pair in _pairs(view, name, (name,)):
+            target = pair.first.values[0]
+            if pair.second.values[:2] == (target, target):
+                texts = _texts(pair.file, pair.first)
+                texts[2] = f"({texts[2]}) {operator} ({_texts(pair.file, pair.second)[2]})"
+                yield _fusion(pair, name, texts)
+
+
+@rule(Family.COMPUTE, Side.KERNEL, Effect((Pipe.VECTOR,), "an instruction less"))
+def identity_removal(view: View) -> Iterator[Site]:
+    """``Adds(x, x, 0)`` or ``Muls(x, x, 1)`` leaves x as it is."""
+    for file in view.kernel:
+        for call in file.source.calls:
+            neutral = {"Adds": _ZERO, "Muls": _ONE}.get(call.name)
+            if neutral is None or not _is_counted(call, 4) or call.statement is None:
+                continue
+            scalar = re.sub(r"static_cast<\w+>", "cast", call.values[2])
+            if call.values[0] == call.values[1] and neutral.fullmatch(scalar):
+                edit = file.edit(file.source.removal(call.statement))
+                label = file.label(call.node.start_byte, file.source.text_of(call.node))
+                yield Site(label, (Choice("remove", (edit,)),))
+
+
+@rule(Family.COMPUTE, Side.KERNEL, _CHEAPER_INSTRUCTION)
+def scalar_operand(view: View) -> Iterator[Site]:
+    """``Duplicate(c, s)`` is followed by arithmetic with second operand c, and c is not needed afterwards.
+
+    Add, Mul, Max and Min take the scalar itself; Div becomes a multiplication by its reciprocal, which can
+    differ in the last place.
+    """
+    for pair in _pairs(view, "Duplicate", (*_SCALAR_FORMS, "Div"), first_arity=3):
+        constant = pair.first.values[0]
+        second = pair.second
+        if second.values[2] != constant or second.values[1] == constant or not _temporary_dies(pair):
+            continue
+        scalar, texts = _texts(pair.file, pair.first)[1], _texts(pair.file, second)
+        if second.name == "Div":
+            texts[2] = f"static_cast<decltype({scalar})>(1.0f / static_cast<float>({scalar}))"
+        else:
+            texts[2] = scalar
+        yield _fusion(pair, _SCALAR_FORMS.get(second.name, "Muls"), texts)
+
+
+@rule(Family.COMPUTE, Side.KERNEL, _CHEAPER_INSTRUCTION)
+def reciprocal(view: View) -> Iterator[Site]:
+    """``Duplicate(c, 1)`` is followed by ``Div(d, c, x)``, and c is d or not needed afterwards: d = 1 / x.
+
+    Reciprocal is less accurate than Div.
+    """
+    for pair in _pairs(view, "Duplicate", ("Div",), first_arity=3):
+        constant, values = pair.first.values[0], pair.second.values
+        scalar = re.sub(r"static_cast<\w+>|^\(\w+\)", "", pair.first.values[1])
+        is_one = _ONE.fullmatch(scalar.strip("()")) is not None
+        if is_one and values[1] == constant != values[2] and (values[0] == constant or _temporary_dies(pair)):
+            texts = _texts(pair.file, pair.second)
+            yield _fusion(pair, "Reciprocal", [texts[0], texts[2], texts[3]])
+
+
+@rule(
+    Family.COMPUTE, Side.KERNEL, Effect((Pipe.VECTOR,), "an invariant buffer filled once, not in each pass")
+)
+def hoisted_duplicate(view: View) -> Iterator[Site]:
+    """The body of a for loop fills a buffer by ``Duplicate`` with arguments that the loop does not change.
+
+    Nothing else in the loop may have that buffer as the first argument of a call, or declare what is used.
+    """
+    for file in view.kernel:
+        for call in file.source.calls:
+            loop = _enclosing_loop(call)
+            if loop is not None and _is_counted(call, 3) and _is_invariant(file, call, loop):
+                yield _hoist(file, call, loop)
+
+
+RULES: tuple[Rule, ...] = (
+    axpy,
+    mul_add_dst,
+    fused_mul_add,
+    relu_fusion,
+    scalar_chain,
+    identity_removal,
+    scalar_operand,
+    reciprocal,
+    hoisted_duplicate,
+)
+
+
+def _is_counted(call: Call, arity: int) -> bool:
+    return (
+        not call.is_method and len(call.arguments) == arity and call.arguments[-1].type != "initializer_list"
+    )
+
+
+def _pairs(view: View, first: str, seconds: tuple[str, ...], *, first_arity: int = 4) -> Iterator[CallPair]:
+    """Yield pairs of counted calls of these names that cover the same number of elements."""
+    for file in view.kernel:
+        for pair in call_pairs(file):
+            if pair.first.name != first or pair.second.name not in seconds:
+                continue
+            second_arity = 3 if pair.second.name == "Relu" else 4
+            counted = _is_counted(pair.first, first_arity) and _is_counted(pair.second, second_arity)
+            if counted and pair.first.values[-1] == pair.second.values[-1]:
+                yield pair
+
+
+def _texts(file: File, call: Call) -> list[str]:
+    return [file.source.text_of(argument) for argument in call.arguments]
+
+
+def _fusion(pair: CallPair, name: str, arguments: list[str]) -> Site:
+    text = f"{pair.second.named(name)}({', '.join(arguments)})"
+    edits = tuple(pair.file.edit(edit) for edit in pair.fused(text))
+    return Site(pair.label, (Choice(text, edits),))
+
+
+def _other_operand(call: Call, name: str) -> int | None:
+    """Return the index of the operand beside ``name`` of a binary call; ``None`` if there is not just one."""
+    if call.values[1:3].count(name) != 1:
+        return None
+    return 2 if call.values[1] == name else 1
+
+
+def _accumulates(pair: CallPair) -> str | None:
+    """Return d when the second call adds the first's result t to d in place."""
+    target = pair.second.values[0]
+    operands = set(pair.second.values[1:3])
+    return target if operands == {target, pair.first.values[0]} else None
+
+
+def _temporary_dies(pair: CallPair) -> bool:
+    name, statement = pair.first.values[0], pair.second.statement
+    return statement is not None and is_dead_after(pair.file, name, statement)
+
+
+def _enclosing_loop(call: Call) -> Node | None:
+    """Return the for statement whose body has the call as a statement of its own."""
+    block = call.statement.parent if call.name == "Duplicate" and call.statement is not None else None
+    loop = block.parent if block is not None else None
+    return loop if loop is not None and loop.type == "for_statement" else None
+
+
+def _is_invariant(file: File, call: Call, loop: Node) -> bool:
+    used = {node_text for value in call.values for node_text in re.findall(r"[A-Za-z_]\w*", value)}
+    inside = range(loop.start_byte, loop.end_byte)
+    source = file.source
+    for other in source.calls:
+        overwrites = other.values[:1] == call.values[:1] and other.node.id != call.node.id
+        if other.node.start_byte in inside and overwrites and not other.is_method:
+            return False
+    for kind, field in (
+        ("init_declarator", "declarator"),
+        ("assignment_expression", "left"),
+        ("update_expression", "argument"),
+    ):
+        for node in source.nodes(kind):
+            changed = node.child_by_field_name(field)
+            names = set(re.findall(r"[A-Za-z_]\w*", source.text_of(changed))) if changed else set()
+            if node.start_byte in inside and names & used:
+                return False
+    return True
+
+
+def _hoist(file: File, call: Call, loop: Node) -> Site:
+    statement = call.statement if call.statement is not None else call.node
+    moved = f"{file.source.text_of(statement)}\n{file.source.indent_of(loop)}"
+    edits = (Edit(loop.start_byte, loop.start_byte, moved), file.source.removal(statement))
+    label = file.label(call.node.start_byte, file.source.text_of(call.node))
+    return Site(label, (Choice("move before the loop", tuple(file.edit(edit) for edit in edits)),))

@@ -1,0 +1,204 @@
+"""Integers that have a name: what they are called decides what they mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+from tree_sitter import Node
+
+from ascend_gym.rewrites.rule import Choice, File, FileEdit
+from ascend_gym.rewrites.syntax import Edit, ancestor
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_SIZE_WORDS = _words(
+    "len length size num number count elem elems element elements rows row cols data factor bytes block "
+    "limit max batch chunk part share split"
+)
+_LENGTH_WORDS = _words("len length size data block elem elems rows factor part bytes")
+_COUNT_WORDS = _words("num nums number count depth")
+_NEVER_A_SIZE = _words("key align dim dims type mode id version stride")
+_NOT_OF_CORES = _words("data loop tail least per process single handle calc former last slide split")
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A named integer with its definition: constexpr, const, #define, local variable or setter argument.
+
+    Attributes:
+        file: where it stands.
+        name: its name.
+        value_node: the value in the tree.
+        value_text: the value's text.
+        is_fixed: whether the program cannot change it (constexpr, const or #define).
+        type_text: declared type; empty for #define and setters.
+    """
+
+    file: File
+    name: str
+    value_node: Node
+    value_text: str
+    is_fixed: bool
+    type_text: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Words of the name in lower case: ``TILE_LENGTH`` and ``tileLength`` are both tile, length."""
+        return tuple(word.lower() for word in _WORD.findall(self.name))
+
+    @property
+    def literal(self) -> int | None:
+        """The value if it is an integer literal, else ``None``."""
+        match = _INTEGER.fullmatch(self.value_text)
+        return int(match[1], 0 if match[1][:2].lower() == "0x" else 10) if match else None
+
+    @property
+    def label(self) -> str:
+        """File, line and definition."""
+        return self.file.label(self.value_node.start_byte, f"{self.name} = {self.value_text}")
+
+    def replaced(self, text: str) -> FileEdit:
+        """Return the edit that gives the constant another value."""
+        end_byte = self.value_node.start_byte + len(self.value_text.encode())
+        return self.file.edit(Edit(self.value_node.start_byte, end_byte, text))
+
+    def with_literal(self, value: int) -> str:
+        """Return ``value`` in the notation of the present literal: with its suffix."""
+        match = _INTEGER.fullmatch(self.value_text)
+        return f"{value}{match[2] if match else ''}"
+
+
+def constants_of(file: File) -> Iterator[Constant]:
+    """Yield every named integer of a file, in the order of the text."""
+    found = [*_definitions(file), *_members(file), *_macros(file), *_setter_arguments(file)]
+    yield from sorted(found, key=lambda constant: constant.value_node.start_byte)
+
+
+def names_tile(constant: Constant) -> bool:
+    """Say whether a name means how much one pass over UB takes, or into how many parts UB is cut.
+
+    A computed value counts only when its name is that of a length, not of a number of tiles.
+    """
+    words = set(constant.words)
+    tiled = bool(words & {"tile", "tiles", "chunk"})
+    if words & _NEVER_A_SIZE or constant.literal in (0, 1) or (words & {"idx", "index"} and not tiled):
+        return False
+    if constant.literal is None:
+        return (tiled or words >= {"ub", "part"}) and bool(words & _LENGTH_WORDS)
+    if tiled:
+        return True
+    if words & {"ub", "buffer", "buf"} and not names_buffer_count(constant):
+        return bool(words & _SIZE_WORDS)
+    return bool(words & {"compute", "process", "proc", "batch", "per"}) and bool(
+        words & {"len", "length", "count"}
+    )
+
+
+def names_buffer_count(constant: Constant) -> bool:
+    """Say whether a name and value mean how many buffers a queue has: ``BUFFER_NUM = 1``."""
+    words = set(constant.words)
+    named_so = bool(words & {"buffer", "buf", "queue", "que", "db"}) and bool(words & _COUNT_WORDS)
+    return named_so and constant.literal in range(1, 5)
+
+
+def names_core_count(constant: Constant) -> bool:
+    """Say whether a name and value mean how many cores run: ``BLOCK_DIM = 20``, ``coreNum = 8``.
+
+    A variable that begins at 1 is a default, not a choice.
+    """
+    words = constant.words
+    if set(words) & _NOT_OF_CORES or constant.literal not in range(1 if constant.is_fixed else 2, 129):
+        return False
+    pairs = set(pairwise(words))
+    return ("block", "dim") in pairs or ("core" in words and bool(set(words) & _COUNT_WORDS))
+
+
+def scaled_choices(constants: list[Constant], factors: tuple[Fraction, ...]) -> Iterator[Choice]:
+    """Yield a choice for each factor by which all of ``constants`` (of equal value) can be multiplied."""
+    for factor in factors:
+        text = _scaled(constants[0], factor)
+        if text is not None:
+            yield replacement(constants, text, forward=factor > 1)
+
+
+def replacement(constants: list[Constant], text: str, *, forward: bool) -> Choice:
+    """Return the choice that gives all of ``constants`` (of equal value) the value ``text``."""
+    first = constants[0]
+    edits = tuple(constant.replaced(text) for constant in constants)
+    return Choice(f"{first.name}: {first.value_text} -> {text}", edits, forward)
+
+
+def _scaled(constant: Constant, factor: Fraction) -> str | None:
+    if constant.literal is not None:
+        value = constant.literal * factor
+        return constant.with_literal(int(value)) if value >= 1 and value.denominator == 1 else None
+    if factor > 1 and not constant.is_fixed:
+        return None  # a size that is computed from the space there is does not grow by wishing
+    simple = constant.value_node.type in ("identifier", "call_expression", "parenthesized_expression")
+    value_text = constant.value_text if simple else f"({constant.value_text})"
+    return f"{value_text} * {factor}" if factor > 1 else f"{value_text} / {factor.denominator}"
+
+
+def _definitions(file: File) -> Iterator[Constant]:
+    for node in file.source.nodes("init_declarator"):
+        name, value, parent = (
+            node.child_by_field_name("declarator"),
+            node.child_by_field_name("value"),
+            node.parent,
+        )
+        if name is None or value is None or parent is None or name.type != "identifier":
+            continue
+        type_node = parent.child_by_field_name("type")
+        fixed = any(
+            child.type == "type_qualifier" and file.source.text_of(child) in ("const", "constexpr")
+            for child in parent.children
+        )
+        type_text = file.source.text_of(type_node) if type_node else ""
+        if "float" in type_text or "double" in type_text or value.type == "initializer_list":
+            continue
+        yield Constant(file, file.source.text_of(name), value, file.source.text_of(value), fixed, type_text)
+
+
+def _members(file: File) -> Iterator[Constant]:
+    for node in file.source.nodes("field_declaration"):
+        name, value = node.child_by_field_name("declarator"), node.child_by_field_name("default_value")
+        qualifiers = {file.source.text_of(child) for child in node.children if child.type == "type_qualifier"}
+        type_node = node.child_by_field_name("type")
+        if name is None or value is None or type_node is None or not qualifiers & {"const", "constexpr"}:
+            continue
+        yield Constant(
+            file,
+            file.source.text_of(name),
+            value,
+            file.source.text_of(value),
+            True,
+            file.source.text_of(type_node),
+        )
+
+
+def _macros(file: File) -> Iterator[Constant]:
+    for node in file.source.nodes("preproc_def"):
+        name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if name is None or value is None:
+            continue
+        text = file.source.text_of(value).split("//")[0].split("/*")[0].strip()
+        if _INTEGER.fullmatch(text):
+            yield Constant(file, file.source.text_of(name), value, text, True, "")
+
+
+def _setter_arguments(file: File) -> Iterator[Constant]:
+    for call in file.source.calls:
+        if call.is_method and call.name.startswith("set_") and len(call.arguments) == 1:
+            value = file.source.text_of(call.arguments[0])
+            if _INTEGER.fullmatch(value) and ancestor(call.node, "function_definition") is not None:
+                yield Constant(file, call.name.removeprefix("set_"), call.arguments[0], value, False, "")

@@ -144,10 +144,14 @@ def read_manifest(path: Path) -> Manifest:
 
 
 def explain(error: ValidationError) -> str:
-    """Return a pydantic error as ``key: what is wrong`` clauses."""
+    """Return a pydantic error as ``key: what is wrong`` clauses, without errors that follow from others."""
+    details = error.errors()
     clauses = []
-    for detail in error.errors():
-        key = ".".join(str(part) for part in detail["loc"]) or "document"
+    for detail in details:
+        where = detail["loc"]
+        follows = any(other["loc"][: len(where)] == where and other is not detail for other in details)
+        if detail["type"] == "too_short" and follows:
+            continue
         reason = "unknown key" if detail["type"] == "extra_forbidden" else detail["msg"]
-        clauses.append(f"{key}: {reason}")
+        clauses.append(f"{'.'.join(str(part) for part in where) or 'document'}: {reason}")
     return "; ".join(clauses)

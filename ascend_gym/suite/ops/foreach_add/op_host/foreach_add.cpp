@@ -54,7 +54,7 @@ static ge::graphStatus TilingFunc(gert::TilingContext* context)
 namespace ge {
 static ge::graphStatus InferShape(gert::InferShapeContext* context)
 {
-    const size_t tensorNum = context->GetComputeNodeInfo()->GetIrInputInstanceInfo(0)->GetInstanceNum();
+    const size_t tensorNum = context->GetComputeNodeInfo()->GetInputInstanceInfo(0)->GetInstanceNum();
     for (size_t i = 0; i < tensorNum; i++) {
         *context->GetOutputShape(i) = *context->GetDynamicInputShape(0, i);
     }
@@ -63,7 +63,7 @@ static ge::graphStatus InferShape(gert::InferShapeContext* context)
 
 static ge::graphStatus InferDataType(gert::InferDataTypeContext* context)
 {
-    const size_t tensorNum = context->GetComputeNodeInfo()->GetIrInputInstanceInfo(0)->GetInstanceNum();
+    const size_t tensorNum = context->GetComputeNodeInfo()->GetInputInstanceInfo(0)->GetInstanceNum();
     for (size_t i = 0; i < tensorNum; i++) {
         context->SetOutputDataType(i, context->GetDynamicInputDataType(0, i));
     }

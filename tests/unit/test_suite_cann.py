@@ -1,0 +1,172 @@
+"""cann-ops folders: a small one written here, and the two of a real checkout where there is one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from suite_folders import CMAKE, GEN_DATA, MAIN_CPP, OP_DEF, write_example_operator
+
+from ascend_gym.core.errors import MisuseError, OperatorFormatError
+from ascend_gym.core.records import DType
+from ascend_gym.suite.audit import audit_case
+from ascend_gym.suite.cann_opdef import read_opdef, without_comments
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.oracle import oracle_for
+
+CHECKOUT = Path(os.environ.get("ASCEND_GYM_CANN_OPS", "/no/checkout/given"))
+needs_checkout = pytest.mark.skipif(
+    not (CHECKOUT / "src" / "math").is_dir(),
+    reason="no cann-ops checkout: set ASCEND_GYM_CANN_OPS to one",
+)
+
+
+def test_comments_go_and_strings_stay() -> None:
+    text = 'int a; // one\nchar* url = "http://x"; /* two\n three */ int b;'
+    assert without_comments(text) == 'int a;  \nchar* url = "http://x";   int b;'
+
+
+def test_a_definition_is_read_from_its_text() -> None:
+    definition = read_opdef(OP_DEF, "twice.cpp")
+    assert definition.op_type == "Twice"
+    assert [(p.name, p.optional, p.dynamic) for p in definition.inputs] == [
+        ("x", False, False),
+        ("bias", True, False),
+    ]
+    assert definition.inputs[0].dtypes == (DType.FLOAT16, DType.FLOAT32)
+    assert definition.attributes == ("scale",)
+    assert [p.name for p in definition.outputs] == ["y"]
+
+
+def test_an_example_becomes_an_operator_with_one_case(tmp_path: Path) -> None:
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path / "math" / "twice"))
+    assert (spec.op_id, spec.op_type, spec.category, spec.auto_sync) == (
+        "local/twice",
+        "Twice",
+        "math",
+        False,
+    )
+    (case,) = spec.cases
+    x, bias = case.inputs
+    assert (x.name, x.dtype, x.shapes) == ("x", DType.FLOAT32, ((4, 8),))
+    assert bias.optional_absent
+    assert case.attributes == {"scale": 2.0}
+    tolerance = case.tolerance[DType.FLOAT32]
+    assert (tolerance.atol, tolerance.rtol, tolerance.max_bad_share) == (1e-4, 1e-4, 1e-4)
+
+
+def test_automatic_synchronisation_is_on_unless_switched_off(tmp_path: Path) -> None:
+    folder = write_example_operator(tmp_path, cmake=CMAKE.replace("=off", "=on"))
+    assert load_operator("twice", op_dir=folder).auto_sync
+
+
+def test_gen_data_gives_seeded_inputs_and_their_golden_outputs(tmp_path: Path) -> None:
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path))
+    oracle, case = oracle_for(spec), spec.cases[0]
+    inputs = oracle.inputs(case, 7)
+    assert [len(arrays) for arrays in inputs] == [1, 0]
+    expected = oracle.expected(case, inputs)
+    assert np.array_equal(expected[0][0], 2.0 * inputs[0][0])
+    assert np.array_equal(oracle.inputs(case, 7)[0][0], inputs[0][0])
+    assert not np.array_equal(oracle.inputs(case, 8)[0][0], inputs[0][0])
+    assert np.array_equal(oracle.expected(case, inputs)[0][0], expected[0][0])
+    assert audit_case(spec, case, 7) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "CMakeLists.txt",
+        "examples",
+        "op_host",
+        "op_kernel",
+    ]
+
+
+def test_golden_outputs_of_foreign_inputs_are_refused(tmp_path: Path) -> None:
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path))
+    with pytest.raises(MisuseError, match=r"only for inputs that inputs\(\)"):
+        oracle_for(spec).expected(spec.cases[0], [[np.zeros((4, 8), np.float32)], []])
+
+
+def test_inputs_may_be_literals_of_main_cpp(tmp_path: Path) -> None:
+    numbers = ", ".join(f"{i}.5f" for i in range(32))
+    main = MAIN_CPP.replace("xHostData(32);", f"xHostData = {{{numbers}}};").replace(
+        "ReadFile", "// ReadFile"
+    )
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, main=main))
+    array = oracle_for(spec).inputs(spec.cases[0], 0)[0][0]
+    assert array.reshape(-1).tolist() == [i + 0.5 for i in range(32)]
+
+
+def refuse(folder: Path, **changes: str) -> str:
+    with pytest.raises(OperatorFormatError) as caught:
+        load_operator("twice", op_dir=write_example_operator(folder, **changes))
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("x, nullptr, scale, y", "x, scale, y", "has 3 arguments, the definition 4"),
+        ("aclnnTwiceGetWorkspaceSize", "aclopExecute", "no call of aclnn<Op>GetWorkspaceSize"),
+        ("xShape = {4, 8}", "xShape = {n, 8}", "no literal shape and known dtype for 'x'"),
+        ("ACL_FLOAT, &x", "ACL_DOUBLE, &x", "no literal shape and known dtype for 'x'"),
+        ("ACL_FLOAT, &x", "ACL_FLOAT16, &x", "no dtype combination ['float16', 'float32']"),
+        ("scale = 2.0f", "scale = Choose()", "attribute scale is 'Choose()'"),
+        ("ReadFile", "LoadFile", "xHostData, the data of x, is neither read from a file nor"),
+        ("xShape = {4, 8}", "xShape = {-4, 8}", "no literal shape"),
+    ],
+)
+def test_examples_in_another_form_are_refused_in_one_line(
+    tmp_path: Path, old: str, new: str, reason: str
+) -> None:
+    assert old in MAIN_CPP
+    assert reason in refuse(tmp_path, main=MAIN_CPP.replace(old, new))
+
+
+def test_definitions_in_another_form_are_refused(tmp_path: Path) -> None:
+    assert "expected one 'class X : public OpDef'" in refuse(
+        tmp_path, host="FOREACH_OPDEF(Twice) gert::TilingContext"
+    )
+    assert "x is a list of tensors" in refuse(tmp_path, host=OP_DEF.replace("REQUIRED", "DYNAMIC", 1))
+    assert "names no inputs or no outputs" in refuse(tmp_path, host=OP_DEF.replace("->Output", "->Result"))
+
+
+@pytest.mark.parametrize(
+    ("gen_data", "reason"),
+    [
+        ("import no_such_module_anywhere\n", "gen_data.py failed: ModuleNotFoundError"),
+        (GEN_DATA.replace("input_x.bin", "x.bin"), "gen_data.py wrote no input/input_x.bin"),
+        (GEN_DATA.replace("[4, 8]", "[4, 7]"), "has 112 bytes; x with shape (4, 8) of float32 has 128"),
+        (GEN_DATA.replace("golden.bin", "truth.bin"), "wrote golden files [] for 1 outputs"),
+        ("raise SystemExit(3)\n", "gen_data.py failed: exit 3"),
+    ],
+)
+def test_scripts_that_fail_are_reported_in_one_line(tmp_path: Path, gen_data: str, reason: str) -> None:
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
+    with pytest.raises(OperatorFormatError) as caught:
+        oracle_for(spec).inputs(spec.cases[0], 0)
+    assert reason in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@needs_checkout
+@pytest.mark.parametrize(
+    ("name", "inputs", "shape", "function"),
+    [("add_custom", ["x", "y"], (8, 2048), np.add), ("sqrt", ["x"], (1024, 1024), np.sqrt)],
+)
+def test_unmodified_operators_of_the_checkout_load_and_pass_their_audit(
+    name: str, inputs: list[str], shape: tuple[int, ...], function: np.ufunc
+) -> None:
+    spec = load_operator(name, op_dir=CHECKOUT / "src" / "math" / name)
+    (case,) = spec.cases
+    assert [tensor.name for tensor in case.inputs] == inputs
+    assert case.outputs[0].shapes == (shape,)
+    assert spec.auto_sync
+    assert spec.baseline.kernel.main == f"op_kernel/{name}.cpp"
+    oracle = oracle_for(spec)
+    arrays = oracle.inputs(case, 3)
+    expected = oracle.expected(case, arrays)
+    assert np.array_equal(function(*(row[0] for row in arrays)), expected[0][0])
+    assert audit_case(spec, case, 3) == []

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from suite_folders import MANIFEST, REFERENCE, write_operator
+
+from ascend_gym.core.errors import MisuseError, OperatorFormatError
+from ascend_gym.core.protocols import Oracle
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.oracle import oracle_for
+
+
+def oracle_of(folder: Path, **changes: str) -> tuple[Oracle, list[list[np.ndarray]]]:
+    spec = load_operator("twice", op_dir=write_operator(folder, **changes))
+    oracle = oracle_for(spec)
+    return oracle, oracle.expected(spec.cases[0], oracle.inputs(spec.cases[0], 0))
+
+
+def test_inputs_expectation_and_verdict_belong_together(tmp_path: Path) -> None:
+    spec = load_operator("twice", op_dir=write_operator(tmp_path))
+    oracle, case = oracle_for(spec), spec.cases[0]
+    inputs = oracle.inputs(case, 5)
+    expected = oracle.expected(case, inputs)
+    assert np.array_equal(expected[0][0], 2.0 * inputs[0][0])
+    assert oracle.judge(case, [[2.0 * inputs[0][0]]], expected).correct
+    assert not oracle.judge(case, [[inputs[0][0]]], expected).correct
+
+
+def test_a_reference_cannot_change_its_inputs(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        oracle_of(
+            tmp_path,
+            reference="def reference(inputs, attributes):\n    inputs['x'] *= 2\n    return {'y': 0}\n",
+        )
+
+
+def test_lists_go_in_and_come_out_as_lists(tmp_path: Path) -> None:
+    _, expected = oracle_of(
+        tmp_path,
+        manifest=MANIFEST.replace("shape = [4, 5]", "shapes = [[2, 3], [7]]"),
+        reference='def reference(inputs, attributes):\n    return {"y": [2.0 * x for x in inputs["x"]]}\n',
+    )
+    assert [array.shape for array in expected[0]] == [(2, 3), (7,)]
+
+
+def test_absent_optional_inputs_are_left_out(tmp_path: Path) -> None:
+    bias = '[[case.input]]\nname = "bias"\ndtype = "float32"\nshape = [5]\noptional_absent = true\n\n'
+    _, expected = oracle_of(
+        tmp_path,
+        manifest=MANIFEST.replace("[[case.output]]", bias + "[[case.output]]"),
+        reference="def reference(inputs, attributes):\n    (x,) = inputs.values()\n    return {'y': x}\n",
+    )
+    assert expected[0][0].shape == (4, 5)
+
+
+@pytest.mark.parametrize(
+    ("reference", "reason"),
+    [
+        ("def reference(inputs, attributes)\n", "cannot be imported"),
+        ("import no_such_module_anywhere\n", "cannot be imported: No module named"),
+        ("def referenz(inputs, attributes):\n    return {}\n", "defines no function reference"),
+        ('def reference(inputs, attributes):\n    return {"z": inputs["x"]}\n', r"returned \['z'\], without"),
+        ('def reference(inputs, attributes):\n    return {"y": inputs["x"][0]}\n', r"the shapes \(\(5,\),\)"),
+    ],
+)
+def test_a_bad_reference_is_reported(tmp_path: Path, reference: str, reason: str) -> None:
+    with pytest.raises(OperatorFormatError, match=reason):
+        oracle_of(tmp_path, reference=reference)
+
+
+def test_a_folder_that_changed_since_loading_is_refused(tmp_path: Path) -> None:
+    spec = load_operator("twice", op_dir=write_operator(tmp_path))
+    write_operator(tmp_path, reference=REFERENCE.replace("*", "+"))
+    with pytest.raises(MisuseError, match="changed since local/twice was loaded"):
+        oracle_for(spec)
+    reloaded = oracle_for(load_operator("twice", op_dir=tmp_path))
+    case = spec.cases[0]
+    inputs = reloaded.inputs(case, 0)
+    assert np.array_equal(reloaded.expected(case, inputs)[0][0], inputs[0][0] + 2.0)
+
+
+def test_references_of_two_folders_do_not_meet(tmp_path: Path) -> None:
+    _, first = oracle_of(tmp_path / "a")
+    _, second = oracle_of(tmp_path / "b", reference=REFERENCE.replace("*", "-"))
+    assert not np.array_equal(first[0][0], second[0][0])
+    assert "reference" not in sys.modules

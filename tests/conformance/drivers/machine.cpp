@@ -1,0 +1,84 @@
+#include "machine.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <stdexcept>
+
+#include "asim/machine/fault.h"
+#include "asim/machine/gm.h"
+#include "asim/machine/queue.h"
+#include "asim/trace/writer.h"
+
+namespace {
+
+asim::Block g_test_block;
+std::vector<uint8_t> g_ub;
+std::string g_trace;
+std::string g_message;
+
+}  // namespace
+
+std::map<std::string, Call> &calls() {
+    static std::map<std::string, Call> registered;
+    return registered;
+}
+
+namespace asim {
+
+Block *g_block = &g_test_block;
+uint64_t g_tiling_key = 0;
+
+void sync_all_blocks() {}
+
+void fault(FaultKind, const char *call, const char *format, ...) {
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    throw std::runtime_error(std::string(call) + ": " + message);
+}
+
+// One line a record: name, element bytes, repeats, then offset:extent of each operand.
+void emit(Record record, std::initializer_list<Operand> operands) {
+    g_trace += std::string(info(record.op).name) + " " + std::to_string(record.dtype_bytes) + " " +
+               std::to_string(record.repeats);
+    for (const Operand &operand : operands) {
+        g_trace += " " + std::to_string(static_cast<uint64_t>(operand.address)) + ":" + std::to_string(operand.extent_bytes);
+    }
+    g_trace += "\n";
+}
+
+}  // namespace asim
+
+extern "C" {
+
+// Starts over with `bytes` of unified buffer; returns its address.
+uint8_t *machine_reset(uint32_t bytes) {
+    g_ub.assign(bytes + asim::kUbBlockBytes, 0);
+    g_test_block = asim::Block();
+    auto base = reinterpret_cast<uintptr_t>(g_ub.data());
+    g_test_block.ub = reinterpret_cast<uint8_t *>((base + asim::kUbBlockBytes - 1) / asim::kUbBlockBytes * asim::kUbBlockBytes);
+    g_test_block.ub_bytes = bytes;
+    g_trace.clear();
+    return g_test_block.ub;
+}
+
+// Runs a registered call; returns null, or why it stopped.
+const char *machine_call(const char *name, Arguments arguments) {
+    const auto found = calls().find(name);
+    g_message = std::string("no such call: ") + name;
+    if (found == calls().end()) {
+        return g_message.c_str();
+    }
+    try {
+        found->second(arguments);
+        return nullptr;
+    } catch (const std::runtime_error &error) {
+        g_message = error.what();
+        return g_message.c_str();
+    }
+}
+
+const char *machine_trace() { return g_trace.c_str(); }
+}

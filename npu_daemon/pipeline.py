@@ -6,7 +6,7 @@ Everything a candidate does wrong comes back as a status; exceptions are for inf
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
@@ -29,6 +29,8 @@ from ascend_gym.core.status import Status, rule_of
 from npu_daemon.case_data import CaseData, CaseDataCache
 from npu_daemon.guards import changed_file
 
+_TRUSTED_WORK_S = 300.0
+
 
 @dataclass
 class Stopwatch:
@@ -46,8 +48,18 @@ class Stopwatch:
         return PhaseSeconds(build=self.build, run=self.run, verify=self.verify, price=self.price, total=total)
 
 
+def case_limit_s(protocol: MeasureProtocol) -> float:
+    """Return how long one case may take at most: two builds, two runs and the trusted side's own work."""
+    return 2 * protocol.build_timeout_s + 2 * protocol.run_timeout_s + _TRUSTED_WORK_S
+
+
 def evaluate(
-    request: EvalRequest, spec: OpSpec, backend: Backend, oracle: Oracle, case_data: CaseDataCache
+    request: EvalRequest,
+    spec: OpSpec,
+    backend: Backend,
+    oracle: Oracle,
+    case_data: CaseDataCache,
+    on_case: Callable[[], None] = lambda: None,
 ) -> EvalResult:
     """Evaluate the candidate of ``request`` on its cases, up to the first case that fails.
 
@@ -57,6 +69,7 @@ def evaluate(
         backend: builds, runs and prices.
         oracle: knows inputs and judges outputs of ``spec``.
         case_data: keeps inputs and expected outputs.
+        on_case: called before each case, as a sign of progress.
 
     Returns:
         A result for every outcome: caller faults are ``invalid_request``, troubles of this host
@@ -67,7 +80,8 @@ def evaluate(
         complaint = backend.supports(spec, request.protocol)
         if complaint is not None:
             return failed_result(request, Status.UNSUPPORTED, complaint, device=backend.describe())
-        return _evaluate_cases(request, spec, cases, _CaseRunner(request, spec, backend, oracle, case_data))
+        runner = _CaseRunner(request, spec, backend, oracle, case_data)
+        return _evaluate_cases(request, cases, runner, on_case)
     except MisuseError as error:
         return invalid_request(request, str(error))
     except (InfrastructureError, OSError) as error:
@@ -110,10 +124,11 @@ def cancelled(request: EvalRequest, message: str) -> EvalResult:
 
 
 def _evaluate_cases(
-    request: EvalRequest, spec: OpSpec, cases: Sequence[Case], runner: _CaseRunner
+    request: EvalRequest, cases: Sequence[Case], runner: _CaseRunner, on_case: Callable[[], None]
 ) -> EvalResult:
     results: list[CaseResult] = []
     for case in cases:
+        on_case()
         results.append(runner.evaluate_case(case))
         if results[-1].status is not Status.OK:
             break

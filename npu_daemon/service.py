@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -89,8 +90,13 @@ class EvaluationService:
         """Say what measures."""
         return self._backend.describe()
 
-    def answer(self, request: EvalRequest) -> EvalResult:
-        """Return the earlier result of an equal request if that is allowed, else evaluate and store."""
+    def answer(self, request: EvalRequest, on_case: Callable[[], None] = lambda: None) -> EvalResult:
+        """Return the earlier result of an equal request if that is allowed, else evaluate and store.
+
+        Args:
+            request: what to evaluate.
+            on_case: called before each case, as a sign of progress.
+        """
         key = result_key(request, self.describe())
         stored = self._store.get(key) if request.use_cache else None
         if stored is not None:
@@ -99,7 +105,7 @@ class EvaluationService:
             spec, oracle = self._catalog.resolve(request)
         except MisuseError as error:
             return invalid_request(request, str(error))
-        result = evaluate(request, spec, self._backend, oracle, self._case_data)
+        result = evaluate(request, spec, self._backend, oracle, self._case_data, on_case)
         self._store.put(key, result)
         return result
 

@@ -1,0 +1,64 @@
+"""The broker's worker processes: started, watched through pidfds, killed and reaped."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+
+
+class WorkerProcesses:
+    """Keeps the processes of workers by worker id.
+
+    Args:
+        command: makes the command line (after the interpreter) of a worker from its id.
+    """
+
+    def __init__(self, command: Callable[[str], Sequence[str]]) -> None:
+        self._command = command
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._pidfds: dict[int, str] = {}
+
+    def start(self, worker_id: str) -> int:
+        """Start a worker; return a descriptor that becomes readable when the process ends."""
+        process = subprocess.Popen(
+            [sys.executable, *self._command(worker_id)],
+            stdin=subprocess.DEVNULL,
+            stdout=sys.stderr.fileno(),
+            start_new_session=True,
+        )
+        self._processes[worker_id] = process
+        pidfd = os.pidfd_open(process.pid)
+        self._pidfds[pidfd] = worker_id
+        return pidfd
+
+    def kill(self, worker_id: str) -> None:
+        """Kill a worker; its descriptor becomes readable."""
+        process = self._processes.get(worker_id)
+        if process is not None:
+            process.kill()
+
+    def watches(self, pidfd: int) -> bool:
+        """Whether ``pidfd`` belongs to a worker."""
+        return pidfd in self._pidfds
+
+    def reap(self, pidfd: int) -> tuple[str, str]:
+        """Collect an ended worker; return its id and how it ended."""
+        worker_id = self._pidfds.pop(pidfd)
+        os.close(pidfd)
+        return worker_id, _how_it_ended(self._processes.pop(worker_id).wait())
+
+    def close(self) -> None:
+        """Kill and reap every worker. What their candidates left is killed by their sandboxes."""
+        for process in self._processes.values():
+            process.kill()
+        for pidfd in list(self._pidfds):
+            self.reap(pidfd)
+
+
+def _how_it_ended(returncode: int) -> str:
+    if returncode < 0:
+        return f"its process was killed by {signal.Signals(-returncode).name}"
+    return f"its process ended with exit status {returncode}, see the daemon's messages"

@@ -23,7 +23,17 @@ MAX_ERRORS = 5
 
 _SIMULATOR = Path(__file__).parent
 _HEADERS = _SIMULATOR / "include" / "host"
-_FLAGS = ("-std=c++17", "-O1", "-fPIC", "-w", "-fno-diagnostics-show-caret", "-fdiagnostics-color=never")
+# The two macros are what the build of cann-ops passes to its logging headers.
+_FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-fPIC",
+    "-w",
+    "-fno-diagnostics-show-caret",
+    "-fdiagnostics-color=never",
+    '-DOPS_UTILS_LOG_SUB_MOD_NAME="OP_TILING"',
+    '-DOPS_UTILS_LOG_PACKAGE_TYPE="[Custom]"',
+)
 _PREFIX_HEADER = "asim_host.h"
 _LIBRARY = "libasim_host.so"
 _RUNNER = "host_tiling"

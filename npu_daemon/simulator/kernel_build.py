@@ -23,10 +23,6 @@ _BUILD_FILE_BYTES = 256 * 2**20
 # What compilers emit calls to by themselves, and what the loader provides for every library.
 _COMPILER_SYMBOLS = frozenset(
     {
-        "memcpy",
-        "memmove",
-        "memset",
-        "memcmp",
         "__stack_chk_fail",
         "__cxa_finalize",
         "__gmon_start__",

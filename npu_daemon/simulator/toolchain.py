@@ -22,7 +22,8 @@ _INCLUDES = (f"-I{_SIMULATOR / 'include'}", f"-I{_SIMULATOR / 'include' / 'kerne
 _RUN, _PRICE, _SYMBOLS, _COMPLETE, _KERNEL_HEADER = "asim_run", "asim_price", "symbols", "complete", "asim_kernel.h"
 _OWN_OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-ffp-contract=off")
 _X86_64_V3_FEATURES = frozenset({"avx2", "f16c", "fma", "bmi2"})
-# Kernels: instrumented to count the basic blocks they execute, and compiled so that an endless loop stays one.
+# Kernels: instrumented to count the basic blocks they execute and every load and store they make themselves
+# (calls only: no sanitizer run-time library), and compiled so that an endless loop stays one.
 _KERNEL_OPTIONS = (
     "-std=c++17",
     "-O1",
@@ -34,11 +35,20 @@ _KERNEL_OPTIONS = (
     "-fno-exceptions",
     "-fno-threadsafe-statics",
     "-fsanitize-coverage=trace-pc",
+    "-fsanitize=kernel-address",
+    "--param=asan-instrumentation-with-call-threshold=0",
+    "--param=asan-stack=0",
+    "--param=asan-globals=0",
     "-DASCENDC_CPU_DEBUG",
     "-D__CCE_KT_TEST__",
     "-D__CCE_AICORE__=220",
     "-D__DAV_C220_VEC__",
 )
+
+
+# Memory functions go through the simulator too, which prices them as the loop of words that they are.
+_WRAPPED = ("memcpy", "memmove", "memset", "memcmp")
+_KERNEL_LINK = ("-fmax-errors=5", "-shared", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
 
 
 @dataclass(frozen=True)
@@ -77,7 +87,7 @@ class Toolchain:
         """Return the compiler call that makes a kernel library of one wrapper source."""
         includes = [f"-I{folder}" for folder in include_dirs]
         header = ["-include", str(self.folder / _KERNEL_HEADER), "-Winvalid-pch"]
-        return ["g++", *kernel_flags(), *header, *includes, "-fmax-errors=5", "-shared", source, "-o", output]
+        return ["g++", *kernel_flags(), *header, *includes, *_KERNEL_LINK, source, "-o", output]
 
 
 @cache
@@ -116,7 +126,7 @@ def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolch
         InfrastructureError: g++ is missing or the simulator does not compile.
     """
     sources = digest_of_tree(_SIMULATOR, ("include/**/*", "src/**/*"))
-    digest = digest_of("toolchain", _compiler_version(), _KERNEL_OPTIONS, _cpu_flags(), sources)
+    digest = digest_of("toolchain", _compiler_version(), _KERNEL_OPTIONS, _KERNEL_LINK, _cpu_flags(), sources)
     folder = cache_dir / "toolchain" / digest[:32]
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w", encoding="ascii") as lock:

@@ -11,15 +11,17 @@ namespace {
 
 class Engine {
 public:
-    Engine(const Trace &trace, const Chip &chip) : trace_(trace), chip_(chip), memory_(chip) {
+    Engine(const Trace &trace, const Chip &chip) : trace_(trace), chip_(chip), memory_(chip), unclaimed_(trace.block_count()),
+          unfinished_(trace.block_count()) {
         const auto count = std::min<uint32_t>(trace.block_count(), static_cast<uint32_t>(chip.aiv_cores));
         cores_.reserve(count);
         for (uint32_t i = 0; i < count; ++i) cores_.emplace_back(chip, memory_, i);
     }
 
     Price run() {
-        for (uint32_t i = 0; i < cores_.size(); ++i) give_block(i, 0);
-        while (running_ > 0) step();
+        for (uint32_t i = 0; i < cores_.size(); ++i) pending_starts_.push({0, i});
+        unclaimed_ -= static_cast<uint32_t>(cores_.size());
+        while (unfinished_ > 0) step();
         Price price;
         price.kernel_cycles = end_;
         price.blocks = trace_.block_count();
@@ -37,7 +39,6 @@ private:
 
     void give_block(uint32_t core, double now) {
         cores_[core].start_block(Cursor(trace_, next_block_++), now);
-        ++running_;
         visit(core, now);
     }
 
@@ -50,10 +51,11 @@ private:
     }
 
     void end_block(uint32_t index) {
-        --running_;
-        const double now = cores_[index].sync_all_time();
+        --unfinished_;
+        const double now = cores_[index].scalar_time();
         end_ = std::max(end_, now);
-        if (next_block_ < trace_.block_count()) {
+        if (unclaimed_ > 0) {
+            --unclaimed_;
             pending_starts_.push({now, index});
         }
     }
@@ -63,7 +65,7 @@ private:
         double latest = 0;
         for (const Core &core : cores_) {
             if (!core.in_sync_all()) return;
-            latest = std::max(latest, core.sync_all_time());
+            latest = std::max(latest, core.scalar_time());
         }
         for (uint32_t i = 0; i < cores_.size(); ++i) {
             cores_[i].leave_sync_all(latest + chip_.sync_all_cycles);
@@ -103,7 +105,8 @@ private:
     Schedule wakes_;
     Schedule pending_starts_;
     uint32_t next_block_ = 0;
-    uint32_t running_ = 0;
+    uint32_t unclaimed_;        // blocks that no core has been chosen for
+    uint32_t unfinished_;
     double end_ = 0;
 };
 

@@ -115,6 +115,11 @@ void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
     return pointer;
 }
 
+void *scalar_ub_unaligned(const char *call, void *pointer, uint32_t bytes, bool write) {
+    trace_scalar(checked_ub(call, pointer, bytes), Space::Ub, bytes, write);
+    return pointer;
+}
+
 void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
     const uint64_t address = checked_gm(call, pointer, bytes, write);
     trace_scalar(address, Space::Gm, bytes, write);

@@ -4,6 +4,20 @@
 #include "asim/machine/sync.h"
 #include "asim/semantics/vector.h"
 
+namespace asim {
+
+// Loads and stores of an access that has been counted already, so not by the compiler's instrumentation again.
+template <typename T>
+__attribute__((no_sanitize("kernel-address"))) T counted_load(const void *address) {
+    return *static_cast<const T *>(address);
+}
+template <typename T>
+__attribute__((no_sanitize("kernel-address"))) void counted_store(void *address, T value) {
+    *static_cast<T *>(address) = value;
+}
+
+}  // namespace asim
+
 namespace AscendC {
 
 template <typename T>
@@ -15,12 +29,12 @@ public:
     LocalTensor(uint8_t *base, uint64_t bytes, TPosition position)
         : base_(base), size_elems_(static_cast<uint32_t>(bytes / sizeof(T))), position_(position) {}
 
-    T GetValue(uint32_t index) const { return *static_cast<T *>(access("GetValue", index, false)); }
+    T GetValue(uint32_t index) const { return asim::counted_load<T>(access("GetValue", index, false)); }
     T operator()(uint32_t index) const { return GetValue(index); }
 
     template <typename U>
     void SetValue(uint32_t index, U value) const {
-        *static_cast<T *>(access("SetValue", index, true)) = static_cast<T>(value);
+        asim::counted_store<T>(access("SetValue", index, true), static_cast<T>(value));
     }
 
     LocalTensor operator[](uint32_t offset) const {
@@ -65,10 +79,12 @@ public:
     }
     void SetGlobalBuffer(T *buffer) { SetGlobalBuffer(buffer, 0); }
 
-    T GetValue(uint64_t index) const { return *static_cast<T *>(asim::scalar_gm("GetValue(GM)", base_ + index, sizeof(T), false)); }
+    T GetValue(uint64_t index) const {
+        return asim::counted_load<T>(asim::scalar_gm("GetValue(GM)", base_ + index, sizeof(T), false));
+    }
     T operator()(uint64_t index) const { return GetValue(index); }
     void SetValue(uint64_t index, T value) const {
-        *static_cast<T *>(asim::scalar_gm("SetValue(GM)", base_ + index, sizeof(T), true)) = value;
+        asim::counted_store<T>(asim::scalar_gm("SetValue(GM)", base_ + index, sizeof(T), true), value);
     }
 
     GlobalTensor operator[](uint64_t offset) const {

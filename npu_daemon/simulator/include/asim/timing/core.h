@@ -39,7 +39,7 @@ public:
     void leave_sync_all(double time) { scalar_time_ = time; in_sync_all_ = false; }
 
     bool in_sync_all() const { return in_sync_all_; }
-    double sync_all_time() const { return scalar_time_; }
+    double scalar_time() const { return scalar_time_; }
     bool block_done() const { return block_done_; }
     bool active() const { return active_; }
     const CoreCounters &counters() const { return counters_; }

@@ -7,4 +7,4 @@
 #include "platform/platform_info.h"
 #include "register/op_def_registry.h"
 #include "securec.h"
-#include "tiling/platform/platform_ascendc.h"
+#include "tiling/tiling_api.h"

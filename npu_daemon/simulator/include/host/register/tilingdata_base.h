@@ -2,11 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "asim/host/registry.h"
 #include "asim/host/tiling_fields.h"
 #include "graph/types.h"
+
+namespace optiling {
+// Operators rely on these being visible here.
+using std::map;
+using std::string;
+using std::vector;
+}  // namespace optiling
 
 #define BEGIN_TILING_DATA_DEF(class_name)           \
     class class_name : public ::optiling::TilingDef { \
@@ -38,8 +48,10 @@
  private:                                                     \
     ::optiling::NestedTilingField field_name##_field_{*this, #field_name, field_name};
 
+// Some operators write the closing semicolon, some do not.
 #define END_TILING_DATA_DEF \
-    }
+    }                       \
+    ;
 
 // `op_type` is the operator, the operator and a tiling key (Add_1), or a nested structure (MatmulOp).
 #define REGISTER_TILING_DATA_CLASS(op_type, class_name)                                           \

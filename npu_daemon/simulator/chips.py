@@ -46,9 +46,9 @@ class Chip(Record):
         return float(self.timing["clock_mhz"].value) * 1e6
 
     @property
-    def usable_ub_bytes(self) -> int:
-        """Unified buffer bytes that a kernel may use."""
-        return self._bytes("ub_bytes") - self._bytes("ub_reserved_bytes")
+    def ub_bytes(self) -> int:
+        """Unified buffer of a vector core in bytes; the tiling program is told 256 fewer."""
+        return self._bytes("ub_bytes")
 
     def tiling_geometry(self) -> ChipGeometry:
         """Return what ``platform_ascendc::PlatformAscendC`` answers with."""
@@ -56,7 +56,7 @@ class Chip(Record):
             soc_version=str(self.geometry["soc_version"].value),
             aic_cores=self._bytes("aic_cores"),
             aiv_cores=self._bytes("aiv_cores"),
-            ub_bytes=self.usable_ub_bytes,
+            ub_bytes=self.ub_bytes,
             l1_bytes=self._bytes("l1_bytes"),
             l0a_bytes=self._bytes("l0a_bytes"),
             l0b_bytes=self._bytes("l0b_bytes"),

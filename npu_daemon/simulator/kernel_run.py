@@ -98,7 +98,7 @@ def write_job(
         f"tiling {folder / 'tiling_data'}",
         f"block_dim {tiling.block_dim}",
         f"core_count {chip.geometry['aiv_cores'].value}",
-        f"ub_bytes {chip.usable_ub_bytes}",
+        f"ub_bytes {chip.ub_bytes}",
         f"tiling_key {tiling.tiling_key}",
         f"workspace_bytes {sum(tiling.workspace_bytes)}",
         f"record_limit {RECORD_LIMIT}",

@@ -270,10 +270,11 @@ double Core::run_pipe(Pipe which, double now) {
 
 void Core::copy_finished(Pipe which, double now) {
     PipeState &state = pipe(which);
-    counters_.busy_cycles[static_cast<size_t>(which)] += now - state.free_at;
+    const double arrived = now + state.copy_latency;
+    counters_.busy_cycles[static_cast<size_t>(which)] += arrived - std::max(state.free_at, state.drained_at);
     state.copying = false;
     state.free_at = now;
-    state.drained_at = now + state.copy_latency;
+    state.drained_at = arrived;
     finish_access(state.copy_slot, state.drained_at);
 }
 

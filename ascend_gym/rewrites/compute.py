@@ -27,8 +27,9 @@ from ascend_gym.rewrites.syntax import Call, Edit
 
 _FEWER_INSTRUCTIONS = Effect((Pipe.VECTOR,), "one vector instruction instead of two")
 _CHEAPER_INSTRUCTION = Effect((Pipe.VECTOR,), "a cheaper vector instruction, and one buffer less to fill")
-_ZERO = re.compile(r"[+-]?0*\.?0*f?|(?:\w+)\(0+\.?0*f?\)")
-_ONE = re.compile(r"\+?1\.?0*f?|(?:\w+)\(1\.?0*f?\)")
+_NUMBER = r"([+-]?(?:\d+\.?\d*|\.\d+))f?"
+_LITERAL = re.compile(rf"(?:\(\w+\))?{_NUMBER}|(?:static_cast<\w+>|[A-Za-z_]\w*)\({_NUMBER}\)")
+_NEUTRAL = {"Adds": 0.0, "Muls": 1.0}
 _SCALAR_FORMS = {"Add": "Adds", "Mul": "Muls", "Max": "Maxs", "Min": "Mins"}
 _RELU_FORMS = {"Add": "AddRelu", "Sub": "SubRelu"}
 
@@ -97,11 +98,9 @@ def identity_removal(view: View) -> Iterator[Site]:
     """``Adds(x, x, 0)`` or ``Muls(x, x, 1)`` leaves x as it is."""
     for file in view.kernel:
         for call in file.source.calls:
-            neutral = {"Adds": _ZERO, "Muls": _ONE}.get(call.name)
-            if neutral is None or not _is_counted(call, 4) or call.statement is None:
+            if call.name not in _NEUTRAL or not _is_counted(call, 4) or call.statement is None:
                 continue
-            scalar = re.sub(r"static_cast<\w+>", "cast", call.values[2])
-            if call.values[0] == call.values[1] and neutral.fullmatch(scalar):
+            if call.values[0] == call.values[1] and _literal(call.values[2]) == _NEUTRAL[call.name]:
                 edit = file.edit(file.source.removal(call.statement))
                 label = file.label(call.node.start_byte, file.source.text_of(call.node))
                 yield Site(label, (Choice("remove", (edit,)),))
@@ -135,8 +134,7 @@ def reciprocal(view: View) -> Iterator[Site]:
     """
     for pair in _pairs(view, "Duplicate", ("Div",), first_arity=3):
         constant, values = pair.first.values[0], pair.second.values
-        scalar = re.sub(r"static_cast<\w+>|^\(\w+\)", "", pair.first.values[1])
-        is_one = _ONE.fullmatch(scalar.strip("()")) is not None
+        is_one = _literal(pair.first.values[1]) == 1.0
         if is_one and values[1] == constant != values[2] and (values[0] == constant or _temporary_dies(pair)):
             texts = _texts(pair.file, pair.second)
             yield _fusion(pair, "Reciprocal", [texts[0], texts[2], texts[3]])
@@ -168,6 +166,12 @@ RULES: tuple[Rule, ...] = (
     reciprocal,
     hoisted_duplicate,
 )
+
+
+def _literal(bare: str) -> float | None:
+    """Return the number in ``2``, ``2.0f``, ``(T)2``, ``T(2)`` or ``static_cast<T>(2)``; else ``None``."""
+    match = _LITERAL.fullmatch(bare)
+    return float(match[1] or match[2]) if match else None
 
 
 def _is_counted(call: Call, arity: int) -> bool:

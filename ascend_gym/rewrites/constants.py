@@ -15,6 +15,7 @@ from ascend_gym.rewrites.syntax import Edit, ancestor
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
+_ARITHMETIC = re.compile(r"[\dxXa-fA-FuUlL\s()*/+-]*\d[\dxXa-fA-FuUlL\s()*/+-]*")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -63,6 +64,11 @@ class Constant:
         return int(match[1], 0 if match[1][:2].lower() == "0x" else 10) if match else None
 
     @property
+    def is_arithmetic(self) -> bool:
+        """Whether the value is made of integer literals alone: ``2048`` or ``8 * 1024``."""
+        return _ARITHMETIC.fullmatch(self.value_text) is not None
+
+    @property
     def label(self) -> str:
         """File, line and definition."""
         return self.file.label(self.value_node.start_byte, f"{self.name} = {self.value_text}")
@@ -93,7 +99,7 @@ def names_tile(constant: Constant) -> bool:
     tiled = bool(words & {"tile", "tiles", "chunk"})
     if words & _NEVER_A_SIZE or constant.literal in (0, 1) or (words & {"idx", "index"} and not tiled):
         return False
-    if constant.literal is None:
+    if not constant.is_arithmetic:
         return (tiled or words >= {"ub", "part"}) and bool(words & _LENGTH_WORDS)
     if tiled:
         return True
@@ -102,6 +108,17 @@ def names_tile(constant: Constant) -> bool:
     return bool(words & {"compute", "process", "proc", "batch", "per"}) and bool(
         words & {"len", "length", "count"}
     )
+
+
+def names_parts(constant: Constant) -> bool:
+    """Say whether a name means a number of parts, so that a larger one makes tiles smaller.
+
+    ``tileNum`` and ``ubDataNumber`` do; ``tileDataNum`` and ``MAX_ELEM_NUM`` count elements instead.
+    """
+    words = set(constant.words)
+    of_elements = words & {"elem", "elems", "element", "elements", "per", "max"}
+    of_data = "data" in words and words & {"tile", "part"}
+    return bool(words & _COUNT_WORDS) and not of_elements and not of_data
 
 
 def names_buffer_count(constant: Constant) -> bool:
@@ -124,9 +141,9 @@ def names_core_count(constant: Constant) -> bool:
 
 
 def scaled_choices(constants: list[Constant], factors: tuple[Fraction, ...]) -> Iterator[Choice]:
-    """Yield a choice for each factor by which all of ``constants`` (of equal value) can be multiplied."""
+    """Yield a choice for each factor by which the tile that ``constants`` (of equal value) mean can grow."""
     for factor in factors:
-        text = _scaled(constants[0], factor)
+        text = _scaled(constants[0], 1 / factor if names_parts(constants[0]) else factor)
         if text is not None:
             yield replacement(constants, text, forward=factor > 1)
 
@@ -142,7 +159,7 @@ def _scaled(constant: Constant, factor: Fraction) -> str | None:
     if constant.literal is not None:
         value = constant.literal * factor
         return constant.with_literal(int(value)) if value >= 1 and value.denominator == 1 else None
-    if factor > 1 and not constant.is_fixed:
+    if factor > 1 and not constant.is_arithmetic:
         return None  # a size that is computed from the space there is does not grow by wishing
     simple = constant.value_node.type in ("identifier", "call_expression", "parenthesized_expression")
     value_text = constant.value_text if simple else f"({constant.value_text})"

@@ -216,11 +216,8 @@ def _folded(file: File, loop: Node) -> Site | None:
     after = siblings[at + 1 :]
     changes = _leading_assignments(after)
     tail = after[len(changes) : len(changes) + len(steps)]
-    wanted = [re.sub(rf"\b{header.index}\b", "@", source.bare(step)) for step in steps]
-    if (
-        not steps
-        or [_with_last_index(source.bare(step), source.bare(header.limit)) for step in tail] != wanted
-    ):
+    passes = [_marked(source.bare(step), header.index) for step in steps]
+    if not steps or [_marked(source.bare(step), source.bare(header.limit)) for step in tail] != passes:
         return None
     edits = [Edit(header.limit.start_byte, header.limit.end_byte, source.text_of(header.bound))]
     if changes:
@@ -230,9 +227,9 @@ def _folded(file: File, loop: Node) -> Site | None:
     return Site(label, (Choice("fold the tail into the loop", tuple(file.edit(edit) for edit in edits)),))
 
 
-def _with_last_index(bare: str, limit: str) -> str:
-    """Return code without white space with ``@`` in place of ``limit`` and of brackets around it."""
-    bare = re.sub(rf"(?<![\w.>]){re.escape(limit)}(?!\w)", "@", bare)
+def _marked(bare: str, index: str) -> str:
+    """Return code without white space with ``@`` in place of ``index`` and of brackets around it alone."""
+    bare = re.sub(rf"(?<![\w.>]){re.escape(index)}(?!\w)", "@", bare)
     return re.sub(r"(?<![\w>])\(@\)", "@", bare)
 
 

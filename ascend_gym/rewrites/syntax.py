@@ -121,7 +121,9 @@ class Source:
         return [0, *(match.end() for match in re.finditer(rb"\n", self.data))]
 
 
-_STATEMENT_LISTS = frozenset({"compound_statement", "case_statement", "translation_unit"})
+_STATEMENT_LISTS = frozenset(
+    {"compound_statement", "case_statement", "translation_unit", "field_declaration_list"}
+)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ascend_gym.rewrites.constants import (
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
 from ascend_gym.rewrites.syntax import Edit, ancestor
 
-_TILE_FACTORS = (Fraction(2), Fraction(4), Fraction(8), Fraction(1, 2), Fraction(1, 4))
+_TILE_FACTORS = tuple(map(Fraction, ("2", "4", "8", "1/2", "1/4", "1/8")))
 _CORE_COUNTS = (20, 24, 40, 48)  # cube and vector cores of the 910B family
 _CORE_CALLS = ("SetBlockDim", "SetNumBlocks")
 _PLATFORM_HEADER = "tiling/platform/platform_ascendc.h"
@@ -61,7 +61,7 @@ def shared_tile_size(view: View) -> Iterator[Site]:
         yield from _scaling_site(constants, _TILE_FACTORS)
 
 
-@rule(Family.TILING, Side.TILING, _MORE_CORES, inverse="block_dim")
+@rule(Family.TILING, Side.TILING, _MORE_CORES)
 def block_dim(view: View) -> Iterator[Site]:
     """The number of cores is an integer literal: a constant named so, or the argument of SetBlockDim.
 

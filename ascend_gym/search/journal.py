@@ -85,7 +85,8 @@ class Journal:
             changed_files=changed_files(base, proposal.candidate),
             origin=dict(proposal.origin),
         )
-        repeatable = json.loads(result.model_dump_json(exclude=_NOT_REPEATABLE))  # NaN becomes null
+        as_json = result.model_dump_json(exclude=_NOT_REPEATABLE)
+        repeatable = json.loads(as_json, parse_constant=lambda _: None)  # JSON has no NaN and no infinity
         self._append("result", index=index, latency_us=result.latency_us, result=repeatable)
         self._timings.append(
             {

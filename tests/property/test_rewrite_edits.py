@@ -1,0 +1,111 @@
+"""Edits touch nothing but their spans, and rules keep every byte outside of what they say they change."""
+
+from conftest import make_candidate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ascend_gym.rewrites.candidate_files import texts_of
+from ascend_gym.rewrites.library import RULES, rule_named
+from ascend_gym.rewrites.syntax import Edit, splice
+
+_NAMES = ("TILE_LENGTH", "BLOCK_DIM", "BUFFER_NUM", "ubPartNum", "other")
+_STATEMENTS = (
+    "AscendC::PipeBarrier<PIPE_ALL>();",
+    "PipeBarrier<PIPE_V>();  // 屏障",
+    "Muls(t, a, s, n);",
+    "Add(d, d, t, n);",
+    "Mul(d, d, b, n); Add(d, d, c, n);",
+    "Relu(d, d, n);",
+    "Adds(d, d, 0.0f, n);",
+    "Duplicate(t, T(2), n);\n        Div(d, a, t, n);",
+    "DataCopyPad(xGm[i], d, {1, static_cast<uint32_t>(n * 4), 0, 0, 0});",
+    "for (int i = 0; i < m - 1; i++) {\n Step(i);\n}\nthis->n = tail;\nStep(m - 1);",
+    "/* a comment */ int x = 0;",
+)
+
+
+@st.composite
+def _edited_texts(draw):
+    parts = draw(
+        st.lists(st.tuples(st.text(max_size=6), st.text(max_size=6), st.text(max_size=6)), max_size=5)
+    )
+    text, edits, expected = "", [], ""
+    for kept, replaced, replacement in parts:
+        text, expected = text + kept, expected + kept
+        start = len(text.encode())
+        text, expected = text + replaced, expected + replacement
+        if replaced or replacement:
+            edits.append(Edit(start, len(text.encode()), replacement))
+    return text, draw(st.permutations(edits)), expected
+
+
+@given(_edited_texts())
+def test_splice_replaces_the_spans_and_nothing_else(case):
+    text, edits, expected = case
+    starts = [edit.start_byte for edit in edits]
+    if len(set(starts)) == len(starts):
+        assert splice(text, edits) == expected
+
+
+@st.composite
+def _candidates(draw):
+    constants = draw(
+        st.lists(
+            st.tuples(st.sampled_from(_NAMES), st.integers(1, 4096)), max_size=4, unique_by=lambda c: c[0]
+        )
+    )
+    host = "".join(f"constexpr uint32_t {name} = {value};\n" for name, value in constants)
+    number = draw(st.integers(1, 3))
+    body = "\n        ".join(draw(st.lists(st.sampled_from(_STATEMENTS), max_size=8)))
+    kernel = (
+        f"constexpr int32_t BUFFER_NUM = {number};\nclass K {{\n    void Compute(int n)\n    {{\n"
+        f"        LocalTensor<T> t = q.AllocTensor<T>();\n        {body}\n    }}\n}};\n"
+    )
+    return make_candidate(host + "int f() { return 0; }\n", kernel)
+
+
+@settings(max_examples=60, deadline=None)
+@given(_candidates())
+def test_rules_change_the_bytes_of_their_edits_and_no_others(candidate):
+    before = texts_of(candidate)
+    for rule in RULES:
+        for site in rule.sites(candidate):
+            for choice in site.choices:
+                after = texts_of(rule.apply(candidate, site, choice))
+                assert after != before
+                for path, text in before.items():
+                    edits = sorted(
+                        (edit.edit for edit in choice.edits if edit.path == path), key=lambda e: e.start_byte
+                    )
+                    assert _outside(text.encode(), edits, after[path].encode())
+
+
+def _outside(before, edits, after):
+    """Walk both texts: bytes between the edits must be equal, the edits' own must be the new text."""
+    position = 0
+    for edit in edits:
+        kept = before[position : edit.start_byte]
+        new = edit.text.encode()
+        if not after.startswith(kept + new):
+            return False
+        after, position = after[len(kept) + len(new) :], edit.end_byte
+    return after == before[position:]
+
+
+@settings(max_examples=40, deadline=None)
+@given(_candidates())
+def test_sites_are_the_same_each_time(candidate):
+    for rule in RULES:
+        assert rule.sites(candidate) == rule.sites(candidate)
+
+
+@settings(max_examples=40, deadline=None)
+@given(_candidates())
+def test_what_a_rule_with_an_inverse_does_can_be_undone(candidate):
+    for rule in (rule for rule in RULES if rule.inverse is not None):
+        back = rule_named(rule.inverse)
+        for site in rule.sites(candidate):
+            for choice in (choice for choice in site.choices if choice.forward):
+                rewritten = rule.apply(candidate, site, choice)
+                undone = [back.apply(rewritten, s, way) for s in back.sites(rewritten) for way in s.choices]
+                assert candidate in undone

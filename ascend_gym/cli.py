@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ascend_gym.core.config import cache_root, default_daemon_address
 from ascend_gym.core.errors import InfrastructureError, MisuseError, OperatorFormatError
 from ascend_gym.core.protocols import Evaluator, Strategy
 from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
@@ -91,7 +92,7 @@ def suite_validate(op: Operator, op_dir: OpDir = None, daemon: Daemon = None, ch
     checks = {
         f"audit of case {case.case_id}": audit_case(spec, case, protocol.input_seed) for case in spec.cases
     }
-    with _evaluator(daemon) as evaluator:
+    with _evaluator(daemon, chip) as evaluator:
         for case in spec.cases:
             result = _evaluate(evaluator, spec, spec.baseline, protocol, (case.case_id,))
             checks[f"baseline on case {case.case_id}"] = [str(each) for each in result.all_diagnostics]
@@ -119,7 +120,7 @@ def evaluate(
     candidate = spec.baseline.rewritten(tiling=_text(tiling_file), kernel=_text(kernel_file))
     case_ids = () if case is None else (_case_id(spec, case),)
     protocol = MeasureProtocol(chip=chip)
-    with _evaluator(daemon) as evaluator:
+    with _evaluator(daemon, chip) as evaluator:
         result = _evaluate(evaluator, spec, candidate, protocol, case_ids)
         same = candidate == spec.baseline
         baseline = result if same else _evaluate(evaluator, spec, spec.baseline, protocol, case_ids)
@@ -157,7 +158,7 @@ def optimize(
     folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
     settings = {"method": method.value, "model": model, "budget": budget, "seed": seed}
     view = SearchView(_console(stderr=as_json), budget)
-    with _evaluator(daemon) as evaluator, Journal(folder) as journal, view:
+    with _evaluator(daemon, chip) as evaluator, Journal(folder) as journal, view:
         outcome = run_search(
             spec,
             strategy,
@@ -193,10 +194,14 @@ def _strategy(method: Method, spec: OpSpec, model: str, budget: int, seed: int) 
 
 
 @contextmanager
-def _evaluator(daemon: str | None) -> Iterator[Evaluator]:
-    from ascend_gym.client import connect
+def _evaluator(daemon: str | None, chip: str) -> Iterator[Evaluator]:
+    from ascend_gym.client import DaemonOptions, connect
+    from npu_daemon.simulator.toolchain import obtain_toolchain
 
-    evaluator = connect(daemon)
+    address = daemon or default_daemon_address()
+    if address is None:  # here and not in the daemon, so that people learn why the first start takes its time
+        obtain_toolchain(cache_root(), _note)
+    evaluator = connect(address, options=DaemonOptions(chip=chip))
     try:
         yield evaluator
     finally:
@@ -233,8 +238,12 @@ def _console(*, stderr: bool = False) -> Console:
     return Console(stderr=stderr, markup=False, highlight=False)
 
 
+def _note(message: str) -> None:
+    print(message, file=sys.stderr, flush=True)
+
+
 def _fail(error: Exception, status: int) -> None:
-    print(f"ascend-gym: {error}", file=sys.stderr)
+    _note(f"ascend-gym: {error}")
     raise SystemExit(status) from error
 
 

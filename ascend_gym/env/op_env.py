@@ -10,8 +10,16 @@ from gymnasium.error import ResetNeeded
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError, OperatorFormatError
 from ascend_gym.core.protocols import Evaluator
-from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
-from ascend_gym.core.status import Blame, rule_of
+from ascend_gym.core.records import (
+    Candidate,
+    Diagnostic,
+    EvalResult,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+    failed_result,
+)
+from ascend_gym.core.status import Blame, Status, rule_of
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.evaluation import evaluate, request_for
 from ascend_gym.env.reward import RewardFunction, reward_named
@@ -152,9 +160,7 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
 
     def close(self) -> None:
         """Close the connection, and stop the private daemon, if this environment opened them."""
-        if self._owns_evaluator and self._evaluator is not None:
-            self._evaluator.close()
-            self._evaluator = None
+        self._disconnect()
         self._episode = None
 
     @property
@@ -187,11 +193,25 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
             self._spec = self._load(options["operator"], None)
 
     def _evaluate(self, candidate: Candidate) -> EvalResult:
-        if self._evaluator is None:
-            from ascend_gym.client import connect  # sockets are needed only from here on
+        request = request_for(self._spec, candidate, self._protocol)
+        try:
+            return evaluate(self._connected(), request)
+        except InfrastructureError as error:  # the next evaluation connects, or starts a daemon, afresh
+            self._disconnect()
+            diagnostic = Diagnostic(phase=Phase.SERVICE, message=str(error))
+            return failed_result(request, Status.INFRA_ERROR, diagnostic)
 
-            self._evaluator = connect(self._daemon)
-        return evaluate(self._evaluator, request_for(self._spec, candidate, self._protocol))
+    def _connected(self) -> Evaluator:
+        if self._evaluator is None:
+            from ascend_gym.client import DaemonOptions, connect  # sockets are needed only from here on
+
+            self._evaluator = connect(self._daemon, options=DaemonOptions(chip=self._protocol.chip))
+        return self._evaluator
+
+    def _disconnect(self) -> None:
+        if self._owns_evaluator and self._evaluator is not None:
+            self._evaluator.close()
+            self._evaluator = None
 
     def _rewrite(self, incumbent: Candidate, action: dict[str, str]) -> Candidate:
         if not isinstance(action, dict) or set(action) != {"tiling", "kernel"}:

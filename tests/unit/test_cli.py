@@ -30,13 +30,20 @@ class ScriptedModel:
 @pytest.fixture
 def evaluator(monkeypatch):
     fake = FakeEvaluator()
-    fake.addresses = []
+    fake.addresses, fake.chips, fake.toolchains = [], [], []
 
-    def connect(address):
+    def connect(address, *, options):
         fake.addresses.append(address)
+        fake.chips.append(options.chip)
         return fake
 
-    monkeypatch.setattr("ascend_gym.client.connect", connect, raising=False)
+    def obtain_toolchain(cache_dir, announce):
+        fake.toolchains.append(cache_dir)
+        announce("building the simulator")
+
+    monkeypatch.delenv("ASCEND_GYM_DAEMON", raising=False)
+    monkeypatch.setattr("ascend_gym.client.connect", connect)
+    monkeypatch.setattr("npu_daemon.simulator.toolchain.obtain_toolchain", obtain_toolchain)
     return fake
 
 
@@ -93,12 +100,17 @@ def test_evaluate_without_files_is_the_baseline_and_asks_once(run, evaluator):
     status, out, _ = run("evaluate", *TOY, "--daemon", "tcp://host:1", "--json")
     assert (status, json.loads(out)["speedup"]) == (0, 1.0)
     assert evaluator.addresses == ["tcp://host:1"]
+    assert evaluator.toolchains == []
     assert len(evaluator.requests) == 1
     assert evaluator.requests[0].op_folder.endswith("/toy")
 
 
 def test_evaluate_one_case_on_another_chip(run, evaluator):
-    _, out, _ = run("evaluate", *TOY, "--case", "small", "--chip", "910B4", "--json")
+    _, out, err = run("evaluate", *TOY, "--case", "small", "--chip", "910B4", "--json")
+    assert evaluator.addresses == [None]
+    assert evaluator.chips == ["910B4"]
+    assert len(evaluator.toolchains) == 1
+    assert err == "building the simulator\n"
     assert [case["case_id"] for case in json.loads(out)["cases"]] == ["small"]
     assert evaluator.requests[0].case_ids == ("small",)
     assert evaluator.requests[0].protocol.chip == "910B4"
@@ -162,7 +174,7 @@ def test_optimize_for_people(run, evaluator, model):
     assert "+// latency: 50" in out
     assert "build_error" in out
     assert "[run_kernel]" in out
-    assert err == ""
+    assert err == "building the simulator\n"
 
 
 def test_optimize_twice_keeps_both_runs_and_their_results_agree(run, evaluator, model):
@@ -207,10 +219,10 @@ def test_optimize_without_infrastructure_exits_3_with_what_was_found(run, evalua
 
 
 def test_an_unreachable_daemon_exits_3(run, monkeypatch):
-    def connect(address):
+    def connect(address, *, options):
         raise DaemonUnreachableError(f"no daemon answers at {address}")
 
-    monkeypatch.setattr("ascend_gym.client.connect", connect, raising=False)
+    monkeypatch.setattr("ascend_gym.client.connect", connect)
     status, out, err = run("evaluate", *TOY, "--daemon", "tcp://nowhere:1", "--json")
     assert (status, out) == (3, "")
     assert err == "ascend-gym: no daemon answers at tcp://nowhere:1\n"
@@ -254,7 +266,7 @@ def test_suite_show_tells_cases_and_sources(run):
 
 def test_suite_validate_reports_each_check(run, evaluator):
     status, out, err = run("suite", "validate", *TOY)
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, "building the simulator\n")
     assert out.splitlines() == [
         "passed  audit of case small",
         "passed  audit of case large",

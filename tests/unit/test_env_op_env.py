@@ -10,7 +10,12 @@ from gymnasium.error import ResetNeeded
 from gymnasium.utils.env_checker import check_env, data_equivalence
 
 import ascend_gym  # noqa: F401  registers the environment
-from ascend_gym.core.errors import InfrastructureError, MisuseError, OperatorFormatError
+from ascend_gym.core.errors import (
+    DaemonUnreachableError,
+    InfrastructureError,
+    MisuseError,
+    OperatorFormatError,
+)
 from ascend_gym.core.status import Status
 from ascend_gym.env.op_env import MAX_NEUTRAL_IN_A_ROW, AscendOpEnv
 from ascend_gym.env.spaces import STATUSES
@@ -250,18 +255,49 @@ def test_close_leaves_the_callers_evaluator_open():
 def test_env_closes_what_it_opened(monkeypatch):
     opened = []
 
-    def connect(address):
-        opened.append((address, FakeEvaluator()))
-        return opened[-1][1]
+    def connect(address, *, options):
+        opened.append((address, options.chip, FakeEvaluator()))
+        return opened[-1][-1]
 
-    monkeypatch.setattr("ascend_gym.client.connect", connect, raising=False)
-    env = AscendOpEnv(make_spec(), daemon="tcp://host:1")
+    monkeypatch.setattr("ascend_gym.client.connect", connect)
+    env = AscendOpEnv(make_spec(), daemon="tcp://host:1", chip="910B4")
     assert opened == []
     env.reset()
     env.step(KEEP)
     env.close()
     env.close()
-    assert [(address, evaluator.closed) for address, evaluator in opened] == [("tcp://host:1", 1)]
+    assert [(*how, evaluator.closed) for *how, evaluator in opened] == [("tcp://host:1", "910B4", 1)]
+
+
+class LostEvaluator(FakeEvaluator):
+    """Loses its daemon after the first evaluation."""
+
+    def poll(self, timeout_s):
+        if len(self.requests) > 1:
+            raise DaemonUnreachableError("no daemon has answered")
+        return super().poll(timeout_s)
+
+
+def test_a_lost_daemon_is_an_observation_and_a_new_one_is_used(monkeypatch):
+    evaluators = [LostEvaluator(), FakeEvaluator()]
+    opened = iter(evaluators)
+    monkeypatch.setattr("ascend_gym.client.connect", lambda address, options: next(opened))
+    env = AscendOpEnv(make_spec(), budget=1)
+    env.reset()
+    _, reward, terminated, truncated, info = env.step(_kernel("// latency: 50"))
+    assert (reward, terminated, truncated) == (0.0, False, False)
+    assert (info["status"], info["diagnostics"]) == ("infra_error", ["[service] no daemon has answered"])
+    assert env.step(_kernel("// latency: 50"))[0]["speedup"] == pytest.approx(2.0)
+    assert [each.closed for each in evaluators] == [1, 0]
+
+
+def test_reset_without_a_daemon_raises(monkeypatch):
+    def connect(address, *, options):
+        raise DaemonUnreachableError("no daemon has answered")
+
+    monkeypatch.setattr("ascend_gym.client.connect", connect)
+    with pytest.raises(InfrastructureError, match="infra_error: \\[service\\] no daemon has answered"):
+        AscendOpEnv(make_spec()).reset()
 
 
 def test_spec_pickles_and_is_json():

@@ -64,7 +64,7 @@ def test_the_main_command_of_the_readme_parses():
 
 def test_the_python_example_of_the_readme_changes_the_kernel(monkeypatch, capsys):
     evaluator = FakeEvaluator()
-    monkeypatch.setattr("ascend_gym.client.connect", lambda address: evaluator, raising=False)
+    monkeypatch.setattr("ascend_gym.client.connect", lambda address, options: evaluator)
     exec(compile(_blocks(README, "python")[0], "README.md", "exec"), {})
     baseline, candidate = (request.candidate for request in evaluator.requests)
     assert candidate.kernel_text != baseline.kernel_text

@@ -27,6 +27,7 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Status, rule_of
+from npu_daemon.backends.simulator import SimulatorBackend
 
 BASELINE_LATENCY_US = 100.0
 
@@ -188,3 +189,9 @@ def toy_folder(tmp_path: Path) -> Path:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     return folder
+
+
+@pytest.fixture(scope="session")
+def simulator(request: pytest.FixtureRequest) -> SimulatorBackend:
+    """Return the real simulator; its toolchain and builds are kept between test runs."""
+    return SimulatorBackend(request.config.cache.mkdir("simulator"))

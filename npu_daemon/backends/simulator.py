@@ -66,6 +66,9 @@ class SimulatorBackend:
         chip: default chip, for ``describe``; each request names its own in its protocol.
         announce: told when something slow starts; by default written to standard error.
 
+    Attributes:
+        toolchain: programs and precompiled headers of this host.
+
     Raises:
         InfrastructureError: g++ is missing or the simulator does not compile.
         MisuseError: there is no such chip.
@@ -75,15 +78,17 @@ class SimulatorBackend:
         self, cache_dir: Path, chip: str = "910B2", announce: Callable[[str], None] | None = None
     ) -> None:
         self._chip = load_chip(chip)
-        self._toolchain = obtain_toolchain(cache_dir, announce or _tell)
-        self._builds = BuildCache(cache_dir / "builds", self._toolchain)
+        self.toolchain = obtain_toolchain(cache_dir, announce or _tell)
+        self._builds = BuildCache(cache_dir / "builds", self.toolchain)
 
     def describe(self) -> DeviceInfo:
         """Say what this backend measures with."""
         return DeviceInfo(
             backend="simulator",
             chip=self._chip.name,
-            toolchain_digest=digest_of("simulator", self._toolchain.digest, self._chip.digest),
+            toolchain_digest=digest_of(
+                "simulator", self.toolchain.digest, [load_chip(name).digest for name in chip_names()]
+            ),
             sandbox=sandbox_level(),
             host=platform.node(),
         )
@@ -134,7 +139,7 @@ class SimulatorBackend:
             case,
             chip.tiling_geometry(),
             work_dir,
-            self._toolchain.host_folder,
+            self.toolchain.host_folder,
             input_files=inputs,
         )
         if isinstance(tiling, Failure):
@@ -146,7 +151,7 @@ class SimulatorBackend:
             memory_bytes=protocol.memory_limit_bytes,
             file_bytes=protocol.output_limit_bytes,
         )
-        outcome = run_limited([str(self._toolchain.run_program), str(job.path)], cwd=work_dir, limits=limits)
+        outcome = run_limited([str(self.toolchain.run_program), str(job.path)], cwd=work_dir, limits=limits)
         seconds = tiling.seconds + outcome.seconds
         failure = diagnose_run(outcome, build.kernel, protocol, seconds)
         if failure is not None:
@@ -178,7 +183,12 @@ class SimulatorBackend:
     def _price(self, run: _Run, chip: Chip) -> dict[str, Any] | Failure:
         figures = run.job.folder / "chip"
         figures.write_text(chip.pricing_text(), encoding="ascii")
-        command = [str(self._toolchain.price_program), str(run.job.trace), str(figures), str(run.job.output_ranges)]
+        command = [
+            str(self.toolchain.price_program),
+            str(run.job.trace),
+            str(figures),
+            str(run.job.output_ranges),
+        ]
         try:
             answer = subprocess.run(command, capture_output=True, text=True, timeout=PRICE_TIMEOUT_S)
         except subprocess.TimeoutExpired as error:

@@ -103,7 +103,9 @@ def build_kernel(
     outcome = run_limited(command, cwd=work_dir, limits=limits)
     if outcome.timed_out:
         message = f"compiling the kernel took longer than {limits.wall_s:g} s; make it simpler"
-        return Failure(Status.TIMEOUT, (Diagnostic(phase=Phase.BUILD_KERNEL, message=message),), outcome.seconds)
+        return Failure(
+            Status.TIMEOUT, (Diagnostic(phase=Phase.BUILD_KERNEL, message=message),), outcome.seconds
+        )
     if outcome.returncode != 0:
         found = compiler_diagnostics(outcome, sources, Phase.BUILD_KERNEL)
         return Failure(Status.BUILD_ERROR, tuple(found), outcome.seconds)

@@ -130,18 +130,23 @@ def _parameter_lines(
             lines.append(f"parameter {parameter.name} absent")
             continue
         lines.append(f"parameter {parameter.name} {'list' if parameter.kind == 'dynamic' else 'plain'}")
-        for item, (shape, size_bytes) in enumerate(zip(tensor.shapes, tensor_sizes_bytes(tensor), strict=True)):
+        for item, (shape, size_bytes) in enumerate(
+            zip(tensor.shapes, tensor_sizes_bytes(tensor), strict=True)
+        ):
             source = in_files[tensor.name][item] if tensor.name in in_files else "-"
             target = out_files[tensor.name][item] if tensor.name in out_files else "-"
             extents = " ".join(str(extent) for extent in shape)
-            lines.append(f"tensor {places[id(tensor)][item]} {size_bytes} {source} {target} {extents}".rstrip())
+            lines.append(
+                f"tensor {places[id(tensor)][item]} {size_bytes} {source} {target} {extents}".rstrip()
+            )
     return lines
 
 
 def _range_lines(case: Case, addresses: Sequence[Sequence[int]]) -> str:
     """Return ``address bytes name`` of every output tensor, at the address where the kernel writes it."""
     first_place = {
-        tensor.name: row for tensor, row in reversed(list(zip((*case.inputs, *case.outputs), addresses, strict=True)))
+        tensor.name: row
+        for tensor, row in reversed(list(zip((*case.inputs, *case.outputs), addresses, strict=True)))
     }
     return "".join(
         f"{address} {size_bytes} {tensor.name}\n"

@@ -19,7 +19,13 @@ from npu_daemon.simulator.host_side import prepare_host_toolchain
 _SIMULATOR = Path(__file__).parent
 _SOURCES = _SIMULATOR / "src"
 _INCLUDES = (f"-I{_SIMULATOR / 'include'}", f"-I{_SIMULATOR / 'include' / 'kernel'}")
-_RUN, _PRICE, _SYMBOLS, _COMPLETE, _KERNEL_HEADER = "asim_run", "asim_price", "symbols", "complete", "asim_kernel.h"
+_RUN, _PRICE, _SYMBOLS, _COMPLETE, _KERNEL_HEADER = (
+    "asim_run",
+    "asim_price",
+    "symbols",
+    "complete",
+    "asim_kernel.h",
+)
 _OWN_OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-ffp-contract=off")
 _X86_64_V3_FEATURES = frozenset({"avx2", "f16c", "fma", "bmi2"})
 # Kernels: instrumented to count the basic blocks they execute and every load and store they make themselves
@@ -170,6 +176,8 @@ def _call(command: Sequence[str]) -> str:
     try:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
     except OSError as error:
-        raise InfrastructureError(f"the simulator needs {command[0]}, which could not be started: {error}") from error
+        raise InfrastructureError(
+            f"the simulator needs {command[0]}, which could not be started: {error}"
+        ) from error
     except subprocess.CalledProcessError as error:
         raise InfrastructureError(f"building the simulator failed:\n{error.stderr[-4000:]}") from error

@@ -24,11 +24,6 @@ NORMAL = ValueRange(kind="normal", low=0.0, high=1.0)
 Shape = tuple[int, ...]
 
 
-@pytest.fixture(scope="module")
-def backend(request: pytest.FixtureRequest) -> SimulatorBackend:
-    return SimulatorBackend(request.config.cache.mkdir("simulator"))
-
-
 def variant(operator: str, dtype: DType, inputs: Sequence[TensorSpec], output: Sequence[Shape]) -> Case:
     """Return a case of ``operator`` with its own tolerance and attributes on other tensors."""
     model = load_operator(operator).cases[0]
@@ -42,7 +37,7 @@ def tensor(name: str, dtype: DType, *shapes: Shape, dynamic: bool = False) -> Te
 
 
 def run(
-    backend: SimulatorBackend, operator: str, case: Case, work: Path
+    simulator: SimulatorBackend, operator: str, case: Case, work: Path
 ) -> tuple[RunOutput | Failure, Verdict | None]:
     spec = load_operator(operator)
     oracle = oracle_for(spec)
@@ -54,18 +49,18 @@ def run(
     for row, arrays in zip(files, inputs, strict=True):
         for file, array in zip(row, arrays, strict=True):
             file.write_bytes(array.tobytes())
-    built = backend.build(spec, case, spec.baseline, MeasureProtocol())
+    built = simulator.build(spec, case, spec.baseline, MeasureProtocol())
     assert not isinstance(built, Failure), built
-    outcome = backend.run(built, case, files, MeasureProtocol())
+    outcome = simulator.run(built, case, files, MeasureProtocol())
     if isinstance(outcome, Failure):
         return outcome, None
     verdict = oracle.judge(case, outcome.outputs, oracle.expected(case, inputs))
-    backend.cleanup(outcome)
+    simulator.cleanup(outcome)
     return outcome, verdict
 
 
-def assert_right(backend: SimulatorBackend, operator: str, case: Case, work: Path) -> None:
-    outcome, verdict = run(backend, operator, case, work)
+def assert_right(simulator: SimulatorBackend, operator: str, case: Case, work: Path) -> None:
+    outcome, verdict = run(simulator, operator, case, work)
     assert verdict is not None, outcome
     assert verdict.correct, verdict.message
 
@@ -73,28 +68,28 @@ def assert_right(backend: SimulatorBackend, operator: str, case: Case, work: Pat
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("operator", ["add", "exp", "muls", "gelu"])
 def test_elementwise_operators_work_for_every_shape(
-    backend: SimulatorBackend, tmp_path: Path, operator: str, dtype: DType
+    simulator: SimulatorBackend, tmp_path: Path, operator: str, dtype: DType
 ) -> None:
     names = [parameter.name for parameter in load_operator(operator).cases[0].inputs]
     for shape in FLAT_SHAPES:
         case = variant(operator, dtype, [tensor(name, dtype, shape) for name in names], [shape])
-        assert_right(backend, operator, case, tmp_path)
+        assert_right(simulator, operator, case, tmp_path)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("operator", ["softmax", "rms_norm"])
 def test_row_operators_work_for_short_exact_and_long_rows(
-    backend: SimulatorBackend, tmp_path: Path, operator: str, dtype: DType
+    simulator: SimulatorBackend, tmp_path: Path, operator: str, dtype: DType
 ) -> None:
     for shape in ROW_SHAPES:
         inputs = [tensor("x", dtype, shape)]
         if operator == "rms_norm":
             inputs.append(tensor("gamma", dtype, shape[-1:]))
-        assert_right(backend, operator, variant(operator, dtype, inputs, [shape]), tmp_path)
+        assert_right(simulator, operator, variant(operator, dtype, inputs, [shape]), tmp_path)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_gather_works_for_every_shape(backend: SimulatorBackend, tmp_path: Path, dtype: DType) -> None:
+def test_gather_works_for_every_shape(simulator: SimulatorBackend, tmp_path: Path, dtype: DType) -> None:
     for rows, columns, count in GATHERS:
         index = TensorSpec(
             name="index",
@@ -103,19 +98,19 @@ def test_gather_works_for_every_shape(backend: SimulatorBackend, tmp_path: Path,
             values=ValueRange(kind="integers", low=0, high=rows - 1),
         )
         case = variant("gather", dtype, [tensor("x", dtype, (rows, columns)), index], [(count, columns)])
-        assert_right(backend, "gather", case, tmp_path)
+        assert_right(simulator, "gather", case, tmp_path)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_foreach_add_works_for_every_list(backend: SimulatorBackend, tmp_path: Path, dtype: DType) -> None:
+def test_foreach_add_works_for_every_list(simulator: SimulatorBackend, tmp_path: Path, dtype: DType) -> None:
     for shapes in LISTS:
         inputs = [tensor(name, dtype, *shapes, dynamic=True) for name in ("x1", "x2")]
-        assert_right(backend, "foreach_add", variant("foreach_add", dtype, inputs, shapes), tmp_path)
+        assert_right(simulator, "foreach_add", variant("foreach_add", dtype, inputs, shapes), tmp_path)
 
 
-def test_a_list_that_is_too_long_is_refused_by_the_tiling(backend: SimulatorBackend, tmp_path: Path) -> None:
+def test_a_list_that_is_too_long_is_refused_by_the_tiling(simulator: SimulatorBackend, tmp_path: Path) -> None:
     shapes = ((4,),) * 65
     inputs = [tensor(name, DType.FLOAT32, *shapes, dynamic=True) for name in ("x1", "x2")]
-    outcome, _ = run(backend, "foreach_add", variant("foreach_add", DType.FLOAT32, inputs, shapes), tmp_path)
+    outcome, _ = run(simulator, "foreach_add", variant("foreach_add", DType.FLOAT32, inputs, shapes), tmp_path)
     assert isinstance(outcome, Failure)
     assert outcome.status is Status.TILING_ERROR

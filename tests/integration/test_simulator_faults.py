@@ -1,0 +1,251 @@
+"""What is wrong with a candidate comes back as a status with a message that a person can act on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from simulated import Workbench
+
+from ascend_gym.core.records import Phase
+from ascend_gym.core.status import Status
+from npu_daemon.backends.simulator import SimulatorBackend
+
+
+@pytest.fixture(scope="module")
+def bench(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Workbench:
+    return Workbench(simulator, tmp_path_factory.mktemp("data"), "add", "fp16_1777x1003")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One way to break the kernel, and what must be said about it."""
+
+    name: str
+    old: str
+    new: str
+    status: Status
+    phase: Phase
+    call: str | None
+    says: str
+
+
+ADD = "AscendC::Add(yLocal, x1Local, x2Local, count);"
+LOOP_BODY = "CopyOut(offset, count);"
+COPY_IN = "AscendC::DataCopyPad(x1Local, x1Gm[offset]"
+COPY_OUT = "AscendC::DataCopyPad(yGm[offset]"
+OUT_BUFFER = "pipe.InitBuffer(outQueueY, BUFFER_NUM, tileLength * sizeof(T));"
+RUN, BUILD = Phase.RUN_KERNEL, Phase.BUILD_KERNEL
+FAULT = Status.RUNTIME_FAULT
+
+FAULTS = [
+    Fault("syntax", ADD, "AscendC::Add(yLocal, x1Local;", Status.BUILD_ERROR, BUILD, None, "expected"),
+    Fault("unknown call", ADD, "AscendC::Addd(yLocal);", Status.BUILD_ERROR, BUILD, None, "Addd"),
+    Fault("element type", ADD, ADD.replace("Add(", "And("), Status.BUILD_ERROR, BUILD, None, "element type"),
+    Fault(
+        "buffers beyond UB",
+        OUT_BUFFER,
+        "pipe.InitBuffer(outQueueY, 1, 200000);",
+        FAULT,
+        RUN,
+        "InitBuffer",
+        "unified buffer overflow: 200000 bytes",
+    ),
+    Fault(
+        "operand beyond UB", ADD, ADD.replace("count", "120000"), FAULT, RUN, "Add", "runs past its buffer"
+    ),
+    Fault(
+        "reads out of bounds",
+        COPY_IN,
+        COPY_IN.replace("offset", "offset + 100"),
+        FAULT,
+        RUN,
+        "DataCopyPad(GM->UB)",
+        "of x1, which has",
+    ),
+    Fault(
+        "reads nothing's memory",
+        COPY_IN,
+        COPY_IN.replace("offset", "offset + 100000000"),
+        FAULT,
+        RUN,
+        "DataCopyPad(GM->UB)",
+        "belongs to no tensor",
+    ),
+    Fault(
+        "writes out of bounds",
+        COPY_OUT,
+        COPY_OUT.replace("offset", "offset + 2048"),
+        FAULT,
+        RUN,
+        "DataCopyPad(UB->GM)",
+        "of y, which has",
+    ),
+    Fault(
+        "writes an input",
+        COPY_OUT,
+        COPY_OUT.replace("yGm", "x1Gm"),
+        FAULT,
+        RUN,
+        "DataCopyPad(UB->GM)",
+        "read-only",
+    ),
+    Fault("misaligned", ADD, ADD.replace("x1Local", "x1Local[1]"), FAULT, RUN, "Add", "not a multiple of 32"),
+    Fault(
+        "empty queue",
+        "outQueueY.EnQue<T>(yLocal);",
+        "",
+        FAULT,
+        RUN,
+        "DeQue",
+        "queue is empty",
+    ),
+    Fault(
+        "buffers used up",
+        "inQueueX1.FreeTensor(x1Local);",
+        "",
+        FAULT,
+        RUN,
+        "AllocTensor",
+        "all 1 buffers",
+    ),
+    Fault(
+        "flag never set",
+        ADD,
+        "AscendC::WaitFlag<AscendC::HardEvent::MTE2_V>(0);",
+        FAULT,
+        RUN,
+        "WaitFlag",
+        "never set",
+    ),
+    Fault(
+        "flag set twice",
+        ADD,
+        "AscendC::SetFlag<AscendC::HardEvent::MTE2_V>(0); AscendC::SetFlag<AscendC::HardEvent::MTE2_V>(0);",
+        FAULT,
+        RUN,
+        "SetFlag",
+        "twice",
+    ),
+    Fault("null pointer", LOOP_BODY, "*(volatile int *)nullptr = 1;", FAULT, RUN, "kernel", "raw pointer"),
+    Fault(
+        "division by zero",
+        LOOP_BODY,
+        "length = 5 / (int)(count - count);",
+        FAULT,
+        RUN,
+        "kernel",
+        "division by zero",
+    ),
+    Fault(
+        "stack overflow",
+        LOOP_BODY,
+        "volatile char big[8 << 20]; big[0] = 1;",
+        FAULT,
+        RUN,
+        "kernel",
+        "crashed",
+    ),
+    Fault(
+        "endless instructions",
+        LOOP_BODY,
+        LOOP_BODY + " offset -= tileLength;",
+        Status.TIMEOUT,
+        RUN,
+        None,
+        "endless loop",
+    ),
+    Fault("endless loop", LOOP_BODY, "while (true) {}", Status.TIMEOUT, RUN, "kernel", "endless loop"),
+    Fault(
+        "libc",
+        LOOP_BODY,
+        '__builtin_printf("%d", (int)count);',
+        Status.GUARD_REJECTED,
+        Phase.GUARD,
+        None,
+        "no device kernel can",
+    ),
+    Fault(
+        "no entry", "__global__ __aicore__", "__aicore__", Status.BUILD_ERROR, BUILD, None, "no kernel entry"
+    ),
+    Fault(
+        "too few arguments",
+        "GM_ADDR workspace, GM_ADDR tiling)",
+        "GM_ADDR tiling)",
+        FAULT,
+        RUN,
+        "launch",
+        "takes 4 arguments",
+    ),
+    Fault(
+        "tiling key",
+        "op.Process();",
+        "if (TILING_KEY_IS(7)) { op.Process(); }",
+        FAULT,
+        RUN,
+        "TILING_KEY_IS",
+        "no branch of the kernel handles tiling key 0",
+    ),
+    Fault("wrong", ADD, ADD.replace("Add", "Sub"), Status.INCORRECT, Phase.VERIFY, None, "differ"),
+    Fault(
+        "half done",
+        LOOP_BODY,
+        "if (offset == 0) { CopyOut(offset, count); } else { break; }",
+        Status.INCORRECT,
+        Phase.VERIFY,
+        None,
+        "differ",
+    ),
+]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_broken_kernel_is_explained(bench: Workbench, fault: Fault) -> None:
+    result = bench.evaluate(bench.edited(kernel={fault.old: fault.new}), run_timeout_s=4.0)
+    first = result.all_diagnostics[0]
+    assert result.status is fault.status, [str(d) for d in result.all_diagnostics]
+    assert first.phase is fault.phase
+    assert fault.says in " ".join(d.message for d in result.all_diagnostics)
+    if fault.call is not None:
+        assert first.call == fault.call
+    assert result.charge.evaluations == 1
+
+
+def test_a_fault_names_the_line_of_the_operators_own_source(bench: Workbench) -> None:
+    candidate = bench.edited(kernel={ADD: ADD.replace("x1Local", "x1Local[1]")})
+    first = bench.evaluate(candidate).all_diagnostics[0]
+    assert first.file == "op_kernel/add.cpp"
+    assert first.line is not None
+    assert "x1Local[1]" in candidate.kernel_text.splitlines()[first.line - 1]
+
+
+TILING_FAULTS = [
+    ("totalLength == 0 ||", "totalLength != 0 ||", Status.TILING_ERROR, "GRAPH_FAILED"),
+    ("return ge::GRAPH_SUCCESS;", "return ge::GRAPH_SUCCES;", Status.BUILD_ERROR, "GRAPH_SUCCES"),
+    ("return ge::GRAPH_SUCCESS;", "*(volatile int *)0 = 1; return 0;", Status.TILING_ERROR, "crashed"),
+    ("context->SetBlockDim(blockDim);", "", Status.TILING_ERROR, "SetBlockDim"),
+    ("TILE_LENGTH = 2048", "TILE_LENGTH = 65536", Status.RUNTIME_FAULT, "unified buffer overflow"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "status", "says"), TILING_FAULTS, ids=lambda value: str(value)[:24])
+def test_a_broken_tiling_program_is_explained(
+    bench: Workbench, old: str, new: str, status: Status, says: str
+) -> None:
+    result = bench.evaluate(bench.edited(tiling={old: new}))
+    assert result.status is status, [str(d) for d in result.all_diagnostics]
+    assert says in result.all_diagnostics[0].message
+
+
+def test_the_next_evaluation_works_after_a_crash(bench: Workbench) -> None:
+    crashed = bench.evaluate(bench.edited(kernel={LOOP_BODY: "*(volatile int *)nullptr = 1;"}))
+    healthy = bench.evaluate(bench.spec.baseline)
+    assert crashed.status is Status.RUNTIME_FAULT
+    assert healthy.status is Status.OK
+
+
+def test_an_output_copied_from_nowhere_is_not_accepted(bench: Workbench) -> None:
+    """Storing the right values without any instruction that writes them is what forged traces look like."""
+    result = bench.evaluate(bench.edited(kernel={"op.Process();": ""}))
+    assert result.status is Status.INCORRECT
+    assert "nan" in result.all_diagnostics[0].message

@@ -1,0 +1,92 @@
+"""Direction and size of the effects that the pricing model is built from, on real kernels."""
+
+from __future__ import annotations
+
+import pytest
+from simulated import Workbench
+
+from ascend_gym.core.status import Status
+from npu_daemon.backends.simulator import SimulatorBackend
+
+ADD = "AscendC::Add(yLocal, x1Local, x2Local, count);"
+DOUBLE_BUFFER = {"BUFFER_NUM = 1": "BUFFER_NUM = 2"}
+CORES = "platform.GetCoreNumAiv()"
+NATIVE_ADD = """
+    T *a = x1Local.GetPhyAddr(), *b = x2Local.GetPhyAddr(), *c = yLocal.GetPhyAddr();
+    for (uint32_t i = 0; i < count; i++) c[i] = a[i] + b[i];"""
+SCALAR_ADD = """
+    for (uint32_t i = 0; i < count; i++) yLocal.SetValue(i, (T)(x1Local.GetValue(i) + x2Local.GetValue(i)));"""
+
+
+@pytest.fixture(scope="module")
+def add(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Workbench:
+    return Workbench(simulator, tmp_path_factory.mktemp("data"), "add", "fp32_2048x1024")
+
+
+def tile(length: int) -> dict[str, str]:
+    return {"TILE_LENGTH = 2048": f"TILE_LENGTH = {length}"}
+
+
+def blocks(count: int) -> dict[str, str]:
+    return {CORES: str(count)}
+
+
+def test_more_cores_are_faster_until_all_are_busy(add: Workbench) -> None:
+    one, eight, all_cores = (add.latency_us(tiling=blocks(count)) for count in (1, 8, 48))
+    assert one / eight == pytest.approx(8, rel=0.15)
+    assert eight / all_cores > 1.5
+
+
+def test_blocks_beyond_the_cores_run_in_waves(add: Workbench) -> None:
+    """Four waves do the same work with four times the starts: never faster, not much slower."""
+    assert 1.0 < add.latency_us(tiling=blocks(192)) / add.latency_us(tiling=blocks(48)) < 1.3
+
+
+def test_double_buffering_hides_copies(add: Workbench) -> None:
+    assert add.latency_us() / add.latency_us(kernel=DOUBLE_BUFFER) > 1.04
+
+
+def test_small_tiles_pay_latency_per_copy(add: Workbench) -> None:
+    assert add.latency_us(tiling=tile(256)) / add.latency_us(tiling=tile(4096)) > 1.5
+
+
+def test_a_full_barrier_costs_what_it_serialises(add: Workbench) -> None:
+    barrier = {ADD: f"{ADD} AscendC::PipeBarrier<PIPE_ALL>();", **DOUBLE_BUFFER}
+    assert add.latency_us(kernel=barrier) > 1.02 * add.latency_us(kernel=DOUBLE_BUFFER)
+
+
+def test_scalar_code_never_beats_the_vector_unit(add: Workbench) -> None:
+    """A loop over raw pointers costs about what the same loop over GetValue and SetValue costs."""
+    vector = add.latency_us()
+    native = add.latency_us(kernel={ADD: NATIVE_ADD})
+    scalar = add.latency_us(kernel={ADD: SCALAR_ADD})
+    assert native > 10 * vector
+    assert native == pytest.approx(scalar, rel=0.3)
+
+
+def test_copying_by_memcpy_is_not_free(add: Workbench) -> None:
+    copy = "AscendC::DataCopyPad(x1Local, x1Gm[offset], copyParams, padParams);"
+    by_hand = "__builtin_memcpy(x1Local.GetPhyAddr(), x1Gm[offset].GetPhyAddr(), count * sizeof(T));"
+    assert add.latency_us(kernel={copy: by_hand}) > 5 * add.latency_us()
+
+
+def test_rows_off_the_512_byte_grid_are_slower(add: Workbench) -> None:
+    aligned = add.latency_us(tiling=tile(2048))
+    assert add.latency_us(tiling=tile(2040)) > 1.05 * aligned
+
+
+def test_the_profile_adds_up(add: Workbench) -> None:
+    result = add.evaluate(add.spec.baseline)
+    profile = result.cases[0].profile
+    assert result.status is Status.OK
+    assert profile is not None
+    assert profile.block_dim == 48
+    assert profile.gm_to_ub_bytes == 2 * profile.ub_to_gm_bytes == 2 * 2048 * 1024 * 4
+    assert profile.aiv_mte2_instructions == 2 * profile.aiv_mte3_instructions
+    assert profile.aiv_vec_instructions == profile.aiv_mte3_instructions
+    assert 0 < profile.aiv_vec_ratio < profile.aiv_mte2_ratio < 1
+    assert profile.aiv_time < profile.task_duration_us
+
+
+def test_the_same_candidate_has_the_same_latency_to_the_last_bit(add: Workbench) -> None:
+    assert add.latency_us(kernel=DOUBLE_BUFFER) == add.latency_us(kernel=DOUBLE_BUFFER)

@@ -1,0 +1,89 @@
+"""The pricing program reads traces that an untrusted process wrote: none may crash it or be half believed."""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.simulator.chips import load_chip
+
+MAGIC = b"ASIMTRC\n"
+MALFORMED_EXIT = 4
+OP_SCALAR, OP_SET_FLAG, OP_WAIT_FLAG, OP_BLOCK_END = 0, 1, 2, 5
+PIPE_V, PIPE_MTE2 = 1, 4
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("traces")
+    (folder / "chip").write_text(load_chip("910B2").pricing_text())
+    (folder / "outputs").write_text("2097152 64 y\n")
+    return folder
+
+
+def price(simulator: SimulatorBackend, folder: Path, trace: bytes) -> subprocess.CompletedProcess[str]:
+    path = folder / "trace"
+    path.write_bytes(trace)
+    program = str(simulator.toolchain.price_program)
+    command = [program, str(path), str(folder / "chip"), str(folder / "outputs")]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+def header(blocks: int = 1) -> bytes:
+    return MAGIC + struct.pack("<II", 1, blocks)
+
+
+def record(op: int, source: int = 0, target: int = 0, flag: int = 0) -> bytes:
+    return struct.pack("<HBBBBHIIII", op, 0, 0, source, target, flag, 0, 0, 0, 0)
+
+
+def segment(block: int, records: bytes) -> bytes:
+    return struct.pack("<II", block, len(records)) + records
+
+
+def test_an_empty_block_is_priced_and_the_missing_output_is_told(
+    simulator: SimulatorBackend, folder: Path
+) -> None:
+    answer = price(simulator, folder, header() + segment(0, record(OP_BLOCK_END)))
+    assert answer.returncode == 0
+    assert '"unwritten":{"y":64}' in answer.stdout
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(max_size=400))
+def test_garbage_is_refused(simulator: SimulatorBackend, folder: Path, garbage: bytes) -> None:
+    assert price(simulator, folder, garbage).returncode == MALFORMED_EXIT
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.binary(min_size=1, max_size=400))
+def test_garbage_after_a_valid_header_is_refused_or_priced(
+    simulator: SimulatorBackend, folder: Path, garbage: bytes
+) -> None:
+    answer = price(simulator, folder, header() + segment(0, garbage))
+    assert answer.returncode == MALFORMED_EXIT
+    assert "malformed trace" in answer.stderr
+
+
+def test_a_block_that_never_ends_is_refused(simulator: SimulatorBackend, folder: Path) -> None:
+    answer = price(simulator, folder, header() + segment(0, record(OP_SET_FLAG, PIPE_V, PIPE_MTE2)))
+    assert answer.returncode == MALFORMED_EXIT
+    assert "no end" in answer.stderr
+
+
+def test_a_wait_for_a_flag_that_nobody_sets_is_refused(simulator: SimulatorBackend, folder: Path) -> None:
+    trace = record(OP_WAIT_FLAG, PIPE_V, PIPE_MTE2) + record(OP_BLOCK_END)
+    answer = price(simulator, folder, header() + segment(0, trace))
+    assert answer.returncode == MALFORMED_EXIT
+    assert "wait for each other for ever" in answer.stderr
+
+
+def test_a_missing_block_is_refused(simulator: SimulatorBackend, folder: Path) -> None:
+    answer = price(simulator, folder, header(blocks=2) + segment(0, record(OP_BLOCK_END)))
+    assert answer.returncode == MALFORMED_EXIT

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ VALUE_INDEX, INDEX_VALUE, ONLY_VALUE, ONLY_INDEX = range(4)
 TYPES = ["float16", "float32"]
 MASKS = [leading_mask(64), leading_mask(128), leading_mask(3), (0x8000_0F00_0100_0001, 0x00F0_0000_0000_0001)]
 STRIDES = [(1, 1, 8), (3, 1, 8), (1, 2, 17)]
+EXTREMES: dict[str, Callable[..., Any]] = {"Max": max, "Min": min}
 FULL_LANES = {"float16": 128, "float32": 64}
 
 
@@ -37,7 +39,7 @@ def samples(dtype: str, count: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(0, 30, count).astype(dtype_of(dtype))
 
 
-def tree(values: Sequence[np.generic]) -> np.generic:
+def tree(values: Sequence[Any]) -> Any:
     """Add neighbours, rounding to the type each time, until one value is left."""
     level = list(values)
     while len(level) > 1:
@@ -54,11 +56,11 @@ class Source:
         self.active = active_lanes(mask, self.lanes)
         self._memory, self._layout = memory, layout
 
-    def value(self, repeat: int, lane: int) -> np.generic:
+    def value(self, repeat: int, lane: int) -> Any:
         start = self._layout.lane_offset_bytes(repeat, lane, self.kind.itemsize)
         return self._memory[start : start + self.kind.itemsize].view(self.kind)[0]
 
-    def padded(self, repeat: int, first: int, count: int) -> list[np.generic]:
+    def padded(self, repeat: int, first: int, count: int) -> list[Any]:
         """Return lanes with zero in place of the inactive ones."""
         lanes = range(first, first + count)
         return [self.value(repeat, lane) if lane in self.active else self.kind.type(0) for lane in lanes]
@@ -98,7 +100,7 @@ def test_extreme_of_each_repeat(
     source = source_of(machine, dtype, mask, strides)
     wanted = machine.ub.copy()
     machine.call(f"{name} {dtype}", DST, SRC, *mask, 4, *strides, order)
-    best = max if name == "WholeReduceMax" else min
+    best = EXTREMES[name[-3:]]
     size = source.kind.itemsize
     for repeat in range(4):
         value = best(source.value(repeat, lane) for lane in source.active)
@@ -127,14 +129,11 @@ def test_each_data_block(
             lanes = [lane for lane in source.active if lane // per_block == block]
             if not lanes:
                 continue
-            values = [source.value(repeat, lane) for lane in lanes]
-            whole = source.padded(repeat, block * per_block, per_block)
-            result = {
-                "Sum": lambda whole=whole: tree(whole),
-                "Max": lambda v=values: max(v),
-                "Min": lambda v=values: min(v),
-            }
-            out[repeat * strides[0] * 8 + block] = result[name[-3:]]()
+            if name == "BlockReduceSum":
+                result = tree(source.padded(repeat, block * per_block, per_block))
+            else:
+                result = EXTREMES[name[-3:]](source.value(repeat, lane) for lane in lanes)
+            out[repeat * strides[0] * 8 + block] = result
     np.testing.assert_array_equal(machine.ub, wanted)
 
 

@@ -11,5 +11,6 @@
 #include "asim/api/vector_compare.h"
 #include "asim/api/vector_reduce.h"
 #include "asim/api/vector_gather.h"
+#include "asim/api/vector_index.h"
 #include "asim/api/list_tensor.h"
 #include "asim/api/workspace.h"

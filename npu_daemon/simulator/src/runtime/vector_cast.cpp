@@ -68,11 +68,12 @@ void cast(Lanes dst, Lanes src, RoundMode mode, const Shape &shape) {
               takes_mode<D, S>(RoundMode::CAST_NONE) ? "CAST_NONE" : "CAST_RINT, _FLOOR, _CEIL, _ROUND or _TRUNC");
     }
     constexpr uint32_t widest = sizeof(D) > sizeof(S) ? sizeof(D) : sizeof(S);
-    const Operand out = vector_operand<D>(Op::Cast, "dst", dst, shape, widest);
-    const Operand in = vector_operand<S>(Op::Cast, "src", src, shape, widest);
+    constexpr Op op = widest == sizeof(int64_t) ? Op::Cast64 : Op::Cast;
+    const Operand out = vector_operand<D>(op, "dst", dst, shape, widest);
+    const Operand in = vector_operand<S>(op, "src", src, shape, widest);
     if constexpr (contains<CastPair<D, S>, ScaledCasts>::value) convert_scaled(dst, src, shape);
     else convert_by_mode<D, S>(dst, src, mode, shape);
-    emit_vector(Op::Cast, widest, repeats_of(shape, widest), {out, in});
+    emit_vector(op, widest, repeats_of(shape, widest), {out, in});
 }
 
 template <typename... D, typename... S>

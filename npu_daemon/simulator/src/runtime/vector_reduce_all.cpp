@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "asim/check/check.h"
-#include "asim/machine/sync.h"
+#include "asim/machine/call_sync.h"
 #include "asim/numeric/rounding.h"
 #include "asim/semantics/lanes.h"
 #include "asim/semantics/reduce.h"
@@ -13,12 +13,6 @@ namespace {
 
 constexpr uint32_t kMaxRepeats = 255;                   // of one instruction
 constexpr uint64_t kPairValues = 0x5555555555555555;    // the values among value-index pairs
-
-void synchronise(Pipe source, Pipe target) {
-    const uint32_t event_id = fetch_event_id(source, target);
-    set_flag(source, target, event_id);
-    wait_flag(source, target, event_id);
-}
 
 void vector_to_scalar() { synchronise(Pipe::V, Pipe::S); }
 

@@ -1,0 +1,207 @@
+// Comparisons to bit masks, and selection by bit masks.
+#include "asim/semantics/compare.h"
+
+#include "asim/machine/sync.h"
+#include "asim/semantics/indexed_lanes.h"
+
+namespace asim {
+
+namespace {
+
+constexpr uint32_t kMaxRepeats = 252;           // of one instruction that the count form issues
+constexpr uint32_t kRegisterBytes = 16;         // CMPMASK
+constexpr uint32_t kRegisterAlignment = 16;
+
+template <typename T>
+bool holds(CompareMode mode, T a, T b) {
+    switch (mode) {
+        case CompareMode::LT: return a < b;
+        case CompareMode::GT: return a > b;
+        case CompareMode::EQ: return a == b;
+        case CompareMode::LE: return a <= b;
+        case CompareMode::GE: return a >= b;
+        case CompareMode::NE: return a != b;
+    }
+    return false;
+}
+
+bool bit(const uint8_t *bits, uint32_t index) { return (bits[index / 8] >> (index % 8)) & 1u; }
+
+void set_bit(uint8_t *bits, uint32_t index, bool value) {
+    const uint8_t mask = static_cast<uint8_t>(1u << (index % 8));
+    bits[index / 8] = static_cast<uint8_t>(value ? bits[index / 8] | mask : bits[index / 8] & ~mask);
+}
+
+template <typename T>
+void check_mode(Op op, CompareMode mode) {
+    if (std::is_same_v<T, int32_t> && mode != CompareMode::EQ) {
+        fault(FaultKind::RuntimeFault, info(op).name, "int32_t supports only CMPMODE::EQ on Atlas A2: cast to float first");
+    }
+}
+
+Lanes skip_repeats(const Lanes &lanes, uint32_t repeats) {
+    return {lanes.base + uint64_t{repeats} * lanes.repeat_stride * kUbBlockBytes, lanes.block_stride, lanes.repeat_stride};
+}
+
+template <typename T>
+void compare_once(uint8_t *dst, const Lanes &src0, const Lanes &src1, CompareMode mode, uint32_t repeats) {
+    constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
+    const Shape shape = Shape::leading(lanes, repeats);
+    const Operand out = range_operand(Op::Compare, "dst", dst, uint64_t{repeats} * lanes / 8);
+    const Operand first = vector_operand<T>(Op::Compare, "src0", src0, shape, sizeof(T));
+    const Operand second = vector_operand<T>(Op::Compare, "src1", src1, shape, sizeof(T));
+    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
+        set_bit(dst, repeat * lanes + lane,
+                holds(mode, *lane_pointer<T>(src0, repeat, lane), *lane_pointer<T>(src1, repeat, lane)));
+    });
+    emit_vector(Op::Compare, sizeof(T), repeats, {out, first, second});
+}
+
+template <typename T>
+void compare_scalar_once(uint8_t *dst, const Lanes &src0, T scalar, CompareMode mode, uint32_t repeats) {
+    constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
+    const Shape shape = Shape::leading(lanes, repeats);
+    const Operand out = range_operand(Op::CompareScalar, "dst", dst, uint64_t{repeats} * lanes / 8);
+    const Operand in = vector_operand<T>(Op::CompareScalar, "src0", src0, shape, sizeof(T));
+    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
+        set_bit(dst, repeat * lanes + lane, holds(mode, *lane_pointer<T>(src0, repeat, lane), scalar));
+    });
+    emit_vector(Op::CompareScalar, sizeof(T), repeats, {out, in});
+}
+
+constexpr Operand kNoOperand{0, static_cast<uint64_t>(Space::Ub), 0, 1u};
+
+// Bits of one repeat.
+const uint8_t *bits_of(const Selector &selector, uint32_t repeat, uint32_t lanes) {
+    return selector.advances ? selector.bits + repeat * lanes / 8
+                             : reinterpret_cast<const uint8_t *>(block().compare_mask);
+}
+
+Operand selector_operand(const Selector &selector, uint32_t repeats, uint32_t lanes) {
+    if (!selector.advances) return kNoOperand;
+    return range_operand(Op::Select, "selMask", selector.bits, uint64_t{repeats} * lanes / 8);
+}
+
+// What the library does before it selects: the bits themselves, or their address or the scalar, which take the way
+// through a block of the unified buffer that nothing else uses, go to the CMPMASK register.
+void set_up_register(const Selector &selector) {
+    if (selector.bits == nullptr) return;
+    if (selector.advances) {
+        emit_vector(Op::Duplicate, sizeof(uint32_t), 1, {kNoOperand});
+        pipe_barrier(Pipe::V);
+        emit_vector(Op::SetCmpMask, sizeof(uint16_t), 1, {kNoOperand});
+    } else {
+        load_compare_mask(selector.bits);
+    }
+    pipe_barrier(Pipe::V);
+}
+
+template <typename T>
+void select_bits_or_scalar(const Lanes &dst, const Selector &selector, const Lanes &src0, T scalar, const Shape &shape) {
+    constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
+    const uint32_t repeats = repeats_of(shape, sizeof(T));
+    const Operand out = vector_operand<T>(Op::Select, "dst", dst, shape, sizeof(T));
+    const Operand in = vector_operand<T>(Op::Select, "src0", src0, shape, sizeof(T));
+    const Operand bits = selector_operand(selector, repeats, lanes);
+    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
+        *lane_pointer<T>(dst, repeat, lane) =
+            bit(bits_of(selector, repeat, lanes), lane) ? *lane_pointer<T>(src0, repeat, lane) : scalar;
+    });
+    emit_vector(Op::Select, sizeof(T), repeats, {out, in, bits});
+}
+
+}  // namespace
+
+template <typename T>
+void compare(uint8_t *dst, Lanes src0, Lanes src1, CompareMode mode, uint32_t repeats) {
+    constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
+    check_mode<T>(Op::Compare, mode);
+    for (uint32_t done = 0; done < repeats; done += kMaxRepeats) {
+        compare_once<T>(dst + done * lanes / 8, skip_repeats(src0, done), skip_repeats(src1, done), mode,
+                        std::min(kMaxRepeats, repeats - done));
+    }
+}
+
+template <typename T>
+void compare_scalar(uint8_t *dst, Lanes src0, T scalar, CompareMode mode, uint32_t repeats) {
+    constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
+    check_mode<T>(Op::CompareScalar, mode);
+    for (uint32_t done = 0; done < repeats; done += kMaxRepeats) {
+        compare_scalar_once<T>(dst + done * lanes / 8, skip_repeats(src0, done), scalar, mode,
+                               std::min(kMaxRepeats, repeats - done));
+    }
+}
+
+template <typename T>
+void compare_to_register(Lanes src0, Lanes src1, CompareMode mode, const Shape &shape) {
+    constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
+    const Operand first = vector_operand<T>(Op::Compare, "src0", src0, shape, sizeof(T));
+    const Operand second = vector_operand<T>(Op::Compare, "src1", src1, shape, sizeof(T));
+    uint64_t result[2] = {0, 0};
+    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
+        if (repeat == 0) {
+            set_bit(reinterpret_cast<uint8_t *>(result), lane,
+                    holds(mode, *lane_pointer<T>(src0, 0, lane), *lane_pointer<T>(src1, 0, lane)));
+        }
+    });
+    std::memcpy(block().compare_mask, result, sizeof result);
+    emit_vector(Op::Compare, sizeof(T), repeats_of(shape, sizeof(T)), {kNoOperand, first, second});
+}
+
+template <typename T>
+void select(Lanes dst, Selector selector, Lanes src0, Lanes src1, const Shape &shape) {
+    constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
+    const uint32_t repeats = repeats_of(shape, sizeof(T));
+    const Operand out = vector_operand<T>(Op::Select, "dst", dst, shape, sizeof(T));
+    const Operand first = vector_operand<T>(Op::Select, "src0", src0, shape, sizeof(T));
+    const Operand second = vector_operand<T>(Op::Select, "src1", src1, shape, sizeof(T));
+    const Operand bits = selector_operand(selector, repeats, lanes);
+    set_up_register(selector);
+    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
+        const Lanes &chosen = bit(bits_of(selector, repeat, lanes), lane) ? src0 : src1;
+        *lane_pointer<T>(dst, repeat, lane) = *lane_pointer<T>(chosen, repeat, lane);
+    });
+    emit_vector(Op::Select, sizeof(T), repeats, {out, first, second, bits});
+}
+
+template <typename T>
+void select_scalar(Lanes dst, Selector selector, Lanes src0, T scalar, const Shape &shape) {
+    set_up_register(selector);
+    select_bits_or_scalar<T>(dst, selector, src0, scalar, shape);
+}
+
+template <typename T>
+void select_by_register_scalar(Lanes dst, const uint8_t *bits, Lanes src0, const Shape &shape) {
+    T scalar;
+    std::memcpy(&scalar, block().compare_mask, sizeof scalar);
+    select_bits_or_scalar<T>(dst, {bits, true}, src0, scalar, shape);
+}
+
+void store_compare_mask(uint8_t *dst) {
+    const Operand out = range_operand(Op::GetCmpMask, "dst", dst, kRegisterBytes, kRegisterAlignment);
+    std::memcpy(dst, block().compare_mask, kRegisterBytes);
+    emit_vector(Op::GetCmpMask, sizeof(uint16_t), 1, {out});
+}
+
+void load_compare_mask(const uint8_t *src) {
+    const Operand in = range_operand(Op::SetCmpMask, "src", src, kRegisterBytes, kRegisterAlignment);
+    std::memcpy(block().compare_mask, src, kRegisterBytes);
+    emit_vector(Op::SetCmpMask, sizeof(uint16_t), 1, {kNoOperand, in});
+}
+
+template void compare<half>(uint8_t *, Lanes, Lanes, CompareMode, uint32_t);
+template void compare<float>(uint8_t *, Lanes, Lanes, CompareMode, uint32_t);
+template void compare<int32_t>(uint8_t *, Lanes, Lanes, CompareMode, uint32_t);
+template void compare_scalar<half>(uint8_t *, Lanes, half, CompareMode, uint32_t);
+template void compare_scalar<float>(uint8_t *, Lanes, float, CompareMode, uint32_t);
+template void compare_scalar<int32_t>(uint8_t *, Lanes, int32_t, CompareMode, uint32_t);
+template void compare_to_register<half>(Lanes, Lanes, CompareMode, const Shape &);
+template void compare_to_register<float>(Lanes, Lanes, CompareMode, const Shape &);
+template void select<half>(Lanes, Selector, Lanes, Lanes, const Shape &);
+template void select<float>(Lanes, Selector, Lanes, Lanes, const Shape &);
+template void select_scalar<half>(Lanes, Selector, Lanes, half, const Shape &);
+template void select_scalar<float>(Lanes, Selector, Lanes, float, const Shape &);
+template void select_by_register_scalar<half>(Lanes, const uint8_t *, Lanes, const Shape &);
+template void select_by_register_scalar<float>(Lanes, const uint8_t *, Lanes, const Shape &);
+
+}  // namespace asim

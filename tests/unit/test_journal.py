@@ -1,0 +1,145 @@
+"""The journal and the crash-safe file under it."""
+
+import json
+
+import pytest
+from conftest import make_candidate, make_spec, ok_result
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Proposal
+from ascend_gym.core.records import (
+    DeviceInfo,
+    Diagnostic,
+    MeasureProtocol,
+    Phase,
+    PhaseSeconds,
+    failed_result,
+)
+from ascend_gym.core.status import Status
+from ascend_gym.search.append_log import AppendLog
+from ascend_gym.search.driver import request_for
+from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal, changed_files
+
+SPEC = make_spec()
+
+
+def _result(candidate, latency_us=50.0, **fields):
+    result = ok_result(request_for(SPEC, candidate, MeasureProtocol()), latency_us)
+    return result.model_copy(update=fields)
+
+
+def _write(folder, **fields):
+    candidate = make_candidate(kernel="// faster")
+    with Journal(folder) as journal:
+        journal.header(SPEC, {"method": "best-of-n", "seed": 3})
+        journal.evaluated(
+            1, SPEC.baseline, Proposal(candidate, {"kind": "sample"}), _result(candidate, **fields)
+        )
+        journal.end(stop_reason="budget_spent")
+    return (folder / JOURNAL_NAME).read_bytes()
+
+
+def test_records_come_in_order_with_their_digests(tmp_path):
+    _write(tmp_path)
+    journal = Journal(tmp_path)
+    assert [record["kind"] for record in journal.records] == ["header", "proposal", "result", "end"]
+    assert [record["seq"] for record in journal.records] == [0, 1, 2, 3]
+    header, proposal, result, _ = journal.records
+    assert header["settings"] == {"method": "best-of-n", "seed": 3}
+    assert header["baseline_digest"] == SPEC.baseline.digest
+    assert proposal["candidate_digest"] == make_candidate(kernel="// faster").digest
+    assert proposal["changed_files"] == {"op_kernel/toy.cpp": "// faster"}
+    assert result["latency_us"] == pytest.approx(50.0)
+    assert result["result"]["status"] == "ok"
+    assert len({record["digest"] for record in journal.records}) == 4
+    journal.close()
+
+
+def test_what_differs_between_equal_runs_is_kept_beside_the_journal(tmp_path):
+    device = DeviceInfo(backend="fake", chip="910B2", toolchain_digest="0", sandbox="none", host="fast")
+    first = _write(tmp_path / "a", seconds=PhaseSeconds(total=1.5), cached=True, device=device)
+    second = _write(tmp_path / "b", seconds=PhaseSeconds(total=9.5))
+    assert first == second
+    timings = json.loads((tmp_path / "a" / TIMINGS_NAME).read_text())
+    assert timings["index"] == 1
+    assert timings["seconds"]["total"] == 1.5
+    assert timings["cached"] is True
+    assert timings["device"]["host"] == "fast"
+
+
+def test_a_torn_last_line_is_removed_and_writing_goes_on(tmp_path):
+    whole = _write(tmp_path)
+    path = tmp_path / JOURNAL_NAME
+    last_line = whole.rstrip(b"\n").rfind(b"\n") + 1
+    path.write_bytes(whole[: last_line + 10])
+    with Journal(tmp_path) as journal:
+        assert journal.recovered_bytes == 10
+        assert [record["kind"] for record in journal.records] == ["header", "proposal", "result"]
+        journal.end(stop_reason="budget_spent")
+    assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("keep", [0, 1, 200])
+def test_a_journal_cut_off_anywhere_opens_with_whole_records(tmp_path, keep):
+    whole = _write(tmp_path)
+    (tmp_path / JOURNAL_NAME).write_bytes(whole[:keep])
+    with Journal(tmp_path) as journal:
+        assert len(journal.records) == whole[:keep].count(b"\n")
+
+
+def test_a_changed_record_is_noticed(tmp_path):
+    path = tmp_path / JOURNAL_NAME
+    path.write_bytes(_write(tmp_path).replace(b'"latency_us":50', b'"latency_us":40', 1))
+    with pytest.raises(MisuseError, match=r"journal\.jsonl:3: .*was changed"):
+        Journal(tmp_path)
+
+
+def test_a_missing_record_is_noticed(tmp_path):
+    path = tmp_path / JOURNAL_NAME
+    lines = _write(tmp_path).splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:1] + lines[2:]))
+    with pytest.raises(MisuseError, match=r"journal\.jsonl:2"):
+        Journal(tmp_path)
+
+
+def test_infinite_error_figures_can_be_written(tmp_path):
+    candidate = make_candidate()
+    request = request_for(SPEC, candidate, MeasureProtocol())
+    infinite = {"max_abs_error": float("inf"), "max_rel_error": float("nan"), "bad_share": 1.0}
+    case = {
+        "case_id": "small",
+        "status": "incorrect",
+        "accuracy": {**infinite, "upstream_rule_passes": False},
+        "diagnostics": [{"phase": "verify", "message": "wrong"}],
+    }
+    diagnostic = Diagnostic(phase=Phase.VERIFY, message="wrong")
+    result = failed_result(request, Status.INCORRECT, diagnostic)
+    result = type(result).model_validate({**result.model_dump(), "cases": [case]})
+    with Journal(tmp_path) as journal:
+        journal.evaluated(0, candidate, Proposal(candidate, {}), result)
+    with Journal(tmp_path) as journal:
+        accuracy = journal.records[1]["result"]["cases"][0]["accuracy"]
+    assert accuracy["max_abs_error"] is None
+    assert accuracy["bad_share"] == 1.0
+
+
+def test_changed_files_lists_both_sides():
+    after = make_candidate(tiling="// t", kernel="// k")
+    assert changed_files(SPEC.baseline, after) == {"op_host/toy.cpp": "// t", "op_kernel/toy.cpp": "// k"}
+    assert changed_files(after, after) == {}
+
+
+@pytest.mark.parametrize(("content", "complaint"), [(b"{}\nnot json\n", "log:2"), (b"[1]\n", "got list")])
+def test_a_file_that_is_no_log_is_refused(tmp_path, content, complaint):
+    (tmp_path / "log").write_bytes(content)
+    with pytest.raises(MisuseError, match=complaint):
+        AppendLog(tmp_path / "log")
+
+
+def test_append_log_keeps_text_as_it_is_and_keys_sorted(tmp_path):
+    with AppendLog(tmp_path / "deep" / "log") as log:
+        log.append({"b": "块\n", "a": 1})
+    assert (tmp_path / "deep" / "log").read_text(encoding="utf-8") == '{"a":1,"b":"块\\n"}\n'
+    with AppendLog(tmp_path / "deep" / "log") as log:
+        assert log.records == [{"a": 1, "b": "块\n"}]
+        assert log.torn_bytes == 0

@@ -1,0 +1,73 @@
+"""The budget ledger: reserve, charge, refund."""
+
+import pytest
+
+from ascend_gym.core.errors import BudgetExceededError, MisuseError
+from ascend_gym.core.records import Charge
+from ascend_gym.search.ledger import Budget, BudgetLedger
+
+ONE = Charge(evaluations=1)
+
+
+def test_charge_spends_and_gives_the_rest_back():
+    ledger = BudgetLedger(Budget(2, device_seconds=10.0))
+    reservation = ledger.reserve(Charge(evaluations=1, device_seconds=6.0))
+    assert ledger.reserved == Charge(evaluations=1, device_seconds=6.0)
+    assert not ledger.can_reserve(Charge(evaluations=1, device_seconds=6.0))
+    ledger.charge(reservation, Charge(evaluations=1, device_seconds=2.5))
+    assert ledger.spent == Charge(evaluations=1, device_seconds=2.5)
+    assert ledger.reserved == Charge()
+    assert ledger.can_reserve(Charge(evaluations=1, device_seconds=7.5))
+
+
+def test_refund_leaves_the_budget_as_it_was():
+    ledger = BudgetLedger(Budget(1))
+    ledger.refund(ledger.reserve(ONE))
+    assert ledger.spent == ledger.reserved == Charge()
+    assert ledger.can_reserve(ONE)
+
+
+def test_a_reservation_that_would_overshoot_is_refused_with_what_is_left():
+    ledger = BudgetLedger(Budget(3))
+    ledger.charge(ledger.reserve(ONE), ONE)
+    ledger.reserve(ONE)
+    with pytest.raises(BudgetExceededError, match="2 evaluations asked for, 1 of 3 left"):
+        ledger.reserve(Charge(evaluations=2))
+    assert ledger.reserved == ONE
+
+
+def test_device_seconds_are_refused_like_evaluations():
+    ledger = BudgetLedger(Budget(100, device_seconds=1.0))
+    with pytest.raises(BudgetExceededError, match="device_seconds"):
+        ledger.reserve(Charge(evaluations=1, device_seconds=1.5))
+
+
+def test_costing_more_than_reserved_is_refused():
+    ledger = BudgetLedger(Budget(5, device_seconds=5.0))
+    reservation = ledger.reserve(Charge(evaluations=1, device_seconds=1.0))
+    with pytest.raises(BudgetExceededError, match="were reserved"):
+        ledger.charge(reservation, Charge(evaluations=1, device_seconds=1.1))
+    ledger.refund(reservation)
+    assert ledger.spent == Charge()
+
+
+def test_unlimited_resources_are_counted_but_not_limited():
+    ledger = BudgetLedger(Budget(1))
+    ledger.charge(ledger.reserve(ONE), Charge(evaluations=1, device_seconds=99.0))
+    assert ledger.spent.device_seconds == 99.0
+
+
+@pytest.mark.parametrize("settle", ["charge", "refund"])
+def test_a_reservation_is_settled_once(settle):
+    ledger = BudgetLedger(Budget(5))
+    reservation = ledger.reserve(ONE)
+    ledger.charge(reservation, ONE)
+    with pytest.raises(MisuseError, match="not open"):
+        ledger.charge(reservation, ONE) if settle == "charge" else ledger.refund(reservation)
+    assert ledger.spent == ONE
+
+
+@pytest.mark.parametrize("budget", [(-1, None), (1, -0.5)])
+def test_negative_budgets_are_refused(budget):
+    with pytest.raises(MisuseError, match="negative"):
+        Budget(*budget)

@@ -1,0 +1,305 @@
+"""The search loop against an evaluator that answers from the source text, late and out of order."""
+
+import pytest
+from conftest import FakeEvaluator, make_candidate, make_spec
+
+from ascend_gym.core.errors import InfrastructureError, ModelError
+from ascend_gym.core.protocols import Proposal
+from ascend_gym.core.records import Charge, MeasureProtocol
+from ascend_gym.core.status import Status, rule_of
+from ascend_gym.search.driver import (
+    BASELINE_ORIGIN,
+    INFRA_ATTEMPTS,
+    NEUTRAL_LIMIT,
+    StopReason,
+    UnusableProposal,
+    request_for,
+    run_search,
+)
+from ascend_gym.search.journal import JOURNAL_NAME, Journal
+from ascend_gym.search.ledger import Budget
+
+SPEC = make_spec()
+
+
+class ScriptedStrategy:
+    """Proposes kernels from a list; an exception in the list is raised, a string is the kernel's text."""
+
+    def __init__(self, kernels):
+        self.kernels = list(kernels)
+        self.observed = []
+
+    def propose(self, limit):
+        if not self.kernels:
+            return []
+        kernel = self.kernels.pop(0)
+        if isinstance(kernel, Exception):
+            raise kernel
+        if kernel is None:
+            return [UnusableProposal(SPEC.baseline, {"kind": "test"}, "the answer is empty")]
+        return [Proposal(make_candidate(kernel=kernel), {"kind": "test"})]
+
+    def observe(self, proposal, result):
+        self.observed.append((proposal.candidate.kernel_text, result.status))
+
+    def state(self):
+        return {}
+
+    def restore(self, state):
+        pass
+
+
+class LateEvaluator(FakeEvaluator):
+    """Delivers one result per poll, the newest first."""
+
+    def __init__(self, statuses=None, device_seconds=0.0):
+        super().__init__(statuses)
+        self.device_seconds = device_seconds
+        self.most_waiting = 0
+        self.cancelled = []
+        self._waiting = []
+
+    def poll(self, timeout_s):
+        self._waiting += super().poll(timeout_s)
+        self.most_waiting = max(self.most_waiting, len(self._waiting))
+        if not self._waiting:
+            return []
+        request_id, result = self._waiting.pop()
+        charge = result.charge.model_copy(update={"device_seconds": self.device_seconds})
+        return [(request_id, result.model_copy(update={"charge": charge}))]
+
+    def cancel(self, request_id):
+        self.cancelled.append(request_id)
+        super().cancel(request_id)
+
+
+def _search(tmp_path, strategy, evaluator=None, budget=10, **options):
+    budget = budget if isinstance(budget, Budget) else Budget(budget)
+    with Journal(tmp_path) as journal:
+        return run_search(SPEC, strategy, evaluator or FakeEvaluator(), budget, journal, **options)
+
+
+LATENCIES = ["// latency: 80", "// latency: 120", "// latency: 50", "// latency: 60"]
+
+
+def test_the_best_is_the_fastest_correct_candidate(tmp_path):
+    outcome = _search(tmp_path, ScriptedStrategy([*LATENCIES, "// status: incorrect\n// latency: 1"]))
+    assert outcome.baseline_latency_us == pytest.approx(100.0)
+    assert outcome.best_latency_us == pytest.approx(50.0)
+    assert outcome.speedup == pytest.approx(2.0)
+    assert outcome.best.kernel_text == "// latency: 50"
+    assert outcome.evaluations == 5
+    assert outcome.stop_reason is StopReason.STRATEGY_FINISHED
+    assert [step.improved for step in outcome.history] == [True, True, False, True, False, False]
+    assert [step.index for step in outcome.history] == list(range(6))
+
+
+def test_the_baseline_is_observed_first_and_not_charged(tmp_path):
+    strategy = ScriptedStrategy(["// latency: 80"])
+    outcome = _search(tmp_path, strategy, budget=1)
+    assert strategy.observed[0] == ("// kernel", Status.OK)
+    assert outcome.history[0].proposal.origin == BASELINE_ORIGIN
+    assert outcome.history[0].spent == Charge()
+    assert outcome.history[1].spent == Charge(evaluations=1)
+
+
+def test_nothing_faster_leaves_the_baseline_as_best(tmp_path):
+    outcome = _search(tmp_path, ScriptedStrategy(["// latency: 100", "// latency: 300"]))
+    assert outcome.best == SPEC.baseline
+    assert outcome.speedup == 1.0
+
+
+@pytest.mark.parametrize("budget", [0, 1, 3])
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_the_budget_is_spent_to_the_evaluation_and_not_beyond(tmp_path, budget, in_flight):
+    evaluator = LateEvaluator()
+    strategy = ScriptedStrategy(LATENCIES * 2)
+    outcome = _search(tmp_path, strategy, evaluator, budget, in_flight=in_flight)
+    assert outcome.evaluations == budget
+    assert outcome.stop_reason is StopReason.BUDGET_SPENT
+    assert len(evaluator.requests) == budget + 1
+    assert len(strategy.kernels) == 8 - budget
+
+
+def test_in_flight_limits_what_is_under_way(tmp_path):
+    evaluator = LateEvaluator()
+    _search(tmp_path, ScriptedStrategy(LATENCIES * 2), evaluator, in_flight=3)
+    assert evaluator.most_waiting == 3
+
+
+KERNELS = [
+    *LATENCIES,
+    None,
+    "// status: build_error",
+    "// status: timeout",
+    "// latency: 40",
+    "// latency: 40\n",
+]
+
+
+def test_order_of_results_and_number_in_flight_change_nothing(tmp_path):
+    runs = {}
+    for name, evaluator, in_flight in [
+        ("one", FakeEvaluator(), 1),
+        ("four", FakeEvaluator(), 4),
+        ("late", LateEvaluator(), 4),
+        ("all", LateEvaluator(), 100),
+    ]:
+        strategy = ScriptedStrategy(KERNELS)
+        outcome = _search(tmp_path / name, strategy, evaluator, in_flight=in_flight)
+        journal = (tmp_path / name / JOURNAL_NAME).read_bytes()
+        runs[name] = (journal, strategy.observed, outcome.best, outcome.spent.evaluations)
+    assert len(set(map(repr, runs.values()))) == 1
+    assert runs["one"][2].kernel_text == "// latency: 40"
+    assert runs["one"][3] == len(KERNELS)
+
+
+def test_events_are_the_history_as_it_happens(tmp_path):
+    events = []
+    outcome = _search(
+        tmp_path, ScriptedStrategy(LATENCIES), LateEvaluator(), in_flight=4, on_event=events.append
+    )
+    assert tuple(events) == outcome.history
+
+
+def test_an_unusable_answer_is_spent_but_never_submitted(tmp_path):
+    evaluator = FakeEvaluator()
+    outcome = _search(tmp_path, ScriptedStrategy([None, "// latency: 80"]), evaluator, budget=2)
+    assert len(evaluator.requests) == 2
+    step = outcome.history[1]
+    assert step.result.status is Status.BUILD_ERROR
+    assert step.result.all_diagnostics[0].message == "the answer is empty"
+    assert step.spent == Charge(evaluations=1, device_seconds=0.0)
+    assert outcome.evaluations == 2
+
+
+@pytest.mark.parametrize("status", [status for status in Status if rule_of(status).charged])
+def test_candidate_faults_are_charged(tmp_path, status):
+    outcome = _search(tmp_path, ScriptedStrategy([f"// status: {status.value}"]))
+    assert outcome.evaluations == 1
+
+
+@pytest.mark.parametrize("status", [status for status in Status if not rule_of(status).charged])
+def test_what_is_not_the_candidates_fault_is_not_charged(tmp_path, status):
+    outcome = _search(tmp_path, ScriptedStrategy([f"// status: {status.value}", "// latency: 90"]), budget=1)
+    assert outcome.evaluations == 1
+    assert outcome.best_latency_us == pytest.approx(90.0)
+    assert [step.spent.evaluations for step in outcome.history] == [0, 0, 1]
+
+
+def test_infrastructure_errors_are_submitted_again(tmp_path):
+    evaluator = FakeEvaluator({1: Status.INFRA_ERROR, 2: Status.INFRA_ERROR})
+    outcome = _search(tmp_path, ScriptedStrategy(["// latency: 80"]), evaluator)
+    assert outcome.best_latency_us == pytest.approx(80.0)
+    assert len(evaluator.requests) == 1 + INFRA_ATTEMPTS
+    assert len(outcome.history) == 2
+
+
+def test_infrastructure_that_stays_broken_ends_the_search_with_what_it_found(tmp_path):
+    broken = dict.fromkeys(range(2, 100), Status.INFRA_ERROR)
+    evaluator = FakeEvaluator(broken)
+    outcome = _search(tmp_path, ScriptedStrategy(["// latency: 80", *LATENCIES * 3]), evaluator, budget=20)
+    assert outcome.stop_reason is StopReason.INFRASTRUCTURE
+    assert "in a row failed" in outcome.message
+    assert len(evaluator.requests) == 2 + NEUTRAL_LIMIT * INFRA_ATTEMPTS
+    assert outcome.best_latency_us == pytest.approx(80.0)
+    assert outcome.evaluations == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [(Status.INCORRECT, StopReason.BASELINE_FAILED), (Status.INFRA_ERROR, StopReason.INFRASTRUCTURE)],
+)
+def test_a_baseline_that_is_not_measured_ends_the_search(tmp_path, status, reason):
+    strategy = ScriptedStrategy(LATENCIES)
+    evaluator = FakeEvaluator(dict.fromkeys(range(INFRA_ATTEMPTS), status))
+    outcome = _search(tmp_path, strategy, evaluator)
+    assert outcome.stop_reason is reason
+    assert status.value in outcome.message
+    assert outcome.speedup is None
+    assert outcome.baseline.status is status
+    assert len(strategy.kernels) == len(LATENCIES)
+
+
+def test_a_model_that_cannot_be_reached_ends_the_search_after_what_is_under_way(tmp_path):
+    strategy = ScriptedStrategy(
+        ["// latency: 80", "// latency: 70", ModelError("no answer"), "// latency: 1"]
+    )
+    outcome = _search(tmp_path, strategy, LateEvaluator(), in_flight=4)
+    assert outcome.stop_reason is StopReason.INFRASTRUCTURE
+    assert "no answer" in outcome.message
+    assert outcome.best_latency_us == pytest.approx(70.0)
+    assert outcome.evaluations == 2
+
+
+class DyingEvaluator(LateEvaluator):
+    """Breaks at the third poll."""
+
+    polls = 0
+
+    def poll(self, timeout_s):
+        self.polls += 1
+        if self.polls == 3:
+            raise InfrastructureError("the daemon is gone")
+        return super().poll(timeout_s)
+
+
+def test_a_broken_evaluator_ends_the_search_and_what_is_under_way_is_cancelled(tmp_path):
+    evaluator = DyingEvaluator()
+    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES), evaluator, in_flight=3)
+    assert outcome.stop_reason is StopReason.INFRASTRUCTURE
+    assert outcome.message == "the daemon is gone"
+    assert sorted(evaluator.cancelled) == ["1", "2"]
+    assert len(outcome.history) == 1
+
+
+class MixedUpEvaluator(FakeEvaluator):
+    """Answers every request with the result of the first."""
+
+    def poll(self, timeout_s):
+        finished = super().poll(timeout_s)
+        self.first = getattr(self, "first", finished[0][1])
+        return [(request_id, self.first) for request_id, _ in finished]
+
+
+def test_the_result_of_another_request_is_refused(tmp_path):
+    outcome = _search(tmp_path, ScriptedStrategy(["// latency: 80"]), MixedUpEvaluator())
+    assert outcome.stop_reason is StopReason.INFRASTRUCTURE
+    assert "another one" in outcome.message
+
+
+def test_device_seconds_are_charged_and_limit_the_search(tmp_path):
+    protocol = MeasureProtocol(run_timeout_s=1.0)  # at most 4 s for two cases, with slack
+    evaluator = LateEvaluator(device_seconds=1.5)
+    outcome = _search(
+        tmp_path,
+        ScriptedStrategy(LATENCIES * 3),
+        evaluator,
+        Budget(100, device_seconds=8.0),
+        protocol=protocol,
+    )
+    assert outcome.stop_reason is StopReason.BUDGET_SPENT
+    assert outcome.spent == Charge(evaluations=3, device_seconds=4.5)
+
+
+def test_the_journal_tells_the_whole_story(tmp_path):
+    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES[:2]), settings={"method": "test", "seed": 5})
+    with Journal(tmp_path) as journal:
+        records = journal.records
+    kinds = [record["kind"] for record in records]
+    assert kinds == ["header", *["proposal", "result"] * 3, "end"]
+    assert records[0]["settings"]["method"] == "test"
+    assert records[0]["settings"]["protocol"]["chip"] == "910B2"
+    assert records[1]["origin"] == BASELINE_ORIGIN
+    assert records[3]["changed_files"] == {"op_kernel/toy.cpp": "// latency: 80"}
+    assert records[-1]["evaluations"] == 2
+    assert records[-1]["best_digest"] == outcome.best.digest
+    assert records[-1]["stop_reason"] == "strategy_finished"
+
+
+def test_only_operators_outside_the_suites_name_their_folder():
+    assert request_for(SPEC, SPEC.baseline, MeasureProtocol()).op_folder is None
+    local = SPEC.model_copy(update={"op_id": "local/toy"})
+    request = request_for(local, SPEC.baseline, MeasureProtocol())
+    assert request.op_folder == SPEC.folder
+    assert request.folder_digest == SPEC.folder_digest

@@ -119,7 +119,9 @@ def build_host(
         message = f"compiling the host code took longer than {limits.wall_s:g} s; make it simpler"
         diagnostic = Diagnostic(phase=Phase.BUILD_TILING, message=message)
         return _failure(Status.TIMEOUT, [diagnostic], outcome.seconds)
-    return _failure(Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, Phase.BUILD_TILING), outcome.seconds)
+    return _failure(
+        Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, Phase.BUILD_TILING), outcome.seconds
+    )
 
 
 def parse_compiler_errors(text: str, sources: Sources, phase: Phase) -> list[Diagnostic]:

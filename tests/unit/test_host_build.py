@@ -1,0 +1,72 @@
+"""What compiler output becomes for the author of an operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
+from ascend_gym.core.status import Status
+from npu_daemon.simulator.host_build import MAX_ERRORS, build_host, parse_compiler_errors
+
+SOURCES = Sources(
+    files=(
+        SourceFile(path="op_host/toy.cpp", text="one\n  two;\nthree\n"),
+        SourceFile(path="op_host/toy_tiling.h", text="head\n"),
+    ),
+    main="op_host/toy.cpp",
+)
+
+
+def diagnose(text: str) -> list[Diagnostic]:
+    return parse_compiler_errors(text, SOURCES, Phase.BUILD_TILING)
+
+
+def test_an_error_has_file_line_message_and_the_source_line() -> None:
+    (found,) = diagnose("op_host/toy.cpp:2:7: error: expected ‘;’ before ‘}’ token")
+    assert (found.file, found.line) == ("op_host/toy.cpp", 2)
+    assert found.message == "expected ‘;’ before ‘}’ token\n    two;"
+    assert found.phase is Phase.BUILD_TILING
+
+
+def test_notes_and_warnings_are_not_errors() -> None:
+    text = "op_host/toy.cpp:1:1: warning: unused\nop_host/toy.cpp:1:1: note: declared here\n"
+    assert diagnose(text) == []
+
+
+def test_an_error_inside_a_library_header_is_shown_where_the_operator_led_to_it() -> None:
+    text = (
+        "/opt/include/x.h: In instantiation of ‘f<T>’:\n"
+        "op_host/toy_tiling.h:1:3:   required from here\n"
+        "/opt/include/x.h:90:5: error: static assertion failed: a tiling field must be a number\n"
+        "/opt/include/y.h:3:5: error: another one\n"
+    )
+    first, second = diagnose(text)
+    assert (first.file, first.line) == ("op_host/toy_tiling.h", 1)
+    assert first.message == "static assertion failed: a tiling field must be a number\n    head"
+    assert (second.file, second.line, second.message) == (None, None, "another one")
+
+
+def test_a_fatal_error_and_a_line_beyond_the_file_are_understood() -> None:
+    (found,) = diagnose("op_host/toy.cpp:99:10: fatal error: none.h: No such file or directory")
+    assert (found.line, found.message) == (99, "none.h: No such file or directory")
+
+
+def test_missing_definitions_are_link_errors() -> None:
+    text = (
+        "/usr/bin/ld: /tmp/cc.o: in function `f()':\ntoy.cpp:(.text+0x5): undefined reference to `plan()'\n"
+    )
+    assert [found.message for found in diagnose(text)] == ["undefined reference to `plan()'"]
+
+
+def test_only_the_first_errors_are_kept() -> None:
+    text = "\n".join(f"op_host/toy.cpp:1:1: error: number {i}" for i in range(MAX_ERRORS + 3))
+    assert len(diagnose(text)) == MAX_ERRORS
+
+
+def test_sources_without_a_cpp_file_are_a_build_error(tmp_path: Path) -> None:
+    header_only = Sources(files=SOURCES.files[1:], main="op_host/toy_tiling.h")
+    failure = build_host(header_only, tmp_path, tmp_path)
+    assert isinstance(failure, Failure)
+    assert failure.status is Status.BUILD_ERROR
+    assert "expected a .cpp file" in failure.diagnostics[0].message

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue, Case, DType, TensorSpec, Tolerance, ValueRange
+from ascend_gym.core.toml_file import read_toml
 
-# tomllib came with Python 3.11; tomli is the same code for 3.10
-_toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
 
 MANIFEST_NAME = "op.toml"
 
@@ -132,8 +129,8 @@ def read_manifest(path: Path) -> Manifest:
             the message names the file and the key.
     """
     try:
-        content = _toml.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, _toml.TOMLDecodeError) as error:
+        content = read_toml(path)
+    except (OSError, ValueError) as error:
         raise OperatorFormatError(f"{path}: cannot be read as TOML: {error}") from error
     try:
         manifest = Manifest.model_validate(content)

@@ -1,4 +1,4 @@
-"""Builds of host and kernel code, kept apart and found again by the digest of everything that changes them."""
+"""Builds of host and kernel code, kept apart and found again by a digest of everything that changes them."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from pathlib import Path
 
@@ -11,12 +10,8 @@ from pydantic import Field
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Record
+from ascend_gym.core.toml_file import read_toml
 from npu_daemon.simulator.host_request import ChipGeometry
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _FOLDER = Path(__file__).with_name("chips")
 
@@ -89,5 +84,4 @@ def load_chip(name: str) -> Chip:
     path = _FOLDER / f"{name}.toml"
     if name not in chip_names():
         raise MisuseError(f"no chip is named {name!r}; there are: {', '.join(chip_names())}")
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return Chip.model_validate({"name": name, **tables})
+    return Chip.model_validate({"name": name, **read_toml(path)})

@@ -38,7 +38,7 @@ _SIMULATOR_SYMBOL = re.compile(r"^_ZNK?(4asim|7AscendC)")
 
 
 def entry_name(sources: Sources, preferred: str) -> str | None:
-    """Return the kernel entry of the main file: the one named ``preferred``, else the first, else ``None``."""
+    """Return the kernel entry of the main file: ``preferred`` if it exists, else the first, else ``None``."""
     names = _ENTRY.findall(sources.main_text)
     if not names:
         return None
@@ -84,7 +84,8 @@ def build_kernel(
     entry = entry_name(sources, preferred_entry)
     if entry is None:
         return _build_error(
-            f"{sources.main} has no kernel entry: expected 'extern \"C\" __global__ __aicore__ void name(...)'"
+            f"{sources.main} has no kernel entry: "
+            "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
         )
     for file in sources.files:
         path = work_dir / file.path

@@ -117,7 +117,7 @@ def _parameter_lines(
     outputs: Sequence[Sequence[Path]],
     addresses: Sequence[Sequence[int]],
 ) -> list[str]:
-    """Return the arguments in the order of the definition; an output named like an input shares its memory."""
+    """Return the arguments in the order of the definition; an output named like an input is in place."""
     places = {id(tensor): row for tensor, row in zip((*case.inputs, *case.outputs), addresses, strict=True)}
     in_files = {tensor.name: files for tensor, files in zip(case.inputs, inputs, strict=True)}
     out_files = {tensor.name: files for tensor, files in zip(case.outputs, outputs, strict=True)}

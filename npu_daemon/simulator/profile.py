@@ -16,7 +16,7 @@ def profile_of(price: dict[str, Any], block_dim: int, chip: Chip) -> Profile:
         block_dim: number of blocks launched.
         chip: gives the clock.
 
-    Times are means over the cores that ran blocks, in microseconds; ratios are sums over sums, as msprof has them.
+    Times are means over the cores that ran blocks, in microseconds; ratios are sums over sums, as in msprof.
     """
     cores: list[dict[str, Any]] = price["cores"]
 

@@ -15,7 +15,9 @@ NATIVE_ADD = """
     T *a = x1Local.GetPhyAddr(), *b = x2Local.GetPhyAddr(), *c = yLocal.GetPhyAddr();
     for (uint32_t i = 0; i < count; i++) c[i] = a[i] + b[i];"""
 SCALAR_ADD = """
-    for (uint32_t i = 0; i < count; i++) yLocal.SetValue(i, (T)(x1Local.GetValue(i) + x2Local.GetValue(i)));"""
+    for (uint32_t i = 0; i < count; i++) {
+        yLocal.SetValue(i, (T)(x1Local.GetValue(i) + x2Local.GetValue(i)));
+    }"""
 
 
 @pytest.fixture(scope="module")

@@ -108,9 +108,12 @@ def test_foreach_add_works_for_every_list(simulator: SimulatorBackend, tmp_path:
         assert_right(simulator, "foreach_add", variant("foreach_add", dtype, inputs, shapes), tmp_path)
 
 
-def test_a_list_that_is_too_long_is_refused_by_the_tiling(simulator: SimulatorBackend, tmp_path: Path) -> None:
+def test_a_list_that_is_too_long_is_refused_by_the_tiling(
+    simulator: SimulatorBackend, tmp_path: Path
+) -> None:
     shapes = ((4,),) * 65
     inputs = [tensor(name, DType.FLOAT32, *shapes, dynamic=True) for name in ("x1", "x2")]
-    outcome, _ = run(simulator, "foreach_add", variant("foreach_add", DType.FLOAT32, inputs, shapes), tmp_path)
+    case = variant("foreach_add", DType.FLOAT32, inputs, shapes)
+    outcome, _ = run(simulator, "foreach_add", case, tmp_path)
     assert isinstance(outcome, Failure)
     assert outcome.status is Status.TILING_ERROR

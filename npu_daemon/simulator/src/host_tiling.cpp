@@ -40,8 +40,9 @@ void require_success(ge::graphStatus status, const std::string &function) {
 TilingFunction tiling_function_of(const ops::OpDef &definition, const Implementation &implementation) {
     if (definition.ai_core().tiling() != nullptr) return definition.ai_core().tiling();
     if (implementation.tiling != nullptr) return implementation.tiling;
-    throw HostFault("no tiling function registered for " + definition.type() + ": call AICore().SetTiling(...) in its OpDef or IMPL_OP_OPTILING(" +
-                    definition.type() + ").Tiling(...)");
+    throw HostFault("no tiling function registered for " + definition.type() +
+                    ": call AICore().SetTiling(...) in its OpDef or IMPL_OP_OPTILING(" + definition.type() +
+                    ").Tiling(...)");
 }
 
 std::string hexadecimal(const void *data, size_t size) {

@@ -61,7 +61,8 @@ std::vector<const ops::ParamRecord *> merged(const std::deque<ops::OpParamDef> &
     return records;
 }
 
-std::string describe_parameters(const std::vector<const ops::ParamRecord *> &records, const std::set<size_t> &dependent) {
+std::string describe_parameters(const std::vector<const ops::ParamRecord *> &records,
+                                const std::set<size_t> &dependent) {
     size_t index = 0;
     return json::array(records, [&](const ops::ParamRecord *record) {
         return describe_parameter(*record, record->value_dependent || dependent.count(index++) != 0);
@@ -103,7 +104,9 @@ std::string describe_field(const optiling::TilingDef &owner, const optiling::Til
 }
 
 std::string describe_struct(const optiling::TilingDef &structure) {
-    const auto encode = [&structure](const optiling::TilingFieldInfo &field) { return describe_field(structure, field); };
+    const auto encode = [&structure](const optiling::TilingFieldInfo &field) {
+        return describe_field(structure, field);
+    };
     return json::object({
         {"name", json::text(structure.GetTilingClassName())},
         {"bytes", std::to_string(structure.GetDataSize())},

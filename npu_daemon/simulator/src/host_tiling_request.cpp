@@ -30,6 +30,8 @@ std::string unhex(const std::string &digits) {
 
 float real_word(std::istream &line) { return std::strtof(word<std::string>(line).c_str(), nullptr); }
 
+uint8_t flag_word(std::istream &line) { return word<int>(line) != 0 ? 1 : 0; }
+
 template <class T>
 std::vector<T> list(std::istream &line, const std::function<T(std::istream &)> &element) {
     std::vector<T> values(word<size_t>(line));
@@ -49,8 +51,7 @@ void read_attribute(std::istream &line, gert::RuntimeAttrs &attributes) {
         {"string", [&] { attributes.append(unhex(word<std::string>(line))); }},
         {"list_int", [&] { attributes.append(wholes(line)); }},
         {"list_float", [&] { attributes.append(list<float>(line, real_word)); }},
-        {"list_bool",
-         [&] { attributes.append(list<uint8_t>(line, [](std::istream &in) { return static_cast<uint8_t>(word<int>(in)); })); }},
+        {"list_bool", [&] { attributes.append(list<uint8_t>(line, flag_word)); }},
         {"list_list_int", [&] { attributes.append(list<std::vector<int64_t>>(line, wholes)); }},
     };
     const auto type = word<std::string>(line);

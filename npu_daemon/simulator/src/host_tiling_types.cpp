@@ -131,7 +131,7 @@ DataType TypeUtils::SerialStringToDataType(const std::string &name) {
 
 std::string TypeUtils::FormatToSerialString(Format format) {
     const auto primary = static_cast<Format>(GetPrimaryFormat(format));
-    const FormatRow *row = find_row(kFormats, [primary](const FormatRow &candidate) { return candidate.format == primary; });
+    const FormatRow *row = find_row(kFormats, [primary](const FormatRow &other) { return other.format == primary; });
     return row == nullptr ? "RESERVED" : row->name;
 }
 

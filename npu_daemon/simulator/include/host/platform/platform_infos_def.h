@@ -23,7 +23,9 @@ class PlatFormInfos {
     // Number of vector cores where vector and cube cores are separate.
     uint32_t GetCoreNum() const { return vector_cores; }
     void GetCoreNum(uint32_t &cores) const { cores = vector_cores; }
-    uint32_t GetCoreNumByType(const std::string &type) const { return type == "VectorCore" ? vector_cores : cube_cores; }
+    uint32_t GetCoreNumByType(const std::string &type) const {
+        return type == "VectorCore" ? vector_cores : cube_cores;
+    }
 
     // Bytes of one memory of the chip.
     void GetLocalMemSize(const LocalMemType &type, uint64_t &bytes) const;

@@ -21,7 +21,8 @@ class OpImplRegisterV2 {
     using InferDataTypeKernelFunc = uint32_t (*)(InferDataTypeContext *);
     using TilingParseFunc = uint32_t (*)(TilingParseContext *);
 
-    explicit OpImplRegisterV2(const char *op_type) : implementation_(&asim::host::registry().implementations[op_type]) {}
+    explicit OpImplRegisterV2(const char *op_type)
+        : implementation_(&asim::host::registry().implementations[op_type]) {}
 
     OpImplRegisterV2 &Tiling(TilingKernelFunc function) {
         implementation_->tiling = function;
@@ -31,7 +32,7 @@ class OpImplRegisterV2 {
     template <class CompileInfo>
     OpImplRegisterV2 &TilingParse(TilingParseFunc function) {
         implementation_->tiling_parse = function;
-        implementation_->make_compile_info = [] { return std::static_pointer_cast<void>(std::make_shared<CompileInfo>()); };
+        implementation_->make_compile_info = []() -> std::shared_ptr<void> { return std::make_shared<CompileInfo>(); };
         return *this;
     }
     OpImplRegisterV2 &InputsDataDependency(std::initializer_list<int32_t> inputs) {

@@ -101,8 +101,9 @@ class OpParamDef {
     ParamRecord record_;
 };
 
-using AttrDefault = std::variant<std::monostate, bool, int64_t, float, std::string, std::vector<bool>, std::vector<float>,
-                                 std::vector<int64_t>, std::vector<std::vector<int64_t>>>;
+using AttrDefault =
+    std::variant<std::monostate, bool, int64_t, float, std::string, std::vector<bool>, std::vector<float>,
+                 std::vector<int64_t>, std::vector<std::vector<int64_t>>>;
 
 class OpAttrDef {
  public:
@@ -147,21 +148,16 @@ class OpAttrDef {
     AttrDefault default_;
 };
 
+inline const std::string &name_of(const OpParamDef &parameter) { return parameter.record().name; }
+inline const std::string &name_of(const OpAttrDef &attribute) { return attribute.name(); }
+
 // The item called `name`, appended when there is none yet. References stay valid while items are added.
 template <class Item>
-Item &find_or_add(std::deque<Item> &items, const char *name, const std::string &(*name_of)(const Item &)) {
+Item &find_or_add(std::deque<Item> &items, const char *name) {
     for (Item &item : items) {
         if (name_of(item) == name) return item;
     }
     return items.emplace_back(name);
-}
-
-inline OpParamDef &find_or_add(std::deque<OpParamDef> &items, const char *name) {
-    return find_or_add<OpParamDef>(items, name, [](const OpParamDef &item) -> const std::string & { return item.record().name; });
-}
-
-inline OpAttrDef &find_or_add(std::deque<OpAttrDef> &items, const char *name) {
-    return find_or_add<OpAttrDef>(items, name, [](const OpAttrDef &item) -> const std::string & { return item.name(); });
 }
 
 }  // namespace ops

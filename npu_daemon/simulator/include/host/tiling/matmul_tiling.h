@@ -12,7 +12,9 @@
 
 namespace matmul_tiling {
 
-enum class TPosition : int32_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM, TSCM, MAX };
+enum class TPosition : int32_t {
+    GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM = VECCALC, SPM, SHM = SPM, TSCM, MAX
+};
 enum class CubeFormat { ND = 0, NZ, ZN, ZZ, NN, ND_ALIGN, SCALAR, VECTOR };
 enum class MatrixTraverse : int32_t { NOSET = 0, FIRSTM = 1, FIRSTN = 2 };
 enum class MatrixMadType : int32_t { NORMAL = 0, HF32 = 1 };
@@ -56,8 +58,12 @@ class MatmulApiTilingBase {
     int32_t SetOrgShape(int32_t, int32_t, int32_t) { return 0; }
     int32_t SetOrgShape(int32_t, int32_t, int32_t, int32_t) { return 0; }
     int32_t SetSingleShape(int32_t = -1, int32_t = -1, int32_t = -1) { return 0; }
-    int32_t SetSingleRange(int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1) { return 0; }
-    int32_t SetSplitRange(int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1) { return 0; }
+    int32_t SetSingleRange(int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1) {
+        return 0;
+    }
+    int32_t SetSplitRange(int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1) {
+        return 0;
+    }
     int32_t SetFixSplit(int32_t = -1, int32_t = -1, int32_t = -1) { return 0; }
     int32_t SetAlignSplit(int32_t = -1, int32_t = -1, int32_t = -1) { return 0; }
     int32_t SetBufferSpace(int32_t = -1, int32_t = -1, int32_t = -1, int32_t = -1) { return 0; }

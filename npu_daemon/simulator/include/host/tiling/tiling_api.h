@@ -11,7 +11,8 @@
 namespace asim::host {
 
 [[noreturn]] inline void no_scratch_size(const char *function) {
-    throw UnsupportedFault(std::string(function) + ": the scratch memory of this library call is not known to the simulator");
+    throw UnsupportedFault(std::string(function) +
+                           ": the scratch memory of this library call is not known to the simulator");
 }
 
 }  // namespace asim::host
@@ -27,8 +28,12 @@ inline void GetTanhMaxMinTmpSize(const ge::Shape &, uint32_t, bool, uint32_t &, 
 inline void GetMeanMaxMinTmpSize(uint32_t, uint32_t, uint32_t, bool, uint32_t &, uint32_t &) {
     asim::host::no_scratch_size("GetMeanMaxMinTmpSize");
 }
-inline uint32_t GetSoftMaxMaxTmpSize(const ge::Shape &, uint32_t, bool) { asim::host::no_scratch_size("GetSoftMaxMaxTmpSize"); }
-inline uint32_t GetSoftMaxMinTmpSize(const ge::Shape &, uint32_t, bool) { asim::host::no_scratch_size("GetSoftMaxMinTmpSize"); }
+inline uint32_t GetSoftMaxMaxTmpSize(const ge::Shape &, uint32_t, bool) {
+    asim::host::no_scratch_size("GetSoftMaxMaxTmpSize");
+}
+inline uint32_t GetSoftMaxMinTmpSize(const ge::Shape &, uint32_t, bool) {
+    asim::host::no_scratch_size("GetSoftMaxMinTmpSize");
+}
 inline uint32_t GetSoftMaxGradMinTmpSize(const ge::Shape &, uint32_t, bool, bool) {
     asim::host::no_scratch_size("GetSoftMaxGradMinTmpSize");
 }

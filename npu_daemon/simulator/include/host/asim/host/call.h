@@ -25,7 +25,9 @@ struct LaunchDecision {
 };
 
 struct Call {
-    Call() : tiling_buffer(kTilingDataCapacityBytes / sizeof(uint64_t)), tiling_data(tiling_buffer.data(), kTilingDataCapacityBytes) {}
+    Call()
+        : tiling_buffer(kTilingDataCapacityBytes / sizeof(uint64_t)),
+          tiling_data(tiling_buffer.data(), kTilingDataCapacityBytes) {}
     Call(const Call &) = delete;
     Call &operator=(const Call &) = delete;
 

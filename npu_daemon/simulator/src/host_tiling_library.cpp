@@ -37,12 +37,6 @@ void report_error(const char *code, const char *format, ...) {
     std::fputc('\n', stderr);
 }
 
-void report_fields(const char *code, const std::vector<const char *> &keys, const std::vector<const char *> &values) {
-    std::fprintf(stderr, "[ERROR] %s:", code);
-    for (size_t i = 0; i < keys.size() && i < values.size(); ++i) std::fprintf(stderr, " %s=%s", keys[i], values[i]);
-    std::fputc('\n', stderr);
-}
-
 }  // namespace asim::host
 
 int AlogCheckDebugLevel(unsigned int, int level) { return level == DLOG_WARN || level == DLOG_ERROR ? 1 : 0; }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from ascend_gym.client import DaemonOptions, LocalDaemon
 from ascend_gym.core.records import (
     Candidate,
     Case,
@@ -195,3 +196,20 @@ def toy_folder(tmp_path: Path) -> Path:
 def simulator(request: pytest.FixtureRequest) -> SimulatorBackend:
     """Return the real simulator; its toolchain and builds are kept between test runs."""
     return SimulatorBackend(request.config.cache.mkdir("simulator"))
+
+
+@pytest.fixture(scope="session")
+def simulator_cache(
+    simulator: SimulatorBackend, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Return a cache folder with the simulator's toolchain and without builds and results."""
+    cache_dir = tmp_path_factory.mktemp("cache")
+    (cache_dir / "toolchain").symlink_to(request.config.cache.mkdir("simulator") / "toolchain")
+    return cache_dir
+
+
+@pytest.fixture(scope="session")
+def simulator_daemon(simulator_cache: Path) -> Iterator[str]:
+    """Return the address of a daemon with the real simulator."""
+    with LocalDaemon(DaemonOptions(workers=1, cache_dir=simulator_cache)) as daemon:
+        yield daemon.address

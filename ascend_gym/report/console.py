@@ -9,7 +9,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +17,7 @@ from ascend_gym.core.status import RewardRule, Status, rule_of
 from ascend_gym.search.driver import SearchOutcome, Step
 
 _STYLES = {RewardRule.MEASURED: "green", RewardRule.FAILURE: "red", RewardRule.NEUTRAL: "yellow"}
+_DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _MAX_LINE_CHARS = 160
 
 
@@ -63,8 +63,8 @@ def step_line(step: Step) -> Text:
 
 def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: Path) -> None:
     """Print the outcome of a search, the diff of the best candidate and where the journal is."""
-    if diff:
-        console.print(Syntax(diff, "diff", background_color="default", word_wrap=True))
+    for line in diff.split("\n")[:-1]:
+        console.print(Text(line, _DIFF_STYLES.get(line[:1], "default")), soft_wrap=True)
     rows = {
         "operator": outcome.spec.op_id,
         "evaluations": str(outcome.evaluations),
@@ -160,10 +160,9 @@ def _tensor(tensor: TensorSpec) -> str:
 
 
 def _print_pairs(console: Console, rows: dict[str, str]) -> None:
-    table = Table(show_header=False, box=None)
+    width = max(map(len, rows)) + 2
     for name, value in rows.items():
-        table.add_row(Text(name, "bold"), Text(value, overflow="fold"))
-    console.print(table)
+        console.print(Text(name.ljust(width), "bold").append(value, "not bold"), soft_wrap=True)
 
 
 def _latency(latency_us: float | None) -> str:

@@ -1,0 +1,84 @@
+"""The command line as a newcomer uses it: in a process of its own, on the real daemon and simulator."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ascend_gym
+from ascend_gym.core.config import ENV_CACHE, ENV_DAEMON
+from ascend_gym.suite.loader import load_operator
+
+
+@pytest.fixture
+def run(simulator_cache, tmp_path):
+    """Run ``ascend-gym`` in an empty folder and return the finished process."""
+    inherited = {name: value for name, value in os.environ.items() if name != ENV_DAEMON}
+    package_parent = Path(ascend_gym.__file__).parents[1]
+    environment = {**inherited, ENV_CACHE: str(simulator_cache), "PYTHONPATH": str(package_parent)}
+
+    def invoke(*arguments):
+        command = [sys.executable, "-m", "ascend_gym.cli", *map(str, arguments)]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+
+    return invoke
+
+
+def _summary(done):
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _optimize(run, *options):
+    return _summary(run("optimize", "muls", "--budget", 4, "--seed", 3, "--json", *options))
+
+
+def test_optimize_gives_the_same_result_however_much_is_in_flight(run, tmp_path):
+    first = _optimize(run, "--in-flight", 1, "--out", "one")
+    second = _optimize(run, "--in-flight", 3, "--out", "three")
+    where = ("journal", "best_files")
+    assert {k: v for k, v in first.items() if k not in where} == {
+        k: v for k, v in second.items() if k not in where
+    }
+    journals = [(tmp_path / summary["journal"]).read_bytes() for summary in (first, second)]
+    assert journals[0] == journals[1]
+    assert first["evaluations"] == 4
+    assert first["speedup"] == pytest.approx(first["baseline_latency_us"] / first["best_latency_us"])
+
+
+def test_the_best_candidate_evaluates_to_the_best_latency(run, simulator_daemon, tmp_path):
+    best = _optimize(run, "--daemon", simulator_daemon, "--out", "found")
+    done = run(
+        *("evaluate", "muls", "--daemon", simulator_daemon, "--json"),
+        *("--tiling-file", "found/best/op_host/muls.cpp", "--kernel-file", "found/best/op_kernel/muls.cpp"),
+    )
+    summary = _summary(done)
+    assert summary["status"] == "ok"
+    assert summary["latency_us"] == pytest.approx(best["best_latency_us"])
+    assert summary["baseline_latency_us"] == pytest.approx(best["baseline_latency_us"])
+    assert summary["device"]["backend"] == "simulator"
+
+
+def test_evaluate_explains_an_overflow_of_the_unified_buffer(run, simulator_daemon, tmp_path):
+    kernel = load_operator("muls").baseline.kernel_text
+    size = "tileLength * sizeof(T)"
+    assert size in kernel
+    (tmp_path / "kernel.cpp").write_text(kernel.replace(size, "200000"))
+    done = run("evaluate", "muls", "--daemon", simulator_daemon, "--kernel-file", "kernel.cpp", "--json")
+    summary = _summary(done)
+    assert summary["status"] == "runtime_fault"
+    assert summary["diagnostics"][0]["call"] == "InitBuffer"
+    assert "unified buffer overflow" in summary["diagnostics"][0]["message"]
+
+
+def test_validate_passes_every_check_of_a_built_in_operator(run, simulator_daemon):
+    done = run("suite", "validate", "muls", "--daemon", simulator_daemon)
+    assert done.returncode == 0, done.stdout
+    cases = [case.case_id for case in load_operator("muls").cases]
+    checks = [*(f"audit of case {case}" for case in cases), *(f"baseline on case {case}" for case in cases)]
+    assert done.stdout.splitlines() == [f"passed  {check}" for check in checks]

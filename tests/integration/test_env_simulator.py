@@ -1,0 +1,68 @@
+"""The environment on the real daemon and simulator."""
+
+import math
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env, data_equivalence
+
+import ascend_gym  # noqa: F401  registers the environment
+from ascend_gym.core.config import ENV_CACHE, ENV_DAEMON
+
+FASTER = ("constexpr int32_t BUFFER_NUM = 1;", "constexpr int32_t BUFFER_NUM = 2;")
+BROKEN = ("AscendC::Add(yLocal,", "AscendC::Addd(yLocal,")
+
+
+def _edited(observation, edit):
+    old, new = edit
+    assert old in observation["kernel"]
+    return {"tiling": "", "kernel": observation["kernel"].replace(old, new)}
+
+
+def _play(address):
+    env = gymnasium.make("AscendOp-v0", operator="add", budget=3, daemon=address)
+    steps = [env.reset(seed=4)]
+    env.action_space.seed(4)
+    first = steps[0][0]
+    for action in (_edited(first, FASTER), _edited(first, BROKEN), env.action_space.sample()):
+        steps.append(env.step(action))
+    env.close()
+    return steps
+
+
+def test_same_seed_same_episode(simulator_daemon):
+    steps = _play(simulator_daemon)
+    assert data_equivalence(steps, _play(simulator_daemon), exact=True)
+    _, faster, broken, garbage = steps
+    assert faster[1] > 0
+    assert faster[1] == pytest.approx(math.log(faster[0]["speedup"][0]))
+    assert [step[4]["status"] for step in steps[1:]] == ["ok", "build_error", "build_error"]
+    assert "Addd" in broken[0]["diagnostics"]
+    assert garbage[0]["kernel"] == faster[0]["kernel"]
+    assert garbage[2]
+
+
+def test_check_env_passes(simulator_daemon):
+    env = gymnasium.make(
+        "AscendOp-v0", operator="add", daemon=simulator_daemon, budget=2, max_source_chars=8000
+    )
+    check_env(env.unwrapped)
+    env.close()
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_vector_environments_without_an_address(mode, simulator_cache, monkeypatch):
+    monkeypatch.setenv(ENV_CACHE, str(simulator_cache))
+    monkeypatch.delenv(ENV_DAEMON, raising=False)
+    envs = gymnasium.make_vec("AscendOp-v0", num_envs=2, vectorization_mode=mode, operator="add", budget=1)
+    try:
+        observations, _ = envs.reset(seed=1)
+        kernels = tuple(kernel.replace(*FASTER) for kernel in observations["kernel"])
+        actions = {"tiling": ("", ""), "kernel": (kernels[0], "int nothing;")}
+        observations, rewards, terminations, truncations, infos = envs.step(actions)
+        assert list(infos["status"]) == ["ok", "build_error"]
+        np.testing.assert_allclose(rewards, np.log(observations["speedup"][:, 0]))
+        assert (terminations.all(), truncations.any()) == (True, False)
+    finally:
+        envs.close()

@@ -90,9 +90,11 @@ def render_edits(path: str, old: str, new: str) -> str:
             _Edit(before[group[0][1] : group[-1][2]], after[group[0][3] : group[-1][4]])
             for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(context)
         ]
+        rendered = "\n".join([f"### FILE: {path}", *(_rendered(edit) for edit in edits)]) + "\n"
         texts = {path: old}
-        if _apply_edits(edits, path, texts) is None and texts[path] == new:
-            return "\n".join([f"### FILE: {path}", *(_rendered(edit) for edit in edits)]) + "\n"
+        read_back = [_apply(block, texts) is None for block in sections(rendered)]
+        if all(read_back) and texts[path] == new:
+            return rendered
     return render_file(path, new)
 
 

@@ -37,9 +37,7 @@ _FAMILY_WEIGHTS = {
 _BACKWARD_WEIGHT = 0.05
 _PROFILE_EMPHASIS = 2.0
 _PIPE_RATIO = re.compile(r"\baiv_(\w+)_ratio\s*[=:]\s*(\d+(?:\.\d+)?)")
-_UB_SHORTAGE = re.compile(
-    r"^- .*\bUB\b.*\b(?:exceed|overflow|capacity|larger than|out of)", re.IGNORECASE | re.MULTILINE
-)
+_UB_SHORTAGE = re.compile(r"^- .*(?:\bUB\b|unified buffer).*(?:overflow|exceed|does not fit)", re.I | re.M)
 
 
 class OfflineModel:

@@ -78,7 +78,7 @@ class OpenAiEndpoint:
                 if error.status_code not in _RETRIED_STATUSES:
                     raise self._failed(error) from error
                 self._pause(error, attempt, give_up_at)
-            except (openai.APIConnectionError, openai.APIResponseValidationError) as error:
+            except (openai.APIConnectionError, ValueError) as error:  # ValueError: the body is no JSON
                 self._pause(error, attempt, give_up_at)
         raise ModelError(f"model {self.model!r}: no answer in {self._max_attempts} attempts")
 
@@ -97,14 +97,20 @@ class OpenAiEndpoint:
     def _completion(self, response: Any) -> Completion:
         """Read a response; fields that an endpoint leaves out are empty."""
         if not isinstance(response, ChatCompletion) or not response.choices:
-            raise ModelError(f"model {self.model!r}: expected a chat completion, got {str(response)[:200]!r}")
+            raise self._not_understood(response)
+        content = getattr(getattr(response.choices[0], "message", None), "content", response)
+        if not isinstance(content, str | None):
+            raise self._not_understood(response)
         usage = response.usage
         return Completion(
-            text=response.choices[0].message.content or "",
+            text=content or "",
             prompt_tokens=usage.prompt_tokens if usage else 0,
             completion_tokens=usage.completion_tokens if usage else 0,
             model=response.model or self.model,
         )
+
+    def _not_understood(self, response: Any) -> ModelError:
+        return ModelError(f"model {self.model!r}: expected a chat completion, got {str(response)[:200]!r}")
 
     def _adapt_limit_field(self, error: openai.BadRequestError) -> None:
         """Newer models name the token limit otherwise: take their word for it, once."""
@@ -112,7 +118,7 @@ class OpenAiEndpoint:
             raise self._failed(error) from error
         self._limit_field = _NEW_LIMIT
 
-    def _pause(self, error: openai.APIError, attempt: int, give_up_at: float) -> None:
+    def _pause(self, error: Exception, attempt: int, give_up_at: float) -> None:
         """Wait before the next attempt, unless it was the last or time is up."""
         delay_s = _asked_delay_s(error)
         if delay_s is None:
@@ -121,12 +127,12 @@ class OpenAiEndpoint:
             raise self._failed(error) from error
         self._wait(delay_s)
 
-    def _failed(self, error: openai.APIError) -> ModelError:
+    def _failed(self, error: Exception) -> ModelError:
         said = str(error).replace(self._client.api_key, "***")[:500]
         return ModelError(f"model {self.model!r}: {type(error).__name__}: {said}")
 
 
-def _asked_delay_s(error: openai.APIError) -> float | None:
+def _asked_delay_s(error: Exception) -> float | None:
     """Return the seconds named by a Retry-After header, or ``None``."""
     if not isinstance(error, openai.APIStatusError):
         return None

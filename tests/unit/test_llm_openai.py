@@ -1,0 +1,270 @@
+"""The OpenAI endpoint against a real HTTP server that speaks the chat format, well and badly."""
+
+import json
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from ascend_gym.core.errors import MisuseError, ModelError
+from ascend_gym.core.protocols import Message
+from ascend_gym.search.llm import model_named
+from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.llm.openai_endpoint import FIRST_DELAY_S, OpenAiEndpoint
+
+KEY = "sk-very-secret"
+MESSAGES = [Message("system", "be brief"), Message("user", "hello 块")]
+
+
+def chat(text="hi", **fields):
+    message = {"role": "assistant", "content": text}
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "served-model",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 3, "total_tokens": 14},
+        **fields,
+    }
+
+
+class QuietServer(ThreadingHTTPServer):
+    """Says nothing of clients that hang up."""
+
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        pass
+
+
+class ChatServer:
+    """Answers requests from a list of ``(status, headers, body)``, the last one again and again."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.requests = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def setup(self):
+                super().setup()
+                self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                outer.requests.append((self.path, self.headers.get("Authorization"), body))
+                status, headers, answer = outer.answers.pop(0) if len(outer.answers) > 1 else outer.answers[0]
+                answer = answer(body) if callable(answer) else answer
+                content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                self.send_response(status)
+                for name, value in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(headers.get("X-Pretend", len(content))))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, format, *args):
+                pass
+
+        self.server = QuietServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01})
+        self.base_url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+@pytest.fixture(autouse=True)
+def _no_proxy(monkeypatch):
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
+
+
+def _ask(server, *, waits=None, deadline_s=20.0, **options):
+    waits = [] if waits is None else waits
+    endpoint = OpenAiEndpoint(
+        "asked-model", base_url=server.base_url, api_key=KEY, wait=waits.append, **options
+    )
+    return endpoint.complete(MESSAGES, seed=7, max_tokens=99, deadline_s=deadline_s)
+
+
+def test_a_completion_is_asked_for_and_read():
+    with ChatServer((200, {}, chat("the answer"))) as server:
+        completion = _ask(server, temperature=0.5)
+    assert completion.text == "the answer"
+    assert (completion.prompt_tokens, completion.completion_tokens) == (11, 3)
+    assert completion.model == "served-model"
+    ((path, authorization, body),) = server.requests
+    assert path == "/v1/chat/completions"
+    assert authorization == f"Bearer {KEY}"
+    assert body["model"] == "asked-model"
+    assert body["seed"] == 7
+    assert body["max_tokens"] == 99
+    assert body["temperature"] == 0.5
+    assert body["messages"] == [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "hello 块"},
+    ]
+
+
+def test_no_temperature_is_sent_unless_asked_for():
+    with ChatServer((200, {}, chat())) as server:
+        _ask(server)
+    assert "temperature" not in server.requests[0][2]
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 502, 503])
+def test_busy_and_broken_servers_are_asked_again(status):
+    waits = []
+    with ChatServer((status, {}, {"error": {"message": "later"}}), (200, {}, chat("at last"))) as server:
+        assert _ask(server, waits=waits).text == "at last"
+    assert len(server.requests) == 2
+    assert waits == [FIRST_DELAY_S]
+
+
+def test_the_server_says_how_long_to_wait():
+    waits = []
+    with ChatServer((429, {"Retry-After": "3"}, {}), (200, {}, chat())) as server:
+        _ask(server, waits=waits)
+    assert waits == [3.0]
+
+
+def test_delays_grow_and_attempts_are_bounded():
+    waits = []
+    with ChatServer((500, {}, {"error": {"message": "broken"}})) as server:
+        with pytest.raises(ModelError, match=r"asked-model.*500.*broken"):
+            _ask(server, waits=waits, max_attempts=4)
+        assert len(server.requests) == 4
+    assert waits == [FIRST_DELAY_S, 2 * FIRST_DELAY_S, 4 * FIRST_DELAY_S]
+
+
+def test_a_wait_beyond_the_deadline_is_not_begun():
+    waits = []
+    with ChatServer((429, {"Retry-After": "60"}, {})) as server, pytest.raises(ModelError):
+        _ask(server, waits=waits, deadline_s=5.0)
+    assert waits == []
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404])
+def test_refused_requests_are_not_repeated(status):
+    with ChatServer((status, {}, {"error": {"message": f"no: {KEY}"}})) as server:
+        with pytest.raises(ModelError, match="no: ") as caught:
+            _ask(server)
+        assert len(server.requests) == 1
+    assert KEY not in str(caught.value)
+
+
+def test_models_that_name_the_token_limit_otherwise_are_obeyed():
+    message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+    with ChatServer((400, {}, {"error": {"message": message}}), (200, {}, chat())) as server:
+        endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None)
+        for _ in range(2):
+            endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+    limits = [[key for key in body if key.startswith("max_")] for _, _, body in server.requests]
+    assert limits == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>busy</html>",
+        b"",
+        b"[]",
+        b"{}",
+        b"\xff\xfe",
+        b'"text"',
+        b'{"choices": []}',
+        b'{"choices": [{}]}',
+        b'{"choices": [{"message": {"content": ["a", "b"]}}]}',
+    ],
+)
+def test_garbage_is_a_model_error_after_the_attempts_allowed(body):
+    with ChatServer((200, {}, body)) as server, pytest.raises(ModelError):
+        _ask(server)
+
+
+def test_an_answer_that_breaks_off_in_transit_is_asked_for_again():
+    whole = json.dumps(chat("whole")).encode()
+    with ChatServer((200, {"X-Pretend": len(whole)}, whole[:40]), (200, {}, chat("whole"))) as server:
+        assert _ask(server).text == "whole"
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("choice", "text"),
+    [
+        (
+            {"finish_reason": "length", "message": {"role": "assistant", "content": "```cpp\nint"}},
+            "```cpp\nint",
+        ),
+        ({"finish_reason": "stop", "message": {"role": "assistant", "content": None, "refusal": "no"}}, ""),
+    ],
+)
+def test_cut_off_answers_and_refusals_are_answers(choice, text):
+    body = chat()
+    body["choices"] = [{"index": 0, **choice}]
+    with ChatServer((200, {}, body)) as server:
+        assert _ask(server).text == text
+
+
+def test_missing_usage_counts_as_no_tokens():
+    with ChatServer((200, {}, chat(usage=None))) as server:
+        completion = _ask(server)
+    assert (completion.prompt_tokens, completion.completion_tokens) == (0, 0)
+
+
+def test_a_huge_answer_arrives_whole():
+    with ChatServer((200, {}, chat("x" * 2_000_000))) as server:
+        assert len(_ask(server).text) == 2_000_000
+
+
+def test_a_server_that_does_not_answer_in_time_is_given_up():
+    release = threading.Event()
+
+    def hang(body):
+        release.wait(30)
+        return chat()
+
+    with ChatServer((200, {}, hang)) as server:
+        began = time.monotonic()
+        with pytest.raises(ModelError, match="Timeout"):
+            _ask(server, deadline_s=0.3)
+        assert time.monotonic() - began < 10
+        release.set()
+
+
+def test_nobody_there_is_a_model_error():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    endpoint = OpenAiEndpoint("m", base_url=f"http://127.0.0.1:{port}/v1", api_key=None, wait=lambda _: None)
+    with pytest.raises(ModelError, match="Connection"):
+        endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+
+
+def test_an_endpoint_needs_a_key_or_an_address():
+    with pytest.raises(MisuseError, match="OPENAI_API_KEY"):
+        OpenAiEndpoint("m", base_url=None, api_key=None)
+
+
+def test_models_by_name(monkeypatch):
+    assert isinstance(model_named("offline"), OfflineModel)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(MisuseError, match="OPENAI_BASE_URL"):
+        model_named("deepseek-chat")
+    with ChatServer((200, {}, chat())) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        model_named("deepseek-chat").complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+    assert server.requests[0][1] == f"Bearer {KEY}"
+    assert server.requests[0][2]["model"] == "deepseek-chat"

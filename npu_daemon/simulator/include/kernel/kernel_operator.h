@@ -12,5 +12,7 @@
 #include "asim/api/vector_reduce.h"
 #include "asim/api/vector_gather.h"
 #include "asim/api/vector_index.h"
+#include "asim/api/vector_ternary.h"
+#include "asim/api/vector_transpose.h"
 #include "asim/api/list_tensor.h"
 #include "asim/api/workspace.h"

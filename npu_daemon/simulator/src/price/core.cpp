@@ -62,18 +62,23 @@ void Core::forget_finished(double now) {
     live_.erase(keep, live_.end());
 }
 
-// Registers a memory instruction and collects the unfinished ones on other pipes that it must follow:
-// what the compiler's automatic synchronisation would insert for overlapping ranges.
-uint32_t Core::remember(const Entry &entry, Pipe pipe, std::vector<Dependency> &dependencies) {
+Core::Access Core::access_of(const Entry &entry, Pipe pipe) {
     Access access;
     access.pipe = pipe;
     access.serial = next_serial_++;
     access.operand_count = std::min<uint32_t>(entry.record.operands, kMaxOperands);
     std::copy_n(entry.operands, access.operand_count, access.operands.begin());
     access.writes_first = entry.record.op != Op::ScalarAccess || entry.record.repeats == 1;
+    return access;
+}
+
+// The unfinished memory instructions on other pipes that `access` must follow: what the compiler's automatic
+// synchronisation would insert for overlapping ranges.
+std::vector<Core::Dependency> Core::conflicts(const Access &access) const {
+    std::vector<Dependency> dependencies;
     for (const uint32_t slot : live_) {
         const Access &other = accesses_[slot];
-        if (other.pipe == pipe) continue;
+        if (other.pipe == access.pipe) continue;
         bool conflict = false;
         for (uint32_t i = 0; i < access.operand_count && !conflict; ++i) {
             for (uint32_t j = 0; j < other.operand_count && !conflict; ++j) {
@@ -84,6 +89,10 @@ uint32_t Core::remember(const Entry &entry, Pipe pipe, std::vector<Dependency> &
         }
         if (conflict) dependencies.push_back({slot, other.serial});
     }
+    return dependencies;
+}
+
+uint32_t Core::remember(const Access &access) {
     uint32_t slot;
     if (free_slots_.empty()) {
         slot = static_cast<uint32_t>(accesses_.size());
@@ -121,7 +130,9 @@ bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     Queued queued{entry, scalar_time_, 0, {}};
     if (info(entry.record.op).pipe != Pipe::S) {
         forget_finished(scalar_time_);
-        queued.slot = remember(entry, which, queued.dependencies);
+        const Access access = access_of(entry, which);
+        queued.dependencies = conflicts(access);
+        queued.slot = remember(access);
     }
     state.queue.push_back(std::move(queued));
     return true;
@@ -139,11 +150,9 @@ bool Core::drain_all(double extra_cycles) {
 }
 
 bool Core::issue_access(const Entry &entry, double now) {
-    forget_finished(std::min(now, scalar_time_));
-    std::vector<Dependency> dependencies;
-    const uint32_t slot = remember(entry, Pipe::S, dependencies);
-    const std::optional<double> ready = resolved(dependencies);
-    finish_access(slot, ready ? std::max(scalar_time_, *ready) : 0);
+    // Whatever is issued later starts later: a scalar access need not be remembered.
+    forget_finished(now);
+    const std::optional<double> ready = resolved(conflicts(access_of(entry, Pipe::S)));
     if (!ready) return false;
     scalar_time_ = std::max(scalar_time_, *ready);
     const Operand &operand = entry.operands[0];

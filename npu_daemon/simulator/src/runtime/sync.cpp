@@ -46,15 +46,17 @@ uint32_t first_free_event(Pipe source, Pipe target, const char *call) {
     return static_cast<uint32_t>(__builtin_ctz(free_ids));
 }
 
-// Folds accesses to the same cache line into one record; only a new line can meet a new hazard.
+// Folds accesses to the same cache lines into one record each; only a new line can meet a new hazard.
 void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write) {
     Block &self = block();
     ++self.scalar_accesses;
-    const uint64_t line = address / kScalarLineBytes * 4 + static_cast<uint64_t>(space) * 2 + (write ? 1 : 0);
-    if (line == self.last_scalar_line) {
+    const uint64_t line = address / kScalarLineBytes;
+    const uint64_t key = (line << 3) | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
+    uint64_t &known = self.scalar_lines[(line * 5 + (write ? 1 : 0)) % kScalarLines];
+    if (key == known) {
         return;
     }
-    self.last_scalar_line = line;
+    known = key;
     Record record{};
     record.op = Op::ScalarAccess;
     record.dtype_bytes = static_cast<uint8_t>(bytes);

@@ -83,7 +83,7 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     record.scalar_accesses = take(self.scalar_accesses);
     self.last_call = instruction.name;
     if (record.op != Op::ScalarAccess) {
-        self.last_scalar_line = ~0ull;
+        std::memset(self.scalar_lines, 0, sizeof self.scalar_lines);
     }
     append(&record, sizeof record);
     append(operands.begin(), operands.size() * sizeof(Operand));

@@ -11,6 +11,8 @@ constexpr uint32_t kRepeatBytes = 256;      // one vector repeat
 constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md section 2)
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
 
+constexpr uint32_t kScalarLines = 16;       // how many lines of scalar accesses are told apart
+
 enum class AtomicMode : uint8_t { None, Add, Max, Min };
 
 struct Block {
@@ -30,7 +32,7 @@ struct Block {
     uint8_t flags_raised[kPipeCount][kPipeCount] = {};  // bit set = set and not yet waited for
     uint64_t scalar_blocks = 0;
     uint64_t scalar_accesses = 0;
-    uint64_t last_scalar_line = ~0ull;
+    uint64_t scalar_lines[kScalarLines] = {};   // lines touched by scalar code since the last other instruction
     bool tiling_key_asked = false;          // some TILING_KEY_IS was evaluated
     bool tiling_key_matched = false;        // and one of them was true
     const char *last_call = "kernel entry";

@@ -86,7 +86,9 @@ private:
     void start_instruction(PipeState &pipe, Pipe which, Queued &head, double start);
     std::optional<double> ready_time(const PipeState &pipe, const Queued &head);
 
-    uint32_t remember(const Entry &entry, Pipe pipe, std::vector<Dependency> &dependencies);
+    Access access_of(const Entry &entry, Pipe pipe);
+    std::vector<Dependency> conflicts(const Access &access) const;
+    uint32_t remember(const Access &access);
     std::optional<double> resolved(const std::vector<Dependency> &dependencies) const;
     void finish_access(uint32_t slot, double done) { accesses_[slot].done = done; }
     void forget_finished(double now);

@@ -16,3 +16,4 @@
 #include "asim/api/vector_transpose.h"
 #include "asim/api/list_tensor.h"
 #include "asim/api/workspace.h"
+#include "asim/api/utils.h"

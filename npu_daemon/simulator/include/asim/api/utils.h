@@ -1,0 +1,42 @@
+// Library helpers that kernels call although they are not instructions.
+#pragma once
+#include "asim/api/mask.h"
+#include "asim/api/tensor.h"
+
+using float16_t = half;
+
+// Checks of a debug build on the device; the simulator has its own.
+#define ASSERT_MSG(...)
+#ifndef assert
+#define assert(...)
+#endif
+
+namespace AscendC {
+
+constexpr int32_t ONE_REPEAT_BYTE_SIZE = asim::kRepeatBytes;
+constexpr int32_t MAX_REPEAT_TIMES = 255;   // of one instruction
+
+class AscendCUtils {
+public:
+    template <typename T, bool isSetMask = true>
+    static void SetMask(const uint64_t &mask_high, const uint64_t &mask_low) {
+        if (isSetMask) SetVectorMask<T>(mask_high, mask_low);
+    }
+    template <typename T, bool isSetMask = true>
+    static void SetMask(int32_t lanes) {
+        if (isSetMask) SetVectorMask<T>(lanes);
+    }
+    template <typename T = float>
+    static void SetMaskCount() { AscendC::SetMaskCount(); }
+    template <typename T = float>
+    static void SetMaskNorm() { AscendC::SetMaskNorm(); }
+
+    // Elements of a data block.
+    static int32_t GetC0Count(int32_t element_bytes) { return static_cast<int32_t>(asim::kUbBlockBytes) / element_bytes; }
+};
+
+__aicore__ constexpr inline uint32_t GetDataBlockSizeInBytes() { return asim::kUbBlockBytes; }
+
+}  // namespace AscendC
+
+__aicore__ inline int64_t get_block_idx() { return asim::block().index; }

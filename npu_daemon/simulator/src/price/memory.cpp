@@ -35,45 +35,55 @@ Demand Memory::demand_of(const Entry &entry, bool write) {
     const double core_factor = aligned ? 1.0 : chip_.unaligned_core_factor;
     const double shared_factor = aligned ? 1.0 : chip_.unaligned_shared_factor;
     const double all_bytes = traffic.hit_bytes + traffic.miss_bytes;
-    double core_cycles, shared_cycles;
-    if (write) {  // writes land in L2; only evicted dirty lines reach HBM
-        core_cycles = all_bytes / chip_.write_core_bytes_per_cycle;
-        shared_cycles = all_bytes / chip_.l2_shared_bytes_per_cycle;
-    } else {
-        core_cycles = traffic.miss_bytes / chip_.hbm_core_bytes_per_cycle + traffic.hit_bytes / chip_.l2_core_bytes_per_cycle;
-        shared_cycles = traffic.miss_bytes / chip_.hbm_shared_bytes_per_cycle + traffic.hit_bytes / chip_.l2_shared_bytes_per_cycle;
-    }
-    shared_cycles = shared_cycles * shared_factor + traffic.written_back_bytes / chip_.hbm_shared_bytes_per_cycle;
+    const double missed_bytes = write ? 0.0 : traffic.miss_bytes;
+    const double core_cycles = write ? all_bytes / chip_.write_core_bytes_per_cycle
+                                     : traffic.miss_bytes / chip_.hbm_core_bytes_per_cycle +
+                                           traffic.hit_bytes / chip_.l2_core_bytes_per_cycle;
+    const double hbm_bytes = missed_bytes * shared_factor + traffic.written_back_bytes;
     Demand demand;
     demand.solo_cycles = std::max({chip_.copy_min_cycles, core_cycles * core_factor, entry.record.repeats * chip_.burst_cycles});
-    demand.shared_per_cycle = shared_cycles / demand.solo_cycles;
-    demand.latency_cycles = write ? chip_.mte3_latency_cycles
-                            : traffic.miss_bytes > 0 ? chip_.mte2_latency_cycles
-                                                     : chip_.mte2_l2_latency_cycles;
+    demand.hbm_share = hbm_bytes / chip_.hbm_shared_bytes_per_cycle / demand.solo_cycles;
+    demand.l2_share = all_bytes * shared_factor / chip_.l2_shared_bytes_per_cycle / demand.solo_cycles;
+    demand.waits_for_hbm = missed_bytes > 0;
+    demand.latency_cycles = write                  ? chip_.mte3_latency_cycles
+                            : demand.waits_for_hbm ? chip_.mte2_latency_cycles
+                                                   : chip_.mte2_l2_latency_cycles;
     return demand;
 }
 
+double Memory::speed(const Lane &lane) const {
+    const double load = &lane == &hbm_lane_ ? std::max(hbm_load_, l2_load_) : l2_load_;
+    return load > 1.0 ? 1.0 / load : 1.0;
+}
+
+double Memory::finish_time(const Lane &lane) const {
+    if (lane.transfers.empty()) return std::numeric_limits<double>::infinity();
+    return now_ + std::max(0.0, lane.transfers.top().finish_progress - lane.progress) / speed(lane);
+}
+
 void Memory::advance(double now) {
-    progress_ += (now - now_) * speed();
+    for (Lane *lane : {&hbm_lane_, &l2_lane_}) lane->progress += (now - now_) * speed(*lane);
     now_ = now;
 }
 
 void Memory::start(double now, const Demand &demand, uint64_t owner) {
     advance(now);
-    transfers_.push({progress_ + demand.solo_cycles, demand.shared_per_cycle, owner});
-    load_ += demand.shared_per_cycle;
+    Lane &lane = demand.waits_for_hbm ? hbm_lane_ : l2_lane_;
+    lane.transfers.push({lane.progress + demand.solo_cycles, demand, owner});
+    hbm_load_ += demand.hbm_share;
+    l2_load_ += demand.l2_share;
 }
 
-double Memory::next_finish() const {
-    if (transfers_.empty()) return std::numeric_limits<double>::infinity();
-    return now_ + std::max(0.0, transfers_.top().finish_progress - progress_) / speed();
-}
+double Memory::next_finish() const { return std::min(finish_time(hbm_lane_), finish_time(l2_lane_)); }
 
 uint64_t Memory::finish_next() {
-    advance(next_finish());
-    const Transfer done = transfers_.top();
-    transfers_.pop();
-    load_ = transfers_.empty() ? 0.0 : load_ - done.shared_per_cycle;
+    Lane &lane = finish_time(hbm_lane_) <= finish_time(l2_lane_) ? hbm_lane_ : l2_lane_;
+    advance(finish_time(lane));
+    const Transfer done = lane.transfers.top();
+    lane.transfers.pop();
+    const bool idle = hbm_lane_.transfers.empty() && l2_lane_.transfers.empty();
+    hbm_load_ = idle ? 0.0 : hbm_load_ - done.demand.hbm_share;
+    l2_load_ = idle ? 0.0 : l2_load_ - done.demand.l2_share;
     return done.owner;
 }
 

@@ -141,11 +141,17 @@ def names_core_count(constant: Constant) -> bool:
 
 
 def scaled_choices(constants: list[Constant], factors: tuple[Fraction, ...]) -> Iterator[Choice]:
-    """Yield a choice for each factor by which the tile that ``constants`` (of equal value) mean can grow."""
-    for factor in factors:
-        text = _scaled(constants[0], 1 / factor if names_parts(constants[0]) else factor)
-        if text is not None:
-            yield replacement(constants, text, forward=factor > 1)
+    """Yield a choice for each factor by which the tile that ``constants`` (of equal value) mean can change.
+
+    A fixed tile is expected to gain by growing. One that fills UB already (a share of it, or computed
+    from it) can only gain by shrinking, so that there are more tiles to overlap.
+    """
+    first = constants[0]
+    fills_ub = not first.is_arithmetic or (names_parts(first) and "ub" in first.words)
+    for factor in (1 / factor for factor in factors) if fills_ub else factors:
+        text = _scaled(first, 1 / factor if names_parts(first) else factor)
+        if text is not None and (factor < 1 or first.is_arithmetic):
+            yield replacement(constants, text, forward=(factor > 1) != fills_ub)
 
 
 def replacement(constants: list[Constant], text: str, *, forward: bool) -> Choice:
@@ -159,8 +165,6 @@ def _scaled(constant: Constant, factor: Fraction) -> str | None:
     if constant.literal is not None:
         value = constant.literal * factor
         return constant.with_literal(int(value)) if value >= 1 and value.denominator == 1 else None
-    if factor > 1 and not constant.is_arithmetic:
-        return None  # a size that is computed from the space there is does not grow by wishing
     simple = constant.value_node.type in ("identifier", "call_expression", "parenthesized_expression")
     value_text = constant.value_text if simple else f"({constant.value_text})"
     return f"{value_text} * {factor}" if factor > 1 else f"{value_text} / {factor.denominator}"

@@ -286,7 +286,7 @@ TILINGS = [
     (
         "tile_size",
         "void f() { uint64_t ubPartNum = wide ? 8 : 4; }\n",
-        "void f() { uint64_t ubPartNum = (wide ? 8 : 4) / 2; }\n",
+        "void f() { uint64_t ubPartNum = (wide ? 8 : 4) * 2; }\n",
     ),
     ("block_dim", "constexpr uint32_t BLOCK_DIM = 20;\n", "constexpr uint32_t BLOCK_DIM = 48;\n"),
     ("block_dim", "void f() { context->SetBlockDim(8); }\n", "void f() { context->SetBlockDim(48); }\n"),
@@ -325,6 +325,18 @@ def test_tile_size_offers_larger_tiles_first_and_smaller_ones_as_the_way_back():
         ("TILE: 16 -> 4", False),
         ("TILE: 16 -> 2", False),
     ]
+
+
+def test_a_tile_that_fills_ub_is_offered_smaller_first():
+    (site,) = rule_named("tile_size").sites(make_candidate("void f() { uint64_t ubDataNumber = 6; }\n", ""))
+    assert [(choice.label, choice.forward) for choice in site.choices] == [
+        ("ubDataNumber: 6 -> 12", True),
+        ("ubDataNumber: 6 -> 24", True),
+        ("ubDataNumber: 6 -> 48", True),
+        ("ubDataNumber: 6 -> 3", False),
+    ]
+    (site,) = rule_named("tile_size").sites(make_candidate("void f() { int tileLength = room / 3; }\n", ""))
+    assert all(choice.forward and "/" in choice.label for choice in site.choices)
 
 
 def test_block_dim_offers_more_cores_first():

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import logging
 import os
+import shutil
 import signal
 import sqlite3
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import zmq
@@ -20,6 +20,7 @@ from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, Kind, WireMessa
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.protocols import ResultStore
 from ascend_gym.core.records import DeviceInfo, Diagnostic, EvalRequest, EvalResult, Phase
+from ascend_gym.core.sockets import make_socket_folder
 from npu_daemon.broker_events import (
     Action,
     Cancel,
@@ -109,9 +110,9 @@ class Broker:
         check_bind_address(config.bind)
         self._config = config
         self._state = BrokerState(workers_wanted=config.workers)
-        self._private_dir = tempfile.TemporaryDirectory(prefix="npu-daemon-")
+        self._socket_folder = make_socket_folder()
         self._context = zmq.Context()
-        workers_address = f"ipc://{Path(self._private_dir.name) / 'workers'}"
+        workers_address = f"ipc://{self._socket_folder}/workers"
         try:
             self._clients, self.address = self._bind(config.bind, _FLUSH_MS)
             self._workers, _ = self._bind(workers_address, linger_ms=0)
@@ -139,6 +140,10 @@ class Broker:
 
     def _turn(self, wake_fd: int) -> None:
         ready = dict(self._poller.poll(TICK_MS))
+        with contextlib.suppress(
+            BlockingIOError
+        ):  # signals first: what is sent after one is handled after it
+            self._on_signals(os.read(wake_fd, 64))
         if self._clients in ready:
             self._drain_socket(self._clients, self._from_client)
         if self._workers in ready:
@@ -147,8 +152,6 @@ class Broker:
             if isinstance(source, int) and self._processes.watches(source):
                 self._poller.unregister(source)
                 self._feed(WorkerGone(*self._processes.reap(source)))
-        if wake_fd in ready:
-            self._on_signals(os.read(wake_fd, 64))
         if self._config.control_fd in ready:
             log.info("the process that started this daemon is gone")
             self._stop = Stop()
@@ -259,7 +262,14 @@ class Broker:
 
     def _announce(self) -> None:
         device = self._state.device
-        log.info("ready at %s: %s", self.address, device)
+        if device is not None:
+            log.info(
+                "ready at %s: %s backend, chip %s, candidates confined by %s",
+                self.address,
+                device.backend,
+                device.chip,
+                device.sandbox,
+            )
         if self._config.control_fd is not None:
             os.write(self._config.control_fd, f"{self.address}\n".encode())
         self._tell_device()
@@ -294,4 +304,4 @@ class Broker:
 
     def _close_sockets(self) -> None:
         self._context.destroy()
-        self._private_dir.cleanup()
+        shutil.rmtree(self._socket_folder, ignore_errors=True)

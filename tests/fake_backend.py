@@ -188,3 +188,10 @@ def _failure(text: str, name: str, phase: Phase) -> Failure | None:
     if status is None:
         return None
     return Failure(Status(status), (Diagnostic(phase=phase, message="as asked"),), seconds=0.125)
+
+
+class BrokenBackend(FakeBackend):
+    """Cannot be made."""
+
+    def __init__(self, cache_dir: Path, chip: str = "910B2") -> None:
+        raise InfrastructureError("g++ is missing on this host")

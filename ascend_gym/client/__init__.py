@@ -1,1 +1,58 @@
 """Evaluator over ZeroMQ and automatic start of a private local daemon."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from ascend_gym.client.local_daemon import (
+    SHARED_DAEMONS,
+    START_TIMEOUT_S,
+    DaemonOptions,
+    LocalDaemon,
+)
+from ascend_gym.client.zmq_evaluator import CONNECT_TIMEOUT_S, ZmqEvaluator
+from ascend_gym.core.config import default_daemon_address
+from ascend_gym.core.errors import DaemonUnreachableError
+from ascend_gym.core.protocols import Evaluator
+
+__all__ = ["DaemonOptions", "LocalDaemon", "ZmqEvaluator", "connect"]
+
+
+def connect(
+    address: str | None = None,
+    *,
+    options: DaemonOptions | None = None,
+    connect_timeout_s: float = CONNECT_TIMEOUT_S,
+    start_timeout_s: float = START_TIMEOUT_S,
+) -> Evaluator:
+    """Return an evaluator on a daemon that is ready.
+
+    Args:
+        address: daemon to use; ``None`` uses ``ASCEND_GYM_DAEMON`` or, if that is unset, a private daemon
+            that is started for this process and ends with the last evaluator that uses it.
+        options: what a private daemon is started with.
+        connect_timeout_s: how long a daemon may be unreachable.
+        start_timeout_s: how long a daemon may take to get ready; the first start builds the simulator.
+
+    Raises:
+        DaemonUnreachableError: no daemon answers at the address.
+        InfrastructureError: the private daemon did not start.
+    """
+    address = address or default_daemon_address()
+    release = None
+    if address is None:
+        options = options or DaemonOptions()
+        address = SHARED_DAEMONS.acquire(options, start_timeout_s)
+        release = partial(SHARED_DAEMONS.release, options)
+    evaluator = ZmqEvaluator(
+        address,
+        connect_timeout_s=connect_timeout_s,
+        ready_timeout_s=start_timeout_s,
+        on_close=release,
+    )
+    try:
+        evaluator.describe()
+    except DaemonUnreachableError:
+        evaluator.close()
+        raise
+    return evaluator

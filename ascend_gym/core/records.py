@@ -184,8 +184,7 @@ class Sources(Record):
     def with_main_text(self, text: str) -> Sources:
         """Return a copy whose main file has another text."""
         files = tuple(
-            SourceFile(path=file.path, text=text) if file.path == self.main else file
-            for file in self.files
+            SourceFile(path=file.path, text=text) if file.path == self.main else file for file in self.files
         )
         return Sources(files=files, main=self.main)
 
@@ -512,9 +511,7 @@ class EvalResult(Record):
         return math.exp(math.fsum(logs) / len(logs))
 
 
-def failed_result(
-    request: EvalRequest, status: Status, diagnostic: Diagnostic, **fields: Any
-) -> EvalResult:
+def failed_result(request: EvalRequest, status: Status, diagnostic: Diagnostic, **fields: Any) -> EvalResult:
     """Build the result of a request that ended before any case could."""
     return EvalResult(
         request_digest=request.digest,

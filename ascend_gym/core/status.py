@@ -78,9 +78,7 @@ STATUS_RULES: Mapping[Status, StatusRule] = MappingProxyType(
         Status.INFRA_ERROR: StatusRule(
             Blame.INFRASTRUCTURE, charged=False, retried=True, reward=RewardRule.NEUTRAL
         ),
-        Status.CANCELLED: StatusRule(
-            Blame.CALLER, charged=False, retried=False, reward=RewardRule.NEUTRAL
-        ),
+        Status.CANCELLED: StatusRule(Blame.CALLER, charged=False, retried=False, reward=RewardRule.NEUTRAL),
         Status.INVALID_REQUEST: StatusRule(
             Blame.CALLER, charged=False, retried=False, reward=RewardRule.NEUTRAL
         ),

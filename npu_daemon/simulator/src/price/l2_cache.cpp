@@ -47,6 +47,18 @@ uint32_t L2Cache::find_line(uint64_t tag, CacheTraffic &traffic) {
     return found->second;
 }
 
+CacheTraffic L2Cache::bypass(uint64_t address, uint64_t bytes, double factor) const {
+    CacheTraffic traffic;
+    const uint64_t end = address + bytes;
+    for (uint64_t at = address; at < end;) {
+        const uint64_t line_end = std::min(end, (at / line_bytes_ + 1) * line_bytes_);
+        const bool cached = where_.count(at / line_bytes_) != 0;
+        (cached ? traffic.hit_bytes : traffic.miss_bytes) += static_cast<double>(line_end - at) * factor;
+        at = line_end;
+    }
+    return traffic;
+}
+
 CacheTraffic L2Cache::access(uint64_t address, uint64_t bytes, bool write, double factor) {
     CacheTraffic traffic;
     const uint64_t sector_bytes = line_bytes_ / kSectors;

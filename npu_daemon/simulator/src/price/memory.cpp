@@ -15,11 +15,13 @@ CacheTraffic Memory::traffic_of(const Entry &entry, const Operand &gm, bool writ
     const uint64_t bursts = contiguous ? 1 : entry.record.repeats;
     const uint64_t bytes = contiguous ? uint64_t{entry.record.repeats} * burst : burst;
     const auto unit = static_cast<uint64_t>(chip_.request_bytes);
+    const bool bypasses = entry.record.flag_id == kBypassesL2;
     CacheTraffic total;
     for (uint64_t i = 0; i < bursts && bytes > 0; ++i) {
         const uint64_t address = gm.address + i * gm.stride;
         const uint64_t requested = (address + bytes + unit - 1) / unit * unit - address / unit * unit;
-        const CacheTraffic one = cache_.access(address, bytes, write, static_cast<double>(requested) / static_cast<double>(bytes));
+        const double factor = static_cast<double>(requested) / static_cast<double>(bytes);
+        const CacheTraffic one = bypasses ? cache_.bypass(address, bytes, factor) : cache_.access(address, bytes, write, factor);
         total.hit_bytes += one.hit_bytes;
         total.miss_bytes += one.miss_bytes;
         total.written_back_bytes += one.written_back_bytes;
@@ -35,7 +37,8 @@ Demand Memory::demand_of(const Entry &entry, bool write) {
     const double core_factor = aligned ? 1.0 : chip_.unaligned_core_factor;
     const double shared_factor = aligned ? 1.0 : chip_.unaligned_shared_factor;
     const double all_bytes = traffic.hit_bytes + traffic.miss_bytes;
-    const double missed_bytes = write ? 0.0 : traffic.miss_bytes;
+    const bool through = write && entry.record.flag_id == kBypassesL2;  // written to HBM at once
+    const double missed_bytes = write && !through ? 0.0 : traffic.miss_bytes;
     const double core_cycles = write ? all_bytes / chip_.write_core_bytes_per_cycle
                                      : traffic.miss_bytes / chip_.hbm_core_bytes_per_cycle +
                                            traffic.hit_bytes / chip_.l2_core_bytes_per_cycle;

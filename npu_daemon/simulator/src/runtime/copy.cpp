@@ -23,6 +23,7 @@ void emit_copy(Op op, const CopyShape &shape, const Operand &destination, const 
     record.dtype_bytes = 1;
     record.repeats = shape.burst_count;
     record.burst_bytes = shape.burst_bytes;
+    record.flag_id = shape.bypass_l2 ? kBypassesL2 : 0;
     emit(record, {destination, origin});
 }
 

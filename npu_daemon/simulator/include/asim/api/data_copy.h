@@ -88,27 +88,40 @@ asim::CopyShape contiguous_copy(uint32_t size_elems) {
     return {1, bytes, bytes, bytes};
 }
 
+// Copies with the cache hint of the tensor in global memory.
+template <typename T>
+void copy_in(const char *call, const LocalTensor<T> &dst, const GlobalTensor<T> &src, asim::CopyShape shape,
+             const asim::PadShape &pad) {
+    shape.bypass_l2 = src.reads_bypass_l2();
+    asim::copy_gm_to_ub(call, dst.bytes(), src.bytes(), shape, pad);
+}
+
+template <typename T>
+void copy_out(const char *call, const GlobalTensor<T> &dst, const LocalTensor<T> &src, asim::CopyShape shape) {
+    shape.bypass_l2 = dst.writes_bypass_l2();
+    asim::copy_ub_to_gm(call, dst.bytes(), src.bytes(), shape, atomic_type<T>());
+}
+
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const uint32_t count) {
-    asim::copy_gm_to_ub("DataCopy(GM->UB)", dst.bytes(), src.bytes(), contiguous_copy<T>(count), {});
+    copy_in("DataCopy(GM->UB)", dst, src, contiguous_copy<T>(count), {});
 }
 
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyParams &params) {
-    asim::copy_gm_to_ub("DataCopy(GM->UB)", dst.bytes(), src.bytes(),
-                        block_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride), {});
+    copy_in("DataCopy(GM->UB)", dst, src,
+            block_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride), {});
 }
 
 template <typename T>
 __aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count) {
-    asim::copy_ub_to_gm("DataCopy(UB->GM)", dst.bytes(), src.bytes(), contiguous_copy<T>(count), atomic_type<T>());
+    copy_out("DataCopy(UB->GM)", dst, src, contiguous_copy<T>(count));
 }
 
 template <typename T>
 __aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params) {
-    asim::copy_ub_to_gm("DataCopy(UB->GM)", dst.bytes(), src.bytes(),
-                        block_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride),
-                        atomic_type<T>());
+    copy_out("DataCopy(UB->GM)", dst, src,
+             block_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride));
 }
 
 template <typename T>
@@ -146,34 +159,32 @@ template <typename T, PaddingMode mode = PaddingMode::Normal>
 __aicore__ inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyExtParams &params,
                                    const DataCopyPadExtParams<T> &pad_params) {
     const auto pad = padding<T>(pad_params.isPad, pad_params.leftPadding, pad_params.rightPadding, pad_params.paddingValue);
-    asim::copy_gm_to_ub("DataCopyPad(GM->UB)", dst.bytes(), src.bytes(),
-                        padded_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride,
-                                    pad.left_bytes + pad.right_bytes),
-                        pad);
+    copy_in("DataCopyPad(GM->UB)", dst, src,
+            padded_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride,
+                        pad.left_bytes + pad.right_bytes),
+            pad);
 }
 
 template <typename T, PaddingMode mode = PaddingMode::Normal>
 __aicore__ inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyParams &params,
                                    const DataCopyPadParams &pad_params) {
     const auto pad = padding<T>(pad_params.isPad, pad_params.leftPadding, pad_params.rightPadding, pad_params.paddingValue);
-    asim::copy_gm_to_ub("DataCopyPad(GM->UB)", dst.bytes(), src.bytes(),
-                        padded_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride,
-                                    pad.left_bytes + pad.right_bytes),
-                        pad);
+    copy_in("DataCopyPad(GM->UB)", dst, src,
+            padded_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride,
+                        pad.left_bytes + pad.right_bytes),
+            pad);
 }
 
 template <typename T, PaddingMode mode = PaddingMode::Normal>
 __aicore__ inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyExtParams &params) {
-    asim::copy_ub_to_gm("DataCopyPad(UB->GM)", dst.bytes(), src.bytes(),
-                        padded_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride, 0),
-                        atomic_type<T>());
+    copy_out("DataCopyPad(UB->GM)", dst, src,
+             padded_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride, 0));
 }
 
 template <typename T, PaddingMode mode = PaddingMode::Normal>
 __aicore__ inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params) {
-    asim::copy_ub_to_gm("DataCopyPad(UB->GM)", dst.bytes(), src.bytes(),
-                        padded_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride, 0),
-                        atomic_type<T>());
+    copy_out("DataCopyPad(UB->GM)", dst, src,
+             padded_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride, 0));
 }
 
 template <typename T>

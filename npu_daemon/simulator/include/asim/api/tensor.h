@@ -98,13 +98,21 @@ public:
     const T *GetPhyAddr() const { return base_; }
     const T *GetPhyAddr(uint64_t offset) const { return base_ + offset; }
     template <CacheRwMode rw = CacheRwMode::RW>
-    void SetL2CacheHint(CacheMode) {}
+    void SetL2CacheHint(CacheMode mode) {
+        const bool bypass = mode == CacheMode::CACHE_MODE_DISABLE;
+        if (rw != CacheRwMode::WRITE) reads_bypass_l2_ = bypass;
+        if (rw != CacheRwMode::READ) writes_bypass_l2_ = bypass;
+    }
 
     uint8_t *bytes() const { return reinterpret_cast<uint8_t *>(base_); }
+    bool reads_bypass_l2() const { return reads_bypass_l2_; }
+    bool writes_bypass_l2() const { return writes_bypass_l2_; }
 
 private:
     T *base_ = nullptr;
     uint64_t size_elems_ = 0;
+    bool reads_bypass_l2_ = false;
+    bool writes_bypass_l2_ = false;
 };
 
 }  // namespace AscendC

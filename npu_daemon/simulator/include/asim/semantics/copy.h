@@ -10,6 +10,7 @@ struct CopyShape {
     uint32_t burst_bytes = 0;
     uint64_t gm_stride_bytes = 0;
     uint64_t ub_stride_bytes = 0;
+    bool bypass_l2 = false;     // the tensor's L2 cache hint: data used once need not displace others
 };
 
 // Bytes written to UB around each burst: `left` and `right` elements of `value`, then up to the next 32 B.

@@ -19,6 +19,9 @@ public:
     // Accesses [address, address + bytes); `factor` scales the bytes counted (request granularity).
     CacheTraffic access(uint64_t address, uint64_t bytes, bool write, double factor);
 
+    // Likewise, but what is not in the cache stays out of it.
+    CacheTraffic bypass(uint64_t address, uint64_t bytes, double factor) const;
+
 private:
     struct Line {
         uint64_t tag = 0;

@@ -58,7 +58,7 @@ struct Record {
     uint32_t burst_bytes;       // bytes of one burst of a copy
 };
 
-constexpr uint16_t kReadsDestination = 1;  // flag_id of a vector record whose destination is an operand too
+constexpr uint16_t kBypassesL2 = 1;  // flag_id of a copy whose tensor has the cache switched off
 
 struct TraceHeader {
     char magic[8];

@@ -15,6 +15,7 @@ import typer
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Backend
+from ascend_gym.core.sockets import make_socket_folder
 from npu_daemon.broker import Broker, BrokerConfig
 from npu_daemon.service import open_service, result_store
 from npu_daemon.worker import Worker, die_with_parent
@@ -49,6 +50,7 @@ def serve(
     cache_dir: CacheDir = None,
     chip: Chip = "910B2",
     control_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
+    socket_folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Evaluate candidates for clients until SIGTERM (which finishes what runs) or SIGINT."""
     folder = (cache_dir or cache_root()).resolve()
@@ -59,6 +61,7 @@ def serve(
             workers=workers or min(4, os.cpu_count() or 1),
             worker_command=_worker_command(backend, folder, chip),
             store=result_store(folder),
+            socket_folder=socket_folder or make_socket_folder(),
             control_fd=control_fd,
         )
     )

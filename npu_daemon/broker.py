@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import zmq
@@ -20,7 +21,6 @@ from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, Kind, WireMessa
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.protocols import ResultStore
 from ascend_gym.core.records import DeviceInfo, Diagnostic, EvalRequest, EvalResult, Phase
-from ascend_gym.core.sockets import make_socket_folder
 from npu_daemon.broker_events import (
     Action,
     Cancel,
@@ -87,6 +87,7 @@ class BrokerConfig:
         workers: number of worker processes.
         worker_command: command line of a worker, from the broker's address for workers and the worker's id.
         store: results that may be returned at once.
+        socket_folder: folder of this user alone for the workers' socket; removed at the end.
         control_fd: descriptor (one end of a socket pair) on which the bound address is written when the
             daemon is ready; the daemon ends when the other end is closed.
     """
@@ -95,6 +96,7 @@ class BrokerConfig:
     workers: int
     worker_command: Callable[[str, str], Sequence[str]]
     store: ResultStore
+    socket_folder: Path
     control_fd: int | None = None
 
 
@@ -107,16 +109,15 @@ class Broker:
     """
 
     def __init__(self, config: BrokerConfig) -> None:
-        check_bind_address(config.bind)
         self._config = config
         self._state = BrokerState(workers_wanted=config.workers)
-        self._socket_folder = make_socket_folder()
         self._context = zmq.Context()
-        workers_address = f"ipc://{self._socket_folder}/workers"
+        workers_address = f"ipc://{config.socket_folder}/workers"
         try:
+            check_bind_address(config.bind)
             self._clients, self.address = self._bind(config.bind, _FLUSH_MS)
             self._workers, _ = self._bind(workers_address, linger_ms=0)
-        except InfrastructureError:
+        except (MisuseError, InfrastructureError):
             self._close_sockets()
             raise
         self._processes = WorkerProcesses(lambda worker_id: config.worker_command(workers_address, worker_id))
@@ -151,7 +152,9 @@ class Broker:
         for source in ready:
             if isinstance(source, int) and self._processes.watches(source):
                 self._poller.unregister(source)
-                self._feed(WorkerGone(*self._processes.reap(source)))
+                gone = WorkerGone(*self._processes.reap(source))
+                log.warning("%s is gone: %s", gone.worker_id, gone.reason)
+                self._feed(gone)
         if self._config.control_fd in ready:
             log.info("the process that started this daemon is gone")
             self._stop = Stop()
@@ -304,4 +307,4 @@ class Broker:
 
     def _close_sockets(self) -> None:
         self._context.destroy()
-        shutil.rmtree(self._socket_folder, ignore_errors=True)
+        shutil.rmtree(self._config.socket_folder, ignore_errors=True)

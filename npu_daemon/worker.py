@@ -72,21 +72,41 @@ class Worker:
         self._wake_read, self._wake_write = os.pipe()
         self._job: RunningJob | None = None
 
+        self._poller = zmq.Poller()
+        self._poller.register(self._socket, zmq.POLLIN)
+        self._poller.register(self._wake_read, zmq.POLLIN)
+
     def run(self) -> None:
         """Announce readiness, then serve jobs for ever."""
-        poller = zmq.Poller()
-        poller.register(self._socket, zmq.POLLIN)
-        poller.register(self._wake_read, zmq.POLLIN)
-        self._send(WireMessage(Kind.READY, payload=self._service.describe()))
+        self.announce()
         while True:
-            ready = dict(poller.poll(BEAT_INTERVAL_MS))
-            if self._wake_read in ready:
-                os.read(self._wake_read, 1)
-                self._answer()
-            elif self._job is not None and self._job.may_continue(time.monotonic()):
-                self._send(WireMessage(Kind.BEAT, self._job.job_id, self._job.attempt))
-            if self._socket in ready:
-                self._receive()
+            self.turn(BEAT_INTERVAL_MS)
+
+    def announce(self) -> None:
+        """Tell the broker that this worker can take a job."""
+        self._send(WireMessage(Kind.READY, payload=self._service.describe()))
+
+    def turn(self, timeout_ms: int) -> None:
+        """Wait up to ``timeout_ms`` for a job or its result, and answer or confirm the lease.
+
+        Raises:
+            InfrastructureError: the broker sent something else than a job, or a second one.
+        """
+        ready = dict(self._poller.poll(timeout_ms))
+        if self._wake_read in ready:
+            os.read(self._wake_read, 1)
+            self._answer()
+        elif self._job is not None and self._job.may_continue(time.monotonic()):
+            self._send(WireMessage(Kind.BEAT, self._job.job_id, self._job.attempt))
+        if self._socket in ready:
+            self._receive()
+
+    def close(self) -> None:
+        """Disconnect; an evaluation that runs is awaited."""
+        self._executor.shutdown()
+        self._context.destroy()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
 
     def _receive(self) -> None:
         message = decode(self._socket.recv_multipart())

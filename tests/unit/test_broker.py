@@ -1,0 +1,73 @@
+"""Parts of the broker's shell that need no daemon."""
+
+from __future__ import annotations
+
+import select
+
+import pytest
+
+from ascend_gym.core.errors import MisuseError
+from npu_daemon.broker import check_bind_address
+from npu_daemon.worker_processes import WorkerProcesses
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tcp://127.0.0.1:5710",
+        "tcp://127.0.0.1:*",
+        "tcp://127.9.9.9:1",
+        "tcp://localhost:1",
+        "tcp://[::1]:1",
+        "ipc:///x",
+    ],
+)
+def test_local_addresses_may_be_bound(address: str) -> None:
+    check_bind_address(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "tcp://0.0.0.0:5710",
+        "tcp://*:5710",
+        "tcp://10.1.2.3:1",
+        "tcp://[::]:1",
+        "tcp://example.org:1",
+        "tcp://127.0.0.1",
+        "tcp://eth0;127.0.0.1:1",
+        "udp://127.0.0.1:1",
+        "ipc://",
+        "5710",
+        "",
+    ],
+)
+def test_other_addresses_are_refused_with_a_way_out(address: str) -> None:
+    with pytest.raises(MisuseError, match=r"127\.0\.0\.1"):
+        check_bind_address(address)
+
+
+def ended(pidfd: int) -> bool:
+    return bool(select.select([pidfd], [], [], 30)[0])
+
+
+def test_how_a_worker_ended_is_told() -> None:
+    processes = WorkerProcesses(lambda worker_id: ["-c", "import sys; sys.exit(7)"])
+    pidfd = processes.start("worker-1")
+    assert processes.watches(pidfd)
+    assert ended(pidfd)
+    worker_id, reason = processes.reap(pidfd)
+    assert worker_id == "worker-1"
+    assert "exit status 7" in reason
+    assert not processes.watches(pidfd)
+
+
+def test_killed_workers_are_reaped() -> None:
+    processes = WorkerProcesses(lambda worker_id: ["-c", "import time; time.sleep(600)"])
+    first, second = processes.start("worker-1"), processes.start("worker-2")
+    processes.kill("worker-1")
+    processes.kill("worker-9")
+    assert ended(first)
+    assert processes.reap(first) == ("worker-1", "its process was killed by SIGKILL")
+    processes.close()
+    assert not processes.watches(second)

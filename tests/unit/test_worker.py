@@ -1,0 +1,173 @@
+"""The worker's conversation with its broker, with this test in the broker's place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+from conftest import ok_result
+from fake_backend import FakeBackend, make_operator, make_request
+
+from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, Kind, WireMessage, decode, encode
+from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.status import Status
+from npu_daemon import pipeline
+from npu_daemon.pipeline import infra_error
+from npu_daemon.worker import Worker
+
+TIMEOUT_MS = 10_000
+
+
+class BlockingService:
+    """Answers when it is allowed to."""
+
+    def __init__(self, device: DeviceInfo) -> None:
+        self.device = device
+        self.may_finish = threading.Event()
+        self.progress: Callable[[], None] | None = None
+        self.started = threading.Event()
+        self.answer_with: Callable[[EvalRequest], EvalResult] = lambda request: ok_result(request, 5.0)
+
+    def describe(self) -> DeviceInfo:
+        return self.device
+
+    def answer(self, request: EvalRequest, on_case: Callable[[], None]) -> EvalResult:
+        self.progress = on_case
+        self.started.set()
+        assert self.may_finish.wait(30)
+        return self.answer_with(request)
+
+
+class FakeBroker:
+    """One ROUTER socket that speaks to one worker."""
+
+    def __init__(self, address: str) -> None:
+        self.context = zmq.Context()
+        self.socket = self.context.socket(zmq.ROUTER)
+        self.socket.setsockopt(zmq.LINGER, 0)
+        self.socket.bind(address)
+
+    def receive(self) -> WireMessage:
+        assert self.socket.poll(TIMEOUT_MS), "the worker said nothing"
+        peer, *frames = self.socket.recv_multipart()
+        assert peer == b"worker-7"
+        message = decode(frames)
+        assert isinstance(message, WireMessage)
+        return message
+
+    def send(self, frames: list[bytes]) -> None:
+        self.socket.send_multipart([b"worker-7", *frames])
+
+    def is_silent(self) -> bool:
+        return self.socket.poll(0) == 0
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> OpSpec:
+    return make_operator(tmp_path / "double_it")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[BlockingService]:
+    service = BlockingService(FakeBackend(tmp_path).describe())
+    yield service
+    service.may_finish.set()
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[FakeBroker]:
+    broker = FakeBroker(f"ipc://{tmp_path}/w")
+    yield broker
+    broker.context.destroy()
+
+
+@pytest.fixture
+def worker(tmp_path: Path, broker: FakeBroker, service: Any) -> Iterator[Worker]:
+    worker = Worker(service, f"ipc://{tmp_path}/w", "worker-7")
+    worker.announce()
+    assert broker.receive().kind is Kind.READY
+    yield worker
+    service.may_finish.set()
+    worker.close()
+
+
+def start_job(broker: FakeBroker, worker: Worker, request: EvalRequest) -> None:
+    broker.send(encode(WireMessage(Kind.JOB, "job-1", 2, request)))
+    worker.turn(TIMEOUT_MS)
+
+
+def test_a_job_is_confirmed_then_answered_with_its_id_and_attempt(
+    broker: FakeBroker, worker: Worker, service: BlockingService, spec: OpSpec
+) -> None:
+    request = make_request(spec)
+    start_job(broker, worker, request)
+    worker.turn(0)
+    assert broker.receive() == WireMessage(Kind.BEAT, "job-1", 2)
+    service.may_finish.set()
+    worker.turn(TIMEOUT_MS)
+    assert broker.receive() == WireMessage(Kind.RESULT, "job-1", 2, ok_result(request, 5.0))
+    worker.turn(0)
+    assert broker.is_silent()
+
+
+def test_heartbeats_end_when_a_case_takes_longer_than_its_limits_allow(
+    broker: FakeBroker,
+    worker: Worker,
+    service: BlockingService,
+    spec: OpSpec,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    short = MeasureProtocol(build_timeout_s=1e-6, run_timeout_s=1e-6)
+    start_job(broker, worker, make_request(spec, protocol=short))
+    worker.turn(0)
+    assert broker.receive().kind is Kind.BEAT
+    monkeypatch.setattr(pipeline, "_TRUSTED_WORK_S", 0.0)
+    worker.turn(0)
+    assert broker.is_silent()
+    monkeypatch.undo()
+    assert service.started.wait(10)
+    assert service.progress is not None
+    service.progress()
+    worker.turn(0)
+    assert broker.receive().kind is Kind.BEAT
+
+
+def test_a_result_that_is_too_large_becomes_an_infra_error(
+    broker: FakeBroker, worker: Worker, service: BlockingService, spec: OpSpec
+) -> None:
+    service.answer_with = lambda request: infra_error(request, "x" * MAX_PAYLOAD_BYTES)
+    service.may_finish.set()
+    start_job(broker, worker, make_request(spec))
+    worker.turn(TIMEOUT_MS)
+    message = broker.receive()
+    if message.kind is Kind.BEAT:
+        message = broker.receive()
+    assert isinstance(message.payload, EvalResult)
+    assert message.payload.status is Status.INFRA_ERROR
+    assert "cannot be sent" in message.payload.all_diagnostics[0].message
+
+
+def test_a_second_job_at_the_same_time_is_refused(broker: FakeBroker, worker: Worker, spec: OpSpec) -> None:
+    start_job(broker, worker, make_request(spec))
+    with pytest.raises(InfrastructureError, match="JOB out of turn"):
+        start_job(broker, worker, make_request(spec))
+
+
+def test_nonsense_from_the_broker_ends_the_worker(broker: FakeBroker, worker: Worker) -> None:
+    broker.send([b"nonsense"])
+    with pytest.raises(InfrastructureError, match="expected 4 frames"):
+        worker.turn(TIMEOUT_MS)
+
+
+def test_a_worker_whose_parent_is_gone_does_not_start() -> None:
+    code = "from npu_daemon.worker import die_with_parent; die_with_parent(1 << 30)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert "is gone" in ended.stderr

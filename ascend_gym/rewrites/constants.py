@@ -15,6 +15,7 @@ from ascend_gym.rewrites.syntax import Edit, ancestor
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
+_DERIVED = re.compile(r"\b(?:\w*tile\w*|\w*chunk\w*|ubPart\w*)\b", re.IGNORECASE)
 _ARITHMETIC = re.compile(r"[\dxXa-fA-FuUlL\s()*/+-]*\d[\dxXa-fA-FuUlL\s()*/+-]*")
 
 
@@ -93,14 +94,16 @@ def constants_of(file: File) -> Iterator[Constant]:
 def names_tile(constant: Constant) -> bool:
     """Say whether a name means how much one pass over UB takes, or into how many parts UB is cut.
 
-    A computed value counts only when its name is that of a length, not of a number of tiles.
+    A computed value counts only when its name is that of a length, not of a number of tiles, and when it
+    is not computed from another such value, which is the one to change.
     """
     words = set(constant.words)
     tiled = bool(words & {"tile", "tiles", "chunk"})
     if words & _NEVER_A_SIZE or constant.literal in (0, 1) or (words & {"idx", "index"} and not tiled):
         return False
     if not constant.is_arithmetic:
-        return (tiled or words >= {"ub", "part"}) and bool(words & _LENGTH_WORDS)
+        derived = _DERIVED.search(constant.value_text) is not None
+        return (tiled or words >= {"ub", "part"}) and bool(words & _LENGTH_WORDS) and not derived
     if tiled:
         return True
     if words & {"ub", "buffer", "buf"} and not names_buffer_count(constant):
@@ -113,12 +116,12 @@ def names_tile(constant: Constant) -> bool:
 def names_parts(constant: Constant) -> bool:
     """Say whether a name means a number of parts, so that a larger one makes tiles smaller.
 
-    ``tileNum`` and ``ubDataNumber`` do; ``tileDataNum`` and ``MAX_ELEM_NUM`` count elements instead.
+    ``tileNum`` and ``ubDataNumber`` do; ``tileDataNum`` and ``MAX_ELEM_NUM`` say how large a part is.
     """
     words = set(constant.words)
     of_elements = words & {"elem", "elems", "element", "elements", "per", "max"}
-    of_data = "data" in words and words & {"tile", "part"}
-    return bool(words & _COUNT_WORDS) and not of_elements and not of_data
+    of_one_part = words & {"data", "block"} and words & {"tile", "part"}
+    return bool(words & _COUNT_WORDS) and not of_elements and not of_one_part
 
 
 def names_buffer_count(constant: Constant) -> bool:

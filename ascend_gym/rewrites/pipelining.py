@@ -26,7 +26,8 @@ from ascend_gym.rewrites.rule import (
 from ascend_gym.rewrites.statements import BARRIERS
 from ascend_gym.rewrites.syntax import Call, Edit, Source, statements_of
 
-_BUFFER_COUNTS = (2, 1, 3, 4)
+_DOUBLE = 2
+_BUFFER_COUNTS = (_DOUBLE, 3, 1, 4)
 _NARROWER = ("PIPE_V", "PIPE_MTE3", "PIPE_MTE2")
 
 _OVERLAP = Effect(
@@ -129,19 +130,14 @@ RULES: tuple[Rule, ...] = (
 
 
 def _counting_site(constants: list[Constant]) -> Site:
-    first = constants[0]
-    present = first.literal or 0
-    counts = sorted(
-        {*_BUFFER_COUNTS} - {present}, key=lambda count: (count < present, _BUFFER_COUNTS.index(count))
-    )
-    edits = {
-        count: tuple(constant.replaced(constant.with_literal(count)) for constant in constants)
-        for count in counts
-    }
-    choices = (
-        Choice(f"{first.name}: {present} -> {count}", edits[count], forward=count > present)
-        for count in counts
-    )
+    """Return the site that changes a number of buffers: a second one helps, further ones hardly."""
+    present = constants[0].literal or 0
+    choices = []
+    for count in _BUFFER_COUNTS:
+        if count != present:
+            edits = tuple(constant.replaced(constant.with_literal(count)) for constant in constants)
+            label = f"{constants[0].name}: {present} -> {count}"
+            choices.append(Choice(label, edits, forward=present < count <= _DOUBLE))
     return Site(" and ".join(constant.label for constant in constants), tuple(choices))
 
 

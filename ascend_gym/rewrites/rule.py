@@ -68,7 +68,8 @@ class Choice:
     Attributes:
         label: what changes.
         edits: the change.
-        forward: whether it goes the way that the rule's effect speaks of; ``False`` is the way back.
+        forward: whether it goes the way that the rule's effect speaks of; ``False`` is the way back, or
+            further than is expected to help.
     """
 
     label: str
@@ -83,10 +84,12 @@ class Site:
     Attributes:
         label: file, line and code concerned.
         choices: the ways to apply the rule here, at least one; the most promising first.
+        covers_all: whether this stands for all other sites of its file at once.
     """
 
     label: str
     choices: tuple[Choice, ...]
+    covers_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -187,4 +190,4 @@ def one_and_all(sites: Iterable[Site], label: str) -> Iterator[Site]:
     if len(seen) > 1:
         edits = tuple(dict.fromkeys(edit for site in seen for edit in site.choices[0].edits))
         first = seen[0].choices[0]
-        yield Site(f"all {len(seen)} {label}", (Choice(first.label, edits, first.forward),))
+        yield Site(f"all {len(seen)} {label}", (Choice(first.label, edits, first.forward),), covers_all=True)

@@ -135,3 +135,19 @@ def test_rendered_edits_fall_back_to_the_whole_file_where_nothing_is_unique():
 def test_a_missing_last_newline_is_added_in_a_fence():
     (section,) = sections(render_file("op_kernel/toy.cpp", "int x;"))
     assert section.body == "int x;\n"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_files_without_a_last_newline_or_with_other_line_ends_can_be_edited(newline, end):
+    text = f"int a;{newline}int b;{end}"
+    base = make_candidate(kernel=text, tiling=text)
+    (shown,) = sections(render_file("op_kernel/toy.cpp", text))
+    answer = render_edits("op_kernel/toy.cpp", shown.body, shown.body.replace("int a", "int c"))
+    candidate = candidate_from_answer(answer, base)
+    assert isinstance(candidate, Candidate), candidate
+    assert candidate.kernel_text == f"int c;{newline}int b;\n"
+    assert candidate.tiling_text == text
+    same = candidate_from_answer(render_file("op_kernel/toy.cpp", text), base)
+    assert isinstance(same, ParseProblem)
+    assert same.kind is ProblemKind.NO_CHANGE

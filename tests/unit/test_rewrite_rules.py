@@ -285,6 +285,11 @@ TILINGS = [
     ("tile_size", "void f() { tiling.set_tileNum(8); }\n", "void f() { tiling.set_tileNum(4); }\n"),
     (
         "tile_size",
+        "void f() { uint64_t tileBlockNum = (ubSize / 32) / ubDataNumber; }\n",
+        "void f() { uint64_t tileBlockNum = ((ubSize / 32) / ubDataNumber) / 2; }\n",
+    ),
+    (
+        "tile_size",
         "void f() { uint64_t ubPartNum = wide ? 8 : 4; }\n",
         "void f() { uint64_t ubPartNum = (wide ? 8 : 4) * 2; }\n",
     ),
@@ -304,6 +309,7 @@ def test_tiling_rule_makes_exactly_this_change(name, before, after):
         ("tile_size", "constexpr uint32_t TILING_KEY = 2;\nconstexpr uint32_t BLOCK_SIZE = 32;\n"),
         ("tile_size", "constexpr uint64_t TILE_KEY = 10;\nconstexpr float TILE_FACTOR = 2.0f;\n"),
         ("tile_size", "void f() { uint64_t tileNum = total / length; }\n"),
+        ("tile_size", "void f() { uint64_t tileDataNum = tileBlockNum * 32 / inputBytes; }\n"),
         ("block_dim", "constexpr uint32_t BLOCK_SIZE = 32;\nuint32_t usedCoreNum = 1;\n"),
         ("block_dim", "void f() { context->SetBlockDim(coreNum); }\n"),
         ("block_dim", "constexpr uint32_t bigCoreDataNum = 64;\n"),
@@ -363,10 +369,10 @@ def test_a_tile_length_of_the_kernel_alone_changes_there():
 def test_buffer_count_of_the_kernel():
     kernel = "constexpr int32_t BUFFER_NUM = 1;\n"
     (site,) = rule_named("buffer_count").sites(make_candidate("", kernel))
-    assert [choice.label for choice in site.choices] == [
-        "BUFFER_NUM: 1 -> 2",
-        "BUFFER_NUM: 1 -> 3",
-        "BUFFER_NUM: 1 -> 4",
+    assert [(choice.label, choice.forward) for choice in site.choices] == [
+        ("BUFFER_NUM: 1 -> 2", True),
+        ("BUFFER_NUM: 1 -> 3", False),
+        ("BUFFER_NUM: 1 -> 4", False),
     ]
     assert _kernel_after("buffer_count", kernel) == "constexpr int32_t BUFFER_NUM = 2;\n"
     assert rule_named("buffer_count").sites(make_candidate("", "constexpr int BUFFER_NUM = 9;\n")) == []

@@ -20,6 +20,7 @@ from ascend_gym.search.llm.fenced import (
     Section,
     render_file,
     sections,
+    with_last_newline,
 )
 
 _CONTEXT_LINES = (3, 8, 20)
@@ -59,7 +60,8 @@ def candidate_from_answer(answer: str, base: Candidate) -> Candidate | ParseProb
     """Apply an answer to ``base``.
 
     Blocks without a path are taken for explanation when others have one. Edits apply in order; a SEARCH
-    part must occur exactly once in its file (trailing blanks do not matter).
+    part must occur exactly once in its file (trailing blanks do not matter). A changed file ends in a
+    newline, because that is how it stood in the prompt.
     """
     if not answer.strip():
         return ParseProblem(ProblemKind.EMPTY, "the answer is empty")
@@ -68,14 +70,16 @@ def candidate_from_answer(answer: str, base: Candidate) -> Candidate | ParseProb
         return ParseProblem(
             ProblemKind.NO_FILES, "expected blocks headed '### FILE: <path>', each fenced; there is none"
         )
-    texts = texts_of(base)
+    before = {path: with_last_newline(text) for path, text in texts_of(base).items()}
+    texts = dict(before)
     for block in blocks:
         problem = _apply(block, texts)
         if problem is not None:
             return problem
-    if texts == texts_of(base):
+    changed = {path: text for path, text in texts.items() if text != before[path]}
+    if not changed:
         return ParseProblem(ProblemKind.NO_CHANGE, "the answer leaves every file as it was")
-    return with_texts(base, texts)
+    return with_texts(base, changed)
 
 
 def render_edits(path: str, old: str, new: str) -> str:

@@ -49,8 +49,12 @@ def render_file(path: str, text: str) -> str:
     """Return ``text`` as a fenced block under its path header; a missing last newline is added."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    body = text if text.endswith("\n") else text + "\n"
-    return f"### FILE: {path}\n{fence}cpp\n{body}{fence}\n"
+    return f"### FILE: {path}\n{fence}cpp\n{with_last_newline(text)}{fence}\n"
+
+
+def with_last_newline(text: str) -> str:
+    """Return ``text`` as it reads inside a fence: with a newline at its end."""
+    return text if text.endswith("\n") else text + "\n"
 
 
 def sections(text: str) -> Iterator[Section]:

@@ -100,10 +100,15 @@ class _Impression:
     pipe_ratios: Mapping[str, float]
     ub_is_short: bool
 
-    def rule_weight(self, rule: Rule) -> float:
-        """Return how likely a rule is to be tried: by family, and more so when its pipes are busy."""
-        busy = max((self.pipe_ratios.get(pipe.value, 0.0) for pipe in rule.effect.pipes), default=0.0)
-        return _FAMILY_WEIGHTS[rule.family] * (1.0 + _PROFILE_EMPHASIS * busy)
+    def option_weight(self, rule: Rule, sites: list[Site]) -> float:
+        """Return how likely a rule is to be tried: by family, busy pipes, and the best that it offers."""
+        busy = max(self.pipe_ratios.get(pipe.value, 0.0) for pipe in rule.effect.pipes)
+        best = max(self.site_weight(site) for site in sites)
+        return _FAMILY_WEIGHTS[rule.family] * (1.0 + _PROFILE_EMPHASIS * busy) * best
+
+    def site_weight(self, site: Site) -> float:
+        """Return how promising a site is: as its best choice."""
+        return max(self.choice_weight(choice, rank) for rank, choice in enumerate(site.choices))
 
     def choice_weight(self, choice: Choice, rank: int) -> float:
         """Return how likely a choice is: the first most, the way back hardly, unless UB is short."""
@@ -152,26 +157,26 @@ def _rewritten(candidate: Candidate, impression: _Impression, dice: _Dice) -> tu
     """Apply a few rules one after the other, each at most once."""
     steps: list[_Step] = []
     wanted = dice.pick(list(_REWRITES), lambda count: _REWRITES[count])
-    unused = list(RULES)
-    while unused and len(steps) < wanted:
-        rule = dice.pick(unused, impression.rule_weight)
-        unused.remove(rule)
-        sites = rule.sites(candidate)
-        if sites:
-            step = _picked(rule, sites, impression, dice)
-            candidate = rule.apply(candidate, step.site, step.choice)
-            steps.append(step)
+    while len(steps) < wanted:
+        used = {step.rule.name for step in steps}
+        found = [(rule, rule.sites(candidate)) for rule in RULES if rule.name not in used]
+        options = [(rule, sites) for rule, sites in found if sites]
+        if not options:
+            break
+        rule, sites = dice.pick(options, lambda option: impression.option_weight(*option))
+        step = _picked(rule, sites, impression, dice)
+        candidate = rule.apply(candidate, step.site, step.choice)
+        steps.append(step)
     return candidate, steps
 
 
 def _picked(rule: Rule, sites: list[Site], impression: _Impression, dice: _Dice) -> _Step:
     """Pick a site and a choice; a site for all of several comes as often as the others together."""
 
-    def site_weight(site: Site) -> float:
-        best = max(impression.choice_weight(choice, rank) for rank, choice in enumerate(site.choices))
-        return best * (len(sites) - 1 if site.label.startswith("all ") else 1)
+    def weight(site: Site) -> float:
+        return impression.site_weight(site) * (len(sites) - 1 if site.covers_all else 1)
 
-    site = dice.pick(sites, site_weight)
+    site = dice.pick(sites, weight)
     ranked = list(enumerate(site.choices))
     _, choice = dice.pick(ranked, lambda item: impression.choice_weight(item[1], item[0]))
     return _Step(rule, site, choice)

@@ -1,0 +1,197 @@
+"""How far each operator of a cann-ops checkout gets on the simulator, with the reason where it stops.
+
+Steps, in order: load (folder understood), host (tiling code compiles), definition (it registers the
+operator), kernel (device code compiles), data (inputs and golden outputs), tiling (the tiling function
+decides), run (every block executes), correct (outputs agree with the golden ones), price. Each operator is
+measured in a process of its own with a time limit. Progress goes to standard error; the counts close the
+table on standard output.
+
+    python benchmarks/cann_ops_coverage.py --cann-ops DIR [--op NAME ...] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from ascend_gym.core.config import cache_root
+from ascend_gym.core.errors import AscendGymError
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import MeasureProtocol, Phase
+from ascend_gym.core.status import Status
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.oracle import oracle_for
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.case_data import CaseDataCache
+
+STEPS = ("load", "host", "definition", "kernel", "data", "tiling", "run", "correct", "price")
+COMPLETE = "complete"
+PAPER_LIST = Path(__file__).with_name("cann_ops_paper.txt")
+INPUT_SEED = 0
+_BUILD_STEP = {Phase.BUILD_TILING: "host", Phase.BUILD_KERNEL: "kernel", Phase.GUARD: "kernel"}
+_RUN_STEP = {Phase.RUN_TILING: "tiling"}
+_REASON_LENGTH = 160
+
+Outcome = tuple[str, str]  # the step that failed, or COMPLETE; and why
+
+
+def main() -> int:
+    """Measure every selected operator, print the table and return the exit status."""
+    arguments = _parse()
+    if arguments.child:
+        step, reason = measure(Path(arguments.child))
+        print(json.dumps({"stopped_at": step, "reason": reason}))
+        return 0
+    folders = _selected(arguments.cann_ops, arguments.op, arguments.paper)
+    rows = []
+    for number, folder in enumerate(folders, start=1):
+        rows.append(_measure_apart(folder, arguments.limit_s))
+        _show(rows[-1], number, len(folders))
+        if arguments.json:
+            arguments.json.write_text(json.dumps(_report(rows), indent=1) + "\n", encoding="utf-8")
+    print(table(rows))
+    print(summary(rows))
+    return 0
+
+
+def operator_folders(checkout: Path) -> dict[str, Path]:
+    """Return the operator folders of a checkout by name, as its own build finds them."""
+    hosts = [*checkout.glob("src/*/*/op_host"), *checkout.glob("src/contrib/*/*/op_host")]
+    return {host.parent.name: host.parent for host in sorted(hosts) if host.parts[-4:-2] != ("src", "common")}
+
+
+def measure(folder: Path) -> Outcome:
+    """Take one operator as far as it goes."""
+    try:
+        spec = load_operator(folder.name, op_dir=folder)
+    except AscendGymError as error:
+        return "load", str(error).removeprefix(f"{folder}/")
+    backend = SimulatorBackend(cache_root())
+    case, protocol = spec.cases[0], MeasureProtocol()
+    built = backend.build(spec, case, spec.baseline, protocol)
+    if isinstance(built, Failure):
+        definition = built.status is Status.TILING_ERROR
+        return "definition" if definition else _step(built, _BUILD_STEP, "host"), _reason(built)
+    try:
+        oracle = oracle_for(spec)
+        data = CaseDataCache(cache_root() / "coverage", "coverage").obtain(spec, oracle, case, INPUT_SEED)
+    except AscendGymError as error:
+        return "data", str(error)
+    run = backend.run(built, case, data.input_files, protocol)
+    if isinstance(run, Failure):
+        return _step(run, _RUN_STEP, "run"), _reason(run)
+    try:
+        verdict = oracle.judge(case, run.outputs, data.expected)
+        if not verdict.correct:
+            return "correct", verdict.message
+        priced = backend.measure(run, case, protocol)
+    finally:
+        backend.cleanup(run)
+    return ("price", _reason(priced)) if isinstance(priced, Failure) else (COMPLETE, "")
+
+
+def table(rows: Sequence[dict[str, str]]) -> str:
+    """Return a Markdown table with one line per operator."""
+    lines = ["| operator | category | stops at | reason |", "|---|---|---|---|"]
+    for row in rows:
+        reason = row["reason"].replace("|", "\\|")
+        lines.append(f"| {row['operator']} | {row['category']} | {row['stopped_at']} | {reason} |")
+    return "\n".join(lines)
+
+
+def summary(rows: Sequence[dict[str, str]]) -> str:
+    """Return the counts: how many operators got past each step, of all and of the published list."""
+    paper = set(PAPER_LIST.read_text(encoding="ascii").split())
+    groups = {"all": rows, "paper": [row for row in rows if row["operator"] in paper]}
+    lines = [f"| operators | count | {' | '.join(STEPS)} |", "|---|---|" + "---|" * len(STEPS)]
+    for name, members in groups.items():
+        counts = " | ".join(str(passed) for passed in passed_steps(members).values())
+        lines.append(f"| {name} | {len(members)} | {counts} |")
+    return "\n" + "\n".join(lines)
+
+
+def passed_steps(rows: Sequence[dict[str, str]]) -> dict[str, int]:
+    """Return, for each step, how many operators passed it."""
+    stopped = Counter(row["stopped_at"] for row in rows)
+    counts, left = {}, len(rows)
+    for step in STEPS:
+        left -= stopped[step]
+        counts[step] = left
+    return counts
+
+
+def _measure_apart(folder: Path, limit_s: float) -> dict[str, str]:
+    command = [sys.executable, "-P", __file__, "--child", str(folder)]
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        output, errors = process.communicate(timeout=limit_s)
+        answer: dict[str, str] = json.loads(output.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        answer = {"stopped_at": STEPS[0], "reason": f"measuring took longer than {limit_s:g} s"}
+    except (IndexError, ValueError):
+        last = (errors.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
+        answer = {"stopped_at": STEPS[0], "reason": f"measuring failed: {last}"}
+    reason = " ".join(answer["reason"].split())[:_REASON_LENGTH]
+    return {
+        "operator": folder.name,
+        "category": folder.parent.name,
+        "stopped_at": answer["stopped_at"],
+        "reason": reason,
+    }
+
+
+def _selected(checkout: Path, names: Sequence[str], paper: bool) -> list[Path]:
+    folders = operator_folders(checkout.resolve())
+    wanted = [*names, *(PAPER_LIST.read_text(encoding="ascii").split() if paper else [])] or list(folders)
+    unknown = [name for name in wanted if name not in folders]
+    if unknown:
+        raise SystemExit(f"{checkout}: no operators {unknown}; it has {len(folders)}")
+    return [folders[name] for name in dict.fromkeys(wanted)]
+
+
+def _step(failure: Failure, steps: dict[Phase, str], otherwise: str) -> str:
+    return steps.get(failure.diagnostics[0].phase, otherwise)
+
+
+def _reason(failure: Failure) -> str:
+    return f"{failure.status.value}: {failure.diagnostics[0]}"
+
+
+def _report(rows: Sequence[dict[str, str]]) -> dict[str, object]:
+    return {"passed": passed_steps(rows), "count": len(rows), "operators": list(rows)}
+
+
+def _show(row: dict[str, str], number: int, total: int) -> None:
+    line = f"[{number}/{total}] {row['operator']}: {row['stopped_at']} {row['reason']}"
+    print(line, file=sys.stderr, flush=True)
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cann-ops", type=Path, metavar="DIR", help="the checkout")
+    parser.add_argument("--op", nargs="+", default=[], metavar="NAME", help="only these operators")
+    parser.add_argument("--paper", action="store_true", help="the vector operators of the published list")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every operator")
+    parser.add_argument("--limit-s", type=float, default=240.0, help="wall seconds per operator")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if not arguments.cann_ops and not arguments.child:
+        parser.error("--cann-ops DIR is needed")
+    return arguments
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -6,6 +6,7 @@ import importlib
 import logging
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -14,8 +15,8 @@ import typer
 
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.private_folder import make_private_folder
 from ascend_gym.core.protocols import Backend
-from ascend_gym.core.sockets import make_socket_folder
 from npu_daemon.broker import Broker, BrokerConfig
 from npu_daemon.service import open_service, result_store
 from npu_daemon.worker import Worker, die_with_parent
@@ -50,7 +51,7 @@ def serve(
     cache_dir: CacheDir = None,
     chip: Chip = "910B2",
     control_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
-    socket_folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    private_folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Evaluate candidates for clients until SIGTERM (which finishes what runs) or SIGINT."""
     folder = (cache_dir or cache_root()).resolve()
@@ -61,7 +62,7 @@ def serve(
             workers=workers or min(4, os.cpu_count() or 1),
             worker_command=_worker_command(backend, folder, chip),
             store=result_store(folder),
-            socket_folder=socket_folder or make_socket_folder(),
+            private_folder=private_folder or make_private_folder(),
             control_fd=control_fd,
         )
     )
@@ -74,6 +75,7 @@ def serve(
 def worker(
     connect: Annotated[str, typer.Option()],
     worker_id: Annotated[str, typer.Option()],
+    scratch_folder: Annotated[Path, typer.Option()],
     parent_pid: Annotated[int, typer.Option()],
     backend: BackendName,
     cache_dir: Annotated[Path, typer.Option()],
@@ -81,6 +83,7 @@ def worker(
 ) -> None:
     """Serve one broker; started by it."""
     die_with_parent(parent_pid)
+    tempfile.tempdir = str(scratch_folder)  # the broker removes it, even after a worker that was killed
     service = open_service(load_backend(backend)(cache_dir=cache_dir, chip=chip), cache_dir)
     Worker(service, connect, worker_id).run()
 
@@ -104,12 +107,13 @@ def load_backend(name: str) -> Callable[..., Backend]:
     return factory
 
 
-def _worker_command(backend: str, cache_dir: Path, chip: str) -> Callable[[str, str], Sequence[str]]:
-    def command(address: str, worker_id: str) -> Sequence[str]:
+def _worker_command(backend: str, cache_dir: Path, chip: str) -> Callable[[str, str, Path], Sequence[str]]:
+    def command(address: str, worker_id: str, scratch_folder: Path) -> Sequence[str]:
         return [
             *("-m", "npu_daemon", "worker"),
             *("--connect", address),
             *("--worker-id", worker_id),
+            *("--scratch-folder", str(scratch_folder)),
             *("--parent-pid", str(os.getpid())),
             *("--backend", backend),
             *("--cache-dir", str(cache_dir)),

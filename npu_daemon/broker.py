@@ -12,6 +12,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,18 +86,20 @@ class BrokerConfig:
     Attributes:
         bind: where clients connect.
         workers: number of worker processes.
-        worker_command: command line of a worker, from the broker's address for workers and the worker's id.
+        worker_command: command line of a worker, from the broker's address for workers, the worker's id and
+            its folder for temporary files.
         store: results that may be returned at once.
-        socket_folder: folder of this user alone for the workers' socket; removed at the end.
+        private_folder: folder of this user alone for the workers' socket and scratch files; removed at the
+            end.
         control_fd: descriptor (one end of a socket pair) on which the bound address is written when the
             daemon is ready; the daemon ends when the other end is closed.
     """
 
     bind: str
     workers: int
-    worker_command: Callable[[str, str], Sequence[str]]
+    worker_command: Callable[[str, str, Path], Sequence[str]]
     store: ResultStore
-    socket_folder: Path
+    private_folder: Path
     control_fd: int | None = None
 
 
@@ -112,7 +115,7 @@ class Broker:
         self._config = config
         self._state = BrokerState(workers_wanted=config.workers)
         self._context = zmq.Context()
-        workers_address = f"ipc://{config.socket_folder}/workers"
+        workers_address = f"ipc://{config.private_folder}/workers"
         try:
             check_bind_address(config.bind)
             self._clients, self.address = self._bind(config.bind, _FLUSH_MS)
@@ -120,7 +123,9 @@ class Broker:
         except (MisuseError, InfrastructureError):
             self._close_sockets()
             raise
-        self._processes = WorkerProcesses(lambda worker_id: config.worker_command(workers_address, worker_id))
+        self._processes = WorkerProcesses(
+            partial(config.worker_command, workers_address), config.private_folder
+        )
         self._poller = zmq.Poller()
         self._curious: list[bytes] = []
         self._stop: Stop | None = None
@@ -307,4 +312,4 @@ class Broker:
 
     def _close_sockets(self) -> None:
         self._context.destroy()
-        shutil.rmtree(self._config.socket_folder, ignore_errors=True)
+        shutil.rmtree(self._config.private_folder, ignore_errors=True)

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 
 class WorkerProcesses:
     """Keeps the processes of workers by worker id.
 
     Args:
-        command: makes the command line (after the interpreter) of a worker from its id.
+        command: makes the command line (after the interpreter) of a worker from its id and scratch folder.
+        scratch_folder: where each worker gets a folder for temporary files, removed when it has ended.
     """
 
-    def __init__(self, command: Callable[[str], Sequence[str]]) -> None:
+    def __init__(self, command: Callable[[str, Path], Sequence[str]], scratch_folder: Path) -> None:
         self._command = command
+        self._scratch_folder = scratch_folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._pidfds: dict[int, str] = {}
 
     def start(self, worker_id: str) -> int:
         """Start a worker; return a descriptor that becomes readable when the process ends."""
+        scratch = self._scratch_folder / worker_id
+        scratch.mkdir()
         process = subprocess.Popen(
-            [sys.executable, *self._command(worker_id)],
+            [sys.executable, *self._command(worker_id, scratch)],
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno(),
             start_new_session=True,
@@ -48,7 +54,9 @@ class WorkerProcesses:
         """Collect an ended worker; return its id and how it ended."""
         worker_id = self._pidfds.pop(pidfd)
         os.close(pidfd)
-        return worker_id, _how_it_ended(self._processes.pop(worker_id).wait())
+        returncode = self._processes.pop(worker_id).wait()
+        shutil.rmtree(self._scratch_folder / worker_id, ignore_errors=True)
+        return worker_id, _how_it_ended(returncode)
 
     def close(self) -> None:
         """Kill and reap every worker. What their candidates left is killed by their sandboxes."""

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import IO
 
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.sockets import make_socket_folder
+from ascend_gym.core.private_folder import make_private_folder
 
 START_TIMEOUT_S = 300.0
 _STOP_TIMEOUT_S = 10.0
@@ -63,7 +63,7 @@ class LocalDaemon:
     def __init__(
         self, options: DaemonOptions | None = None, start_timeout_s: float = START_TIMEOUT_S
     ) -> None:
-        folder = make_socket_folder()
+        folder = make_private_folder()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - kept open: the daemon writes, messages() reads
         control, daemon_end = socket.socketpair()
         with daemon_end:
@@ -71,7 +71,7 @@ class LocalDaemon:
             process = subprocess.Popen(
                 [
                     *(sys.executable, "-m", "npu_daemon", "serve"),
-                    *("--bind", f"ipc://{folder}/clients", "--socket-folder", str(folder)),
+                    *("--bind", f"ipc://{folder}/clients", "--private-folder", str(folder)),
                     *("--control-fd", str(daemon_end.fileno())),
                     *arguments,
                 ],

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import select
+from pathlib import Path
 
 import pytest
 
@@ -51,8 +53,8 @@ def ended(pidfd: int) -> bool:
     return bool(select.select([pidfd], [], [], 30)[0])
 
 
-def test_how_a_worker_ended_is_told() -> None:
-    processes = WorkerProcesses(lambda worker_id: ["-c", "import sys; sys.exit(7)"])
+def test_how_a_worker_ended_is_told(tmp_path: Path) -> None:
+    processes = WorkerProcesses(lambda worker_id, scratch: ["-c", "import sys; sys.exit(7)"], tmp_path)
     pidfd = processes.start("worker-1")
     assert processes.watches(pidfd)
     assert ended(pidfd)
@@ -62,12 +64,23 @@ def test_how_a_worker_ended_is_told() -> None:
     assert not processes.watches(pidfd)
 
 
-def test_killed_workers_are_reaped() -> None:
-    processes = WorkerProcesses(lambda worker_id: ["-c", "import time; time.sleep(600)"])
-    first, second = processes.start("worker-1"), processes.start("worker-2")
+def test_killed_workers_are_reaped_and_their_temporary_files_removed(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    code = (
+        "import sys, time; open(sys.argv[2] + '/left', 'w'); open(sys.argv[1], 'w').close(); time.sleep(600)"
+    )
+    processes = WorkerProcesses(lambda worker_id, scratch: ["-c", code, str(fifo), str(scratch)], tmp_path)
+    first = processes.start("worker-1")
+    fifo.read_text()
+    left = tmp_path / "worker-1" / "left"
+    assert left.exists()
+    second = processes.start("worker-2")
     processes.kill("worker-1")
     processes.kill("worker-9")
     assert ended(first)
     assert processes.reap(first) == ("worker-1", "its process was killed by SIGKILL")
+    assert not left.exists()
     processes.close()
     assert not processes.watches(second)
+    assert list(tmp_path.iterdir()) == [fifo]

@@ -284,7 +284,8 @@ def serve(address: str, folder: Path) -> subprocess.Popen[bytes]:
         [
             *(sys.executable, "-m", "npu_daemon", "serve", "--bind", address, "--backend", BACKEND),
             *("--workers", "1", "--cache-dir", str(folder / "cache")),
-        ]
+        ],
+        env={**os.environ, "TMPDIR": str(folder)},  # a killed daemon without a parent cannot tidy up
     )
 
 

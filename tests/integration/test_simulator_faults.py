@@ -52,6 +52,26 @@ FAULTS = [
         "unified buffer overflow: 200000 bytes",
     ),
     Fault(
+        "scratch beyond UB",
+        OUT_BUFFER,
+        OUT_BUFFER + " AscendC::TBuf<AscendC::QuePosition::VECCALC> tmp; pipe.InitBuffer(tmp, 190000);"
+        " AscendC::Duplicate(tmp.Get<float>(), 0.0f, 47500);",
+        FAULT,
+        RUN,
+        "Duplicate",
+        "unified buffer overflow",
+    ),
+    Fault(
+        "scratch beyond UB",
+        OUT_BUFFER,
+        OUT_BUFFER + " AscendC::TBuf<AscendC::QuePosition::VECCALC> tmp; pipe.InitBuffer(tmp, 190000);"
+        " AscendC::Duplicate(tmp.Get<float>(), 0.0f, 47500);",
+        FAULT,
+        RUN,
+        "Duplicate",
+        "unified buffer overflow",
+    ),
+    Fault(
         "operand beyond UB", ADD, ADD.replace("count", "120000"), FAULT, RUN, "Add", "runs past its buffer"
     ),
     Fault(
@@ -235,6 +255,12 @@ def test_a_broken_tiling_program_is_explained(
     result = bench.evaluate(bench.edited(tiling={old: new}))
     assert result.status is status, [str(d) for d in result.all_diagnostics]
     assert says in result.all_diagnostics[0].message
+
+
+def test_scratch_beyond_ub_that_nothing_touches_is_harmless(bench: Workbench) -> None:
+    """Operators initialise buffers that the element type at hand never needs."""
+    unused = " AscendC::TBuf<AscendC::QuePosition::VECCALC> tmp; pipe.InitBuffer(tmp, 190000);"
+    assert bench.evaluate(bench.edited(kernel={OUT_BUFFER: OUT_BUFFER + unused})).status is Status.OK
 
 
 def test_the_next_evaluation_works_after_a_crash(bench: Workbench) -> None:

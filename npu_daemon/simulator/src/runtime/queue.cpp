@@ -6,17 +6,28 @@
 
 namespace asim {
 
-uint8_t *allocate_ub(const char *call, uint64_t bytes) {
+namespace {
+
+uint64_t round_to_block(uint64_t bytes) { return (bytes + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes; }
+
+}  // namespace
+
+uint8_t *allocate_buffer_ub(uint64_t bytes) {
     Block &self = block();
-    const uint64_t rounded = (bytes + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes;
-    if (rounded > self.ub_bytes - self.ub_used_bytes) {
-        fault(FaultKind::RuntimeFault, call,
-              "unified buffer overflow: %llu bytes asked for, %u of %u already taken; use a smaller tile or fewer buffers",
-              static_cast<unsigned long long>(rounded), self.ub_used_bytes, self.ub_bytes);
-    }
     uint8_t *base = self.ub + self.ub_used_bytes;
-    self.ub_used_bytes += static_cast<uint32_t>(rounded);
+    self.ub_used_bytes += round_to_block(bytes);
     return base;
+}
+
+uint8_t *allocate_queue_ub(uint64_t bytes) {
+    const Block &self = block();
+    if (self.ub_used_bytes + round_to_block(bytes) > self.ub_bytes) {
+        fault(FaultKind::RuntimeFault, "InitBuffer",
+              "unified buffer overflow: %llu bytes asked for, %llu of %u already taken; use a smaller tile or fewer buffers",
+              static_cast<unsigned long long>(round_to_block(bytes)), static_cast<unsigned long long>(self.ub_used_bytes),
+              self.ub_bytes);
+    }
+    return allocate_buffer_ub(bytes);
 }
 
 void reset_ub() { block().ub_used_bytes = 0; }
@@ -28,11 +39,11 @@ void Queue::init(uint32_t buffers, uint64_t bytes_each) {
     if (bytes_each == 0) {
         fault(FaultKind::RuntimeFault, "InitBuffer", "a buffer needs at least one byte, got 0");
     }
-    bytes_each_ = (bytes_each + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes;
+    bytes_each_ = round_to_block(bytes_each);
     buffer_count_ = buffers;
     next_ = queued_count_ = 0;
     for (uint32_t i = 0; i < buffers; ++i) {
-        buffers_[i] = Buffer{allocate_ub("InitBuffer", bytes_each_), block().buffers++, State::Free, false};
+        buffers_[i] = Buffer{allocate_queue_ub(bytes_each_), block().buffers++, State::Free, false};
     }
 }
 

@@ -19,25 +19,27 @@ namespace {
 constexpr size_t kStackBytes = 1u << 20;
 constexpr uint8_t kPoison = 0xff;  // a NaN in every floating-point type
 
-// Memory with an inaccessible page on both sides.
+constexpr size_t kGuardBytes = 4u << 20;  // raw pointers into buffers that overflowed still end here
+
+// Memory with inaccessible memory on both sides.
 class GuardedMemory {
 public:
-    explicit GuardedMemory(size_t bytes) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
-        usable_ = (bytes + page_ - 1) / page_ * page_;
-        void *mapped = mmap(nullptr, usable_ + 2 * page_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + page_, usable_, PROT_READ | PROT_WRITE) != 0) {
+    explicit GuardedMemory(size_t bytes) {
+        const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+        usable_ = (bytes + page - 1) / page * page;
+        void *mapped = mmap(nullptr, usable_ + 2 * kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + kGuardBytes, usable_, PROT_READ | PROT_WRITE) != 0) {
             fault(FaultKind::RuntimeFault, "launch", "cannot allocate %zu bytes for a block", bytes);
         }
         base_ = static_cast<uint8_t *>(mapped);
     }
-    ~GuardedMemory() { munmap(base_, usable_ + 2 * page_); }
+    ~GuardedMemory() { munmap(base_, usable_ + 2 * kGuardBytes); }
     GuardedMemory(const GuardedMemory &) = delete;
 
-    uint8_t *data() const { return base_ + page_; }
+    uint8_t *data() const { return base_ + kGuardBytes; }
     size_t size() const { return usable_; }
 
 private:
-    size_t page_;
     size_t usable_;
     uint8_t *base_;
 };

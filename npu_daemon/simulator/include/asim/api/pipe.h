@@ -127,7 +127,7 @@ public:
     }
     template <TPosition position>
     bool InitBuffer(TBuf<position> &buffer, uint32_t bytes) {
-        buffer.bind(asim::allocate_ub("InitBuffer", bytes), bytes);
+        buffer.bind(asim::allocate_buffer_ub(bytes), bytes);
         return true;
     }
 

@@ -14,8 +14,11 @@ inline uint64_t checked_ub(const char *call, const void *pointer, uint64_t bytes
     const int64_t offset = bytes_pointer - self.ub;
     if (__builtin_expect(offset < 0 || static_cast<uint64_t>(offset) + bytes > self.ub_bytes, 0)) {
         fault(FaultKind::RuntimeFault, call,
-              "touches unified buffer bytes [%lld, %lld), but this core has %u: the operand runs past its buffer",
-              static_cast<long long>(offset), static_cast<long long>(offset + bytes), self.ub_bytes);
+              "touches unified buffer bytes [%lld, %lld), but this core has %u, of which InitBuffer handed out %llu: %s",
+              static_cast<long long>(offset), static_cast<long long>(offset + bytes), self.ub_bytes,
+              static_cast<unsigned long long>(self.ub_used_bytes),
+              self.ub_used_bytes > self.ub_bytes ? "unified buffer overflow, use a smaller tile or fewer buffers"
+                                                 : "the operand runs past its buffer");
     }
     return static_cast<uint64_t>(offset);
 }

@@ -20,7 +20,7 @@ struct Block {
     uint32_t count = 1;
     uint8_t *ub = nullptr;
     uint32_t ub_bytes = 0;
-    uint32_t ub_used_bytes = 0;
+    uint64_t ub_used_bytes = 0;             // handed out by InitBuffer; more than ub_bytes is an overflow
     uint32_t buffers = 0;
     void *pipe = nullptr;                   // the kernel's TPipe
     uint64_t mask[2] = {~0ull, ~0ull};      // vector mask register

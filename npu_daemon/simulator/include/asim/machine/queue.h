@@ -6,8 +6,11 @@
 
 namespace asim {
 
-// Takes `bytes` from the block's unified buffer; 32 B aligned.
-uint8_t *allocate_ub(const char *call, uint64_t bytes);
+// Takes `bytes` from the block's unified buffer; 32 B aligned. A queue uses what it gets, so it must fit.
+// A TBuf that does not fit is a fault only once it is touched, as on the device: operators initialise buffers
+// that the element type at hand never needs.
+uint8_t *allocate_queue_ub(uint64_t bytes);
+uint8_t *allocate_buffer_ub(uint64_t bytes);
 void reset_ub();
 
 constexpr uint32_t kMaxQueueBuffers = 16;

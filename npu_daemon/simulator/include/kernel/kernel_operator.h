@@ -14,6 +14,7 @@
 #include "asim/api/vector_index.h"
 #include "asim/api/vector_ternary.h"
 #include "asim/api/vector_transpose.h"
+#include "asim/api/math.h"
 #include "asim/api/list_tensor.h"
 #include "asim/api/workspace.h"
 #include "asim/api/utils.h"

@@ -1,6 +1,7 @@
 // Planning functions of the API library.
 //
-// How much scratch memory a library call needs is not published, so these calls report themselves as unsupported.
+// The sizes are what the simulator's own math library works with; calls it does not have report themselves as
+// unsupported.
 #pragma once
 
 #include <string>
@@ -19,12 +20,52 @@ namespace asim::host {
 
 namespace AscendC {
 
-inline void GetSigmoidMaxMinTmpSize(const ge::Shape &, uint32_t, bool, uint32_t &, uint32_t &) {
-    asim::host::no_scratch_size("GetSigmoidMaxMinTmpSize");
+// A function that works in `pieces` tensors of scratch: with all elements at once, or one repeat at a time. Those
+// marked as converting work in float and take one more piece to convert half elements.
+struct ScratchNeed {
+    uint32_t pieces;
+    bool converts;
+};
+
+inline void math_scratch(ScratchNeed need, const ge::Shape &shape, uint32_t type_size, uint32_t &max, uint32_t &min) {
+    constexpr uint32_t kRepeatBytes = 256;
+    const uint32_t pieces = need.pieces + (need.converts && type_size == 2 ? 1 : 0);
+    const uint32_t element_bytes = need.converts ? 4 : type_size;
+    const auto elements = static_cast<uint32_t>(shape.GetShapeSize());
+    min = pieces * kRepeatBytes;
+    max = pieces * ((elements * element_bytes + kRepeatBytes - 1) / kRepeatBytes * kRepeatBytes);
 }
-inline void GetTanhMaxMinTmpSize(const ge::Shape &, uint32_t, bool, uint32_t &, uint32_t &) {
-    asim::host::no_scratch_size("GetTanhMaxMinTmpSize");
-}
+
+#define ASIM_MATH_SCRATCH(Name, Pieces, Converts)                                                                      \
+    inline void Get##Name##MaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool, uint32_t &maxValue,          \
+                                         uint32_t &minValue) {                                                         \
+        math_scratch({Pieces, Converts}, shape, typeSize, maxValue, minValue);                                         \
+    }
+ASIM_MATH_SCRATCH(Sigmoid, 1, false)
+ASIM_MATH_SCRATCH(Tanh, 1, true)
+ASIM_MATH_SCRATCH(Gelu, 1, true)
+ASIM_MATH_SCRATCH(Floor, 0, true)
+ASIM_MATH_SCRATCH(Ceil, 0, true)
+ASIM_MATH_SCRATCH(Round, 0, true)
+ASIM_MATH_SCRATCH(Trunc, 0, true)
+ASIM_MATH_SCRATCH(Frac, 1, true)
+ASIM_MATH_SCRATCH(Sign, 3, false)
+ASIM_MATH_SCRATCH(Exp, 3, true)
+ASIM_MATH_SCRATCH(Sin, 3, true)
+ASIM_MATH_SCRATCH(Cos, 3, true)
+ASIM_MATH_SCRATCH(Tan, 4, true)
+ASIM_MATH_SCRATCH(Asin, 3, true)
+ASIM_MATH_SCRATCH(Acos, 3, true)
+ASIM_MATH_SCRATCH(Atan, 4, true)
+ASIM_MATH_SCRATCH(Sinh, 1, true)
+ASIM_MATH_SCRATCH(Cosh, 1, true)
+ASIM_MATH_SCRATCH(Asinh, 2, true)
+ASIM_MATH_SCRATCH(Acosh, 1, true)
+ASIM_MATH_SCRATCH(Atanh, 1, true)
+ASIM_MATH_SCRATCH(Erf, 3, true)
+ASIM_MATH_SCRATCH(Erfc, 3, true)
+#undef ASIM_MATH_SCRATCH
+
 inline void GetMeanMaxMinTmpSize(uint32_t, uint32_t, uint32_t, bool, uint32_t &, uint32_t &) {
     asim::host::no_scratch_size("GetMeanMaxMinTmpSize");
 }

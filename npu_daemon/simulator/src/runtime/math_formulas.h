@@ -1,0 +1,64 @@
+// Skeleton of the math library: a formula is applied chunk by chunk, in float for half operands unless it says otherwise.
+#pragma once
+#include <algorithm>
+
+#include "asim/semantics/steps.h"
+
+namespace asim {
+
+// Specialised for each function: `pieces` of scratch, and apply(steps, dst, src, pieces, parameter), where dst may
+// be src. `native` formulas work in half as it is.
+template <Function F>
+struct Formula;
+
+template <Function F, typename T>
+void math_native(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
+    const Pieces<T> pieces = divide<T>(Formula<F>::name, scratch, std::max(Formula<F>::pieces, 1u), count);
+    for (uint32_t done = 0; done < count; done += pieces.elems) {
+        const Steps<T> steps(std::min(pieces.elems, count - done));
+        Formula<F>::apply(steps, reinterpret_cast<T *>(dst) + done, reinterpret_cast<const T *>(src) + done, pieces, parameter);
+    }
+}
+
+// Half operands in float: one more piece holds the converted operand and then the result.
+template <Function F>
+void math_widened(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
+    const Pieces<float> pieces = divide<float>(Formula<F>::name, scratch, Formula<F>::pieces + 1, count);
+    float *wide = pieces[Formula<F>::pieces];
+    for (uint32_t done = 0; done < count; done += pieces.elems) {
+        const Steps<float> steps(std::min(pieces.elems, count - done));
+        const Shape shape = Shape::first(steps.count());
+        auto *wide_bytes = reinterpret_cast<uint8_t *>(wide);
+        const uint64_t offset = done * sizeof(half);
+        cast<float, half>({wide_bytes}, {const_cast<uint8_t *>(src) + offset}, RoundMode::CAST_NONE, shape);
+        Formula<F>::apply(steps, wide, wide, pieces, parameter);
+        cast<half, float>({dst + offset}, {wide_bytes}, Formula<F>::narrowing, shape);
+    }
+}
+
+template <Function F, typename T>
+void math(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter) {
+    if constexpr (std::is_same_v<T, half> && !Formula<F>::native) {
+        math_widened<F>(dst, src, scratch, count, parameter);
+    } else {
+        math_native<F, T>(dst, src, scratch, count, parameter);
+    }
+}
+
+#define ASIM_FORMULA(Name, Pieces_, Native)                                                                    \
+    template <>                                                                                                \
+    struct Formula<Function::Name> {                                                                           \
+        static constexpr const char *name = #Name;                                                             \
+        static constexpr uint32_t pieces = Pieces_;                                                            \
+        static constexpr bool native = Native;                                                                 \
+        static constexpr RoundMode narrowing = RoundMode::CAST_RINT;                                           \
+        template <typename T>                                                                                  \
+        static void apply(const Steps<T> &steps, T *dst, const T *src, const Pieces<T> &piece, float parameter); \
+    };                                                                                                         \
+    template void math<Function::Name, half>(uint8_t *, const uint8_t *, Scratch, uint32_t, float);            \
+    template void math<Function::Name, float>(uint8_t *, const uint8_t *, Scratch, uint32_t, float);           \
+    template <typename T>                                                                                      \
+    void Formula<Function::Name>::apply(const Steps<T> &steps, T *dst, const T *src, const Pieces<T> &piece,   \
+                                        [[maybe_unused]] float parameter)
+
+}  // namespace asim

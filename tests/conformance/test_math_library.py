@@ -1,0 +1,203 @@
+"""The math library against numpy: values, chunking by scratch, tails and instruction counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import erf, erfc
+
+import numpy as np
+import pytest
+from vector_machine import Array, Machine, MachineFault, build_machine
+
+SRC, DST, TMP = 0, 16 * 1024, 32 * 1024
+OTHER = 8 * 1024
+RUNTIME = [
+    "math_elementary",
+    "math_rounding",
+    "math_trigonometric",
+    "math_power",
+    "vector_elementwise",
+    "vector_cast",
+    "vector_compare",
+]
+Reference = Callable[[Array], Array]
+
+
+def _gelu(x: Array) -> Array:
+    result: Array = x / (1 + np.exp(-np.sqrt(8 / np.pi) * (x + 0.044715 * x**3)))
+    return result
+
+
+def _faster_gelu(x: Array) -> Array:
+    result: Array = x / (1 + np.exp(-1.702 * x))
+    return result
+
+
+def _faster_gelu_v2(x: Array) -> Array:
+    curve = -0.1444 * (np.minimum(np.abs(x), 1.769) - 1.769) ** 2 + 0.5
+    return x * (np.where(x >= 0, 1, -1) * curve + 0.5)
+
+
+def _sigmoid(x: Array) -> Array:
+    return 1 / (1 + np.exp(-x))
+
+
+# Name: reference in float64, lowest and highest input, absolute error allowed in float32.
+FUNCTIONS: dict[str, tuple[Reference, float, float, float]] = {
+    "Tanh": (np.tanh, -12, 12, 2e-7),
+    "Sigmoid": (_sigmoid, -20, 20, 2e-7),
+    "Silu": (lambda x: x * _sigmoid(x), -20, 20, 4e-6),
+    "Gelu": (_gelu, -8, 8, 2e-6),
+    "FasterGelu": (_faster_gelu, -8, 8, 2e-6),
+    "FasterGeluV2": (_faster_gelu_v2, -6, 6, 2e-6),
+    "Log2": (np.log2, 0.01, 100, 1e-6),
+    "Log10": (np.log10, 0.01, 100, 1e-6),
+    "Exp": (np.exp, -10, 4, 1e-5),
+    "Floor": (np.floor, -50, 50, 0),
+    "Ceil": (np.ceil, -50, 50, 0),
+    "Round": (np.rint, -50, 50, 0),
+    "Rint": (np.rint, -50, 50, 0),
+    "Trunc": (np.trunc, -50, 50, 0),
+    "Frac": (lambda x: x - np.trunc(x), -50, 50, 0),
+    "Sign": (np.sign, -3, 3, 0),
+    "Sin": (np.sin, -300, 300, 2e-6),
+    "Cos": (np.cos, -300, 300, 2e-6),
+    "Tan": (np.tan, -1.5, 1.5, 2e-5),
+    "Asin": (np.arcsin, -1, 1, 1e-6),
+    "Acos": (np.arccos, -1, 1, 1e-6),
+    "Atan": (np.arctan, -40, 40, 1e-6),
+    "Sinh": (np.sinh, -6, 6, 2e-4),
+    "Cosh": (np.cosh, -6, 6, 2e-4),
+    "Asinh": (np.arcsinh, -40, 40, 2e-6),
+    "Acosh": (np.arccosh, 1.1, 40, 2e-6),
+    "Atanh": (np.arctanh, -0.9, 0.9, 1e-6),
+    "Erf": (np.vectorize(erf), -6, 6, 1e-6),
+    "Erfc": (np.vectorize(erfc), -4, 6, 1e-6),
+}
+
+
+@pytest.fixture(scope="module")
+def machine(request: pytest.FixtureRequest) -> Machine:
+    return build_machine("math", RUNTIME, request.config.cache.mkdir("vector_machine"))
+
+
+def samples(name: str, dtype: str, count: int) -> Array:
+    """Return inputs in the range of a function, its end points and special points among them."""
+    _, low, high, _ = FUNCTIONS[name]
+    rng = np.random.default_rng(count)
+    points = [value for value in (low, high, 0.0, 0.5, -0.5, 1.5, -1.5, 2.5) if low <= value <= high]
+    return np.concatenate([points, rng.uniform(low, high, count)])[:count].astype(dtype)
+
+
+def evaluate(machine: Machine, name: str, values: Array, scratch_bytes: int) -> Array:
+    """Apply a function in a machine of its own and return the result."""
+    machine.reset()
+    machine.put(SRC, values)
+    guard = values.nbytes
+    machine.ub[DST + guard : DST + guard + 64] = 0xA5
+    machine.call(f"{name} {values.dtype.name}", DST, SRC, TMP, scratch_bytes, values.size)
+    assert (machine.ub[DST + guard : DST + guard + 64] == 0xA5).all(), "wrote past the last element"
+    result: Array = machine.view(DST, values.dtype, values.size).copy()
+    return result
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_float_values(machine: Machine, name: str) -> None:
+    reference, _, _, tolerance = FUNCTIONS[name]
+    values = samples(name, "float32", 1000)
+    result = evaluate(machine, name, values, 0)
+    expected = reference(values.astype(np.float64)).astype(np.float32)
+    np.testing.assert_allclose(result, expected, rtol=2e-6, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_half_values(machine: Machine, name: str) -> None:
+    reference, _, _, tolerance = FUNCTIONS[name]
+    values = samples(name, "float16", 1000)
+    expected = reference(values.astype(np.float64)).astype(np.float16)
+    result = evaluate(machine, name, values, 0)
+    atol = 0 if tolerance == 0 else 2e-3
+    rtol = 0 if tolerance == 0 else 1e-2
+    np.testing.assert_allclose(result.astype(np.float32), expected.astype(np.float32), rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("count", [1, 7, 64, 130, 511])
+@pytest.mark.parametrize("name", ["Tanh", "Sin", "Sign", "Erfc"])
+def test_scratch_only_changes_the_chunks(machine: Machine, name: str, count: int, dtype: str) -> None:
+    values = samples(name, dtype, count)
+    whole = evaluate(machine, name, values, 0)
+    instructions = len(machine.trace())
+    for scratch_bytes in (8192, 2048, 1024, 320):
+        chunked = evaluate(machine, name, values, scratch_bytes)
+        np.testing.assert_array_equal(whole, chunked)
+        assert len(machine.trace()) >= instructions
+
+
+def test_results_may_replace_the_source(machine: Machine) -> None:
+    for name in (name for name in FUNCTIONS if name != "Silu"):
+        values = samples(name, "float32", 200)
+        apart = evaluate(machine, name, values, 0)
+        machine.reset()
+        machine.put(SRC, values)
+        machine.call(f"{name} float32", SRC, SRC, TMP, 0, values.size)
+        in_place = machine.view(SRC, "float32", values.size)
+        np.testing.assert_array_equal(apart, in_place, err_msg=name)
+
+
+def test_too_little_scratch_is_a_fault(machine: Machine) -> None:
+    with pytest.raises(MachineFault, match="temporary buffer has 32 bytes, but the call needs at least 192"):
+        evaluate(machine, "Sin", samples("Sin", "float32", 8), 32)
+
+
+def test_tanh_is_seven_instructions_and_casts_for_half(machine: Machine) -> None:
+    evaluate(machine, "Tanh", samples("Tanh", "float32", 64), 4096)
+    body = ["Mins", "Maxs", "Muls", "Exp", "Adds", "Adds", "Div"]
+    assert [line.name for line in machine.trace()] == body
+    evaluate(machine, "Tanh", samples("Tanh", "float16", 64), 4096)
+    assert [line.name for line in machine.trace()] == ["Cast", *body, "Cast"]
+
+
+def call_power(machine: Machine, form: str, base: Array, exponent: Array, count: int) -> Array:
+    """Raise tensors or scalars (arrays of one element) to a power."""
+    machine.reset()
+    places = []
+    for operand, offset, is_scalar in (
+        (base, SRC, form == "scalar base"),
+        (exponent, OTHER, form == "scalar exponent"),
+    ):
+        machine.put(offset, operand)
+        places.append(int.from_bytes(operand.tobytes(), "little") if is_scalar else offset)
+    machine.call(f"Power {form} {base.dtype.name}", DST, *places, TMP, 5 * 1024, count)
+    result: Array = machine.view(DST, base.dtype, count).copy()
+    return result
+
+
+@pytest.mark.parametrize("form", ["tensor", "scalar exponent", "scalar base"])
+@pytest.mark.parametrize(("dtype", "rtol"), [("float16", 1e-2), ("float32", 1e-5)])
+def test_power_of_floats(machine: Machine, form: str, dtype: str, rtol: float) -> None:
+    rng = np.random.default_rng(3)
+    count = 300
+    base = rng.uniform(-3, 3, count).astype(dtype)
+    exponent = rng.integers(-3, 4, count).astype(dtype)
+    base[:6], exponent[:6] = [0, 0, 1, -2, 2, 3], [0, 2, 7, 0.5, 0.5, 1]
+    if form == "scalar base":
+        base = np.array([1.5], dtype)
+    if form == "scalar exponent":
+        exponent = np.array([3], dtype)
+    result = call_power(machine, form, base, exponent, count)
+    with np.errstate(all="ignore"):
+        expected = np.power(base.astype(np.float64), exponent.astype(np.float64)).astype(dtype)
+    np.testing.assert_allclose(
+        result.astype(np.float64), expected.astype(np.float64), rtol=rtol, atol=rtol * 1e-2
+    )
+
+
+@pytest.mark.parametrize("form", ["tensor", "scalar exponent", "scalar base"])
+def test_power_of_integers_is_exact(machine: Machine, form: str) -> None:
+    rng = np.random.default_rng(4)
+    count = 100
+    base = rng.integers(-9, 10, 1 if form == "scalar base" else count).astype(np.int32)
+    exponent = rng.integers(0, 9, 1 if form == "scalar exponent" else count).astype(np.int32)
+    result = call_power(machine, form, base, exponent, count)
+    np.testing.assert_array_equal(result, np.broadcast_to(base.astype(np.int64) ** exponent, count))

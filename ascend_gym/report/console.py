@@ -35,6 +35,7 @@ class SearchView:
         self._task = self._progress.add_task("evaluating the baseline", total=budget)
 
     def __enter__(self) -> SearchView:
+        self._progress.reset(self._task)
         self._progress.start()
         return self
 

@@ -231,6 +231,8 @@ class OpSpec(Record):
         category: what kind of operator it is.
         description: one line for people and prompts.
         auto_sync: whether the operator is compiled with automatic synchronisation.
+        reads_all_inputs: whether every element of every input bears on the output, so that a kernel that
+            leaves some unread cannot have computed it.
         cases: the cases; the speedup is the geometric mean over them.
         baseline: the sources in the folder.
         folder_digest: digest of everything in the folder that changes a verdict.
@@ -243,6 +245,7 @@ class OpSpec(Record):
     category: str
     description: str
     auto_sync: bool
+    reads_all_inputs: bool = False
     cases: tuple[Case, ...] = Field(min_length=1)
     baseline: Candidate
     folder_digest: str

@@ -111,6 +111,7 @@ def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
         category=operator.category,
         description=operator.description,
         auto_sync=operator.auto_sync,
+        reads_all_inputs=operator.reads_all_inputs,
         cases=manifest.cases(),
         baseline=read_candidate(folder, name, tiling=operator.tiling, kernel=operator.kernel),
         folder_digest=folder_digest(folder),

@@ -31,6 +31,7 @@ class OperatorSection(_Section):
         category: what kind of operator it is.
         description: one line for people and prompts.
         auto_sync: whether the operator is compiled with automatic synchronisation.
+        reads_all_inputs: false for operators that pick from their inputs, such as gather.
         tiling: main host file relative to the folder; found by rule when left out.
         kernel: main kernel file relative to the folder; found by rule when left out.
     """
@@ -40,6 +41,7 @@ class OperatorSection(_Section):
     category: str
     description: str
     auto_sync: bool = True
+    reads_all_inputs: bool = True
     tiling: str | None = None
     kernel: str | None = None
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Built, Failure, RunOutput
 from ascend_gym.core.records import (
     Candidate,
@@ -35,7 +34,7 @@ from npu_daemon.sandbox import Limits, run_limited, sandbox_level
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
-from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, write_job
+from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, tensor_sizes_bytes, write_job
 from npu_daemon.simulator.profile import profile_of
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
@@ -54,6 +53,7 @@ class _Build:
 class _Run:
     """What a finished run left behind."""
 
+    spec: OpSpec
     job: KernelJob
     tiling: TilingOutcome
 
@@ -118,9 +118,12 @@ class SimulatorBackend:
     ) -> RunOutput | Failure:
         """Run the tiling program, then the kernel on every block."""
         work_dir = Path(tempfile.mkdtemp(prefix="ascend-gym-run-"))
-        outcome = self._run_in(work_dir, built.handle, case, inputs, protocol)
-        if isinstance(outcome, Failure):
-            shutil.rmtree(work_dir)
+        outcome = None
+        try:
+            outcome = self._run_in(work_dir, built.handle, case, inputs, protocol)
+        finally:
+            if not isinstance(outcome, RunOutput):
+                shutil.rmtree(work_dir)
         return outcome
 
     def _run_in(
@@ -146,7 +149,7 @@ class SimulatorBackend:
             return tiling
         job = write_job(work_dir, build.kernel.library, host.definition, case, inputs, tiling, chip, protocol)
         limits = Limits(
-            wall_s=protocol.run_timeout_s + 2.0,
+            wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
             cpu_s=protocol.run_timeout_s + 2.0,
             memory_bytes=protocol.memory_limit_bytes,
             file_bytes=protocol.output_limit_bytes,
@@ -156,7 +159,10 @@ class SimulatorBackend:
         failure = diagnose_run(outcome, build.kernel, protocol, seconds)
         if failure is not None:
             return failure
-        return RunOutput(_read_outputs(job, case), _Run(job, tiling), seconds)
+        outputs = _read_outputs(job, case)
+        if outputs is None:
+            return _ended_early(seconds)
+        return RunOutput(outputs, _Run(build.spec, job, tiling), seconds)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were judged correct."""
@@ -166,6 +172,8 @@ class SimulatorBackend:
             return price
         if price["unwritten"]:
             return _unwritten(price["unwritten"])
+        if price["unread"] and handle.spec.reads_all_inputs:
+            return _unread(price["unread"])
         profile = profile_of(price, handle.tiling.block_dim, load_chip(protocol.chip))
         return CaseResult(
             case_id=case.case_id,
@@ -187,12 +195,13 @@ class SimulatorBackend:
             str(self.toolchain.price_program),
             str(run.job.trace),
             str(figures),
-            str(run.job.output_ranges),
+            str(run.job.tensor_ranges),
         ]
         try:
             answer = subprocess.run(command, capture_output=True, text=True, timeout=PRICE_TIMEOUT_S)
-        except subprocess.TimeoutExpired as error:
-            raise InfrastructureError(f"pricing took longer than {PRICE_TIMEOUT_S:g} s") from error
+        except subprocess.TimeoutExpired:
+            message = f"the kernel issues more than can be priced in {PRICE_TIMEOUT_S:g} s"
+            return Failure(Status.TIMEOUT, (Diagnostic(phase=Phase.PRICE, message=message),))
         if answer.returncode != 0:
             message = f"the trace cannot be priced: {answer.stderr.strip()}"
             return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.PRICE, message=message),))
@@ -209,7 +218,12 @@ def _tell(message: str) -> None:
     sys.stderr.write(message + "\n")
 
 
-def _read_outputs(job: KernelJob, case: Case) -> tuple[tuple[np.ndarray[Any, Any], ...], ...]:
+def _read_outputs(job: KernelJob, case: Case) -> tuple[tuple[np.ndarray[Any, Any], ...], ...] | None:
+    """Return the outputs, or ``None`` when the run did not live to write them all."""
+    for tensor, paths in zip(case.outputs, job.output_files, strict=True):
+        for path, size_bytes in zip(paths, tensor_sizes_bytes(tensor), strict=True):
+            if not path.exists() or path.stat().st_size != size_bytes:
+                return None
     return tuple(
         tuple(
             np.fromfile(path, dtype=numpy_dtype(tensor.dtype)).reshape(shape)
@@ -217,6 +231,20 @@ def _read_outputs(job: KernelJob, case: Case) -> tuple[tuple[np.ndarray[Any, Any
         )
         for tensor, paths in zip(case.outputs, job.output_files, strict=True)
     )
+
+
+def _unread(missing: dict[str, int]) -> Failure:
+    listing = ", ".join(f"{count} bytes of {name}" for name, count in missing.items())
+    message = (
+        f"no instruction of the kernel reads {listing}, on which the output depends: "
+        "it was not computed by Ascend C instructions"
+    )
+    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+
+
+def _ended_early(seconds: float) -> Failure:
+    message = "the kernel ended its process before the launch was over"
+    return Failure(Status.RUNTIME_FAULT, (Diagnostic(phase=Phase.RUN_KERNEL, message=message),), seconds)
 
 
 def _unwritten(missing: dict[str, int]) -> Failure:

@@ -121,10 +121,12 @@ class BuildCache:
                 return final, 0.0
             started_s = time.perf_counter()
             building = Path(tempfile.mkdtemp(dir=final.parent, prefix="building-"))
-            failure = make(building)
-            seconds = time.perf_counter() - started_s
-            if failure is not None:
-                shutil.rmtree(building)
-                return Failure(failure.status, failure.diagnostics, seconds)
-            building.rename(final)
+            try:
+                failure = make(building)
+                seconds = time.perf_counter() - started_s
+                if failure is not None:
+                    return Failure(failure.status, failure.diagnostics, seconds)
+                building.rename(final)
+            finally:
+                shutil.rmtree(building, ignore_errors=True)  # gone already after a rename
         return final, seconds

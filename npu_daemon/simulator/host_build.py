@@ -17,6 +17,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.simulator.source_guard import refused_library, refused_source
 
 BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20)
 MAX_ERRORS = 5
@@ -107,6 +108,9 @@ def build_host(
     if not compiled:
         message = f"expected a .cpp file with the tiling function, got {[f.path for f in sources.files]}"
         return _failure(Status.BUILD_ERROR, [Diagnostic(phase=Phase.BUILD_TILING, message=message)], 0.0)
+    refused = refused_source(sources, Phase.BUILD_TILING)
+    if refused is not None:
+        return refused
     folder = work_dir / "operator"
     _write(sources.files, folder)
     library = work_dir / "host.so"
@@ -114,7 +118,7 @@ def build_host(
     command = host_build_command(toolchain, compiled, str(library), [*own_folders, *include_dirs])
     outcome = run_limited(command, cwd=folder, limits=limits)
     if outcome.returncode == 0:
-        return library
+        return refused_library(library, outcome.seconds) or library
     if outcome.timed_out:
         message = f"compiling the host code took longer than {limits.wall_s:g} s; make it simpler"
         diagnostic = Diagnostic(phase=Phase.BUILD_TILING, message=message)

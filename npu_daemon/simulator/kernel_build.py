@@ -12,6 +12,7 @@ from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, run_limited
 from npu_daemon.simulator.host_build import compiler_diagnostics
+from npu_daemon.simulator.source_guard import refused_flags, refused_source
 from npu_daemon.simulator.toolchain import Toolchain
 
 _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
@@ -81,6 +82,9 @@ def build_kernel(
         protocol: holds the time limit.
         extra_flags: the candidate's own compiler flags.
     """
+    refused = refused_source(sources, Phase.BUILD_KERNEL) or refused_flags(extra_flags)
+    if refused is not None:
+        return refused
     entry = entry_name(sources, preferred_entry)
     if entry is None:
         return _build_error(
@@ -100,7 +104,7 @@ def build_kernel(
         memory_bytes=_BUILD_MEMORY_BYTES,
         file_bytes=_BUILD_FILE_BYTES,
     )
-    command = [*toolchain.kernel_command(_WRAPPER, _LIBRARY, include_dirs), *extra_flags]
+    command = toolchain.kernel_command(_WRAPPER, _LIBRARY, include_dirs, extra_flags)
     outcome = run_limited(command, cwd=work_dir, limits=limits)
     if outcome.timed_out:
         message = f"compiling the kernel took longer than {limits.wall_s:g} s; make it simpler"
@@ -130,7 +134,8 @@ def check_symbols(library: Path, toolchain: Toolchain) -> Failure | None:
     if all(_SIMULATOR_SYMBOL.match(symbol) for symbol in unknown):
         return _build_error(f"the kernel uses what the simulator does not provide: {shown}")
     message = (
-        f"the kernel calls {shown}, which no device kernel can: use Ascend C only (no libc, threads or files)"
+        f"the kernel calls {shown}, which is not part of Ascend C as the simulator knows it: "
+        "no libc, threads or files"
     )
     return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
 

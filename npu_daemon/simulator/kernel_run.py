@@ -38,14 +38,14 @@ class KernelJob:
         folder: holds all of them.
         path: job description for the run program.
         trace: where the trace is written.
-        output_ranges: canonical addresses of the outputs, for the pricing program.
+        tensor_ranges: canonical addresses of inputs and outputs, for the pricing program.
         output_files: for each output parameter of the case, one file per tensor.
     """
 
     folder: Path
     path: Path
     trace: Path
-    output_ranges: Path
+    tensor_ranges: Path
     output_files: tuple[tuple[Path, ...], ...]
 
 
@@ -89,7 +89,7 @@ def write_job(
         tuple(folder / f"output-{index}-{item}.bin" for item in range(len(tensor.shapes)))
         for index, tensor in enumerate(case.outputs)
     )
-    job = KernelJob(folder, folder / "job", folder / "trace", folder / "output_ranges", outputs)
+    job = KernelJob(folder, folder / "job", folder / "trace", folder / "tensor_ranges", outputs)
     (folder / "tiling_data").write_bytes(tiling.tiling_data)
     addresses = place_tensors((*case.inputs, *case.outputs))
     lines = [
@@ -106,7 +106,7 @@ def write_job(
         *_parameter_lines(definition, case, inputs, outputs, addresses),
     ]
     job.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    job.output_ranges.write_text(_range_lines(case, addresses), encoding="utf-8")
+    job.tensor_ranges.write_text(_range_lines(case, addresses), encoding="utf-8")
     return job
 
 
@@ -143,15 +143,15 @@ def _parameter_lines(
 
 
 def _range_lines(case: Case, addresses: Sequence[Sequence[int]]) -> str:
-    """Return ``address bytes name`` of every output tensor, at the address where the kernel writes it."""
-    first_place = {
-        tensor.name: row
-        for tensor, row in reversed(list(zip((*case.inputs, *case.outputs), addresses, strict=True)))
-    }
+    """Return ``in|out address bytes name`` of every tensor, at the address where the kernel touches it."""
+    tensors = (*case.inputs, *case.outputs)
+    place = {tensor.name: row for tensor, row in reversed(list(zip(tensors, addresses, strict=True)))}
+    sides = [*("in" for _ in case.inputs), *("out" for _ in case.outputs)]
     return "".join(
-        f"{address} {size_bytes} {tensor.name}\n"
-        for tensor in case.outputs
-        for address, size_bytes in zip(first_place[tensor.name], tensor_sizes_bytes(tensor), strict=True)
+        f"{side} {address} {size_bytes} {tensor.name}\n"
+        for side, tensor in zip(sides, tensors, strict=True)
+        if not tensor.optional_absent
+        for address, size_bytes in zip(place[tensor.name], tensor_sizes_bytes(tensor), strict=True)
     )
 
 

@@ -38,6 +38,7 @@ _KERNEL_OPTIONS = (
     "-w",
     "-ffp-contract=off",
     "-fno-finite-loops",
+    "-fno-math-errno",
     "-fno-exceptions",
     "-fno-threadsafe-statics",
     "-fsanitize-coverage=trace-pc",
@@ -54,7 +55,7 @@ _KERNEL_OPTIONS = (
 
 # Memory functions go through the simulator too, which prices them as the loop of words that they are.
 _WRAPPED = ("memcpy", "memmove", "memset", "memcmp")
-_KERNEL_LINK = ("-fmax-errors=5", "-shared", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
+_KERNEL_LINK = ("-fmax-errors=5", "-shared", "-static-libgcc", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,13 @@ class Toolchain:
         """Symbols that a kernel library may take from the run program."""
         return _symbols(self.folder)
 
-    def kernel_command(self, source: str, output: str, include_dirs: Sequence[Path]) -> list[str]:
+    def kernel_command(
+        self, source: str, output: str, include_dirs: Sequence[Path], extra_flags: Sequence[str] = ()
+    ) -> list[str]:
         """Return the compiler call that makes a kernel library of one wrapper source."""
         includes = [f"-I{folder}" for folder in include_dirs]
         header = ["-include", str(self.folder / _KERNEL_HEADER), "-Winvalid-pch"]
-        return ["g++", *kernel_flags(), *header, *includes, *_KERNEL_LINK, source, "-o", output]
+        return ["g++", *extra_flags, *kernel_flags(), *header, *includes, *_KERNEL_LINK, source, "-o", output]
 
 
 @cache
@@ -131,8 +134,8 @@ def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolch
     Raises:
         InfrastructureError: g++ is missing or the simulator does not compile.
     """
-    sources = digest_of_tree(_SIMULATOR, ("include/**/*", "src/**/*"))
-    digest = digest_of("toolchain", _compiler_version(), _KERNEL_OPTIONS, _KERNEL_LINK, _cpu_flags(), sources)
+    sources = digest_of_tree(_SIMULATOR, ("**/*.py", "include/**/*", "src/**/*"))
+    digest = digest_of("toolchain", _compiler_version(), _cpu_flags(), sources)
     folder = cache_dir / "toolchain" / digest[:32]
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / "lock", "w", encoding="ascii") as lock:

@@ -275,3 +275,87 @@ def test_an_output_copied_from_nowhere_is_not_accepted(bench: Workbench) -> None
     result = bench.evaluate(bench.edited(kernel={"op.Process();": ""}))
     assert result.status is Status.INCORRECT
     assert "nan" in result.all_diagnostics[0].message
+
+
+CHEATS = {
+    "uninstrumented function": {
+        "class KernelAdd {": "class KernelAdd {\n    __attribute__((no_sanitize_coverage)) void Free() {}\n"
+    },
+    "assembly": {LOOP_BODY: LOOP_BODY + ' asm volatile("nop");'},
+    "assembly in disguise": {LOOP_BODY: LOOP_BODY + ' __asm__ __volatile__("nop");'},
+    "spliced keyword": {LOOP_BODY: LOOP_BODY + ' as\\\nm volatile("nop");'},
+    "host vector code": {
+        '#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include <immintrin.h>'
+    },
+    "inside of the simulator": {LOOP_BODY: LOOP_BODY + " asim::block().scalar_blocks = 0;"},
+    "header of the simulator": {
+        '#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include "asim/trace/writer.h"'
+    },
+    "file of the host": {
+        '#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include "/etc/passwd"'
+    },
+    "pragma": {"constexpr int32_t BUFFER_NUM": '#pragma GCC optimize("O3")\nconstexpr int32_t BUFFER_NUM'},
+}
+
+
+@pytest.mark.parametrize("edits", CHEATS.values(), ids=CHEATS.keys())
+def test_ways_round_the_accounting_are_refused(bench: Workbench, edits: dict[str, str]) -> None:
+    result = bench.evaluate(bench.edited(kernel=edits))
+    first = result.all_diagnostics[0]
+    assert result.status is Status.GUARD_REJECTED, [str(d) for d in result.all_diagnostics]
+    assert first.file == "op_kernel/add.cpp"
+    assert first.line is not None
+
+
+def test_a_mention_in_a_comment_or_a_string_is_not_a_cheat(bench: Workbench) -> None:
+    comment = {"constexpr int32_t BUFFER_NUM": "// asm, asim:: and #pragma GCC\nconstexpr int32_t BUFFER_NUM"}
+    assert bench.evaluate(bench.edited(kernel=comment)).status is Status.OK
+
+
+def test_an_output_that_needs_inputs_nobody_read_is_refused(bench: Workbench) -> None:
+    """A kernel that copies its second input and adds nothing to it read too little, whatever it wrote."""
+    copies = "AscendC::DataCopyPad(x1Local, x1Gm[offset], copyParams, padParams);"
+    result = bench.evaluate(bench.edited(kernel={copies: copies.replace("x1Gm", "x2Gm")}))
+    assert result.status is Status.INCORRECT
+    assert bench.spec.reads_all_inputs
+
+
+def test_scalar_stores_to_global_memory_count_as_writes(bench: Workbench) -> None:
+    by_hand = """{
+        auto yLocal = outQueueY.DeQue<T>();
+        for (uint32_t i = 0; i < count; i++) yGm.SetValue(offset + i, yLocal.GetValue(i));
+        outQueueY.FreeTensor(yLocal);
+    }"""
+    assert bench.evaluate(bench.edited(kernel={LOOP_BODY: by_hand})).status is Status.OK
+
+
+def test_a_kernel_cannot_tell_one_run_from_another_by_its_addresses(bench: Workbench) -> None:
+    leak = "if (reinterpret_cast<uint64_t>(x1) >> 12 & 1) { for (volatile int i = 0; i < 3000; i = i + 1); }"
+    candidate = bench.edited(kernel={"op.Process();": f"{leak} op.Process();"})
+    assert len({bench.evaluate(candidate).latency_us for _ in range(4)}) == 1
+
+
+TILING_CHEATS = {
+    "files": ("return ge::GRAPH_SUCCESS;", 'fclose(fopen("/tmp/x", "w")); return ge::GRAPH_SUCCESS;'),
+    "processes": ("return ge::GRAPH_SUCCESS;", 'if (system("true")) {} return ge::GRAPH_SUCCESS;'),
+    "assembly": ("return ge::GRAPH_SUCCESS;", 'asm volatile("nop"); return ge::GRAPH_SUCCESS;'),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), TILING_CHEATS.values(), ids=TILING_CHEATS.keys())
+def test_a_tiling_program_that_leaves_its_process_is_refused(bench: Workbench, old: str, new: str) -> None:
+    header = '#include "register/op_def_registry.h"'
+    include = {header: f"#include <cstdio>\n#include <cstdlib>\n{header}"}
+    result = bench.evaluate(bench.edited(tiling={**include, old: new}))
+    assert result.status is Status.GUARD_REJECTED, [str(d) for d in result.all_diagnostics]
+
+
+@pytest.mark.parametrize("flag", ["-fno-sanitize=kernel-address", "-Wl,-Map=/tmp/map", "-wrapper", "-I/etc"])
+def test_build_flags_that_change_the_toolchain_are_refused(bench: Workbench, flag: str) -> None:
+    candidate = bench.spec.baseline.model_copy(update={"build_flags": (flag,)})
+    assert bench.evaluate(candidate).status is Status.GUARD_REJECTED
+
+
+def test_defines_are_fine_as_build_flags(bench: Workbench) -> None:
+    candidate = bench.spec.baseline.model_copy(update={"build_flags": ("-DTUNED=1",)})
+    assert bench.evaluate(candidate).status is Status.OK

@@ -23,7 +23,7 @@ PIPE_V, PIPE_MTE2 = 1, 4
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("traces")
     (folder / "chip").write_text(load_chip("910B2").pricing_text())
-    (folder / "outputs").write_text("2097152 64 y\n")
+    (folder / "tensors").write_text("in 4194304 64 x\nout 2097152 64 y\n")
     return folder
 
 
@@ -31,7 +31,7 @@ def price(simulator: SimulatorBackend, folder: Path, trace: bytes) -> subprocess
     path = folder / "trace"
     path.write_bytes(trace)
     program = str(simulator.toolchain.price_program)
-    command = [program, str(path), str(folder / "chip"), str(folder / "outputs")]
+    command = [program, str(path), str(folder / "chip"), str(folder / "tensors")]
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 
@@ -52,7 +52,7 @@ def test_an_empty_block_is_priced_and_the_missing_output_is_told(
 ) -> None:
     answer = price(simulator, folder, header() + segment(0, record(OP_BLOCK_END)))
     assert answer.returncode == 0
-    assert '"unwritten":{"y":64}' in answer.stdout
+    assert '"unwritten":{"y":64},"unread":{"x":64}' in answer.stdout
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -13,6 +13,7 @@ namespace {
 constexpr uint64_t kDataCacheLineBytes = 64;
 
 bool overlaps(const Operand &a, const Operand &b) {
+    if (a.extent_bytes == 0 || b.extent_bytes == 0) return false;
     return a.space == b.space && a.address < b.address + b.extent_bytes && b.address < a.address + a.extent_bytes;
 }
 
@@ -68,6 +69,13 @@ Core::Access Core::access_of(const Entry &entry, Pipe pipe) {
     access.serial = next_serial_++;
     access.operand_count = std::min<uint32_t>(entry.record.operands, kMaxOperands);
     std::copy_n(entry.operands, access.operand_count, access.operands.begin());
+    // Bursts of a strided copy leave gaps in global memory that other copies may fill: nothing is known of overlaps.
+    if (is_copy(entry.record.op) && entry.record.repeats > 1) {
+        for (Operand &operand : access.operands) {
+            const bool gaps = operand.space == static_cast<uint64_t>(Space::Gm) && operand.stride != entry.record.burst_bytes;
+            if (gaps) operand.extent_bytes = 0;
+        }
+    }
     access.writes_first = entry.record.op != Op::ScalarAccess || entry.record.repeats == 1;
     return access;
 }
@@ -83,8 +91,7 @@ std::vector<Core::Dependency> Core::conflicts(const Access &access) const {
         for (uint32_t i = 0; i < access.operand_count && !conflict; ++i) {
             for (uint32_t j = 0; j < other.operand_count && !conflict; ++j) {
                 const bool writes = (i == 0 && access.writes_first) || (j == 0 && other.writes_first);
-                conflict = writes && access.operands[i].space == static_cast<uint64_t>(Space::Ub) &&
-                           overlaps(access.operands[i], other.operands[j]);
+                conflict = writes && overlaps(access.operands[i], other.operands[j]);
             }
         }
         if (conflict) dependencies.push_back({slot, other.serial});
@@ -293,7 +300,7 @@ double Core::advance(double now) {
         progress = false;
         wake = kNever;
         while (active_ && !in_sync_all_ && issue(now)) progress = true;
-        for (const Pipe which : {Pipe::V, Pipe::MTE2, Pipe::MTE3}) {
+        for (const Pipe which : {Pipe::V, Pipe::M, Pipe::MTE1, Pipe::MTE2, Pipe::MTE3, Pipe::FIX}) {
             const size_t before = pipe(which).queue.size();
             wake = std::min(wake, run_pipe(which, now));
             progress |= pipe(which).queue.size() != before;

@@ -6,10 +6,12 @@ namespace asim {
 
 namespace {
 
-// One bit a byte of an output.
-class WrittenBytes {
+constexpr uint64_t kScalarReadBytes = 64;  // a data cache line
+
+// One bit a byte of a tensor.
+class TouchedBytes {
 public:
-    explicit WrittenBytes(const OutputRange &range) : range_(range), bits_((range.bytes + 63) / 64) {}
+    explicit TouchedBytes(const TensorRange &range) : range_(range), bits_((range.bytes + 63) / 64) {}
 
     void mark(uint64_t address, uint64_t bytes) {
         const uint64_t from = std::max(address, range_.address);
@@ -23,40 +25,55 @@ public:
         }
     }
 
+    bool output() const { return range_.output; }
+
     uint64_t missing() const {
-        uint64_t written = 0;
-        for (const uint64_t word : bits_) written += static_cast<uint64_t>(__builtin_popcountll(word));
-        return range_.bytes - written;
+        uint64_t touched = 0;
+        for (const uint64_t word : bits_) touched += static_cast<uint64_t>(__builtin_popcountll(word));
+        return range_.bytes - touched;
     }
 
 private:
-    OutputRange range_;
+    TensorRange range_;
     std::vector<uint64_t> bits_;
 };
 
-void mark_record(std::vector<WrittenBytes> &outputs, const Entry &entry) {
+// The operand in global memory that the record touches on the given side, or nothing.
+const Operand *gm_operand(const Entry &entry, bool write) {
     const Record &record = entry.record;
-    const Operand &destination = entry.operands[0];
-    const bool scalar_write = record.op == Op::ScalarAccess && record.repeats == 1;
-    if (record.operands == 0 || destination.space != static_cast<uint64_t>(Space::Gm)) return;
-    if (record.op != Op::CopyUbToGm && !scalar_write) return;
-    const uint64_t bursts = scalar_write ? 1 : record.repeats;
-    const uint64_t bytes = scalar_write ? record.dtype_bytes : record.burst_bytes;
-    for (WrittenBytes &output : outputs) {
-        for (uint64_t i = 0; i < bursts; ++i) output.mark(destination.address + i * destination.stride, bytes);
+    const bool scalar = record.op == Op::ScalarAccess && (record.repeats == 1) == write;
+    const bool copy = record.op == (write ? Op::CopyUbToGm : Op::CopyGmToUb);
+    const uint32_t index = copy && !write ? 1 : 0;
+    if ((!scalar && !copy) || record.operands <= index) return nullptr;
+    const Operand &operand = entry.operands[index];
+    return operand.space == static_cast<uint64_t>(Space::Gm) ? &operand : nullptr;
+}
+
+void mark_record(std::vector<TouchedBytes> &tensors, const Entry &entry) {
+    const bool scalar = entry.record.op == Op::ScalarAccess;
+    const uint64_t bursts = scalar ? 1 : entry.record.repeats;
+    const uint64_t bytes = scalar ? kScalarReadBytes : entry.record.burst_bytes;
+    for (TouchedBytes &tensor : tensors) {
+        const Operand *operand = gm_operand(entry, tensor.output());
+        if (operand == nullptr) continue;
+        const bool line = scalar && !tensor.output();  // reads of one line are folded into one record
+        const uint64_t address = line ? operand->address / kScalarReadBytes * kScalarReadBytes : operand->address;
+        for (uint64_t i = 0; i < bursts; ++i) {
+            tensor.mark(address + i * operand->stride, scalar && !line ? entry.record.dtype_bytes : bytes);
+        }
     }
 }
 
 }  // namespace
 
-std::vector<uint64_t> unwritten_bytes(const Trace &trace, const std::vector<OutputRange> &outputs) {
-    std::vector<WrittenBytes> written(outputs.begin(), outputs.end());
+std::vector<uint64_t> untouched_bytes(const Trace &trace, const std::vector<TensorRange> &tensors) {
+    std::vector<TouchedBytes> touched(tensors.begin(), tensors.end());
     for (uint32_t block = 0; block < trace.block_count(); ++block) {
         Cursor cursor(trace, block);
-        for (Entry entry; cursor.next(entry);) mark_record(written, entry);
+        for (Entry entry; cursor.next(entry);) mark_record(touched, entry);
     }
     std::vector<uint64_t> missing;
-    for (const WrittenBytes &output : written) missing.push_back(output.missing());
+    for (const TouchedBytes &tensor : touched) missing.push_back(tensor.missing());
     return missing;
 }
 

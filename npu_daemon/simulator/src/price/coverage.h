@@ -1,4 +1,4 @@
-// Which bytes of the outputs the trace says were written.
+// Which bytes of the tensors the trace says were read and written.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -8,13 +8,15 @@
 
 namespace asim {
 
-struct OutputRange {
+struct TensorRange {
     std::string name;
     uint64_t address = 0;
     uint64_t bytes = 0;
+    bool output = false;
 };
 
-// Bytes of each output that no instruction of the trace writes: an output that nobody wrote was not computed here.
-std::vector<uint64_t> unwritten_bytes(const Trace &trace, const std::vector<OutputRange> &outputs);
+// Bytes of each tensor that no instruction of the trace touches: writes count for outputs, reads for inputs.
+// What nobody read or wrote was not computed by this kernel's instructions.
+std::vector<uint64_t> untouched_bytes(const Trace &trace, const std::vector<TensorRange> &tensors);
 
 }  // namespace asim

@@ -19,13 +19,15 @@ public:
     }
 
     Price run() {
-        for (uint32_t i = 0; i < cores_.size(); ++i) pending_starts_.push({0, i});
+        // Cores are launched one after another, so they do not work in step.
+        const double interval = chip_.launch_per_block_us * chip_.clock_mhz;
+        for (uint32_t i = 0; i < cores_.size(); ++i) pending_starts_.push({i * interval, i});
         unclaimed_ -= static_cast<uint32_t>(cores_.size());
         while (unfinished_ > 0) step();
         Price price;
         price.kernel_cycles = end_;
         price.blocks = trace_.block_count();
-        price.task_us = chip_.launch_us + chip_.launch_per_block_us * static_cast<double>(cores_.size() - 1) + end_ / chip_.clock_mhz;
+        price.task_us = chip_.launch_us + end_ / chip_.clock_mhz;
         for (const Core &core : cores_) price.cores.push_back(core.counters());
         return price;
     }

@@ -1,4 +1,4 @@
-// Prices a trace on a chip and checks that it accounts for every output byte; prints one JSON document.
+// Prices a trace on a chip and checks that it accounts for every tensor byte; prints one JSON document.
 // Trusted: no candidate code runs here, and the trace is checked as it is read.
 #include <cstdio>
 #include <fstream>
@@ -15,13 +15,26 @@ namespace {
 constexpr int kUsageExit = 2;
 constexpr int kMalformedExit = 4;
 
-// Lines `ADDRESS BYTES NAME`.
-std::vector<OutputRange> load_outputs(const std::string &path) {
+// Lines `in|out ADDRESS BYTES NAME`.
+std::vector<TensorRange> load_tensors(const std::string &path) {
     std::ifstream file(path);
-    if (!file) throw std::runtime_error("cannot read outputs " + path);
-    std::vector<OutputRange> outputs;
-    for (OutputRange range; file >> range.address >> range.bytes >> range.name;) outputs.push_back(range);
-    return outputs;
+    if (!file) throw std::runtime_error("cannot read tensors " + path);
+    std::vector<TensorRange> tensors;
+    std::string side;
+    for (TensorRange range; file >> side >> range.address >> range.bytes >> range.name;) {
+        range.output = side == "out";
+        tensors.push_back(range);
+    }
+    return tensors;
+}
+
+void print_missing(const std::vector<TensorRange> &tensors, const std::vector<uint64_t> &missing, bool output) {
+    const char *separator = "";
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        if (tensors[i].output != output || missing[i] == 0) continue;
+        printf("%s\"%s\":%llu", separator, tensors[i].name.c_str(), static_cast<unsigned long long>(missing[i]));
+        separator = ",";
+    }
 }
 
 void print_core(const CoreCounters &core, const char *separator) {
@@ -35,15 +48,12 @@ void print_core(const CoreCounters &core, const char *separator) {
            static_cast<unsigned long long>(core.ub_to_gm_bytes));
 }
 
-void report(const Price &price, const std::vector<OutputRange> &outputs, const std::vector<uint64_t> &missing) {
+void report(const Price &price, const std::vector<TensorRange> &tensors, const std::vector<uint64_t> &missing) {
     printf("{\"kernel_cycles\":%.17g,\"task_us\":%.17g,\"blocks\":%u,\"unwritten\":{", price.kernel_cycles, price.task_us,
            price.blocks);
-    const char *separator = "";
-    for (size_t i = 0; i < outputs.size(); ++i) {
-        if (missing[i] == 0) continue;
-        printf("%s\"%s\":%llu", separator, outputs[i].name.c_str(), static_cast<unsigned long long>(missing[i]));
-        separator = ",";
-    }
+    print_missing(tensors, missing, true);
+    printf("},\"unread\":{");
+    print_missing(tensors, missing, false);
     printf("},\"cores\":[");
     for (size_t i = 0; i < price.cores.size(); ++i) print_core(price.cores[i], i ? "," : "");
     printf("]}\n");
@@ -55,15 +65,15 @@ void report(const Price &price, const std::vector<OutputRange> &outputs, const s
 
 int main(int argc, char **argv) {
     if (argc != 4) {
-        fprintf(stderr, "usage: %s TRACE CHIP OUTPUTS\n", argv[0]);
+        fprintf(stderr, "usage: %s TRACE CHIP TENSORS\n", argv[0]);
         return asim::kUsageExit;
     }
     try {
         const asim::Chip chip = asim::load_chip(argv[2]);
-        const std::vector<asim::OutputRange> outputs = asim::load_outputs(argv[3]);
+        const std::vector<asim::TensorRange> tensors = asim::load_tensors(argv[3]);
         const asim::Trace trace(argv[1]);
-        const std::vector<uint64_t> missing = asim::unwritten_bytes(trace, outputs);
-        asim::report(asim::price_trace(trace, chip), outputs, missing);
+        const std::vector<uint64_t> missing = asim::untouched_bytes(trace, tensors);
+        asim::report(asim::price_trace(trace, chip), tensors, missing);
     } catch (const std::exception &error) {
         fprintf(stderr, "%s\n", error.what());
         return asim::kMalformedExit;

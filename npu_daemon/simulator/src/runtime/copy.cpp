@@ -1,5 +1,6 @@
 #include "asim/semantics/copy.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "asim/check/check.h"
@@ -10,6 +11,8 @@
 namespace asim {
 
 namespace {
+
+constexpr uint8_t kPoison = 0xff;
 
 uint64_t span(uint32_t bursts, uint64_t stride, uint64_t burst_bytes) {
     return bursts == 0 ? 0 : (bursts - 1) * stride + burst_bytes;
@@ -27,6 +30,12 @@ void emit_copy(Op op, const CopyShape &shape, const Operand &destination, const 
     emit(record, {destination, origin});
 }
 
+// Block and repeat strides, in data blocks, of blocks that lie `stride_bytes` apart.
+uint32_t vector_stride(uint32_t stride_bytes) {
+    const uint32_t blocks = std::min(stride_bytes / kUbBlockBytes, 0x1fffu);
+    return blocks | (8 * blocks) << 16;
+}
+
 Operand gm_operand(uint64_t address, const CopyShape &shape) {
     return {address, static_cast<uint64_t>(Space::Gm),
             static_cast<uint32_t>(span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes)),
@@ -41,8 +50,24 @@ Operand ub_operand(const char *call, const char *role, const uint8_t *ub, const 
             static_cast<uint32_t>(shape.ub_stride_bytes)};
 }
 
-void fill(uint8_t *destination, uint32_t bytes, const PadShape &pad) {
-    for (uint32_t i = 0; i < bytes; ++i) destination[i] = pad.value[i % pad.element_bytes];
+void fill(uint8_t *destination, uint32_t bytes, const uint8_t *element, uint32_t element_bytes) {
+    for (uint32_t i = 0; i < bytes; ++i) destination[i] = element[i % element_bytes];
+}
+
+// What a padded copy writes beside a burst, up to the next 32 B: the padding value if asked for, the first element
+// where no padding is given, and nothing in particular where padding is given without a value.
+void fill_around(uint8_t *row, uint32_t burst_bytes, uint32_t written_bytes, const PadShape &pad) {
+    uint8_t *tail = row + pad.left_bytes + burst_bytes;
+    const uint32_t tail_bytes = written_bytes - pad.left_bytes - burst_bytes;
+    if (pad.left_bytes + pad.right_bytes == 0) {
+        fill(tail, tail_bytes, row, pad.element_bytes);
+    } else if (pad.fill) {
+        fill(row, pad.left_bytes, pad.value, pad.element_bytes);
+        fill(tail, tail_bytes, pad.value, pad.element_bytes);
+    } else {
+        std::memset(row, kPoison, pad.left_bytes);
+        std::memset(tail, kPoison, tail_bytes);
+    }
 }
 
 }  // namespace
@@ -56,10 +81,7 @@ void copy_gm_to_ub(const char *call, uint8_t *ub, const uint8_t *gm, const CopyS
     for (uint32_t burst = 0; burst < shape.burst_count && shape.burst_bytes > 0; ++burst) {
         uint8_t *row = ub + burst * shape.ub_stride_bytes;
         std::memcpy(row + pad.left_bytes, gm + burst * shape.gm_stride_bytes, shape.burst_bytes);
-        if (pad.fill) {
-            fill(row, pad.left_bytes, pad);
-            fill(row + pad.left_bytes + shape.burst_bytes, pad.right_bytes, pad);
-        }
+        fill_around(row, shape.burst_bytes, static_cast<uint32_t>(written), pad);
     }
     emit_copy(Op::CopyGmToUb, shape, destination, origin);
 }
@@ -83,12 +105,16 @@ void copy_ub_to_gm(const char *call, uint8_t *gm, const uint8_t *ub, const CopyS
 void copy_ub_to_ub(uint8_t *dst, const uint8_t *src, uint32_t burst_count, uint32_t burst_bytes,
                    uint32_t dst_stride_bytes, uint32_t src_stride_bytes) {
     CopyShape shape{burst_count, burst_bytes, 0, dst_stride_bytes};
-    const Operand destination = ub_operand("DataCopy(UB->UB)", "dst", dst, shape, burst_bytes);
+    Operand destination = ub_operand("DataCopy(UB->UB)", "dst", dst, shape, burst_bytes);
     shape.ub_stride_bytes = src_stride_bytes;
-    const Operand origin = ub_operand("DataCopy(UB->UB)", "src", src, shape, burst_bytes);
+    Operand origin = ub_operand("DataCopy(UB->UB)", "src", src, shape, burst_bytes);
     for (uint32_t burst = 0; burst < burst_count; ++burst) {
         std::memmove(dst + burst * dst_stride_bytes, src + burst * src_stride_bytes, burst_bytes);
     }
+    // A vector instruction as far as pricing goes: eight blocks a repeat, in whatever place the bursts put them.
+    const uint32_t block_bytes = std::min(burst_bytes, kUbBlockBytes);
+    destination.stride = vector_stride(burst_bytes == block_bytes ? dst_stride_bytes : kUbBlockBytes);
+    origin.stride = vector_stride(burst_bytes == block_bytes ? src_stride_bytes : kUbBlockBytes);
     Record record{};
     record.op = Op::CopyUbToUb;
     record.dtype_bytes = 2;

@@ -15,7 +15,8 @@ namespace asim {
 namespace {
 
 constexpr uint64_t kCanonicalAlignment = 2ull << 20;  // as huge-page allocations on the device
-constexpr uint64_t kFirstOwnAddress = 1ull << 46;     // workspace, tiling data and list descriptors
+constexpr uint64_t kMemoryBase = 1ull << 44;           // where regions are mapped: kernels see the same addresses always
+constexpr uint64_t kFirstOwnAddress = 1ull << 43;     // workspace, tiling data and list descriptors
 constexpr uint64_t kAllocationUnit = 32;              // aclrtMalloc rounds up to 32 B and adds 32 B
 
 std::vector<GmRegion> g_regions;
@@ -38,7 +39,9 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint
     region.role = role;
     snprintf(region.name, sizeof region.name, "%s", name);
     const uint64_t usable = round_up(size_bytes + region.slack_bytes, page);
-    void *mapped = mmap(nullptr, usable + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    auto *wanted = reinterpret_cast<uint8_t *>(kMemoryBase + region.canonical_base - page);
+    void *mapped = mmap(wanted, usable + 2 * page, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + page, usable, PROT_READ | PROT_WRITE) != 0) {
         fault(FaultKind::RuntimeFault, "workspace", "cannot allocate %llu bytes of global memory for %s",
               static_cast<unsigned long long>(size_bytes), name);

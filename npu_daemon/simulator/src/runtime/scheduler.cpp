@@ -24,10 +24,11 @@ constexpr size_t kGuardBytes = 4u << 20;  // raw pointers into buffers that over
 // Memory with inaccessible memory on both sides.
 class GuardedMemory {
 public:
-    explicit GuardedMemory(size_t bytes) {
+    GuardedMemory(size_t bytes, uint8_t *wanted) {
         const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
         usable_ = (bytes + page - 1) / page * page;
-        void *mapped = mmap(nullptr, usable_ + 2 * kGuardBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        void *mapped = mmap(wanted, usable_ + 2 * kGuardBytes, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
         if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + kGuardBytes, usable_, PROT_READ | PROT_WRITE) != 0) {
             fault(FaultKind::RuntimeFault, "launch", "cannot allocate %zu bytes for a block", bytes);
         }
@@ -44,10 +45,14 @@ private:
     uint8_t *base_;
 };
 
+// Fibers lie at the same addresses in every run, so that nothing a kernel does can depend on them.
+constexpr uint64_t kFiberBase = 1ull << 45;
+constexpr uint64_t kFiberBytes = 64ull << 20;
+
 enum class FiberState : uint8_t { Ready, Waiting, Done };
 
 struct Fiber {
-    explicit Fiber(uint32_t ub_bytes) : stack(kStackBytes), ub(ub_bytes) {}
+    Fiber(uint32_t ub_bytes, uint8_t *place) : stack(kStackBytes, place), ub(ub_bytes, place + kFiberBytes / 2) {}
     GuardedMemory stack;
     GuardedMemory ub;
     Block block;
@@ -98,12 +103,14 @@ void resume(Fiber &fiber) {
     g_block = &g_outside;
 }
 
+uint8_t *place_of(size_t fiber) { return reinterpret_cast<uint8_t *>(kFiberBase + fiber * kFiberBytes); }
+
 // Starts every block; those that end give their fiber to the next one.
 std::vector<std::unique_ptr<Fiber>> start_all() {
     std::vector<std::unique_ptr<Fiber>> waiting;
     std::unique_ptr<Fiber> spare;
     for (uint32_t index = 0; index < g_shape.block_count; ++index) {
-        std::unique_ptr<Fiber> fiber = spare ? std::move(spare) : std::make_unique<Fiber>(g_shape.ub_bytes);
+        std::unique_ptr<Fiber> fiber = spare ? std::move(spare) : std::make_unique<Fiber>(g_shape.ub_bytes, place_of(waiting.size()));
         prepare(*fiber, index);
         resume(*fiber);
         if (fiber->state == FiberState::Done) {

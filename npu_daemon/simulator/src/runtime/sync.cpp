@@ -50,10 +50,12 @@ uint32_t first_free_event(Pipe source, Pipe target, const char *call) {
 void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write) {
     Block &self = block();
     ++self.scalar_accesses;
+    // Stores to global memory are told one by one: every output byte must have its writer in the trace.
+    const bool fold = space == Space::Ub || !write;
     const uint64_t line = address / kScalarLineBytes;
     const uint64_t key = (line << 3) | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
     uint64_t &known = self.scalar_lines[(line * 5 + (write ? 1 : 0)) % kScalarLines];
-    if (key == known) {
+    if (fold && key == known) {
         return;
     }
     known = key;

@@ -1,0 +1,165 @@
+"""What candidate sources may not contain: ways round the simulator's accounting and out of its process.
+
+A first net, not a sandbox: the process limits and the trace floors stand behind it.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
+from ascend_gym.core.status import Status
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+_SPLICE = re.compile(r"\\\r?\n")
+_FORBIDDEN = {
+    r"\b(?:asm|__asm|__asm__)\b": "inline assembly",
+    r"\bno_sanitize\w*|\bno_instrument\w*|\bno_profile\w*": "switching the instrumentation off",
+    r"__attribute__\s*\(\s*\(\s*(?!__?(?:aligned|packed|unused|always_inline|noinline)|aligned|packed|unused|"
+    r"always_inline|noinline)": "compiler attributes other than alignment, packing and inlining",
+    r"#\s*pragma\s+(?:GCC|clang)|\b_Pragma\b": "compiler pragmas",
+    r"\b__builtin_ia32_\w+|\b_mm\d*_\w+|\b__m(?:128|256|512)\w*|\bvector_size\b": "vector code of the host",
+    r"\b__sanitizer\w*|\b__asan\w*|\b__wrap_\w+": "the names of the instrumentation",
+    r"\basim\b|\basim_\w+": "the inside of the simulator",
+}
+_KERNEL_ONLY_INCLUDE = re.compile(
+    r"^(?:/|asim/|sys/|x86|immintrin|\w+mmintrin|arm_|unistd|dlfcn|fcntl|thread|fstream)"
+)
+_HOST_INCLUDE = re.compile(r"^(?:/|sys/|x86|immintrin|\w+mmintrin|arm_|unistd|dlfcn|fcntl|spawn)")
+_FLAG = re.compile(r"-D\w+(?:=[\w.]*)?|-O[0-3]")
+# What host code could use to leave its process or to reach files that are not its own.
+_HOST_CALLS = frozenset(
+    [
+        "open",
+        "open64",
+        "openat",
+        "openat64",
+        "creat",
+        "fopen",
+        "fopen64",
+        "freopen",
+        "freopen64",
+        "fdopen",
+        "popen",
+        "system",
+        "socket",
+        "connect",
+        "bind",
+        "accept",
+        "fork",
+        "vfork",
+        "clone",
+        "execl",
+        "execle",
+        "execlp",
+        "execv",
+        "execve",
+        "execvp",
+        "execvpe",
+        "fexecve",
+        "posix_spawn",
+        "posix_spawnp",
+        "dlopen",
+        "dlmopen",
+        "dlsym",
+        "mmap",
+        "mmap64",
+        "mprotect",
+        "ptrace",
+        "syscall",
+        "unlink",
+        "unlinkat",
+        "rename",
+        "renameat",
+        "remove",
+        "rmdir",
+        "mkdir",
+        "mkdirat",
+        "symlink",
+        "link",
+        "chmod",
+        "chown",
+        "truncate",
+        "truncate64",
+        "ftruncate",
+        "kill",
+        "tgkill",
+        "pthread_create",
+        "prctl",
+        "setsid",
+        "process_vm_readv",
+        "process_vm_writev",
+        "opendir",
+        "fdopendir",
+        "readlink",
+        "memfd_create",
+        "sigaction",
+        "signal",
+        "setitimer",
+        "timer_create",
+    ]
+)
+_HOST_STREAMS = re.compile(
+    r"^_ZNSt(?:13basic_filebuf|14basic_[io]fstream|13basic_fstream|10filesystem)|^_ZNSt6thread"
+)
+
+
+def refused_source(sources: Sources, phase: Phase) -> Failure | None:
+    """Return why sources are not built, or ``None``; the message names file, line and what was found."""
+    banned = _KERNEL_ONLY_INCLUDE if phase is Phase.BUILD_KERNEL else _HOST_INCLUDE
+    for file in sources.files:
+        text = _SPLICE.sub("", _COMMENT.sub(_blank, file.text))
+        for include in _INCLUDE.finditer(text):
+            if banned.match(include[1]):
+                return _refusal(file, text, include.start(), f"#include of {include[1]}")
+        code = _STRING.sub(_blank, text)
+        for pattern, what in _FORBIDDEN.items():
+            found = re.search(pattern, code)
+            if found is not None:
+                return _refusal(file, code, found.start(), f"{what} ({found[0].strip()})")
+    return None
+
+
+def refused_flags(flags: Sequence[str]) -> Failure | None:
+    """Return why the candidate's own compiler flags are not used, or ``None``."""
+    unknown = [flag for flag in flags if _FLAG.fullmatch(flag) is None]
+    if not unknown:
+        return None
+    message = f"expected build flags of the forms -DNAME, -DNAME=VALUE or -O0 to -O3, got {unknown}"
+    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+
+
+def refused_library(library: Path, seconds: float) -> Failure | None:
+    """Return why built host code is not run, or ``None``: a tiling program computes, and nothing else."""
+    listing = subprocess.run(
+        ["nm", "-D", "--undefined-only", "--format=just-symbols", str(library)],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    symbols = {symbol.partition("@")[0] for symbol in listing.stdout.split()}
+    refused = sorted(name for name in symbols if name in _HOST_CALLS or _HOST_STREAMS.match(name))
+    if not refused:
+        return None
+    message = (
+        f"the host code uses {', '.join(refused[:5])}: a tiling program may not touch files or processes"
+    )
+    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),), seconds)
+
+
+def _blank(match: re.Match[str]) -> str:
+    """Return as many lines as the match spans, so that positions keep their lines."""
+    return "\n" * match[0].count("\n") or " "
+
+
+def _refusal(file: SourceFile, text: str, position: int, what: str) -> Failure:
+    message = f"candidate sources may not contain {what}: use Ascend C only"
+    line = text.count("\n", 0, position) + 1
+    diagnostic = Diagnostic(phase=Phase.GUARD, message=message, file=file.path, line=line)
+    return Failure(Status.GUARD_REJECTED, (diagnostic,))

@@ -12,7 +12,6 @@ from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue, Case, DType, TensorSpec, Tolerance, ValueRange
 from ascend_gym.core.toml_file import read_toml
 
-
 MANIFEST_NAME = "op.toml"
 
 _UNSIGNED = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64, DType.BOOL)

@@ -183,7 +183,7 @@ FAULTS = [
         Status.GUARD_REJECTED,
         Phase.GUARD,
         None,
-        "no device kernel can",
+        "not part of Ascend C",
     ),
     Fault(
         "no entry", "__global__ __aicore__", "__aicore__", Status.BUILD_ERROR, BUILD, None, "no kernel entry"

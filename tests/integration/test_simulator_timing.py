@@ -40,8 +40,14 @@ def test_more_cores_are_faster_until_all_are_busy(add: Workbench) -> None:
 
 
 def test_blocks_beyond_the_cores_run_in_waves(add: Workbench) -> None:
-    """Four waves do the same work with four times the starts: never faster, not much slower."""
-    assert 1.0 < add.latency_us(tiling=blocks(192)) / add.latency_us(tiling=blocks(48)) < 1.3
+    """Four waves do the same work with four times the launches: never faster, not many times slower."""
+    assert 1.0 < add.latency_us(tiling=blocks(192)) / add.latency_us(tiling=blocks(48)) < 2.0
+
+
+def test_holding_cores_back_never_pays(add: Workbench) -> None:
+    """Cores do not work in step, so delaying each by its index cannot spread their load on memory."""
+    held_back = "for (volatile int i = 0; i < (int)AscendC::GetBlockIdx() * 10; i = i + 1); op.Process();"
+    assert add.latency_us(kernel={"op.Process();": held_back}) > 0.995 * add.latency_us()
 
 
 def test_double_buffering_hides_copies(add: Workbench) -> None:
@@ -74,7 +80,7 @@ def test_copying_by_memcpy_is_not_free(add: Workbench) -> None:
 
 def test_rows_off_the_512_byte_grid_are_slower(add: Workbench) -> None:
     aligned = add.latency_us(tiling=tile(2048))
-    assert add.latency_us(tiling=tile(2040)) > 1.05 * aligned
+    assert add.latency_us(tiling=tile(2040)) > 1.02 * aligned
 
 
 def test_the_profile_adds_up(add: Workbench) -> None:

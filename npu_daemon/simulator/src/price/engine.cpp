@@ -19,9 +19,7 @@ public:
     }
 
     Price run() {
-        // Cores are launched one after another, so they do not work in step.
-        const double interval = chip_.launch_per_block_us * chip_.clock_mhz;
-        for (uint32_t i = 0; i < cores_.size(); ++i) pending_starts_.push({i * interval, i});
+        for (uint32_t i = 0; i < cores_.size(); ++i) pending_starts_.push({launch_time(0), i});
         unclaimed_ -= static_cast<uint32_t>(cores_.size());
         while (unfinished_ > 0) step();
         Price price;
@@ -58,8 +56,15 @@ private:
         end_ = std::max(end_, now);
         if (unclaimed_ > 0) {
             --unclaimed_;
-            pending_starts_.push({now, index});
+            pending_starts_.push({launch_time(now), index});
         }
+    }
+
+    // When a block that a core is free for at `now` starts: blocks are launched one after another.
+    double launch_time(double now) {
+        const double start = std::max(now, next_launch_);
+        next_launch_ = start + chip_.launch_per_block_us * chip_.clock_mhz;
+        return start;
     }
 
     // All resident blocks have arrived: they go on together.
@@ -110,6 +115,7 @@ private:
     uint32_t unclaimed_;        // blocks that no core has been chosen for
     uint32_t unfinished_;
     double end_ = 0;
+    double next_launch_ = 0;
 };
 
 }  // namespace

@@ -54,6 +54,7 @@ std::map<std::string, double Chip::*> figures() {
         {"aligned_bytes", &Chip::aligned_bytes},
         {"unaligned_core_factor", &Chip::unaligned_core_factor},
         {"unaligned_shared_factor", &Chip::unaligned_shared_factor},
+        {"write_back_factor", &Chip::write_back_factor},
         {"l2_bytes", &Chip::l2_bytes},
         {"l2_line_bytes", &Chip::l2_line_bytes},
     };

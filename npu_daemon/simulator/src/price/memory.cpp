@@ -42,7 +42,7 @@ Demand Memory::demand_of(const Entry &entry, bool write) {
     const double core_cycles = write ? all_bytes / chip_.write_core_bytes_per_cycle
                                      : traffic.miss_bytes / chip_.hbm_core_bytes_per_cycle +
                                            traffic.hit_bytes / chip_.l2_core_bytes_per_cycle;
-    const double hbm_bytes = missed_bytes * shared_factor + traffic.written_back_bytes;
+    const double hbm_bytes = missed_bytes * shared_factor + traffic.written_back_bytes * chip_.write_back_factor;
     Demand demand;
     demand.solo_cycles = std::max({chip_.copy_min_cycles, core_cycles * core_factor, entry.record.repeats * chip_.burst_cycles});
     demand.hbm_share = hbm_bytes / chip_.hbm_shared_bytes_per_cycle / demand.solo_cycles;

@@ -44,6 +44,7 @@ struct Chip {
     double aligned_bytes = 0;
     double unaligned_core_factor = 0;
     double unaligned_shared_factor = 0;
+    double write_back_factor = 0;
     double l2_bytes = 0;
     double l2_line_bytes = 0;
 

@@ -1,71 +1,59 @@
 """Loads cann-ops operator folders that have an aclnn example instead of our ``op.toml``.
 
-Parameter names and dtype columns come from the OpDef in ``op_host``; shapes, dtypes, attribute values and
-input files from ``examples/AclNNInvocationNaive/main.cpp``, whose call of ``aclnn<Op>GetWorkspaceSize`` gives
-inputs, attributes and outputs in the order of the definition; the tolerance is the script's ``LOSS``.
+Parameter names and dtype columns come from the OpDef in ``op_host``; shapes, dtypes and attribute values from
+the aclnn call that ``examples/AclNNInvocationNaive/main.cpp`` makes (see ``cann_record``); sources from what
+``CMakeLists.txt`` builds (see ``cann_sources``); the tolerance is the ``LOSS`` of ``verify_result.py``.
 Folders that say these things in another way are refused with the reason.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from dataclasses import dataclass
+import shutil
+import tempfile
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from ascend_gym.core.errors import OperatorFormatError
-from ascend_gym.core.records import AttributeValue, Case, DType, OpSpec, TensorSpec, Tolerance
+from ascend_gym.core.records import AttributeValue, Candidate, Case, DType, OpSpec, TensorSpec, Tolerance
+from ascend_gym.suite.cann_binding import Binding, bind
+from ascend_gym.suite.cann_gen_data import run_gen_data
 from ascend_gym.suite.cann_opdef import (
-    DTYPE_BY_SUFFIX,
     OperatorDef,
     ParameterDef,
+    defines_operator,
+    expand_macros,
     read_opdef,
-    without_comments,
 )
+from ascend_gym.suite.cann_record import Argument, RecordedCall, record_call, recorder_program
+from ascend_gym.suite.cann_sources import BuildFile, read_build_file, read_cann_candidate
 from ascend_gym.suite.compare import UPSTREAM_LOSS
-from ascend_gym.suite.sources import read_candidate
 
 EXAMPLE_FOLDER = "examples/AclNNInvocationNaive"
 CASE_ID = "example"
 
 _LEVEL = 2  # cann-ops folders carry no difficulty level: the middle one
-
-_SHAPE = re.compile(r"std::vector<int64_t>\s+(\w+)\s*=\s*\{([^}]*)\}")
-_TENSOR = re.compile(
-    r"CreateAclTensor\(\s*(\w+)\s*,\s*(\w+)\s*,[^,]+,\s*(?:aclDataType::)?ACL_(\w+)\s*,\s*&(\w+)"
-)
-_CALL = re.compile(r"\baclnn\w+GetWorkspaceSize\(([^;]*?),\s*&\w+\s*,\s*&\w+\s*\)")
-_READ = re.compile(r'\bReadFile\(\s*"([^"]+)"\s*,\s*\w+\s*,\s*\*?(\w+)')
-_BUFFER = re.compile(r"\b(\w+)\s*=\s*\(\s*void\s*\*\*\s*\)\s*\(\s*&(\w+)\s*\)")
-_VECTOR = re.compile(r"std::vector<[\w:]+>\s+(\w+)\s*=\s*\{([^}]*)\}")
 _LOSS = re.compile(r"^LOSS\s*=\s*([0-9.eE+-]+)", re.MULTILINE)
-
-
-@dataclass(frozen=True)
-class ExampleInput:
-    """Where the example takes one input from: a file that gen_data.py writes, or literals in main.cpp."""
-
-    name: str
-    file: str | None
-    literals: tuple[float, ...]
+_CONSTANT_DTYPES = {
+    "ints": DType.INT64,
+    "floats": DType.FLOAT32,
+    "bools": DType.BOOL,
+    "int": DType.INT64,
+    "float": DType.FLOAT32,
+    "bool": DType.BOOL,
+}
+_NUMBER_ATTRIBUTES: dict[str, type[int | bool | float]] = {"Int": int, "Bool": bool, "Float": float}
 
 
 @dataclass(frozen=True)
 class Example:
-    """What an example folder says: the one case it runs and the origin of its inputs."""
+    """What an example folder says: the one case it runs, and which arguments of its call make it up."""
 
     definition: OperatorDef
     case: Case
-    inputs: tuple[ExampleInput, ...]
-
-
-@dataclass(frozen=True)
-class _AclTensor:
-    shape: tuple[int, ...]
-    dtype: DType
-    host_data: str
+    binding: Binding
 
 
 def has_example(folder: Path) -> bool:
@@ -78,8 +66,11 @@ def read_example_spec(folder: Path, op_id: str, folder_digest: str) -> OpSpec:
 
     Raises:
         OperatorFormatError: the folder says something in a way that is not understood; the message says what.
+        InfrastructureError: there is no g++.
     """
-    example = read_example(folder)
+    build = read_build_file(folder)
+    candidate = read_cann_candidate(folder, build)
+    example = _example(folder, build, candidate)
     return OpSpec(
         op_id=op_id,
         op_type=example.definition.op_type,
@@ -87,9 +78,9 @@ def read_example_spec(folder: Path, op_id: str, folder_digest: str) -> OpSpec:
         level=_LEVEL,
         category=folder.parent.name,
         description=f"{example.definition.op_type} of a cann-ops checkout, as its aclnn example runs it",
-        auto_sync="--cce-auto-sync=off" not in _text(folder / "CMakeLists.txt"),
+        auto_sync=build.auto_sync,
         cases=(example.case,),
-        baseline=read_candidate(folder, folder.name),
+        baseline=candidate,
         folder_digest=folder_digest,
     )
 
@@ -99,149 +90,184 @@ def read_example(folder: Path) -> Example:
 
     Raises:
         OperatorFormatError: see ``read_example_spec``.
+        InfrastructureError: there is no g++.
     """
-    definition = read_opdef(
-        "\n".join(_text(path) for path in sorted((folder / "op_host").glob("*.cpp"))), f"{folder}/op_host"
-    )
-    where = f"{folder}/{EXAMPLE_FOLDER}/main.cpp"
-    code = without_comments(_text(folder / EXAMPLE_FOLDER / "main.cpp"))
-    inputs, attributes, outputs = _split_call(definition, code, where)
-    tensors = _acl_tensors(code)
-    specs = {
-        parameter.name: _tensor_spec(parameter, argument, tensors, where)
-        for parameter, argument in [*inputs, *outputs]
-    }
-    _check_column(definition, specs, where)
-    loss = _LOSS.search(_text(folder / EXAMPLE_FOLDER / "verify_result.py"))
-    share = float(loss.group(1)) if loss else UPSTREAM_LOSS
+    build = read_build_file(folder)
+    return _example(folder, build, read_cann_candidate(folder, build))
+
+
+def call_arguments(call: RecordedCall) -> tuple[Argument, ...]:
+    """Return the arguments of a recorded call without the results that every aclnn call ends with."""
+    return tuple(argument for argument in call.arguments if argument.kind != "result")
+
+
+def _example(folder: Path, build: BuildFile, candidate: Candidate) -> Example:
+    definition = _definition(folder, build, candidate)
+    program = recorder_program(folder / EXAMPLE_FOLDER / "main.cpp")
     try:
-        case = Case(
-            case_id=CASE_ID,
-            inputs=tuple(specs[parameter.name] for parameter, _ in inputs),
-            outputs=tuple(specs[parameter.name] for parameter, _ in outputs),
-            attributes={name: _literal(name, argument, code, where) for name, argument in attributes},
-            tolerance={
-                specs[parameter.name].dtype: Tolerance(atol=share, rtol=share, max_bad_share=share)
-                for parameter, _ in outputs
-                if specs[parameter.name].dtype.is_floating
-            },
-        )
+        call, written = _run_example(folder, program, with_data=False)
+        complete = _is_complete(call)
+    except OperatorFormatError:
+        complete = False
+    if not complete:  # its shapes or values come from the files of gen_data.py
+        call, written = _run_example(folder, program, with_data=True)
+    arguments = call_arguments(call)
+    if not definition.outputs:
+        definition = _with_results(definition, arguments, written)
+    binding = bind(definition, arguments, call.function)
+    try:
+        return Example(definition, _case(folder, definition, arguments, binding), binding)
     except ValidationError as error:
-        raise OperatorFormatError(f"{where}: {error.errors()[0]['msg']}") from error
-    origins = _input_origins([(p, a) for p, a in inputs if a != "nullptr"], tensors, code, where)
-    return Example(definition, case, origins)
+        raise OperatorFormatError(f"{folder}/{EXAMPLE_FOLDER}: {error.errors()[0]['msg']}") from error
 
 
-_Bound = list[tuple[ParameterDef, str]]
+def _run_example(folder: Path, program: Path, *, with_data: bool) -> tuple[RecordedCall, set[int]]:
+    """Return the call of the example and the numbers of the tensors that it writes to files afterwards."""
+    with tempfile.TemporaryDirectory(prefix="ascend-gym-example-") as scratch:
+        work, record_dir = Path(scratch) / "example", Path(scratch) / "record"
+        record_dir.mkdir()
+        if with_data:
+            shutil.copytree(folder / EXAMPLE_FOLDER, work)
+            run_gen_data(work, seed=0)
+        (work / "output").mkdir(parents=True, exist_ok=True)
+        before = {path: path.read_bytes() for path in (work / "output").iterdir()}
+        call = record_call(program, work / "output", record_dir)
+        after = {path: path.read_bytes() for path in (work / "output").iterdir()}
+    return call, {data[0] for path, data in after.items() if data and data != before.get(path)}
 
 
-def _split_call(
-    definition: OperatorDef, code: str, where: str
-) -> tuple[_Bound, list[tuple[str, str]], _Bound]:
-    """Bind the arguments of the aclnn call to the definition: inputs, attributes, outputs."""
-    calls = _CALL.findall(code)
-    if not calls:
-        raise OperatorFormatError(f"{where}: no call of aclnn<Op>GetWorkspaceSize")
-    arguments = [argument.strip() for argument in calls[0].split(",")]
-    names = [*definition.inputs, *definition.attributes, *definition.outputs]
-    if len(arguments) != len(names):
+def _is_complete(call: RecordedCall) -> bool:
+    """Say whether every tensor and array of a call has elements."""
+    tensors = [tensor for argument in call.arguments for tensor in argument.tensors]
+    arrays = [argument.value for argument in call.arguments if isinstance(argument.value, list)]
+    return all(arrays) and all(0 not in tensor.shape for tensor in tensors)
+
+
+def _with_results(definition: OperatorDef, arguments: tuple[Argument, ...], written: set[int]) -> OperatorDef:
+    """Return a definition without outputs with those inputs as outputs that the example writes to files."""
+    binding = bind(definition, arguments, definition.op_type)
+    results = [
+        parameter
+        for parameter, position in zip(definition.inputs, binding.inputs, strict=True)
+        if position is not None and written & {tensor.number for tensor in arguments[position].tensors}
+    ]
+    if not results:
         raise OperatorFormatError(
-            f"{where}: the aclnn call has {len(arguments)} arguments, the definition {len(names)} "
-            f"inputs, attributes and outputs"
+            f"main.cpp: {definition.op_type} has no outputs and no input is written back"
         )
-    first, second = len(definition.inputs), len(definition.inputs) + len(definition.attributes)
-    return (
-        list(zip(definition.inputs, arguments[:first], strict=True)),
-        list(zip(definition.attributes, arguments[first:second], strict=True)),
-        list(zip(definition.outputs, arguments[second:], strict=True)),
+    return replace(definition, outputs=tuple(results))
+
+
+def _definition(folder: Path, build: BuildFile, candidate: Candidate) -> OperatorDef:
+    texts = [file.text for file in reversed(candidate.host.files)]  # headers last, so first here
+    spelled = [text for text in texts if defines_operator(text)]
+    # a definition that macros write: the macros stand in shared headers
+    text = "\n".join(spelled) or expand_macros(text for text in texts if "OPDEF" in text)
+    return read_opdef(text, f"{folder}/op_host", build.op_type)
+
+
+def _case(folder: Path, definition: OperatorDef, arguments: tuple[Argument, ...], binding: Binding) -> Case:
+    columns = _matching_columns(definition, arguments, binding)
+    outputs = [
+        _tensor_spec(parameter, arguments[position])
+        for parameter, position in zip(definition.outputs, binding.outputs, strict=True)
+    ]
+    return Case(
+        case_id=CASE_ID,
+        inputs=tuple(
+            _input_spec(parameter, None if position is None else arguments[position], columns)
+            for parameter, position in zip(definition.inputs, binding.inputs, strict=True)
+        ),
+        outputs=tuple(outputs),
+        attributes={
+            attribute.name: _attribute_value(attribute.type, arguments[binding.attributes[attribute.name]])
+            for attribute in definition.attributes
+            if attribute.name in binding.attributes
+        },
+        tolerance=_tolerance(folder, outputs),
     )
 
 
-def _acl_tensors(code: str) -> dict[str, _AclTensor]:
-    shapes = {
-        name: tuple(int(extent) for extent in extents.split(",") if extent.strip())
-        for name, extents in _SHAPE.findall(code)
-        if re.fullmatch(r"[\d\s,]*", extents)
-    }
-    return {
-        tensor: _AclTensor(shapes[shape], DTYPE_BY_SUFFIX[suffix], host_data)
-        for host_data, shape, suffix, tensor in _TENSOR.findall(code)
-        if shape in shapes and suffix in DTYPE_BY_SUFFIX
-    }
-
-
-def _tensor_spec(
-    parameter: ParameterDef, argument: str, tensors: dict[str, _AclTensor], where: str
-) -> TensorSpec:
-    if parameter.dynamic:
-        raise OperatorFormatError(f"{where}: {parameter.name} is a list of tensors, which is not read here")
-    if argument == "nullptr" and parameter.optional:
-        dtype = next((dtype for dtype in parameter.dtypes if dtype is not None), DType.FLOAT32)
-        return TensorSpec(name=parameter.name, dtype=dtype, shapes=((0,),), optional_absent=True)
-    if argument not in tensors:
-        raise OperatorFormatError(
-            f"{where}: no literal shape and known dtype for {argument!r}, which is passed as {parameter.name}"
-        )
-    tensor = tensors[argument]
-    return TensorSpec(name=parameter.name, dtype=tensor.dtype, shapes=(tensor.shape,))
-
-
-def _check_column(definition: OperatorDef, specs: dict[str, TensorSpec], where: str) -> None:
-    parameters = [
-        parameter
-        for parameter in (*definition.inputs, *definition.outputs)
-        if parameter.dtypes and not specs[parameter.name].optional_absent
+def _matching_columns(
+    definition: OperatorDef, arguments: tuple[Argument, ...], binding: Binding
+) -> list[int]:
+    """Return the dtype combinations of the definition that the tensors of the call have."""
+    parameters = [*definition.inputs, *definition.outputs]
+    positions = [*binding.inputs, *binding.outputs]
+    given = [
+        (parameter.dtypes, arguments[position].tensors[0].dtype)
+        for parameter, position in zip(parameters, positions, strict=True)
+        if parameter.dtypes and position is not None and arguments[position].kind in ("tensor", "list")
     ]
-    columns = zip(*(parameter.dtypes for parameter in parameters), strict=False)
-    wanted = tuple(specs[parameter.name].dtype for parameter in parameters)
-    if wanted not in list(columns):
+    count = max((len(dtypes) for dtypes, _ in given), default=0)
+    columns = [
+        column
+        for column in range(count)
+        if all(column < len(dtypes) and dtypes[column] is dtype for dtypes, dtype in given)
+    ]
+    if given and not columns:
         raise OperatorFormatError(
-            f"{where}: the definition of {definition.op_type} has no dtype combination "
-            f"{[dtype.value for dtype in wanted]}"
+            f"main.cpp: the definition of {definition.op_type} has no dtype combination "
+            f"{[dtype.value for _, dtype in given]}"
         )
+    return columns
 
 
-def _literal(name: str, argument: str, code: str, where: str) -> AttributeValue:
-    definition = re.search(rf"\b(?:[\w:]+\s*\*?)\s+{re.escape(argument)}\s*=\s*([^;]+);", code)
-    text = (definition.group(1) if definition else argument).strip()
-    if text in ("true", "false"):
-        return text == "true"
-    try:
-        value = ast.literal_eval(re.sub(r"(?<=[\d.])[fFlLuU]+$", "", text))
-    except (ValueError, SyntaxError):
-        value = None
-    if not isinstance(value, int | float | str):
-        raise OperatorFormatError(f"{where}: attribute {name} is {text!r}, which is no plain literal")
-    return value
+def _input_spec(parameter: ParameterDef, argument: Argument | None, columns: list[int]) -> TensorSpec:
+    if argument is None:
+        dtype = next((dtype for dtype in parameter.dtypes if dtype is not None), DType.FLOAT32)
+        if columns and columns[0] < len(parameter.dtypes):
+            dtype = parameter.dtypes[columns[0]] or dtype
+        return TensorSpec(
+            name=parameter.name,
+            dtype=dtype,
+            shapes=() if parameter.dynamic else ((0,),),
+            dynamic=parameter.dynamic,
+            optional_absent=True,
+        )
+    if argument.kind in ("tensor", "list"):
+        return _tensor_spec(parameter, argument)
+    return _constant_spec(parameter, argument, columns)
 
 
-def _input_origins(
-    inputs: _Bound, tensors: dict[str, _AclTensor], code: str, where: str
-) -> tuple[ExampleInput, ...]:
-    buffers = dict(_BUFFER.findall(code))
-    files = {buffers.get(buffer, buffer): Path(path).name for path, buffer in _READ.findall(code)}
-    literals = dict(_VECTOR.findall(code))
-    origins = []
-    for parameter, argument in inputs:
-        host_data = tensors[argument].host_data
-        if host_data in files:
-            origins.append(ExampleInput(parameter.name, files[host_data], ()))
-            continue
-        try:
-            numbers = [part.strip().rstrip("fF") for part in literals[host_data].split(",") if part.strip()]
-            origins.append(ExampleInput(parameter.name, None, tuple(float(number) for number in numbers)))
-        except (KeyError, ValueError):
-            raise OperatorFormatError(
-                f"{where}: {host_data}, the data of {parameter.name}, is neither read from a file nor a "
-                f"list of numbers"
-            ) from None
-    return tuple(origins)
+def _tensor_spec(parameter: ParameterDef, argument: Argument) -> TensorSpec:
+    if not argument.tensors:
+        raise OperatorFormatError(f"main.cpp: {parameter.name} is an empty list of tensors")
+    if not all(tensor.contiguous for tensor in argument.tensors):
+        raise OperatorFormatError(f"main.cpp: {parameter.name} is not contiguous")
+    return TensorSpec(
+        name=parameter.name,
+        dtype=argument.tensors[0].dtype,
+        shapes=tuple(tensor.shape for tensor in argument.tensors),
+        dynamic=parameter.dynamic,
+    )
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8", errors="replace")
-    except FileNotFoundError:
-        return ""
-    except OSError as error:
-        raise OperatorFormatError(f"{path}: cannot be read: {error}") from error
+def _constant_spec(parameter: ParameterDef, argument: Argument, columns: list[int]) -> TensorSpec:
+    """Return the small tensor that a scalar or an array becomes, in the dtype that the kernel takes."""
+    count = len(argument.tensors) or (len(argument.value) if isinstance(argument.value, list) else 1)
+    dtype = argument.tensors[0].dtype if argument.tensors else _CONSTANT_DTYPES[argument.kind]
+    if columns and columns[0] < len(parameter.dtypes):
+        dtype = parameter.dtypes[columns[0]] or dtype
+    return TensorSpec(name=parameter.name, dtype=dtype, shapes=((count,),))
+
+
+def _attribute_value(kind: str, argument: Argument) -> AttributeValue:
+    if argument.kind == "scalar":
+        raise OperatorFormatError(f"main.cpp passes a scalar object for an attribute of type {kind}")
+    convert = _NUMBER_ATTRIBUTES.get(kind)
+    if convert is not None:
+        return convert(argument.value)
+    return tuple(argument.value) if isinstance(argument.value, list) else str(argument.value)
+
+
+def _tolerance(folder: Path, outputs: list[TensorSpec]) -> dict[DType, Tolerance]:
+    script = folder / EXAMPLE_FOLDER / "verify_result.py"
+    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+    loss = _LOSS.search(text)
+    share = float(loss.group(1)) if loss else UPSTREAM_LOSS
+    return {
+        tensor.dtype: Tolerance(atol=share, rtol=share, max_bad_share=share)
+        for tensor in outputs
+        if tensor.dtype.is_floating
+    }

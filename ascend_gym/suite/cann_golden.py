@@ -1,18 +1,14 @@
-"""Inputs and golden outputs of a cann-ops example: its own gen_data.py, run with a fixed seed.
+"""Inputs and golden outputs of a cann-ops example: its own gen_data.py and main.cpp, run with a fixed seed.
 
-The script is code of the operator's author, like ``reference.py``. It runs in a process of its own, in a
-temporary copy of the example folder, with numpy and random seeded; where torch is missing, an empty module
-of that name lets scripts pass that import it without using it.
+Both run in a temporary copy of the example folder. ``main.cpp`` says which file belongs to which tensor (see
+``cann_record``), and ``run.sh`` which golden file an output file is compared with.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import os
+import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,25 +19,14 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.protocols import Verdict
 from ascend_gym.core.records import Case, TensorSpec
-from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, ExampleInput, read_example
+from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, Example, call_arguments, read_example
+from ascend_gym.suite.cann_gen_data import run_gen_data
+from ascend_gym.suite.cann_record import Argument, RecordedTensor, record_call, recorder_program
 from ascend_gym.suite.inputs import Array, numpy_dtype
 from ascend_gym.suite.verdict import judge
 
-GEN_DATA_TIMEOUT_S = 120.0
-
-_RUNNER = """
-import random, runpy, sys
-import numpy
-seed = int(sys.argv[1])
-random.seed(seed)
-numpy.random.seed(seed)
-runpy.run_path("gen_data.py", run_name="__main__")
-"""
-
-_EMPTY_TORCH = """
-def __getattr__(name):
-    raise AttributeError(f"torch is not installed, and gen_data.py uses torch.{name}")
-"""
+_COMPARISON = re.compile(r"verify_result\w*\.py\s+([^`\n)]*)")
+_FILE = re.compile(r"[\w./-]+\.bin")
 
 
 class ExampleOracle:
@@ -53,25 +38,30 @@ class ExampleOracle:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._origins = read_example(folder).inputs
+        self._example = read_example(folder)
         self._golden: dict[str, list[list[Array]]] = {}
 
     def inputs(self, case: Case, seed: int) -> list[list[Array]]:
         """Return, for each input parameter, its read-only arrays; none for an absent optional one.
 
         Raises:
-            OperatorFormatError: gen_data.py fails, or writes other files or sizes than main.cpp reads.
+            OperatorFormatError: gen_data.py or main.cpp fails, or their files do not fit each other.
         """
         with tempfile.TemporaryDirectory(prefix="ascend-gym-example-") as scratch:
-            work = Path(scratch) / "example"
+            work, record_dir = Path(scratch) / "example", Path(scratch) / "record"
             shutil.copytree(self._folder / EXAMPLE_FOLDER, work)
-            _run_gen_data(work, seed)
-            inputs = _read_inputs(work, case, self._origins)
-            self._golden[_content_digest(inputs)] = _read_golden(work, case)
+            record_dir.mkdir()
+            run_gen_data(work, seed)
+            generated = _fingerprints(work / "output")
+            program = recorder_program(self._folder / EXAMPLE_FOLDER / "main.cpp")
+            arguments = call_arguments(record_call(program, work / "output", record_dir))
+            inputs = _inputs(record_dir, case, self._example, arguments)
+            golden = _golden_files(work, generated)
+            self._golden[_content_digest(inputs)] = _expected(case, self._example, arguments, golden)
         return inputs
 
     def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
-        """Return, for each output parameter, its golden arrays in the output dtype.
+        """Return, for each output parameter, its golden arrays.
 
         Raises:
             MisuseError: ``inputs`` were not handed out by this oracle.
@@ -95,74 +85,110 @@ def _content_digest(arrays: Sequence[Sequence[Array]]) -> str:
     return digest_of([[array.tobytes() for array in row] for row in arrays])
 
 
-def _run_gen_data(work: Path, seed: int) -> None:
-    for name in ("input", "output"):
-        (work / name).mkdir(exist_ok=True)
-    python_path = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
-    if importlib.util.find_spec("torch") is None:
-        stubs = work.parent / "stubs"
-        stubs.mkdir()
-        (stubs / "torch.py").write_text(_EMPTY_TORCH, encoding="utf-8")
-        python_path.append(str(stubs))
-    try:
-        done = subprocess.run(
-            [sys.executable, "-c", _RUNNER, str(seed % 2**32)],
-            cwd=work,
-            env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(python_path)},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=GEN_DATA_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise OperatorFormatError(f"gen_data.py did not finish within {GEN_DATA_TIMEOUT_S:g} s") from None
-    if done.returncode != 0:
-        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise OperatorFormatError(f"gen_data.py failed: {lines[-1] if lines else f'exit {done.returncode}'}")
-
-
-def _read_inputs(work: Path, case: Case, origins: Sequence[ExampleInput]) -> list[list[Array]]:
-    by_name = {origin.name: origin for origin in origins}
+def _inputs(
+    record_dir: Path, case: Case, example: Example, arguments: Sequence[Argument]
+) -> list[list[Array]]:
     arrays: list[list[Array]] = []
-    for tensor in case.inputs:
-        if tensor.optional_absent:
+    for tensor, position in zip(case.inputs, example.binding.inputs, strict=True):
+        if position is None:
             arrays.append([])
             continue
-        origin = by_name[tensor.name]
-        if origin.file is not None:
-            arrays.append([_read_tensor(work / "input" / origin.file, tensor)])
+        argument = arguments[position]
+        if argument.kind in ("tensor", "list"):
+            read = [_recorded_array(record_dir, each, tensor.name) for each in argument.tensors]
+            if tuple(array.shape for array in read) != tensor.shapes:
+                raise OperatorFormatError(f"main.cpp gives {tensor.name} other shapes once its inputs exist")
+            arrays.append(read)
         else:
-            arrays.append([_from_literals(origin, tensor)])
+            arrays.append([_constant(record_dir, argument, tensor)])
     return arrays
 
 
-def _from_literals(origin: ExampleInput, tensor: TensorSpec) -> Array:
-    if len(origin.literals) != math.prod(tensor.shapes[0]):
+def _recorded_array(record_dir: Path, tensor: RecordedTensor, name: str) -> Array:
+    data = (record_dir / tensor.file).read_bytes()
+    dtype = numpy_dtype(tensor.dtype)
+    if len(data) != math.prod(tensor.shape) * dtype.itemsize:
         raise OperatorFormatError(
-            f"main.cpp gives {len(origin.literals)} numbers for {tensor.name} of shape {tensor.shapes[0]}"
+            f"main.cpp holds {len(data)} bytes for {name} of shape {tensor.shape} and type {dtype.name}"
         )
-    array = np.array(origin.literals).astype(numpy_dtype(tensor.dtype)).reshape(tensor.shapes[0])
+    return np.frombuffer(data, dtype=dtype).reshape(tensor.shape)
+
+
+def _constant(record_dir: Path, argument: Argument, tensor: TensorSpec) -> Array:
+    scalars = [_recorded_array(record_dir, each, tensor.name)[0] for each in argument.tensors]
+    values = scalars if argument.value is None else argument.value
+    array = np.array(values).astype(numpy_dtype(tensor.dtype)).reshape(tensor.shapes[0])
     array.flags.writeable = False
     return array
 
 
-def _read_golden(work: Path, case: Case) -> list[list[Array]]:
-    files = sorted((work / "output").glob("*golden*.bin"))
-    if len(files) != len(case.outputs):
-        raise OperatorFormatError(
-            f"gen_data.py wrote golden files {[file.name for file in files]} for {len(case.outputs)} outputs"
-        )
-    return [[_read_tensor(file, tensor)] for file, tensor in zip(files, case.outputs, strict=True)]
+def _fingerprints(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.bin"))}
 
 
-def _read_tensor(path: Path, tensor: TensorSpec) -> Array:
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise OperatorFormatError(f"gen_data.py wrote no {path.parent.name}/{path.name}") from None
-    if len(data) != tensor.size_bytes:
-        raise OperatorFormatError(
-            f"{path.parent.name}/{path.name} has {len(data)} bytes; {tensor.name} with shape "
-            f"{tensor.shapes[0]} of {tensor.dtype.value} has {tensor.size_bytes}"
-        )
-    return np.frombuffer(data, dtype=numpy_dtype(tensor.dtype)).reshape(tensor.shapes[0])
+def _golden_files(work: Path, generated: dict[str, bytes]) -> dict[int, bytes]:
+    """Return the content of the golden file of each tensor, by the number of the tensor."""
+    written = {
+        path.name: path.read_bytes()
+        for path in sorted((work / "output").glob("*.bin"))
+        if generated.get(path.name) != path.read_bytes()
+    }
+    if not generated:
+        raise OperatorFormatError("gen_data.py wrote no golden file into output/")
+    if not written:
+        raise OperatorFormatError("main.cpp wrote no file into output/")
+    pairs = _compared(work) or _only_pair(written, generated)
+    golden = {}
+    for output, reference in pairs:
+        if output in written and reference in generated and written[output]:
+            golden[written[output][0]] = generated[reference]
+    return golden
+
+
+def _compared(work: Path) -> list[tuple[str, str]]:
+    """Return which files run.sh compares, as (output of main.cpp, golden), trying both orders."""
+    script = work / "run.sh"
+    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+    pairs = []
+    for files in (_FILE.findall(call) for call in _COMPARISON.findall(text)):
+        names = [Path(file).name for file in files]
+        half = len(names) // 2
+        pairs += [
+            *zip(names[:half], names[half:], strict=False),
+            *zip(names[half:], names[:half], strict=False),
+        ]
+    return pairs
+
+
+def _only_pair(written: dict[str, bytes], generated: dict[str, bytes]) -> list[tuple[str, str]]:
+    golden = [name for name in generated if "golden" in name] or list(generated)
+    return list(zip(sorted(written), sorted(golden), strict=True)) if len(written) == len(golden) else []
+
+
+def _expected(
+    case: Case, example: Example, arguments: Sequence[Argument], golden: dict[int, bytes]
+) -> list[list[Array]]:
+    arrays = []
+    for tensor, position in zip(case.outputs, example.binding.outputs, strict=True):
+        items = arguments[position].tensors
+        missing = [item.number for item in items if item.number not in golden]
+        if missing:
+            raise OperatorFormatError(
+                f"gen_data.py gives golden outputs for {len(golden)} tensors, none for output {tensor.name}"
+            )
+        arrays.append([_golden_array(golden[item.number], tensor, item.shape) for item in items])
+    return arrays
+
+
+def _golden_array(data: bytes, tensor: TensorSpec, shape: tuple[int, ...]) -> Array:
+    """Return golden data as an array: in the dtype of the output, or wider when the bytes say so."""
+    count = math.prod(shape)
+    own = numpy_dtype(tensor.dtype)
+    wider = ("float32", "float64") if tensor.dtype.is_floating else ()
+    for dtype in (own, *(np.dtype(name) for name in wider)):
+        if len(data) == count * dtype.itemsize:
+            return np.frombuffer(data, dtype=dtype).reshape(shape)
+    raise OperatorFormatError(
+        f"the golden file of {tensor.name} has {len(data)} bytes; shape {shape} of {tensor.dtype.value} "
+        f"has {count * own.itemsize}"
+    )

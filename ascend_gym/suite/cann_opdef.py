@@ -1,14 +1,17 @@
 """Reads operator definitions (``class X : public OpDef``) out of C++ text, by pattern.
 
 Only what a loader needs: the type, and name, kind and dtype columns of inputs, attributes and outputs.
+Definitions that a macro writes are expanded with the C preprocessor first.
 """
 
 from __future__ import annotations
 
 import re
+import subprocess
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.core.errors import InfrastructureError, OperatorFormatError
 from ascend_gym.core.records import DType
 
 # suffixes of ge::DT_* and ACL_*
@@ -26,11 +29,15 @@ DTYPE_BY_SUFFIX = {
     "UINT64": DType.UINT64,
     "BOOL": DType.BOOL,
 }
+PREPROCESS_TIMEOUT_S = 30.0
 
 _COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _CLASS = re.compile(r"class\s+(\w+)\s*:\s*public\s+(?:ops::)?OpDef\b")
 _MEMBER = re.compile(r'(?:this->)?\b(Input|Output|Attr)\(\s*"(\w+)"\s*\)([^;]*);')
 _DTYPES = re.compile(r"\.DataType\(\s*\{([^}]*)\}")
+_NAMED_DTYPES = re.compile(r"\.DataType\(\s*(\w+)\s*\)")
+_ATTRIBUTE_TYPE = re.compile(r"\.((?:ListList|List)?(?:Int|Float|Bool|String))\(")
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -44,13 +51,22 @@ class ParameterDef:
 
 
 @dataclass(frozen=True)
+class AttributeDef:
+    """An attribute: its type as in the definition (``Int``, ``ListFloat``), ``""`` when it names none."""
+
+    name: str
+    type: str
+    required: bool
+
+
+@dataclass(frozen=True)
 class OperatorDef:
-    """An operator definition: its type, parameters and attribute names, in order."""
+    """An operator definition: its type, parameters and attributes, in order."""
 
     op_type: str
     inputs: tuple[ParameterDef, ...]
     outputs: tuple[ParameterDef, ...]
-    attributes: tuple[str, ...]
+    attributes: tuple[AttributeDef, ...]
 
 
 def without_comments(text: str) -> str:
@@ -58,31 +74,68 @@ def without_comments(text: str) -> str:
     return _COMMENT.sub(lambda match: match.group(1) or " ", text)
 
 
-def read_opdef(text: str, where: str) -> OperatorDef:
-    """Read the operator definition in ``text``.
+def defines_operator(text: str) -> bool:
+    """Say whether ``text`` spells out an operator definition."""
+    return _CLASS.search(without_comments(text)) is not None
+
+
+def expand_macros(texts: Iterable[str]) -> str:
+    """Return the texts, one after the other, with their own macros expanded and no header included.
 
     Raises:
-        OperatorFormatError: there is not exactly one definition, or it names no inputs or outputs.
+        InfrastructureError: there is no g++.
+        OperatorFormatError: they cannot be preprocessed.
+    """
+    joined = "\n".join(_INCLUDE.sub("", text) for text in texts)
+    try:
+        done = subprocess.run(
+            ["g++", "-E", "-P", "-x", "c++", "-"],
+            input=joined,
+            capture_output=True,
+            text=True,
+            timeout=PREPROCESS_TIMEOUT_S,
+            check=True,
+        )
+    except FileNotFoundError as error:
+        raise InfrastructureError("g++ was not found; install g++ 12 or newer") from error
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+        raise OperatorFormatError(f"the operator definition cannot be preprocessed: {error}") from error
+    return done.stdout
+
+
+def read_opdef(text: str, where: str, op_type: str | None = None) -> OperatorDef:
+    """Read the operator definition in ``text``.
+
+    Args:
+        text: C++ sources.
+        where: names them in messages.
+        op_type: which definition to take when there are several.
+
+    Raises:
+        OperatorFormatError: there is no telling which definition, or it names no parameters.
     """
     code = without_comments(text)
-    classes = _CLASS.findall(code)
+    found = list(_CLASS.finditer(code))
+    classes = [each for each in found if each.group(1) == op_type] or found
     if len(classes) != 1:
-        raise OperatorFormatError(f"{where}: expected one 'class X : public OpDef', found {classes}")
-    inputs: list[ParameterDef] = []
-    outputs: list[ParameterDef] = []
-    attributes: list[str] = []
-    for kind, name, chain in _MEMBER.findall(code[code.index(f"class {classes[0]}") :]):
-        if kind == "Attr":
-            attributes.append(name)
-        else:
-            (inputs if kind == "Input" else outputs).append(_parameter(name, chain))
-    if not inputs or not outputs:
-        raise OperatorFormatError(f"{where}: the definition of {classes[0]} names no inputs or no outputs")
-    return OperatorDef(classes[0], tuple(inputs), tuple(outputs), tuple(attributes))
+        names = [each.group(1) for each in classes]
+        raise OperatorFormatError(f"{where}: expected one 'class X : public OpDef', found {names}")
+    name_of_type = str(classes[0].group(1))
+    following = [each.start() for each in found if each.start() > classes[0].start()]
+    body = code[classes[0].start() : following[0] if following else len(code)]
+    members: dict[tuple[str, str], str] = {}
+    for kind, name, chain in _MEMBER.findall(body):  # what a configuration of one chip repeats comes later
+        members.setdefault((kind, name), chain)
+    inputs = [_parameter(name, chain, code) for (kind, name), chain in members.items() if kind == "Input"]
+    outputs = [_parameter(name, chain, code) for (kind, name), chain in members.items() if kind == "Output"]
+    attributes = [_attribute(name, chain) for (kind, name), chain in members.items() if kind == "Attr"]
+    if not inputs and not outputs:
+        raise OperatorFormatError(f"{where}: the definition of {name_of_type} names no inputs and no outputs")
+    return OperatorDef(name_of_type, tuple(inputs), tuple(outputs), tuple(attributes))
 
 
-def _parameter(name: str, chain: str) -> ParameterDef:
-    columns = _DTYPES.search(chain)
+def _parameter(name: str, chain: str, code: str) -> ParameterDef:
+    columns = _DTYPES.search(chain) or _named_columns(chain, code)
     suffixes = re.findall(r"DT_(\w+)", columns.group(1)) if columns else []
     return ParameterDef(
         name=name,
@@ -90,3 +143,14 @@ def _parameter(name: str, chain: str) -> ParameterDef:
         optional="OPTIONAL" in chain,
         dynamic="DYNAMIC" in chain,
     )
+
+
+def _named_columns(chain: str, code: str) -> re.Match[str] | None:
+    """Return the initializer of the list that ``.DataType(name)`` refers to."""
+    named = _NAMED_DTYPES.search(chain)
+    return re.search(rf"\b{named.group(1)}\s*=?\s*\{{([^}}]*)\}}", code) if named else None
+
+
+def _attribute(name: str, chain: str) -> AttributeDef:
+    kind = _ATTRIBUTE_TYPE.search(chain)
+    return AttributeDef(name, kind.group(1) if kind else "", "REQUIRED" in chain)

@@ -57,15 +57,33 @@ def _read_side(folder: Path, side: str) -> list[SourceFile]:
     )
     if not paths:
         raise OperatorFormatError(f"{folder}: no C++ sources below {side}/")
-    return [_read_source(folder, path) for path in paths]
+    return [SourceFile(path=path.relative_to(folder).as_posix(), text=read_source(path)) for path in paths]
 
 
-def _read_source(folder: Path, path: Path) -> SourceFile:
+def read_source(path: Path) -> str:
+    """Return the text of a source file.
+
+    Raises:
+        OperatorFormatError: it cannot be read as UTF-8.
+    """
     try:
-        text = path.read_bytes().decode("utf-8")
+        return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise OperatorFormatError(f"{path}: cannot be read as UTF-8 source: {error}") from error
-    return SourceFile(path=path.relative_to(folder).as_posix(), text=text)
+
+
+def choose_main(folder: Path, found: Sequence[str], preferred: Sequence[str], what: str) -> str:
+    """Return the main file among those found: the first preferred one, or the only one.
+
+    Raises:
+        OperatorFormatError: there is none, or no telling which.
+    """
+    chosen = next((path for path in preferred if path in found), None)
+    if chosen is None and len(found) == 1:
+        chosen = found[0]
+    if chosen is None:
+        raise OperatorFormatError(f"{folder}: expected one file with {what}; candidates: {list(found)}")
+    return chosen
 
 
 def _is_aclnn_layer(path: str) -> bool:
@@ -89,9 +107,4 @@ def _sources(
             raise OperatorFormatError(f"{folder}: main file {override!r} is not among {sorted(by_path)}")
         return Sources(files=tuple(files), main=override)
     found = [path for path, file in by_path.items() if path.endswith(".cpp") and holds_main(file.text)]
-    chosen = next((path for path in preferred if path in found), None)
-    if chosen is None and len(found) == 1:
-        chosen = found[0]
-    if chosen is None:
-        raise OperatorFormatError(f"{folder}: expected one file with {what}; candidates: {found}")
-    return Sources(files=tuple(files), main=chosen)
+    return Sources(files=tuple(files), main=choose_main(folder, found, preferred, what))

@@ -82,7 +82,8 @@ def host_build_command(
     includes = [f"-I{folder}" for folder in include_dirs]
     prefix = ["-include", str(toolchain / _PREFIX_HEADER)]
     limits = [f"-fmax-errors={MAX_ERRORS}"]
-    link = ["-shared", "-Wl,--no-undefined", "-o", output, *_link_flags(toolchain)]
+    # definition and tiling are two libraries in the real build, so the same function may be in both
+    link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,muldefs", "-o", output, *_link_flags(toolchain)]
     return ["g++", *_FLAGS, *limits, *prefix, *includes, f"-I{_HEADERS}", *sources, *link]
 
 
@@ -114,8 +115,8 @@ def build_host(
     folder = work_dir / "operator"
     _write(sources.files, folder)
     library = work_dir / "host.so"
-    own_folders = sorted({str(PurePosixPath(file.path).parent) for file in sources.files})
-    command = host_build_command(toolchain, compiled, str(library), [*own_folders, *include_dirs])
+    folders: list[Path | str] = [*header_folders(sources), *include_dirs]
+    command = host_build_command(toolchain, compiled, str(library), folders)
     outcome = run_limited(command, cwd=folder, limits=limits)
     if outcome.returncode == 0:
         return refused_library(library, outcome.seconds) or library
@@ -126,6 +127,16 @@ def build_host(
     return _failure(
         Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, Phase.BUILD_TILING), outcome.seconds
     )
+
+
+def header_folders(sources: Sources) -> list[str]:
+    """Return every folder of the sources, for includes that name a header by any part of its path.
+
+    The folders of the main file come first, then those of the operator, then those of shared sources.
+    """
+    files = sorted(sources.files, key=lambda file: (file.path != sources.main, file.path))
+    folders = (str(parent) for file in files for parent in PurePosixPath(file.path).parents)
+    return list(dict.fromkeys(folders))
 
 
 def parse_compiler_errors(text: str, sources: Sources, phase: Phase) -> list[Diagnostic]:

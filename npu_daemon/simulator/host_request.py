@@ -17,6 +17,7 @@ from npu_daemon.simulator.host_schema import (
     Slot,
     match_attributes,
     match_column,
+    match_outputs,
     match_tensors,
 )
 
@@ -74,7 +75,7 @@ def request_lines(
     column = match_column(definition, case)
     files = {tensor.name: paths for tensor, paths in zip(case.inputs, input_files, strict=False)}
     inputs = match_tensors(definition.inputs, case.inputs, "inputs")
-    outputs = match_tensors(definition.outputs, case.outputs, "outputs")
+    outputs = match_outputs(definition, case)
     lines = [f"op {definition.op_type}", *_chip_lines(chip), "deterministic 0"]
     for parameter, slot, tensor in zip(definition.inputs, column.inputs, inputs, strict=True):
         lines += ["input", *_tensor_lines(parameter, slot, tensor, files)]

@@ -240,6 +240,20 @@ def match_tensors(
     return [by_name.get(name) for name in known]
 
 
+def match_outputs(definition: OperatorDefinition, case: Case) -> list[TensorSpec | None]:
+    """Return for each output of the definition its tensor in the case.
+
+    An output of the case may also be an input of the definition that the kernel updates.
+
+    Raises:
+        DefinitionError: see ``match_tensors``.
+    """
+    outputs = {parameter.name for parameter in definition.outputs}
+    updated = {parameter.name for parameter in definition.inputs} - outputs
+    tensors = [tensor for tensor in case.outputs if tensor.name not in updated]
+    return match_tensors(definition.outputs, tensors, "outputs")
+
+
 def match_column(definition: OperatorDefinition, case: Case) -> Column:
     """Return the column whose element types are those of ``case``; plain ND layouts are preferred.
 
@@ -248,7 +262,7 @@ def match_column(definition: OperatorDefinition, case: Case) -> Column:
     """
     columns = definition.columns()
     wanted = _types(match_tensors(definition.inputs, case.inputs, "inputs"))
-    wanted += _types(match_tensors(definition.outputs, case.outputs, "outputs"))
+    wanted += _types(match_outputs(definition, case))
     matching = [
         column
         for column in columns

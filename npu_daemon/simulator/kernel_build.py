@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, run_limited
-from npu_daemon.simulator.host_build import compiler_diagnostics
+from npu_daemon.simulator.host_build import compiler_diagnostics, header_folders
 from npu_daemon.simulator.source_guard import refused_flags, refused_source
 from npu_daemon.simulator.toolchain import Toolchain
 
@@ -97,7 +97,7 @@ def build_kernel(
         path.write_text(file.text, encoding="utf-8")
     (work_dir / _PRELUDE).write_text(prelude, encoding="utf-8")
     (work_dir / _WRAPPER).write_text(wrapper_source(sources, entry), encoding="utf-8")
-    include_dirs = [Path("."), Path(PurePosixPath(sources.main).parent)]
+    include_dirs = [Path(folder) for folder in header_folders(sources)]
     limits = Limits(
         wall_s=protocol.build_timeout_s,
         cpu_s=protocol.build_timeout_s,

@@ -14,7 +14,7 @@ from ascend_gym.core.status import Status
 from npu_daemon.sandbox import ProcessOutcome
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
-from npu_daemon.simulator.host_schema import OperatorDefinition, match_tensors
+from npu_daemon.simulator.host_schema import OperatorDefinition, match_outputs, match_tensors
 from npu_daemon.simulator.host_side import TilingOutcome
 
 RECORD_LIMIT = 20_000_000
@@ -27,7 +27,7 @@ _REPORT_STATUS = {
     "instruction_limit": Status.TIMEOUT,
     "timeout": Status.TIMEOUT,
 }
-_SOURCE_LINE = re.compile(r"(op_(?:kernel|host)/[^\s:]+):(\d+)")
+_SOURCE_LINE = re.compile(r"((?:shared|op_kernel|op_host)/[^\s:]+):(\d+)")
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _parameter_lines(
     out_files = {tensor.name: files for tensor, files in zip(case.outputs, outputs, strict=True)}
     lines = []
     matched_inputs = match_tensors(definition.inputs, case.inputs, "inputs")
-    matched_outputs = match_tensors(definition.outputs, case.outputs, "outputs")
+    matched_outputs = match_outputs(definition, case)
     parameters = (*definition.inputs, *definition.outputs)
     for parameter, tensor in zip(parameters, (*matched_inputs, *matched_outputs), strict=True):
         if tensor is None:

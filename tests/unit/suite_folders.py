@@ -81,17 +81,37 @@ OP_ADD(Twice);
 }
 """
 MAIN_CPP = """
+#include <fstream>
+#include <vector>
+#include "acl/acl.h"
+#include "aclnn_twice.h"
+
+template <typename T>
+aclTensor* Tensor(const std::vector<T>& data, const std::vector<int64_t>& shape, aclDataType type,
+                  void** device)
+{
+    size_t size = data.size() * sizeof(T);
+    aclrtMalloc(device, size, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(*device, size, data.data(), size, ACL_MEMCPY_HOST_TO_DEVICE);
+    return aclCreateTensor(shape.data(), shape.size(), type, nullptr, 0, ACL_FORMAT_ND, shape.data(),
+                           shape.size(), *device);
+}
+
 int main() {
     std::vector<int64_t> xShape = {4, 8};
-    std::vector<int64_t> yShape = {4, 8};
-    std::vector<float> xHostData(32);
+    std::vector<float> xData(32), yData(32);
+    std::ifstream("../input/input_x.bin", std::ios::binary).read((char*)xData.data(), 32 * 4);
     float scale = 2.0f;
-    void** input1 = (void**)(&xHostData);
-    ReadFile("../input/input_x.bin", fileSize, *input1, 32 * 4);
-    ret = CreateAclTensor(xHostData, xShape, &xAddr, aclDataType::ACL_FLOAT, &x);
-    ret = CreateAclTensor(yHostData, yShape, &yAddr, aclDataType::ACL_FLOAT, &y);
-    ret = aclnnTwiceGetWorkspaceSize(x, nullptr, scale, y, &workspaceSize, &executor);
-    WriteFile("../output/output_y.bin", *output1, 32 * 4);
+    void *xDevice, *yDevice;
+    aclTensor* x = Tensor(xData, xShape, ACL_FLOAT, &xDevice);
+    aclTensor* y = Tensor(yData, xShape, ACL_FLOAT, &yDevice);
+    uint64_t workspaceSize = 0;
+    aclOpExecutor* executor;
+    int ret = aclnnTwiceGetWorkspaceSize(x, nullptr, scale, y, &workspaceSize, &executor);
+    ret = aclnnTwice(nullptr, workspaceSize, executor, nullptr);
+    aclrtMemcpy(yData.data(), 32 * 4, yDevice, 32 * 4, ACL_MEMCPY_DEVICE_TO_HOST);
+    std::ofstream("../output/output_y.bin", std::ios::binary).write((char*)yData.data(), 32 * 4);
+    return ret;
 }
 """
 GEN_DATA = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from suite_folders import CMAKE, GEN_DATA, MAIN_CPP, OP_DEF, write_example_opera
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.records import DType
 from ascend_gym.suite.audit import audit_case
-from ascend_gym.suite.cann_opdef import read_opdef, without_comments
+from ascend_gym.suite.cann_opdef import AttributeDef, expand_macros, read_opdef, without_comments
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 
@@ -36,7 +37,7 @@ def test_a_definition_is_read_from_its_text() -> None:
         ("bias", True, False),
     ]
     assert definition.inputs[0].dtypes == (DType.FLOAT16, DType.FLOAT32)
-    assert definition.attributes == ("scale",)
+    assert definition.attributes == (AttributeDef("scale", "Float", True),)
     assert [p.name for p in definition.outputs] == ["y"]
 
 
@@ -89,9 +90,7 @@ def test_golden_outputs_of_foreign_inputs_are_refused(tmp_path: Path) -> None:
 
 def test_inputs_may_be_literals_of_main_cpp(tmp_path: Path) -> None:
     numbers = ", ".join(f"{i}.5f" for i in range(32))
-    main = MAIN_CPP.replace("xHostData(32);", f"xHostData = {{{numbers}}};").replace(
-        "ReadFile", "// ReadFile"
-    )
+    main = MAIN_CPP.replace("xData(32), yData", f"xData = {{{numbers}}}, yData").replace("input_x", "none")
     spec = load_operator("twice", op_dir=write_example_operator(tmp_path, main=main))
     array = oracle_for(spec).inputs(spec.cases[0], 0)[0][0]
     assert array.reshape(-1).tolist() == [i + 0.5 for i in range(32)]
@@ -108,14 +107,17 @@ def refuse(folder: Path, **changes: str) -> str:
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
-        ("x, nullptr, scale, y", "x, scale, y", "has 3 arguments, the definition 4"),
+        (
+            "x, nullptr, scale, y",
+            "x, y",
+            "aclnnTwice(tensor, tensor) does not fit the definition of Twice(x, bias",
+        ),
         ("aclnnTwiceGetWorkspaceSize", "aclopExecute", "no call of aclnn<Op>GetWorkspaceSize"),
-        ("xShape = {4, 8}", "xShape = {n, 8}", "no literal shape and known dtype for 'x'"),
-        ("ACL_FLOAT, &x", "ACL_DOUBLE, &x", "no literal shape and known dtype for 'x'"),
+        ("ACL_FLOAT, &x", "ACL_COMPLEX64, &x", "uses tensors of complex64, which cases cannot hold"),
         ("ACL_FLOAT, &x", "ACL_FLOAT16, &x", "no dtype combination ['float16', 'float32']"),
-        ("scale = 2.0f", "scale = Choose()", "attribute scale is 'Choose()'"),
-        ("ReadFile", "LoadFile", "xHostData, the data of x, is neither read from a file nor"),
-        ("xShape = {4, 8}", "xShape = {-4, 8}", "no literal shape"),
+        ("scale = 2.0f", "scale = Choose()", "line 22: ‘Choose’ was not declared"),
+        ("float scale", "return 3; float scale", "ended before its aclnn call: exit status 3"),
+        ("xShape = {4, 8}", "xShape = {-4, 8}", "negative extent"),
     ],
 )
 def test_examples_in_another_form_are_refused_in_one_line(
@@ -129,17 +131,39 @@ def test_definitions_in_another_form_are_refused(tmp_path: Path) -> None:
     assert "expected one 'class X : public OpDef'" in refuse(
         tmp_path, host="FOREACH_OPDEF(Twice) gert::TilingContext"
     )
-    assert "x is a list of tensors" in refuse(tmp_path, host=OP_DEF.replace("REQUIRED", "DYNAMIC", 1))
-    assert "names no inputs or no outputs" in refuse(tmp_path, host=OP_DEF.replace("->Output", "->Result"))
+    assert "does not fit" in refuse(tmp_path, host=OP_DEF.replace("REQUIRED", "DYNAMIC", 1))
+    nameless = OP_DEF.replace("->Output", "->Result").replace("->Input", "->Source")
+    assert "names no inputs and no outputs" in refuse(tmp_path, host=nameless)
+
+
+def test_a_definition_that_macros_write_is_expanded() -> None:
+    header = (
+        "#include <not_there.h>\n#define MY_OPDEF(NAME, ...) class NAME : public OpDef { NAME() { \\\n"
+        "  std::vector<ge::DataType> types = {__VA_ARGS__}; \\\n"
+        '  this->Input("x").ParamType(DYNAMIC).DataType(types); \\\n'
+        '  this->Output("y").ParamType(DYNAMIC).DataType(types); } };\n'
+    )
+    text = expand_macros([header, "MY_OPDEF(Thrice, ge::DT_FLOAT, ge::DT_BF16)"])
+    definition = read_opdef(text, "thrice.cpp")
+    assert definition.op_type == "Thrice"
+    assert definition.inputs[0].dynamic
+    assert definition.inputs[0].dtypes == (DType.FLOAT32, DType.BFLOAT16)
+
+
+def test_of_several_definitions_the_named_one_is_read() -> None:
+    other = OP_DEF.replace("Twice", "Thrice").replace('"x"', '"z"')
+    definition = read_opdef(OP_DEF + other, "both.cpp", "Thrice")
+    assert (definition.op_type, definition.inputs[0].name) == ("Thrice", "z")
+    with pytest.raises(OperatorFormatError, match="found \\['Twice', 'Thrice'\\]"):
+        read_opdef(OP_DEF + other, "both.cpp")
 
 
 @pytest.mark.parametrize(
     ("gen_data", "reason"),
     [
-        ("import no_such_module_anywhere\n", "gen_data.py failed: ModuleNotFoundError"),
-        (GEN_DATA.replace("input_x.bin", "x.bin"), "gen_data.py wrote no input/input_x.bin"),
-        (GEN_DATA.replace("[4, 8]", "[4, 7]"), "has 112 bytes; x with shape (4, 8) of float32 has 128"),
-        (GEN_DATA.replace("golden.bin", "truth.bin"), "wrote golden files [] for 1 outputs"),
+        ("import no_such_module_anywhere\n", "needs no_such_module_anywhere (pip install"),
+        (GEN_DATA.replace("golden.bin", "truth.dat"), "gen_data.py wrote no golden file"),
+        (GEN_DATA.replace("(x * np.float32(2.0))", "x[:1]"), "golden file of y has 32 bytes; shape (4, 8)"),
         ("raise SystemExit(3)\n", "gen_data.py failed: exit 3"),
     ],
 )
@@ -149,6 +173,14 @@ def test_scripts_that_fail_are_reported_in_one_line(tmp_path: Path, gen_data: st
         oracle_for(spec).inputs(spec.cases[0], 0)
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is installed here")
+def test_a_script_that_needs_torch_says_so(tmp_path: Path) -> None:
+    gen_data = GEN_DATA.replace("(x * np.float32(2.0))", "torch.tensor(x).numpy()")
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
+    with pytest.raises(OperatorFormatError, match=r"its gen_data.py needs torch \(pip install torch\)"):
+        oracle_for(spec).inputs(spec.cases[0], 0)
 
 
 @needs_checkout

@@ -128,7 +128,7 @@ def test_cases_definition_and_kernel_name_the_same_parameters(spec: OpSpec) -> N
     for case in spec.cases:
         assert [tensor.name for tensor in case.inputs] == inputs
         assert [tensor.name for tensor in case.outputs] == outputs
-        assert set(case.attributes) == set(definition.attributes)
+        assert set(case.attributes) == {attribute.name for attribute in definition.attributes}
         dynamic = [parameter.dynamic for parameter in (*definition.inputs, *definition.outputs)]
         assert [tensor.dynamic for tensor in (*case.inputs, *case.outputs)] == dynamic
     entry = re.search(

@@ -1,0 +1,81 @@
+"""Runs the gen_data.py of a cann-ops example, which writes its inputs and golden outputs.
+
+The script is code of the operator's author, like ``reference.py``. It runs in a process of its own, with
+numpy, random and torch seeded; where torch is missing, an empty module of that name lets scripts pass that
+import without using it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from ascend_gym.core.errors import OperatorFormatError
+
+GEN_DATA_TIMEOUT_S = 120.0
+
+_RUNNER = """
+import random, runpy, sys
+import numpy
+seed = int(sys.argv[1])
+random.seed(seed)
+numpy.random.seed(seed)
+if sys.argv[2] == "torch":
+    import torch
+    torch.manual_seed(seed)
+runpy.run_path("gen_data.py", run_name="__main__")
+"""
+
+_EMPTY_TORCH = """
+def __getattr__(name):
+    raise AttributeError(f"torch is not installed, and gen_data.py uses torch.{name}")
+"""
+
+_MISSING_MODULE = re.compile(r"No module named '(\w+)")
+_USES_TORCH = "torch is not installed"
+
+
+def run_gen_data(work: Path, seed: int) -> None:
+    """Run ``work/gen_data.py`` in ``work``, which is a copy of the example folder.
+
+    Raises:
+        OperatorFormatError: it fails; the message says what it needs.
+    """
+    for name in ("input", "output"):
+        (work / name).mkdir(exist_ok=True)
+    python_path = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
+    uses_torch = "torch" in (work / "gen_data.py").read_text(encoding="utf-8", errors="replace")
+    has_torch = importlib.util.find_spec("torch") is not None
+    if not has_torch:
+        stubs = work.parent / "stubs"
+        stubs.mkdir()
+        (stubs / "torch.py").write_text(_EMPTY_TORCH, encoding="utf-8")
+        python_path.append(str(stubs))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", _RUNNER, str(seed % 2**32), "torch" if uses_torch and has_torch else ""],
+            cwd=work,
+            env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(python_path)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=GEN_DATA_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise OperatorFormatError(f"gen_data.py did not finish within {GEN_DATA_TIMEOUT_S:g} s") from None
+    if done.returncode != 0:
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise OperatorFormatError(_complaint(said, done.returncode))
+
+
+def _complaint(said: str, returncode: int) -> str:
+    missing = _MISSING_MODULE.search(said)
+    module = "torch" if _USES_TORCH in said else missing.group(1) if missing else None
+    if module is not None:
+        return f"its gen_data.py needs {module} (pip install {module})"
+    lines = said.splitlines()
+    return f"gen_data.py failed: {lines[-1] if lines else f'exit {returncode}'}"

@@ -1,0 +1,181 @@
+"""Runs the example program of a cann-ops folder on a recording stand-in for the ACL runtime.
+
+What shapes, element types, attribute values and input data an example uses is what its ``main.cpp`` passes
+to ``aclnn<Op>GetWorkspaceSize``. The program is compiled against ``acl_recorder.h``, which writes that call
+down. It is code of the operator's author, like ``gen_data.py``, and runs in a process of its own with a time
+limit.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from ascend_gym.core.config import cache_root
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.errors import InfrastructureError, OperatorFormatError
+from ascend_gym.core.records import DType, Record
+
+BUILD_TIMEOUT_S = 120.0
+RUN_TIMEOUT_S = 60.0
+
+_HEADER = Path(__file__).with_name("acl_recorder.h")
+_COMPILER = (
+    "g++",
+    "-std=c++17",
+    "-O0",
+    "-w",
+    "-fpermissive",
+    "-fmax-errors=1",
+    "-fno-diagnostics-show-caret",
+)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"[^"\n]*"|<(?:acl|hccl)[^>\n]*>)[^\n]*$', re.MULTILINE)
+_FUNCTION = re.compile(r"\b(acl(?:nn)?[A-Z]\w*)GetWorkspaceSize\s*\(")
+_ERROR = re.compile(r"(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
+_RECORD = "record.json"
+_DTYPES = {
+    0: DType.FLOAT32,
+    1: DType.FLOAT16,
+    2: DType.INT8,
+    3: DType.INT32,
+    4: DType.UINT8,
+    6: DType.INT16,
+    7: DType.UINT16,
+    8: DType.UINT32,
+    9: DType.INT64,
+    10: DType.UINT64,
+    12: DType.BOOL,
+    27: DType.BFLOAT16,
+}
+_UNCARRIED_NAMES = {11: "double", 16: "complex64", 17: "complex128", 29: "int4"}
+
+
+class RecordedTensor(Record):
+    """A tensor or scalar of the call; ``file`` holds its bytes, ``number`` marks what is copied out of it."""
+
+    acl_dtype: int
+    shape: tuple[int, ...]
+    contiguous: bool
+    file: str
+    number: int = Field(ge=1)
+
+    @property
+    def dtype(self) -> DType:
+        """Element type.
+
+        Raises:
+            OperatorFormatError: cases have no such element type.
+        """
+        if self.acl_dtype not in _DTYPES:
+            name = _UNCARRIED_NAMES.get(self.acl_dtype, f"ACL type {self.acl_dtype}")
+            raise OperatorFormatError(f"main.cpp uses tensors of {name}, which cases cannot hold")
+        return _DTYPES[self.acl_dtype]
+
+
+class Argument(Record):
+    """One argument of the call."""
+
+    kind: Literal[
+        "absent", "tensor", "list", "scalar", "scalars", "ints", "floats", "bools", "string", "bool", "float",
+        "int", "result",
+    ]  # fmt: skip
+    tensors: tuple[RecordedTensor, ...] = ()
+    value: Any = None
+
+
+class RecordedCall(Record):
+    """The aclnn call of an example: the function without GetWorkspaceSize, and its arguments in order."""
+
+    function: str
+    arguments: tuple[Argument, ...]
+
+
+def recorder_program(main_cpp: Path) -> Path:
+    """Return the compiled example program, from the cache when it was compiled before.
+
+    Raises:
+        OperatorFormatError: it does not compile with the stand-in, or makes no aclnn call.
+        InfrastructureError: there is no g++.
+    """
+    source = recording_source(main_cpp.read_text(encoding="utf-8", errors="replace"), str(main_cpp))
+    key = digest_of("example", source, _HEADER.read_bytes(), _COMPILER)
+    program = cache_root() / "examples" / key[:2] / key
+    if program.is_file():
+        return program
+    program.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
+        built = _compile(source, Path(scratch), main_cpp)
+        built.replace(program)
+    return program
+
+
+def recording_source(text: str, where: str) -> str:
+    """Return the example program with the stand-in instead of the headers of the ACL runtime.
+
+    Raises:
+        OperatorFormatError: the program makes no aclnn call.
+    """
+    functions = dict.fromkeys(_FUNCTION.findall(text))
+    if not functions:
+        raise OperatorFormatError(f"{where}: no call of aclnn<Op>GetWorkspaceSize")
+    declarations = "".join(f"ACL_RECORDED({function})\n" for function in functions)
+    return f'#include "{_HEADER.name}"\n{declarations}#line 1 "main.cpp"\n{_INCLUDE.sub("", text)}'
+
+
+def record_call(program: Path, work_dir: Path, record_dir: Path) -> RecordedCall:
+    """Run an example program in ``work_dir``; the record and the tensors are written to ``record_dir``.
+
+    Raises:
+        OperatorFormatError: it fails before it makes the call.
+    """
+    try:
+        done = subprocess.run(
+            [str(program)],
+            cwd=work_dir,
+            env={"PATH": os.defpath, "ASCEND_GYM_RECORD": str(record_dir)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=RUN_TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise OperatorFormatError(f"main.cpp did not finish within {RUN_TIMEOUT_S:g} s") from None
+    try:
+        return RecordedCall.model_validate_json((record_dir / _RECORD).read_bytes())
+    except FileNotFoundError:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+        how = said[-1] if said else f"exit status {done.returncode}"
+        raise OperatorFormatError(f"main.cpp ended before its aclnn call: {how}") from None
+    except ValidationError as error:
+        raise OperatorFormatError(f"main.cpp: unreadable record: {error.errors()[0]['msg']}") from error
+
+
+def _compile(source: str, folder: Path, main_cpp: Path) -> Path:
+    (folder / "main.cpp").write_text(source, encoding="utf-8")
+    command = [
+        *_COMPILER,
+        f"-I{_HEADER.parent}",
+        f"-I{main_cpp.parent.resolve()}",
+        "main.cpp",
+        "-o",
+        "program",
+    ]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
+        )
+    except FileNotFoundError as error:
+        raise InfrastructureError("g++ was not found; install g++ 12 or newer") from error
+    except subprocess.TimeoutExpired as error:
+        raise InfrastructureError(f"{main_cpp}: compiling took longer than {BUILD_TIMEOUT_S:g} s") from error
+    if done.returncode != 0:
+        found = _ERROR.search(done.stderr)
+        reason = f"line {found[1]}: {found[2]}" if found else " ".join(done.stderr.split())[:200]
+        raise OperatorFormatError(f"{main_cpp}: does not compile with the recording ACL runtime: {reason}")
+    return folder / "program"

@@ -1,0 +1,174 @@
+"""The sources of a cann-ops operator: what its CMakeLists.txt builds, and what these files include.
+
+Files outside the operator folder become part of the candidate, under ``shared/`` and their path in the
+checkout, so that a candidate is complete and its digest covers them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.core.records import Candidate, SourceFile, Sources
+from ascend_gym.suite.sources import SOURCE_SUFFIXES, choose_main, read_candidate, read_source
+
+SHARED = "shared"
+COMMON_INCLUDES = "src/common/inc"
+
+_COMMAND = r"{name}\s*\(\s*(?:{target})\s+(?:PRIVATE|PUBLIC)\s+([^)]*)\)"
+_OP_NAME = re.compile(r"add_ops_compile_options\s*\(\s*OP_NAME\s+(\w+)")
+_INCLUDE_OPTION = re.compile(r"-I\s*(\S+)")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
+_CMAKE_COMMENT = re.compile(r"#[^\n]*")
+_TILING_FUNCTION = "TilingContext"
+_REGISTERS_TILING = re.compile(r"\bIMPL_OP_OPTILING\b|\bSetTiling\s*\(")
+_ENTRY = re.compile(r"\b__global__\b")
+_COMPILED = (".cpp", ".cc")
+
+
+@dataclass(frozen=True)
+class BuildFile:
+    """What a CMakeLists.txt says about an operator.
+
+    Attributes:
+        op_type: OP_NAME of its compile options, if it has any.
+        tiling: sources of the tiling library.
+        definition: sources of the operator definition.
+        include_dirs: existing folders that are searched for headers.
+        auto_sync: whether the device compiler inserts synchronisation.
+    """
+
+    op_type: str | None
+    tiling: tuple[Path, ...]
+    definition: tuple[Path, ...]
+    include_dirs: tuple[Path, ...]
+    auto_sync: bool
+
+
+def checkout_root(folder: Path) -> Path | None:
+    """Return the checkout that an operator folder lies in: the nearest one above with shared headers."""
+    return next((parent for parent in folder.parents if (parent / COMMON_INCLUDES).is_dir()), None)
+
+
+def read_build_file(folder: Path) -> BuildFile:
+    """Read the CMakeLists.txt of an operator folder; one that is missing says nothing."""
+    path = folder / "CMakeLists.txt"
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    text = _CMAKE_COMMENT.sub("", text)
+    op_type = _OP_NAME.search(text)
+    folders = [
+        *_listed(text, "target_include_directories", r"\w+", folder),
+        *(_resolve(option, folder) for option in _INCLUDE_OPTION.findall(text)),
+    ]
+    return BuildFile(
+        op_type=op_type.group(1) if op_type else None,
+        tiling=_existing(_listed(text, "target_sources", "optiling", folder)),
+        definition=_existing(_listed(text, "target_sources", r"op_host_aclnn\w*", folder)),
+        include_dirs=tuple(dict.fromkeys(place for place in folders if place and place.is_dir())),
+        auto_sync="--cce-auto-sync=off" not in text,
+    )
+
+
+def read_cann_candidate(folder: Path, build: BuildFile) -> Candidate:
+    """Read the sources of an operator folder of a checkout.
+
+    Raises:
+        OperatorFormatError: a side has no sources, or its main file cannot be determined.
+    """
+    if not build.tiling:
+        return read_candidate(folder, folder.name)
+    root = checkout_root(folder)
+    compiled = tuple(dict.fromkeys((*build.tiling, *build.definition)))
+    host = _closure(folder, root, [*compiled, *_headers(folder / "op_host")], build.include_dirs, "op_host")
+    kernels = sorted(path for path in (folder / "op_kernel").rglob("*") if path.suffix in SOURCE_SUFFIXES)
+    device = _closure(folder, root, kernels, build.include_dirs, "op_kernel")
+    tiling_files = [_virtual(path, folder, root) for path in build.tiling]
+    return Candidate(
+        host=Sources(files=tuple(host.values()), main=_tiling_main(folder, host, tiling_files)),
+        kernel=Sources(files=tuple(device.values()), main=_kernel_main(folder, device)),
+    )
+
+
+def _tiling_main(folder: Path, files: dict[str, SourceFile], tiling: Sequence[str]) -> str:
+    """Return the main tiling source: one named after the operator, one that registers, or the first."""
+    named = [f"op_host/{folder.name}_tiling.cpp", f"op_host/{folder.name}.cpp"]
+    own = [path for path in named if path in tiling and _TILING_FUNCTION in files[path].text]
+    registering = [path for path in tiling if _REGISTERS_TILING.search(files[path].text)]
+    declaring = [path for path in tiling if _TILING_FUNCTION in files[path].text]
+    return [*own, *registering, *declaring, *tiling][0]
+
+
+def _kernel_main(folder: Path, files: dict[str, SourceFile]) -> str:
+    entries = [
+        path
+        for path, file in files.items()
+        if path.startswith("op_kernel/") and path.endswith(_COMPILED) and _ENTRY.search(file.text)
+    ]
+    preferred = (f"op_kernel/{folder.name}.cpp",)
+    return choose_main(folder, entries, preferred, "a __global__ kernel entry in op_kernel")
+
+
+def _headers(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.suffix in (".h", ".hpp"))
+
+
+def _closure(
+    folder: Path, root: Path | None, start: Sequence[Path], extra_dirs: Sequence[Path], side: str
+) -> dict[str, SourceFile]:
+    """Return the files in ``start`` and whatever they include from the checkout, by virtual path."""
+    search = [folder / side, folder, *extra_dirs, *([root / COMMON_INCLUDES] if root else [])]
+    found: dict[str, SourceFile] = {}
+    waiting = [path.resolve() for path in start]
+    seen = set(waiting)
+    while waiting:
+        path = waiting.pop(0)
+        virtual = _virtual(path, folder, root)
+        found[virtual] = SourceFile(path=virtual, text=read_source(path))
+        for name in _INCLUDE.findall(found[virtual].text):
+            included = _find(name, [path.parent, *search], root or folder)
+            if included is not None and included not in seen:
+                seen.add(included)
+                waiting.append(included)
+    return found
+
+
+def _find(name: str, folders: Sequence[Path], inside: Path) -> Path | None:
+    for folder in folders:
+        path = (folder / name).resolve()
+        if path.is_file() and path.is_relative_to(inside.resolve()):
+            return path
+    return None
+
+
+def _virtual(path: Path, folder: Path, root: Path | None) -> str:
+    path = path.resolve()
+    if path.is_relative_to(folder.resolve()):
+        return path.relative_to(folder.resolve()).as_posix()
+    if root is None or not path.is_relative_to(root.resolve()):
+        raise OperatorFormatError(f"{folder}: {path} lies outside the checkout")
+    return f"{SHARED}/{path.relative_to(root.resolve()).as_posix()}"
+
+
+def _listed(text: str, command: str, target: str, folder: Path) -> list[Path | None]:
+    calls = re.findall(_COMMAND.format(name=command, target=target), text)
+    return [_resolve(word.strip('"'), folder) for call in calls for word in call.split()]
+
+
+def _resolve(word: str, folder: Path) -> Path | None:
+    """Return the path that a word of CMake stands for, or ``None`` when it uses other variables."""
+    root = checkout_root(folder)
+    if root is not None:
+        word = word.replace("${OP_COMMON_DIR}", f"{root}/src/common").replace(
+            "${CMAKE_SOURCE_DIR}", str(root)
+        )
+    word = word.replace("${CMAKE_CURRENT_SOURCE_DIR}", str(folder))
+    return None if "$" in word else (folder / word).resolve()
+
+
+def _existing(paths: Iterable[Path | None]) -> tuple[Path, ...]:
+    return tuple(
+        dict.fromkeys(path for path in paths if path and path.suffix in _COMPILED and path.is_file())
+    )

@@ -19,6 +19,7 @@ from ascend_gym.core.records import (
     OpSpec,
 )
 from ascend_gym.core.status import Status
+from ascend_gym.core.text import well_formed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,12 +159,16 @@ class Message:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model answered."""
+    """What a model answered; lone surrogates in ``text`` and ``model`` are replaced by U+FFFD."""
 
     text: str
     prompt_tokens: int
     completion_tokens: int
     model: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", well_formed(self.text))
+        object.__setattr__(self, "model", well_formed(self.model))
 
 
 class Llm(Protocol):

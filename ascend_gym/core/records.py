@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.status import Status, rule_of
+from ascend_gym.core.text import well_formed
 
 RECORD_VERSION = 1
 
@@ -151,6 +152,13 @@ class SourceFile(Record):
 
     path: str
     text: str
+
+    @field_validator("path", "text")
+    @classmethod
+    def _is_utf8(cls, value: str) -> str:
+        if value != well_formed(value):
+            raise ValueError("a source file is written as UTF-8: it has no lone surrogates")
+        return value
 
     @field_validator("path")
     @classmethod
@@ -339,6 +347,8 @@ class Phase(str, Enum):
 class Diagnostic(Record):
     """One message that a person or an agent can act on.
 
+    Lone surrogates, which a compiler may quote from a source, are replaced by U+FFFD.
+
     Attributes:
         phase: where it happened.
         message: what was expected, what came, what to do.
@@ -354,6 +364,11 @@ class Diagnostic(Record):
     file: str | None = None
     line: int | None = None
     block_idx: int | None = None
+
+    @field_validator("message", "call", "file")
+    @classmethod
+    def _as_utf8(cls, value: str | None) -> str | None:
+        return None if value is None else well_formed(value)
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " if self.file and self.line else ""

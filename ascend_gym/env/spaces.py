@@ -80,12 +80,8 @@ def profile_vector(result: EvalResult) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def diagnostics_text(result: EvalResult, max_chars: int) -> str:
-    """Return the diagnostics of ``result``, one a line, cut to ``max_chars`` characters.
-
-    Lone surrogates, which a compiler message may quote, are replaced by U+FFFD.
-    """
-    text = "\n".join(str(diagnostic) for diagnostic in result.all_diagnostics)[:max_chars]
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    """Return the diagnostics of ``result``, one a line, cut to ``max_chars`` characters."""
+    return "\n".join(str(diagnostic) for diagnostic in result.all_diagnostics)[:max_chars]
 
 
 def _scalar(value: float, high: float) -> np.ndarray[Any, np.dtype[np.float64]]:

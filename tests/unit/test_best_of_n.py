@@ -103,6 +103,17 @@ def test_the_fastest_sample_wins(tmp_path):
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
 
 
+@pytest.mark.parametrize(
+    "answer", ["no file \ud800", "", _edit("constexpr uint32_t BLOCK_DIM = 8;", "BLOCK \ud800 DIM")]
+)
+def test_lone_surrogates_of_a_model_do_not_stop_the_search(tmp_path, answer):
+    evaluator = FakeEvaluator({1: Status.BUILD_ERROR})
+    outcome = _search(tmp_path, ScriptedModel(answer), samples=1, evaluator=evaluator)
+    assert [step.result.status for step in outcome.history] == [Status.OK, Status.BUILD_ERROR]
+    with Journal(tmp_path) as journal:
+        assert journal.records[-1]["evaluations"] == 1
+
+
 def test_every_sample_sees_the_same_prompt_and_a_seed_of_its_own(tmp_path):
     llm = ScriptedModel(*[_edit("TILE_LENGTH = 1024;", "x")] * 3)
     _search(tmp_path, llm, samples=3, seed=9)

@@ -184,6 +184,10 @@ def test_models_that_name_the_token_limit_otherwise_are_obeyed():
         b'"text"',
         b'{"choices": []}',
         b'{"choices": [{}]}',
+        b'{"choices": [null]}',
+        b'{"choices": {"a": 1}}',
+        b'{"choices": "text"}',
+        b'{"choices": 1}',
         b'{"choices": [{"message": {"content": ["a", "b"]}}]}',
     ],
 )
@@ -220,6 +224,22 @@ def test_missing_usage_counts_as_no_tokens():
     with ChatServer((200, {}, chat(usage=None))) as server:
         completion = _ask(server)
     assert (completion.prompt_tokens, completion.completion_tokens) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "usage", ["x", 1, [], {}, {"prompt_tokens": "x"}, {"prompt_tokens": -1, "completion_tokens": True}]
+)
+def test_broken_usage_counts_as_no_tokens(usage):
+    with ChatServer((200, {}, chat("fine", usage=usage, model=7))) as server:
+        completion = _ask(server)
+    assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("fine", 0, 0)
+    assert completion.model == "asked-model"
+
+
+def test_lone_surrogates_of_an_answer_are_replaced():
+    with ChatServer((200, {}, chat("a \ud800 b", model="\udfff"))) as server:
+        completion = _ask(server)
+    assert (completion.text, completion.model) == ("a \ufffd b", "\ufffd")
 
 
 def test_a_huge_answer_arrives_whole():

@@ -12,6 +12,7 @@ from enum import Enum
 from pathlib import PurePosixPath
 
 from ascend_gym.core.records import Candidate
+from ascend_gym.core.text import well_formed
 from ascend_gym.rewrites.candidate_files import texts_of, with_texts
 from ascend_gym.search.llm.fenced import (
     DIVIDER_LINE,
@@ -61,8 +62,9 @@ def candidate_from_answer(answer: str, base: Candidate) -> Candidate | ParseProb
 
     Blocks without a path are taken for explanation when others have one. Edits apply in order; a SEARCH
     part must occur exactly once in its file (trailing blanks do not matter). A changed file ends in a
-    newline, because that is how it stood in the prompt.
+    newline, because that is how it stood in the prompt. Lone surrogates are replaced by U+FFFD.
     """
+    answer = well_formed(answer)
     if not answer.strip():
         return ParseProblem(ProblemKind.EMPTY, "the answer is empty")
     blocks = [block for block in sections(answer) if block.path or (block.has_edits and block.last_path)]

@@ -95,18 +95,19 @@ class OpenAiEndpoint:
         )
 
     def _completion(self, response: Any) -> Completion:
-        """Read a response; fields that an endpoint leaves out are empty."""
-        if not isinstance(response, ChatCompletion) or not response.choices:
+        """Read a response, which may be any JSON; fields left out are empty, broken token counts 0."""
+        choices = response.choices if isinstance(response, ChatCompletion) else None
+        if not isinstance(choices, list) or not choices:
             raise self._not_understood(response)
-        content = getattr(getattr(response.choices[0], "message", None), "content", response)
+        content = getattr(getattr(choices[0], "message", None), "content", response)
         if not isinstance(content, str | None):
             raise self._not_understood(response)
-        usage = response.usage
+        model = response.model
         return Completion(
             text=content or "",
-            prompt_tokens=usage.prompt_tokens if usage else 0,
-            completion_tokens=usage.completion_tokens if usage else 0,
-            model=response.model or self.model,
+            prompt_tokens=_tokens(response.usage, "prompt_tokens"),
+            completion_tokens=_tokens(response.usage, "completion_tokens"),
+            model=model if isinstance(model, str) and model else self.model,
         )
 
     def _not_understood(self, response: Any) -> ModelError:
@@ -130,6 +131,11 @@ class OpenAiEndpoint:
     def _failed(self, error: Exception) -> ModelError:
         said = str(error).replace(self._client.api_key, "***")[:500]
         return ModelError(f"model {self.model!r}: {type(error).__name__}: {said}")
+
+
+def _tokens(usage: object, field: str) -> int:
+    count = getattr(usage, field, 0)
+    return count if type(count) is int and count >= 0 else 0
 
 
 def _asked_delay_s(error: Exception) -> float | None:

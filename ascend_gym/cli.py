@@ -1,6 +1,7 @@
 """The ``ascend-gym`` command: parses, composes, and maps outcomes to exit statuses.
 
 Exit status 0: the job was done, also when the candidate is bad. 2: misuse. 3: broken infrastructure.
+130: interrupted; what was found by then is saved and printed.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ from ascend_gym.core.protocols import Evaluator, Strategy
 from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Blame, rule_of
 from ascend_gym.env.evaluation import evaluate as evaluate_request
-from ascend_gym.env.evaluation import request_for
 from ascend_gym.report.summary import evaluation_summary, to_json
 from ascend_gym.search.driver import SearchOutcome, StopReason, run_search
 from ascend_gym.suite.loader import list_operators, load_operator
+from ascend_gym.suite.requests import request_for
 
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3
+EXIT_INTERRUPTED = 130
 _EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Optimise Ascend C operators.")
@@ -181,6 +183,8 @@ def optimize(
 def _raise_unless_done(outcome: SearchOutcome) -> None:
     if outcome.stop_reason is StopReason.BASELINE_FAILED:
         raise OperatorFormatError(f"{outcome.spec.op_id}: {outcome.message}")
+    if outcome.stop_reason is StopReason.INTERRUPTED:
+        raise typer.Exit(EXIT_INTERRUPTED)
     if outcome.stop_reason is StopReason.INFRASTRUCTURE:
         raise InfrastructureError(outcome.message)
 

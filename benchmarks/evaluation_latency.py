@@ -20,8 +20,9 @@ from typing import Any
 from ascend_gym.client import connect
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import EvalRequest, EvalResult, MeasureProtocol, OpSpec
-from ascend_gym.env.evaluation import evaluate, request_for
+from ascend_gym.env.evaluation import evaluate
 from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.requests import request_for
 
 OPERATOR = "core/add"
 CASE = "fp16_8192x2048"

@@ -11,6 +11,7 @@ import math
 from enum import Enum
 from functools import cached_property
 from pathlib import PurePosixPath
+from statistics import fmean
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -208,6 +209,11 @@ class Candidate(Record):
     def digest(self) -> str:
         """Identity of the candidate: the digest of every source and flag."""
         return digest_of("candidate", self)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Text of every source file by path, host files first."""
+        return {file.path: file.text for side in (self.host, self.kernel) for file in side.files}
 
     @property
     def tiling_text(self) -> str:
@@ -527,6 +533,14 @@ class EvalResult(Record):
             return None
         logs = [math.log(case.latency_us) for case in self.cases if case.latency_us]
         return math.exp(math.fsum(logs) / len(logs))
+
+    @property
+    def mean_profile(self) -> dict[str, float] | None:
+        """Each field of the profile, averaged over the cases; ``None`` when nothing was measured."""
+        profiles = [case.profile for case in self.cases if case.profile is not None]
+        if not profiles:
+            return None
+        return {name: fmean(getattr(each, name) for each in profiles) for name in Profile.model_fields}
 
 
 def failed_result(request: EvalRequest, status: Status, diagnostic: Diagnostic, **fields: Any) -> EvalResult:

@@ -21,7 +21,7 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.status import Blame, Status, rule_of
 from ascend_gym.env.episode import Episode
-from ascend_gym.env.evaluation import evaluate, request_for
+from ascend_gym.env.evaluation import evaluate
 from ascend_gym.env.reward import RewardFunction, reward_named
 from ascend_gym.env.spaces import (
     PROFILE_FIELDS,
@@ -32,6 +32,7 @@ from ascend_gym.env.spaces import (
 )
 from ascend_gym.env.unicode_text import is_unicode
 from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.requests import request_for
 
 MAX_NEUTRAL_IN_A_ROW = 3
 """Evaluations without a verdict on the candidate after which an episode is truncated."""

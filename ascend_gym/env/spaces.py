@@ -70,13 +70,9 @@ def profile_vector(result: EvalResult) -> np.ndarray[Any, np.dtype[np.float64]]:
 
     Each entry is the arithmetic mean of that field over the cases; all are 0 when nothing was measured.
     """
-    rows = [
-        [float(getattr(case.profile, name)) for name in PROFILE_FIELDS]
-        for case in result.cases
-        if case.profile is not None
-    ]
-    mean = np.mean(rows, axis=0) if rows else np.zeros(len(PROFILE_FIELDS))
-    return np.clip(mean, 0.0, MAX_PROFILE_VALUE)
+    mean = result.mean_profile or dict.fromkeys(PROFILE_FIELDS, 0.0)
+    vector = np.array([mean[name] for name in PROFILE_FIELDS], dtype=np.float64)
+    return np.clip(vector, 0.0, MAX_PROFILE_VALUE)
 
 
 def diagnostics_text(result: EvalResult, max_chars: int) -> str:

@@ -11,26 +11,22 @@ from ascend_gym.core.records import Candidate
 def write_candidate(candidate: Candidate, folder: Path) -> list[Path]:
     """Write every source of ``candidate`` below ``folder`` and return the files, host side first."""
     written = []
-    for source in (*candidate.host.files, *candidate.kernel.files):
-        path = folder / source.path
+    for source_path, text in candidate.texts.items():
+        path = folder / source_path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(source.text, "utf-8", newline="")
+        path.write_text(text, "utf-8", newline="")
         written.append(path)
     return written
 
 
 def unified_diff(base: Candidate, candidate: Candidate) -> str:
     """Return the changes from ``base`` to ``candidate`` as ``patch -p1`` takes them; empty if none."""
-    before, after = _texts(base), _texts(candidate)
+    before, after = base.texts, candidate.texts
     return "".join(
         _file_diff(path, before.get(path, ""), after.get(path, ""))
         for path in dict.fromkeys([*before, *after])
         if before.get(path) != after.get(path)
     )
-
-
-def _texts(candidate: Candidate) -> dict[str, str]:
-    return {file.path: file.text for file in (*candidate.host.files, *candidate.kernel.files)}
 
 
 def _file_diff(path: str, before: str, after: str) -> str:

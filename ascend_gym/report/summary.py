@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from pydantic import BaseModel
 
-from ascend_gym.core.records import CaseResult, EvalResult, OpSpec, Profile
+from ascend_gym.core.records import CaseResult, EvalResult, OpSpec
 from ascend_gym.core.status import Status
 from ascend_gym.search.driver import SearchOutcome
 
@@ -26,7 +25,7 @@ def evaluation_summary(spec: OpSpec, result: EvalResult, baseline: EvalResult) -
         "latency_us": result.latency_us,
         "baseline_latency_us": baseline.latency_us,
         "speedup": speedup(baseline, result),
-        "profile": mean_profile(result),
+        "profile": result.mean_profile,
         "diagnostics": [_plain(diagnostic) for diagnostic in result.all_diagnostics],
         "seconds": _plain(result.seconds),
         "cases": [_case_summary(case, baseline) for case in result.cases],
@@ -81,14 +80,6 @@ def speedup(baseline: EvalResult, result: EvalResult) -> float | None:
     if baseline.latency_us is None or result.latency_us is None:
         return None
     return baseline.latency_us / result.latency_us
-
-
-def mean_profile(result: EvalResult) -> dict[str, float] | None:
-    """Return each field of the profile, averaged over the cases; ``None`` when nothing was measured."""
-    profiles = [case.profile for case in result.cases if case.profile is not None]
-    if not profiles:
-        return None
-    return {name: fmean(getattr(profile, name) for profile in profiles) for name in Profile.model_fields}
 
 
 def to_json(summary: dict[str, Any]) -> str:

@@ -7,20 +7,15 @@ from collections.abc import Mapping
 from ascend_gym.core.records import Candidate, SourceFile, Sources
 
 
-def texts_of(candidate: Candidate) -> dict[str, str]:
-    """Return the text of every source file by path, host files first."""
-    return {file.path: file.text for side in (candidate.host, candidate.kernel) for file in side.files}
-
-
 def with_texts(candidate: Candidate, texts: Mapping[str, str]) -> Candidate:
     """Return a copy in which the files named in ``texts`` have those texts.
 
     Raises:
         KeyError: the candidate has no file of such a path.
     """
-    unknown = sorted(set(texts) - set(texts_of(candidate)))
+    unknown = sorted(set(texts) - set(candidate.texts))
     if unknown:
-        raise KeyError(f"no such source files: {unknown}; the candidate has {sorted(texts_of(candidate))}")
+        raise KeyError(f"no such source files: {unknown}; the candidate has {sorted(candidate.texts)}")
     return Candidate(
         host=_with_texts(candidate.host, texts),
         kernel=_with_texts(candidate.kernel, texts),

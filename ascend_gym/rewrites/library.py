@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ascend_gym.core.errors import MisuseError
 from ascend_gym.rewrites import compute, memory, movement, pipelining, tiling
 from ascend_gym.rewrites.rule import Rule
 
@@ -13,15 +12,3 @@ RULES: tuple[Rule, ...] = (
     *compute.RULES,
     *memory.RULES,
 )
-
-
-def rule_named(name: str) -> Rule:
-    """Return the rule of that name.
-
-    Raises:
-        MisuseError: there is none; the message lists the names.
-    """
-    for candidate in RULES:
-        if candidate.name == name:
-            return candidate
-    raise MisuseError(f"no rule {name!r}; rules: {[candidate.name for candidate in RULES]}")

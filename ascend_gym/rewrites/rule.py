@@ -9,7 +9,7 @@ from enum import Enum
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Candidate
-from ascend_gym.rewrites.candidate_files import texts_of, with_texts
+from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.syntax import Edit, Source, parse, splice
 
 
@@ -159,7 +159,7 @@ class Rule:
         by_path: dict[str, list[Edit]] = defaultdict(list)
         for file_edit in choice.edits:
             by_path[file_edit.path].append(file_edit.edit)
-        texts = texts_of(candidate)
+        texts = candidate.texts
         try:
             return with_texts(
                 candidate, {path: splice(texts[path], edits) for path, edits in by_path.items()}

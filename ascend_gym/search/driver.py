@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Evaluator, Proposal, Strategy
 from ascend_gym.core.records import (
     Candidate,
@@ -27,9 +27,10 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import RewardRule, Status, rule_of
+from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger, Reservation
-from ascend_gym.suite.loader import LOCAL_SUITE
+from ascend_gym.suite.requests import request_for
 
 INFRA_ATTEMPTS = 3
 NEUTRAL_LIMIT = 3
@@ -60,6 +61,7 @@ class StopReason(str, Enum):
     STRATEGY_FINISHED = "strategy_finished"
     BASELINE_FAILED = "baseline_failed"
     INFRASTRUCTURE = "infrastructure"
+    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class SearchOutcome:
         best: the fastest correct candidate; the baseline if nothing beat it.
         best_result: its evaluation.
         history: every observed evaluation in proposal order, the baseline first; empty if the evaluator
-            broke before the baseline was evaluated.
+            broke, or a person interrupted, before the baseline was evaluated.
         spent: what was charged.
         stop_reason: why the search ended.
         message: what a person should know about ``stop_reason``; empty when all went well.
@@ -151,7 +153,7 @@ def run_search(
     The baseline is evaluated first, shown to the strategy as a proposal of origin ``baseline``, and not
     charged. A result is charged one evaluation when its status says so; infrastructure errors are
     submitted again up to ``INFRA_ATTEMPTS`` times in all, then observed uncharged; ``NEUTRAL_LIMIT`` such
-    results in a row, or a model that cannot be reached, end the search with what it has found.
+    results in a row, a model that cannot be reached, or Ctrl-C end the search with what it has found.
 
     Args:
         spec: the operator.
@@ -164,7 +166,12 @@ def run_search(
         on_event: called with each step as it is observed, the baseline first.
         protocol: how to measure.
         settings: what else identifies the run (method, model, seed ...), for the journal's header.
+
+    Raises:
+        MisuseError: the journal is not empty.
     """
+    if journal.records:
+        raise MisuseError(f"{journal.path} holds another run: give each search a journal of its own")
     protocol = protocol or MeasureProtocol()
     journal.header(spec, {**(settings or {}), "protocol": protocol.model_dump(mode="json")})
     search = _Search(spec, strategy, evaluator, BudgetLedger(budget), journal, protocol, on_event)
@@ -172,30 +179,21 @@ def run_search(
         stop_reason, message = search.run(in_flight)
     except InfrastructureError as error:
         stop_reason, message = StopReason.INFRASTRUCTURE, str(error)
+    except KeyboardInterrupt:
+        stop_reason, message = StopReason.INTERRUPTED, "interrupted before the budget was spent"
     finally:
         search.cancel_pending()
     outcome = search.outcome(stop_reason, message)
-    journal.end(
-        stop_reason=stop_reason.value,
-        message=message,
-        evaluations=outcome.evaluations,
-        baseline_latency_us=outcome.baseline_latency_us,
-        best_latency_us=outcome.best_latency_us,
-        best_digest=outcome.best.digest,
-    )
+    with interrupts_held_back():
+        journal.end(
+            stop_reason=stop_reason.value,
+            message=message,
+            evaluations=outcome.evaluations,
+            baseline_latency_us=outcome.baseline_latency_us,
+            best_latency_us=outcome.best_latency_us,
+            best_digest=outcome.best.digest,
+        )
     return outcome
-
-
-def request_for(spec: OpSpec, candidate: Candidate, protocol: MeasureProtocol) -> EvalRequest:
-    """Return the request that evaluates ``candidate`` on all cases of ``spec``."""
-    outside_suites = spec.op_id.startswith(f"{LOCAL_SUITE}/")
-    return EvalRequest(
-        op_id=spec.op_id,
-        op_folder=spec.folder if outside_suites else None,
-        folder_digest=spec.folder_digest,
-        candidate=candidate,
-        protocol=protocol,
-    )
 
 
 @dataclass
@@ -240,7 +238,8 @@ class _Search:
         self._enqueue(Proposal(self._spec.baseline, BASELINE_ORIGIN), None)
         baseline = self._observe_next().result
         if baseline.status is not Status.OK:
-            infra = rule_of(baseline.status).reward is RewardRule.NEUTRAL
+            neutral = rule_of(baseline.status).reward is RewardRule.NEUTRAL
+            infra = neutral and baseline.status is not Status.INVALID_REQUEST
             reason = StopReason.INFRASTRUCTURE if infra else StopReason.BASELINE_FAILED
             return reason, f"the baseline ended as {baseline.status.value}: {baseline.all_diagnostics[0]}"
         self._fill(in_flight)
@@ -314,8 +313,13 @@ class _Search:
             for request_id, result in self._evaluator.poll(_POLL_TIMEOUT_S):
                 self._arrived(request_id, result)
         self._queue.popleft()
-        self._settle(pending.reservation, pending.result)
-        return self._record(pending, pending.result)
+        with interrupts_held_back():
+            self._settle(pending.reservation, pending.result)
+            step = self._record(pending, pending.result)
+        self._strategy.observe(step.proposal, step.result)
+        if self._on_event is not None:
+            self._on_event(step)
+        return step
 
     def _arrived(self, request_id: str, result: EvalResult) -> None:
         pending = self._submitted.pop(request_id, None)
@@ -347,9 +351,6 @@ class _Search:
         self._journal.evaluated(step.index, self._spec.baseline, step.proposal, result)
         self._history.append(step)
         self._note_neutral(result)
-        self._strategy.observe(step.proposal, result)
-        if self._on_event is not None:
-            self._on_event(step)
         return step
 
     def _note_neutral(self, result: EvalResult) -> None:

@@ -53,11 +53,6 @@ class Journal:
         """All records, in order."""
         return list(self._log.records)
 
-    @property
-    def recovered_bytes(self) -> int:
-        """Bytes of a torn last line that were removed on opening."""
-        return self._log.torn_bytes
-
     def header(self, spec: OpSpec, settings: Mapping[str, Any]) -> None:
         """Record what is searched, and with which settings."""
         self._append(
@@ -124,13 +119,8 @@ class Journal:
 
 def changed_files(base: Candidate, candidate: Candidate) -> dict[str, str]:
     """Return the text of every file of ``candidate`` that differs from ``base``, by path."""
-    before = {file.path: file.text for side in (base.host, base.kernel) for file in side.files}
-    return {
-        file.path: file.text
-        for side in (candidate.host, candidate.kernel)
-        for file in side.files
-        if before.get(file.path) != file.text
-    }
+    before = base.texts
+    return {path: text for path, text in candidate.texts.items() if before.get(path) != text}
 
 
 def _chained(record: Mapping[str, Any], previous: str) -> str:

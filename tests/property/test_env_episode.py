@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status, rule_of
 from ascend_gym.env.episode import Episode
-from ascend_gym.env.evaluation import evaluate, request_for
+from ascend_gym.env.evaluation import evaluate
 from ascend_gym.env.reward import log_improvement
+from ascend_gym.suite.requests import request_for
 
 _FAILURES = st.sampled_from([status for status in Status if status is not Status.OK])
 _OUTCOMES = st.lists(st.one_of(_FAILURES, st.floats(0.125, 8192.0)), max_size=30)

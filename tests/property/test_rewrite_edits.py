@@ -1,11 +1,10 @@
 """Edits touch nothing but their spans, and rules keep every byte outside of what they say they change."""
 
-from conftest import make_candidate
+from conftest import make_candidate, rule_named
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascend_gym.rewrites.candidate_files import texts_of
-from ascend_gym.rewrites.library import RULES, rule_named
+from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.syntax import Edit, splice
 
 _NAMES = ("TILE_LENGTH", "BLOCK_DIM", "BUFFER_NUM", "ubPartNum", "other")
@@ -67,11 +66,11 @@ def _candidates(draw):
 @settings(max_examples=60, deadline=None)
 @given(_candidates())
 def test_rules_change_the_bytes_of_their_edits_and_no_others(candidate):
-    before = texts_of(candidate)
+    before = candidate.texts
     for rule in RULES:
         for site in rule.sites(candidate):
             for choice in site.choices:
-                after = texts_of(rule.apply(candidate, site, choice))
+                after = rule.apply(candidate, site, choice).texts
                 assert after != before
                 for path, text in before.items():
                     edits = sorted(

@@ -11,13 +11,13 @@ from ascend_gym.search.driver import (
     BASELINE_ORIGIN,
     StopReason,
     UnusableProposal,
-    request_for,
     run_search,
 )
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.seeds import derived_seed
+from ascend_gym.suite.requests import request_for
 from baselines.best_of_n import BestOfN
 
 TILING = "constexpr uint32_t TILE_LENGTH = 1024;\nconstexpr uint32_t BLOCK_DIM = 8;\n"

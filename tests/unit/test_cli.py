@@ -1,4 +1,5 @@
 import json
+import signal
 import subprocess
 import sys
 
@@ -216,6 +217,24 @@ def test_optimize_without_infrastructure_exits_3_with_what_was_found(run, evalua
     assert status == 3
     assert json.loads(out)["evaluations"] == 1
     assert "in a row failed" in err
+
+
+def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, model, monkeypatch, tmp_path):
+    poll = evaluator.poll
+
+    def poll_until_interrupted(timeout_s):
+        if len(evaluator.requests) > 3:
+            signal.raise_signal(signal.SIGINT)
+        return poll(timeout_s)
+
+    monkeypatch.setattr(evaluator, "poll", poll_until_interrupted)
+    status, out, _ = run("optimize", *TOY, "--json", "--in-flight", 1, "--out", "run")
+    summary = json.loads(out)
+    assert status == 130
+    assert (summary["stop_reason"], summary["evaluations"]) == ("interrupted", 2)
+    assert (tmp_path / "run/best/op_kernel/toy.cpp").read_text("utf-8") == FASTER
+    assert '"stop_reason":"interrupted"' in (tmp_path / "run/journal.jsonl").read_text("utf-8")
+    assert json.loads((tmp_path / "run/summary.json").read_text("utf-8")) == summary
 
 
 def test_an_unreachable_daemon_exits_3(run, monkeypatch):

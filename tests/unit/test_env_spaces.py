@@ -16,7 +16,7 @@ from gymnasium.vector.utils import (
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
 from ascend_gym.env.episode import Episode
-from ascend_gym.env.evaluation import evaluate, request_for
+from ascend_gym.env.evaluation import evaluate
 from ascend_gym.env.spaces import (
     PROFILE_FIELDS,
     STATUSES,
@@ -27,6 +27,7 @@ from ascend_gym.env.spaces import (
     profile_vector,
 )
 from ascend_gym.env.unicode_text import UNICODE, UnicodeText
+from ascend_gym.suite.requests import request_for
 
 
 def _request(kernel="// kernel"):

@@ -5,11 +5,11 @@ from conftest import FakeEvaluator, make_candidate, make_spec
 
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import Candidate, MeasureProtocol
-from ascend_gym.search.driver import request_for
 from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.prompts import best_of_n_messages
 from ascend_gym.suite.loader import list_operators
+from ascend_gym.suite.requests import request_for
 
 TILING = "constexpr uint32_t TILE_LENGTH = 1024;\n"
 KERNEL = """\

@@ -5,7 +5,6 @@ from conftest import FakeEvaluator, make_spec
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import DType, MeasureProtocol, TensorSpec
-from ascend_gym.search.driver import request_for
 from ascend_gym.search.llm.fenced import SEARCH_LINE, sections
 from ascend_gym.search.llm.prompts import (
     best_of_n_messages,
@@ -14,6 +13,7 @@ from ascend_gym.search.llm.prompts import (
     prompt_digest,
     render,
 )
+from ascend_gym.suite.requests import request_for
 
 SPEC = make_spec(tiling="constexpr int TILE = 8; // ${not_a_field}\n", kernel="int k; // 块 ```\n")
 

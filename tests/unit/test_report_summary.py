@@ -13,8 +13,9 @@ from ascend_gym.core.records import (
     Phase,
 )
 from ascend_gym.core.status import Status
-from ascend_gym.env.evaluation import evaluate, request_for
-from ascend_gym.report.summary import evaluation_summary, mean_profile, speedup, to_json
+from ascend_gym.env.evaluation import evaluate
+from ascend_gym.report.summary import evaluation_summary, speedup, to_json
+from ascend_gym.suite.requests import request_for
 
 
 def _result(kernel):
@@ -48,10 +49,10 @@ def test_speedup_needs_both_latencies(failed):
 
 
 def test_mean_profile_averages_the_cases():
-    profile = mean_profile(_result("// latency: 10"))
+    profile = _result("// latency: 10").mean_profile
     assert profile["task_duration_us"] == pytest.approx((5 + 20) / 2)
     assert profile["block_dim"] == 40
-    assert mean_profile(_result("// status: timeout")) is None
+    assert _result("// status: timeout").mean_profile is None
 
 
 def test_summary_of_a_partly_wrong_result_is_strict_json():

@@ -1,11 +1,10 @@
 """Each rule on a snippet where it applies, with the exact change, and on snippets where it must not."""
 
 import pytest
-from conftest import make_candidate
+from conftest import make_candidate, rule_named
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.rewrites.candidate_files import texts_of
-from ascend_gym.rewrites.library import RULES, rule_named
+from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Side
 
 HOST = "op_host/toy.cpp"
@@ -21,7 +20,7 @@ def _rewrites(rule, tiling="", kernel=""):
     """Return, for every site and choice, the texts after the rule, with the site's and choice's labels."""
     candidate = make_candidate(tiling, kernel)
     return [
-        (site.label, choice.label, texts_of(rule.apply(candidate, site, choice)))
+        (site.label, choice.label, rule.apply(candidate, site, choice).texts)
         for site in rule.sites(candidate)
         for choice in site.choices
     ]
@@ -454,8 +453,3 @@ def test_applying_a_choice_of_another_site_or_candidate_is_refused():
         rule.apply(candidate, site, other.choices[0])
     with pytest.raises(MisuseError, match="another candidate"):
         rule.apply(candidate, other, other.choices[0])
-
-
-def test_unknown_rule_names_are_answered_with_the_known_ones():
-    with pytest.raises(MisuseError, match="tile_size"):
-        rule_named("faster")

@@ -1,23 +1,27 @@
 """The search loop against an evaluator that answers from the source text, late and out of order."""
 
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from conftest import FakeEvaluator, make_candidate, make_spec
 
-from ascend_gym.core.errors import InfrastructureError, ModelError
+from ascend_gym.core.errors import InfrastructureError, MisuseError, ModelError
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Charge, MeasureProtocol
 from ascend_gym.core.status import Status, rule_of
+from ascend_gym.search.append_log import AppendLog
 from ascend_gym.search.driver import (
     BASELINE_ORIGIN,
     INFRA_ATTEMPTS,
     NEUTRAL_LIMIT,
     StopReason,
     UnusableProposal,
-    request_for,
     run_search,
 )
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget
+from ascend_gym.suite.requests import request_for
 
 SPEC = make_spec()
 
@@ -295,6 +299,73 @@ def test_the_journal_tells_the_whole_story(tmp_path):
     assert records[-1]["evaluations"] == 2
     assert records[-1]["best_digest"] == outcome.best.digest
     assert records[-1]["stop_reason"] == "strategy_finished"
+
+
+class InterruptedStrategy(ScriptedStrategy):
+    """Sends Ctrl-C where the script says so."""
+
+    def propose(self, limit):
+        if self.kernels[:1] == ["ctrl-c"]:
+            signal.raise_signal(signal.SIGINT)
+        return super().propose(limit)
+
+
+def test_ctrl_c_ends_the_search_with_what_it_has_found(tmp_path):
+    evaluator = LateEvaluator()
+    strategy = InterruptedStrategy([*LATENCIES[:3], "ctrl-c"])
+    outcome = _search(tmp_path, strategy, evaluator, in_flight=2)
+    assert outcome.stop_reason is StopReason.INTERRUPTED
+    assert "interrupted" in outcome.message
+    assert (outcome.best.kernel_text, outcome.evaluations) == ("// latency: 80", 2)
+    assert len(evaluator.cancelled) == 1
+    with Journal(tmp_path) as journal:
+        assert journal.records[-1]["stop_reason"] == "interrupted"
+        assert journal.records[-1]["best_digest"] == outcome.best.digest
+
+
+def test_ctrl_c_before_the_baseline_is_known_leaves_the_baseline_as_best(tmp_path):
+    class Interrupted(FakeEvaluator):
+        def poll(self, timeout_s):
+            raise KeyboardInterrupt
+
+    outcome = _search(tmp_path, ScriptedStrategy([]), Interrupted())
+    assert (outcome.stop_reason, outcome.best) == (StopReason.INTERRUPTED, SPEC.baseline)
+    assert (outcome.history, outcome.speedup) == ((), None)
+
+
+def test_ctrl_c_in_the_middle_of_a_record_waits_for_its_end(tmp_path, monkeypatch):
+    written = AppendLog.append
+
+    def interrupted(log, record):
+        if record.get("index") == 1:
+            signal.raise_signal(signal.SIGINT)
+        written(log, record)
+
+    monkeypatch.setattr(AppendLog, "append", interrupted)
+    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES))
+    assert (outcome.stop_reason, outcome.evaluations) == (StopReason.INTERRUPTED, 1)
+    with Journal(tmp_path) as journal:  # whole: its digests are checked
+        kinds = [record["kind"] for record in journal.records]
+    assert kinds == ["header", *["proposal", "result"] * 2, "end"]
+
+
+def test_a_search_off_the_main_thread_runs_as_usual(tmp_path):
+    with ThreadPoolExecutor(1) as pool:
+        outcome = pool.submit(_search, tmp_path, ScriptedStrategy(LATENCIES)).result()
+    assert outcome.stop_reason is StopReason.STRATEGY_FINISHED
+
+
+def test_a_used_journal_is_refused(tmp_path):
+    _search(tmp_path, ScriptedStrategy([]))
+    before = (tmp_path / JOURNAL_NAME).read_bytes()
+    with pytest.raises(MisuseError, match="holds another run"):
+        _search(tmp_path, ScriptedStrategy([]))
+    assert (tmp_path / JOURNAL_NAME).read_bytes() == before
+
+
+def test_an_invalid_request_for_the_baseline_is_no_fault_of_the_infrastructure(tmp_path):
+    outcome = _search(tmp_path, ScriptedStrategy([]), FakeEvaluator({0: Status.INVALID_REQUEST}))
+    assert outcome.stop_reason is StopReason.BASELINE_FAILED
 
 
 def test_only_operators_outside_the_suites_name_their_folder():

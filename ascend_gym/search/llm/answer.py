@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.core.text import well_formed
-from ascend_gym.rewrites.candidate_files import texts_of, with_texts
+from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.search.llm.fenced import (
     DIVIDER_LINE,
     REPLACE_LINE,
@@ -72,7 +72,7 @@ def candidate_from_answer(answer: str, base: Candidate) -> Candidate | ParseProb
         return ParseProblem(
             ProblemKind.NO_FILES, "expected blocks headed '### FILE: <path>', each fenced; there is none"
         )
-    before = {path: with_last_newline(text) for path, text in texts_of(base).items()}
+    before = {path: with_last_newline(text) for path, text in base.texts.items()}
     texts = dict(before)
     for block in blocks:
         problem = _apply(block, texts)

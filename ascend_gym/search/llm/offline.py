@@ -16,7 +16,6 @@ from typing import TypeVar
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Completion, Message
 from ascend_gym.core.records import Candidate, SourceFile, Sources
-from ascend_gym.rewrites.candidate_files import texts_of
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Family, Rule, Site
 from ascend_gym.search.llm.answer import render_edits
@@ -125,7 +124,7 @@ def _answer(prompt: str, dice: _Dice) -> str:
     if not steps:
         return "None of my rewrite rules applies to these sources."
     reasons = [f"- {step.rule.name} at {step.site.label}: {step.choice.label}" for step in steps]
-    old, new = texts_of(before), texts_of(after)
+    old, new = before.texts, after.texts
     changes = [render_edits(path, old[path], new[path]) for path in old if old[path] != new[path]]
     return "\n".join([*reasons, "", *changes])
 

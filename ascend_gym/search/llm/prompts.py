@@ -10,7 +10,6 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import Candidate, Case, EvalResult, OpSpec, TensorSpec
-from ascend_gym.rewrites.candidate_files import texts_of
 from ascend_gym.search.llm.fenced import render_file
 
 PROFILE_FIELDS = (
@@ -68,7 +67,7 @@ def best_of_n_messages(spec: OpSpec, baseline: EvalResult) -> list[Message]:
 
 def render_sources(candidate: Candidate) -> str:
     """Return every source file as a fenced block under its path."""
-    return "\n".join(render_file(path, text) for path, text in texts_of(candidate).items())
+    return "\n".join(render_file(path, text) for path, text in candidate.texts.items())
 
 
 def describe_case(case: Case) -> str:

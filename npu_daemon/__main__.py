@@ -15,6 +15,7 @@ import typer
 
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.private_folder import make_private_folder
 from ascend_gym.core.protocols import Backend
 from npu_daemon.broker import Broker, BrokerConfig
@@ -110,7 +111,7 @@ def load_backend(name: str) -> Callable[..., Backend]:
 def _worker_command(backend: str, cache_dir: Path, chip: str) -> Callable[[str, str, Path], Sequence[str]]:
     def command(address: str, worker_id: str, scratch_folder: Path) -> Sequence[str]:
         return [
-            *("-m", "npu_daemon", "worker"),
+            *(*own_python_command("npu_daemon.__main__"), "worker"),
             *("--connect", address),
             *("--worker-id", worker_id),
             *("--scratch-folder", str(scratch_folder)),

@@ -15,7 +15,7 @@ class WorkerProcesses:
     """Keeps the processes of workers by worker id.
 
     Args:
-        command: makes the command line (after the interpreter) of a worker from its id and scratch folder.
+        command: makes the command line of a worker from its id and scratch folder.
         scratch_folder: where each worker gets a folder for temporary files, removed when it has ended.
     """
 
@@ -30,7 +30,7 @@ class WorkerProcesses:
         scratch = self._scratch_folder / worker_id
         scratch.mkdir()
         process = subprocess.Popen(
-            [sys.executable, *self._command(worker_id, scratch)],
+            self._command(worker_id, scratch),
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr.fileno(),
             start_new_session=True,

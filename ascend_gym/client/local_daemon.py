@@ -7,7 +7,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import weakref
@@ -17,6 +16,7 @@ from types import TracebackType
 from typing import IO
 
 from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.private_folder import make_private_folder
 
 START_TIMEOUT_S = 300.0
@@ -70,7 +70,7 @@ class LocalDaemon:
             arguments = (options or DaemonOptions()).arguments()
             process = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "npu_daemon", "serve"),
+                    *(*own_python_command("npu_daemon.__main__"), "serve"),
                     *("--bind", f"ipc://{folder}/clients", "--private-folder", str(folder)),
                     *("--control-fd", str(daemon_end.fileno())),
                     *arguments,

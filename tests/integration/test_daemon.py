@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -467,3 +468,69 @@ def test_an_oversized_request_is_refused_by_the_client(evaluator: ZmqEvaluator, 
     with pytest.raises(InfrastructureError, match="bytes"):
         evaluator.submit(huge)
     assert evaluate(evaluator, make_request(spec)).status is Status.OK
+
+
+POISON = 'raise SystemExit("imported from the working folder")\n'
+PACKAGES = ("ascend_gym", "baselines", "npu_daemon")
+
+
+@pytest.fixture
+def poisoned_folder(tmp_path: Path) -> Path:
+    """A folder that must not be imported from: modules of the same names as a library's and as our packages."""
+    folder = tmp_path / "poisoned"
+    folder.mkdir()
+    for name in ("queue.py", "zmq.py", "pydantic.py", *(f"{package}/__init__.py" for package in PACKAGES)):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(POISON)
+    return folder
+
+
+def test_daemon_and_workers_do_not_import_from_the_working_folder(
+    options: DaemonOptions, spec: OpSpec, poisoned_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(poisoned_folder)
+    evaluator = connect(options=options)
+    assert evaluate(evaluator, make_request(spec)).status is Status.OK
+    evaluator.close()
+
+
+CLIENT_OF_A_COPY = """
+import sys
+from pathlib import Path
+import ascend_gym
+from ascend_gym.client import DaemonOptions, connect
+assert Path(ascend_gym.__file__).parents[1] == Path(sys.argv[1])
+evaluator = connect(options=DaemonOptions(
+    backend="copied_backend:CopiedBackend", workers=1, cache_dir=Path(sys.argv[2])))
+print(evaluator.describe().host)
+evaluator.close()
+"""
+COPIED_BACKEND = """
+import os, fake_backend, npu_daemon
+
+class CopiedBackend(fake_backend.FakeBackend):
+    def describe(self):
+        where = os.path.dirname(os.path.dirname(npu_daemon.__file__))
+        return super().describe().model_copy(update={"host": where})
+"""
+
+
+def test_client_and_daemon_are_the_same_installation(poisoned_folder: Path, tmp_path: Path) -> None:
+    """A script outside imports an installed copy; the working folder holds packages of the same names."""
+    installed, scripts = tmp_path / "site-packages", tmp_path / "bin"
+    root = Path(__file__).parents[2]
+    for package in PACKAGES:
+        shutil.copytree(root / package, installed / package, ignore=shutil.ignore_patterns("__pycache__"))
+    scripts.mkdir()
+    (scripts / "client").write_text(CLIENT_OF_A_COPY)
+    (installed / "copied_backend.py").write_text(COPIED_BACKEND)
+    environment = {**os.environ, "PYTHONPATH": f"{installed}:{root / 'tests'}"}
+    ended = subprocess.run(
+        [sys.executable, scripts / "client", installed, tmp_path / "cache"],
+        cwd=poisoned_folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout.strip()) == (0, str(installed)), ended.stderr

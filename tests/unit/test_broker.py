@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,9 @@ def ended(pidfd: int) -> bool:
 
 
 def test_how_a_worker_ended_is_told(tmp_path: Path) -> None:
-    processes = WorkerProcesses(lambda worker_id, scratch: ["-c", "import sys; sys.exit(7)"], tmp_path)
+    processes = WorkerProcesses(
+        lambda worker_id, scratch: [sys.executable, "-c", "import sys; sys.exit(7)"], tmp_path
+    )
     pidfd = processes.start("worker-1")
     assert processes.watches(pidfd)
     assert ended(pidfd)
@@ -70,7 +73,9 @@ def test_killed_workers_are_reaped_and_their_temporary_files_removed(tmp_path: P
     code = (
         "import sys, time; open(sys.argv[2] + '/left', 'w'); open(sys.argv[1], 'w').close(); time.sleep(600)"
     )
-    processes = WorkerProcesses(lambda worker_id, scratch: ["-c", code, str(fifo), str(scratch)], tmp_path)
+    processes = WorkerProcesses(
+        lambda worker_id, scratch: [sys.executable, "-c", code, str(fifo), str(scratch)], tmp_path
+    )
     first = processes.start("worker-1")
     fifo.read_text()
     left = tmp_path / "worker-1" / "left"

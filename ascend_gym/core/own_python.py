@@ -1,0 +1,25 @@
+"""Child interpreters that import the same installation as this process, whatever the working folder holds."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+_PACKAGES_FOLDER = str(Path(__file__).resolve().parents[2])
+
+
+def own_python_command(module: str) -> list[str]:
+    """Return the command that calls ``main()`` of ``module`` in a new interpreter; append its arguments.
+
+    The child imports from where this process does and never from the working folder, unless that was named
+    (in ``PYTHONPATH``, or as the folder of the running script). ``python -m module`` would look there first.
+    """
+    program = f"import sys; sys.path[:] = {_import_folders()!r}; from {module} import main; main()"
+    return [sys.executable, "-c", program]
+
+
+def _import_folders() -> list[str]:
+    """Return the import path without ``""``, which means the working folder, and with our packages."""
+    folders = [folder for folder in sys.path if isinstance(folder, str) and folder]
+    known = any(Path(folder).resolve() == Path(_PACKAGES_FOLDER) for folder in folders)
+    return folders if known else [_PACKAGES_FOLDER, *folders]

@@ -15,6 +15,7 @@ from ascend_gym.suite.inputs import Array, numpy_dtype
 
 # distance from 1 to the next number, and how many such steps count as a varying expectation
 _EPSILON = {DType.FLOAT16: 2.0**-10, DType.BFLOAT16: 2.0**-7, DType.FLOAT32: 2.0**-23}
+_SMALLEST = {DType.FLOAT16: 2.0**-24, DType.BFLOAT16: 2.0**-133, DType.FLOAT32: 2.0**-149}  # subnormal
 _SPREAD_ULPS = 16.0
 
 
@@ -127,7 +128,7 @@ def _hint(tally: Tally) -> str | None:
 def _constant_complaint(tally: Tally, dtype: DType) -> str | None:
     """Refuse a constant where the expectation varies, however wide the tolerance is."""
     low, high = tally.expected_range
-    resolution = _EPSILON.get(dtype, 0.0) * max(abs(low), abs(high))
+    resolution = max(_EPSILON.get(dtype, 0.0) * max(abs(low), abs(high)), _SMALLEST.get(dtype, 0.0))
     varies = high - low > _SPREAD_ULPS * resolution
     if varies and tally.output_range[0] == tally.output_range[1]:
         return f"every element is {tally.output_range[0]:g} where the expectation spans {low:g} to {high:g}"

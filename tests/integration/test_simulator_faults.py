@@ -359,3 +359,24 @@ def test_build_flags_that_change_the_toolchain_are_refused(bench: Workbench, fla
 def test_defines_are_fine_as_build_flags(bench: Workbench) -> None:
     candidate = bench.spec.baseline.model_copy(update={"build_flags": ("-DTUNED=1",)})
     assert bench.evaluate(candidate).status is Status.OK
+
+
+def test_counter_mode_follows_the_strides(bench: Workbench) -> None:
+    """Adding a block of zeros, repeated by a repeat stride of 0, must leave the sums alone."""
+    add_zero = (
+        ADD
+        + """
+        auto zero = zeros.Get<T>();
+        AscendC::Duplicate(zero, static_cast<T>(5), 256);
+        AscendC::Duplicate(zero, static_cast<T>(0), 128);
+        AscendC::SetMaskCount();
+        AscendC::SetVectorMask<T, AscendC::MaskMode::COUNTER>(0, count);
+        AscendC::Add<T, false>(yLocal, yLocal, zero, static_cast<uint64_t>(0), 1, {1, 1, 1, 8, 8, 0});
+        AscendC::SetMaskNorm();
+        AscendC::ResetMask();"""
+    )
+    member = "    AscendC::TBuf<AscendC::QuePosition::VECCALC> zeros;\n    uint64_t length;"
+    buffer = OUT_BUFFER + " pipe.InitBuffer(zeros, 512);"
+    edits = {ADD: add_zero, "    uint64_t length;": member, OUT_BUFFER: buffer}
+    result = bench.evaluate(bench.edited(kernel=edits))
+    assert result.status is Status.OK, [str(d) for d in result.all_diagnostics]

@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
@@ -33,6 +33,7 @@ def rounded(expected: Array, dtype: DType) -> Array:
 
 
 @given(expected=ANY_EXPECTED, dtype=FLOATS)
+@example(expected=np.array([0.0, 1.18e-38]), dtype=DType.FLOAT16)  # rounds to zeros
 def test_rounding_to_the_output_dtype_is_always_accepted(expected: Array, dtype: DType) -> None:
     # a little more than half a step, and the smallest subnormal numbers of fp16
     tolerance = Tolerance(atol=1e-7, rtol=HALF_STEP[dtype] * 1.01)

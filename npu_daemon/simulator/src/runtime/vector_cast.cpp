@@ -22,7 +22,7 @@ template <typename D, typename S>
 void convert_nearest(Lanes dst, Lanes src, const Shape &shape) {
     if constexpr (std::is_same_v<CastPair<D, S>, CastPair<half, float>> ||
                   std::is_same_v<CastPair<D, S>, CastPair<float, half>>) {
-        if (shape.counted) {
+        if (contiguous(shape)) {
             return convert_run(reinterpret_cast<D *>(dst.base), reinterpret_cast<const S *>(src.base), shape.count);
         }
     }

@@ -9,7 +9,7 @@ namespace asim {
 // Lanes from the mask register, for calls that do not set it themselves (isSetMask = false).
 inline Shape register_shape(uint32_t repeats) {
     const Block &self = block();
-    return self.counter_mode ? Shape::first(static_cast<int64_t>(self.mask[0]))
+    return self.counter_mode ? Shape::counter(static_cast<int64_t>(self.mask[0]))
                              : Shape::masked(self.mask[0], self.mask[1], repeats);
 }
 
@@ -17,14 +17,14 @@ inline Shape register_shape(uint32_t repeats) {
 template <typename T, bool set_mask>
 Shape mask_shape(uint64_t mask, uint32_t repeats) {
     if (!set_mask) return register_shape(repeats);
-    return block().counter_mode ? Shape::first(static_cast<int64_t>(mask)) : Shape::leading(mask, repeats);
+    return block().counter_mode ? Shape::counter(static_cast<int64_t>(mask)) : Shape::leading(mask, repeats);
 }
 
 // One bit a lane.
 template <typename T, bool set_mask>
 Shape mask_shape(const uint64_t mask[], uint32_t repeats) {
     if (!set_mask) return register_shape(repeats);
-    return block().counter_mode ? Shape::first(static_cast<int64_t>(mask[0])) : Shape::masked(mask[0], mask[1], repeats);
+    return block().counter_mode ? Shape::counter(static_cast<int64_t>(mask[0])) : Shape::masked(mask[0], mask[1], repeats);
 }
 
 }  // namespace asim

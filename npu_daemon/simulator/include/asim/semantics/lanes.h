@@ -17,7 +17,14 @@ inline uint32_t repeats_of(const Shape &shape, uint32_t widest_bytes) {
     return shape.counted ? (shape.count + lanes - 1) / lanes : shape.repeats;
 }
 
+inline bool contiguous(const Shape &shape) { return shape.counted && !shape.strided; }
+
 inline bool lane_active(const Shape &shape, uint32_t lane) { return (shape.mask[lane >> 6] >> (lane & 63)) & 1u; }
+
+// Likewise for lane `lane` of repeat `repeat`, whatever the mode; a repeat has `lanes` lanes.
+inline bool lane_active(const Shape &shape, uint32_t repeat, uint32_t lane, uint32_t lanes) {
+    return shape.counted ? uint64_t{repeat} * lanes + lane < shape.count : lane_active(shape, lane);
+}
 
 // One past the highest active lane of a repeat.
 inline uint32_t active_span(const Shape &shape, uint32_t widest_bytes) {
@@ -36,11 +43,24 @@ T *lane_pointer(const Lanes &operand, uint32_t repeat, uint32_t lane) {
     return reinterpret_cast<T *>(operand.base + offset);
 }
 
+// Likewise in counter mode: the last element of the last repeat, or of the full one before it.
+template <typename T>
+uint64_t counter_extent(const Lanes &operand, uint32_t count, uint32_t lanes) {
+    if (count == 0) return 0;
+    const uint32_t last = (count - 1) / lanes;
+    const T *end = lane_pointer<T>(operand, last, (count - 1) % lanes) + 1;
+    if (last > 0) end = std::max<const T *>(end, lane_pointer<T>(operand, last - 1, lanes - 1) + 1);
+    return reinterpret_cast<const uint8_t *>(end) - operand.base;
+}
+
 // Bytes from the operand's base to one past its last active lane.
 template <typename T>
 uint64_t operand_extent(const Lanes &operand, const Shape &shape, uint32_t widest_bytes) {
-    if (shape.counted) {
+    if (contiguous(shape)) {
         return static_cast<uint64_t>(shape.count) * sizeof(T);
+    }
+    if (shape.counted) {
+        return counter_extent<T>(operand, shape.count, lanes_per_repeat(widest_bytes));
     }
     const uint32_t span = active_span(shape, widest_bytes);
     if (span == 0 || shape.repeats == 0) {
@@ -57,7 +77,7 @@ Operand vector_operand(Op op, const char *role, const Lanes &operand, const Shap
     const uint64_t extent = operand_extent<T>(operand, shape, widest_bytes);
     const uint64_t offset = checked_ub(call, operand.base, extent);
     check_ub_alignment(call, role, offset, kUbBlockBytes);
-    const uint32_t stride = shape.counted ? 1u | 8u << 16 : operand.block_stride | operand.repeat_stride << 16;
+    const uint32_t stride = contiguous(shape) ? 1u | 8u << 16 : operand.block_stride | operand.repeat_stride << 16;
     return {offset, static_cast<uint64_t>(Space::Ub), static_cast<uint32_t>(extent), stride};
 }
 
@@ -85,7 +105,7 @@ Source<S> source(const Lanes &operand) {
 template <typename D, typename F, typename... S>
 void for_each_lane(const Shape &shape, F f, const Lanes &dst, const Source<S> &...sources) {
     constexpr uint32_t lanes = lanes_per_repeat(static_cast<uint32_t>(std::max({sizeof(D), sizeof(S)...})));
-    if (shape.counted) {
+    if (contiguous(shape)) {
         const auto walk = [&f, count = shape.count](D *out, const S *...in) {
             for (uint32_t i = 0; i < count; ++i) {
                 f(out[i], in[i]...);
@@ -94,9 +114,10 @@ void for_each_lane(const Shape &shape, F f, const Lanes &dst, const Source<S> &.
         walk(reinterpret_cast<D *>(dst.base), sources.linear()...);
         return;
     }
-    for (uint32_t repeat = 0; repeat < shape.repeats; ++repeat) {
+    const uint32_t repeats = repeats_of(shape, kRepeatBytes / lanes);
+    for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
         for (uint32_t lane = 0; lane < lanes; ++lane) {
-            if (lane_active(shape, lane)) {
+            if (lane_active(shape, repeat, lane, lanes)) {
                 f(*lane_pointer<D>(dst, repeat, lane), *lane_pointer<S>(sources.lanes, repeat, lane)...);
             }
         }

@@ -15,9 +15,11 @@ struct Lanes {
     uint32_t repeat_stride = 8;
 };
 
-// Which lanes take part: the first `count` contiguous elements, or `mask` in each of `repeats` repeats.
+// Which lanes take part: the first `count` elements, or `mask` in each of `repeats` repeats. Counted elements are
+// contiguous, except in counter mode, where the strides of the operands say where each repeat's blocks are.
 struct Shape {
     bool counted = true;
+    bool strided = false;
     uint32_t count = 0;
     uint32_t repeats = 0;
     uint64_t mask[2] = {0, 0};
@@ -25,6 +27,11 @@ struct Shape {
     static Shape first(int64_t count) {
         Shape shape;
         shape.count = count > 0 ? static_cast<uint32_t>(count) : 0;
+        return shape;
+    }
+    static Shape counter(int64_t count) {
+        Shape shape = first(count);
+        shape.strided = true;
         return shape;
     }
     static Shape masked(uint64_t low, uint64_t high, uint32_t repeats) {

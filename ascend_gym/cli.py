@@ -74,6 +74,23 @@ def suite_list(suite: Annotated[str, typer.Option(help="Which suite.")] = "core"
     print_operators(_console(), list_operators(suite))
 
 
+@suite_app.command("import")
+def suite_import(
+    cann_ops: Annotated[Path, typer.Option(metavar="DIR", exists=True, file_okay=False)],
+    op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
+) -> None:
+    """Make operators of a cann-ops checkout known by name; the checkout stays where it is."""
+    from ascend_gym.suite.imported import IMPORTED_SUITE, register, select_operators
+    from ascend_gym.suite.loader import what_it_needs
+
+    needs = {}
+    for name, folder in select_operators(cann_ops.resolve(), op or []).items():
+        needs[name] = what_it_needs(name, folder)
+        typer.echo(f"{IMPORTED_SUITE}/{name}: {f'needs {needs[name]}' if needs[name] else 'ready'}")
+    index = register(cann_ops, needs)
+    _note(f"{len(index.ready())} of {len(index.operators)} imported operators are ready")
+
+
 @suite_app.command("show")
 def suite_show(op: Operator, op_dir: OpDir = None) -> None:
     """Show an operator, its cases and its files."""

@@ -26,6 +26,7 @@ from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import MeasureProtocol, Phase
 from ascend_gym.core.status import Status
+from ascend_gym.suite.imported import select_operators
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
@@ -59,12 +60,6 @@ def main() -> int:
     print(table(rows))
     print(summary(rows))
     return 0
-
-
-def operator_folders(checkout: Path) -> dict[str, Path]:
-    """Return the operator folders of a checkout by name, as its own build finds them."""
-    hosts = [*checkout.glob("src/*/*/op_host"), *checkout.glob("src/contrib/*/*/op_host")]
-    return {host.parent.name: host.parent for host in sorted(hosts) if host.parts[-4:-2] != ("src", "common")}
 
 
 def measure(folder: Path) -> Outcome:
@@ -152,12 +147,8 @@ def _measure_apart(folder: Path, limit_s: float) -> dict[str, str]:
 
 
 def _selected(checkout: Path, names: Sequence[str], paper: bool) -> list[Path]:
-    folders = operator_folders(checkout.resolve())
-    wanted = [*names, *(PAPER_LIST.read_text(encoding="ascii").split() if paper else [])] or list(folders)
-    unknown = [name for name in wanted if name not in folders]
-    if unknown:
-        raise SystemExit(f"{checkout}: no operators {unknown}; it has {len(folders)}")
-    return [folders[name] for name in dict.fromkeys(wanted)]
+    listed = PAPER_LIST.read_text(encoding="ascii").split() if paper else []
+    return list(select_operators(checkout.resolve(), [*names, *listed]).values())
 
 
 def _step(failure: Failure, steps: dict[Phase, str], otherwise: str) -> str:

@@ -82,7 +82,7 @@ def read_cann_candidate(folder: Path, build: BuildFile) -> Candidate:
         return read_candidate(folder, folder.name)
     root = checkout_root(folder)
     compiled = tuple(dict.fromkeys((*build.tiling, *build.definition)))
-    host = _closure(folder, root, [*compiled, *_headers(folder / "op_host")], build.include_dirs, "op_host")
+    host = _closure(folder, root, compiled, build.include_dirs, "op_host")
     kernels = sorted(path for path in (folder / "op_kernel").rglob("*") if path.suffix in SOURCE_SUFFIXES)
     device = _closure(folder, root, kernels, build.include_dirs, "op_kernel")
     tiling_files = [_virtual(path, folder, root) for path in build.tiling]
@@ -109,10 +109,6 @@ def _kernel_main(folder: Path, files: dict[str, SourceFile]) -> str:
     ]
     preferred = (f"op_kernel/{folder.name}.cpp",)
     return choose_main(folder, entries, preferred, "a __global__ kernel entry in op_kernel")
-
-
-def _headers(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.suffix in (".h", ".hpp"))
 
 
 def _closure(

@@ -9,6 +9,7 @@ from ascend_gym.core.digest import digest_of_tree
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.suite.cann_examples import has_example, read_example_spec
+from ascend_gym.suite.imported import IMPORTED_SUITE, read_index
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from ascend_gym.suite.sources import read_candidate
 
@@ -30,7 +31,8 @@ def load_operator(name: str, *, op_dir: Path | None = None) -> OpSpec:
     """Load one operator.
 
     Args:
-        name: ``gelu`` or ``core/gelu``; with ``op_dir`` the operator's own name, bare or as ``local/name``.
+        name: ``gelu``, ``core/gelu`` or, after an import, ``cann-ops/gelu``; with ``op_dir`` the operator's
+            own name, bare or as ``local/name``.
         op_dir: folder of an operator outside the installed suites: either one with our ``op.toml`` and
             ``reference.py``, or a cann-ops folder with an aclnn example.
 
@@ -48,19 +50,31 @@ def load_operator(name: str, *, op_dir: Path | None = None) -> OpSpec:
         return _load_folder(Path(op_dir), LOCAL_SUITE, bare_name)
     if suite == LOCAL_SUITE:
         raise MisuseError(f"{name!r} is outside the installed suites: pass its folder as op_dir")
-    for candidate_suite in [suite] if suite else list(_SUITE_FOLDERS):
-        if bare_name in _names(candidate_suite):
-            return _load_folder(_SUITE_FOLDERS[candidate_suite] / bare_name, candidate_suite, bare_name)
+    for candidate_suite in [suite] if suite else [*_SUITE_FOLDERS, IMPORTED_SUITE]:
+        folder = _folders(candidate_suite).get(bare_name)
+        if folder is not None:
+            return _load_folder(folder, candidate_suite, bare_name)
     raise OperatorNotFoundError(_not_found_message(name, bare_name))
 
 
 def list_operators(suite: str = "core") -> list[OpSpec]:
-    """Return every operator of an installed suite, by name.
+    """Return every operator of an installed suite, and every ready one of an imported suite, by name.
 
     Raises:
         OperatorNotFoundError: there is no suite of that name.
     """
-    return [_load_folder(_SUITE_FOLDERS[suite] / name, suite, name) for name in _names(suite)]
+    folders = _folders(suite)
+    names = read_index().ready() if suite == IMPORTED_SUITE else sorted(folders)
+    return [_load_folder(folders[name], suite, name) for name in names]
+
+
+def what_it_needs(name: str, folder: Path) -> str:
+    """Return in one line what keeps an operator folder from being loaded; empty when it loads."""
+    try:
+        _load_folder(folder, IMPORTED_SUITE, name)
+    except OperatorFormatError as error:
+        return " ".join(str(error).replace(f"{folder.resolve()}/", "").split())
+    return ""
 
 
 def folder_digest(folder: Path) -> str:
@@ -68,16 +82,22 @@ def folder_digest(folder: Path) -> str:
     return digest_of_tree(folder, _DIGESTED)
 
 
-def _names(suite: str) -> list[str]:
+def _folders(suite: str) -> dict[str, Path]:
+    """Return the operator folders of a suite by name."""
+    if suite == IMPORTED_SUITE:
+        index = read_index()
+        return {name: index.folder(name) for name in index.operators}
     if suite not in _SUITE_FOLDERS:
-        raise OperatorNotFoundError(f"no suite {suite!r}; installed suites: {sorted(_SUITE_FOLDERS)}")
-    return sorted(path.parent.name for path in _SUITE_FOLDERS[suite].glob(f"*/{MANIFEST_NAME}"))
+        known = [*_SUITE_FOLDERS, IMPORTED_SUITE]
+        raise OperatorNotFoundError(f"no suite {suite!r}; installed suites: {known}")
+    return {path.parent.name: path.parent for path in _SUITE_FOLDERS[suite].glob(f"*/{MANIFEST_NAME}")}
 
 
 def _not_found_message(name: str, bare_name: str) -> str:
-    known = [operator for suite in _SUITE_FOLDERS for operator in _names(suite)]
+    installed = sorted(operator for suite in _SUITE_FOLDERS for operator in _folders(suite))
+    known = [*installed, *_folders(IMPORTED_SUITE)]
     near = difflib.get_close_matches(bare_name, known, n=3, cutoff=0.5)
-    hint = f"did you mean {', '.join(near)}?" if near else f"known operators: {', '.join(known)}"
+    hint = f"did you mean {', '.join(near)}?" if near else f"known operators: {', '.join(installed)}"
     return f"no operator {name!r}; {hint} (pass op_dir for a folder of your own)"
 
 

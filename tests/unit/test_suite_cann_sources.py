@@ -66,8 +66,8 @@ def test_a_candidate_holds_what_is_built_and_what_that_includes(tmp_path: Path) 
         "op_host/twice.cpp",
         "shared/src/common/src/shared_tiling.cpp",
         "op_host/twice_def.cpp",
-        "op_host/twice_tiling.h",
         "shared/src/common/inc/log/ops_log.h",
+        "op_host/twice_tiling.h",
         "shared/src/math/other/op_host/table.h",
         "shared/src/common/inc/log/inner/dfx.h",
     ]

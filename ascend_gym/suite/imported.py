@@ -1,0 +1,113 @@
+"""The index of an imported cann-ops checkout: which operators it has, where, and what each still needs.
+
+The index is a small JSON file in the cache root. It points at the checkout; sources are never copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from ascend_gym.core.config import cache_root
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.records import Record
+
+IMPORTED_SUITE = "cann-ops"
+
+_INDEX_NAME = "cann-ops.json"
+
+
+class ImportedOperator(Record):
+    """One operator of the checkout; ``folder`` is relative to it, ``needs`` is empty when it is ready."""
+
+    folder: str
+    needs: str = ""
+
+
+class ImportIndex(Record):
+    """The imported operators of the checkout at ``root``, by name."""
+
+    root: str = ""
+    operators: dict[str, ImportedOperator] = Field(default={})
+
+    def folder(self, name: str) -> Path:
+        """Return the absolute folder of an imported operator."""
+        return Path(self.root) / self.operators[name].folder
+
+    def ready(self) -> list[str]:
+        """Return the names of the operators that need nothing more."""
+        return sorted(name for name, operator in self.operators.items() if not operator.needs)
+
+
+def operator_folders(checkout: Path) -> dict[str, Path]:
+    """Return the operator folders of a checkout by name, as its own build finds them.
+
+    Raises:
+        MisuseError: it has none.
+    """
+    hosts = [*checkout.glob("src/*/*/op_host"), *checkout.glob("src/contrib/*/*/op_host")]
+    common = checkout / "src" / "common"
+    folders = {host.parent.name: host.parent for host in sorted(hosts) if not host.is_relative_to(common)}
+    if not folders:
+        raise MisuseError(
+            f"{checkout}: expected a checkout of cann-ops with src/<category>/<operator>/op_host"
+        )
+    return folders
+
+
+def select_operators(checkout: Path, names: Iterable[str]) -> dict[str, Path]:
+    """Return the folders of the named operators of a checkout; of all when none is named.
+
+    Raises:
+        MisuseError: the checkout has no such operator.
+    """
+    folders = operator_folders(checkout)
+    wanted = list(dict.fromkeys(names)) or list(folders)
+    unknown = [name for name in wanted if name not in folders]
+    if unknown:
+        raise MisuseError(f"{checkout}: no operators {unknown} among its {len(folders)}")
+    return {name: folders[name] for name in wanted}
+
+
+def read_index() -> ImportIndex:
+    """Return the index in the cache root; an empty one when nothing was imported.
+
+    Raises:
+        MisuseError: the file is damaged.
+    """
+    path = cache_root() / _INDEX_NAME
+    try:
+        return ImportIndex.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return ImportIndex()
+    except ValidationError as error:
+        raise MisuseError(f"{path}: {error.errors()[0]['msg']}; import the checkout again") from error
+
+
+def register(checkout: Path, needs: Mapping[str, str]) -> ImportIndex:
+    """Add operators of a checkout to the index, and return it; another checkout replaces the present one.
+
+    Args:
+        checkout: its root.
+        needs: for each operator what it still needs, empty when it is ready.
+
+    Raises:
+        MisuseError: an operator is not one of the checkout.
+    """
+    root = checkout.resolve()
+    folders = select_operators(root, needs)
+    present = read_index()
+    kept = present.operators if present.root == str(root) else {}
+    added = {
+        name: ImportedOperator(folder=folders[name].relative_to(root).as_posix(), needs=reason)
+        for name, reason in needs.items()
+    }
+    index = ImportIndex(root=str(root), operators={**kept, **added})
+    path = cache_root() / _INDEX_NAME
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_suffix(".new")
+    scratch.write_text(index.model_dump_json(indent=1), encoding="utf-8")
+    scratch.replace(path)
+    return index

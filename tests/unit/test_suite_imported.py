@@ -1,0 +1,82 @@
+"""Importing a checkout: an index that points at it, operators found by name, reasons for the others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from suite_folders import MAIN_CPP, write_example_operator, write_files
+from typer.testing import CliRunner
+
+from ascend_gym.cli import app
+from ascend_gym.core.config import ENV_CACHE
+from ascend_gym.core.errors import MisuseError, OperatorNotFoundError
+from ascend_gym.suite.imported import operator_folders, read_index, register, select_operators
+from ascend_gym.suite.loader import list_operators, load_operator, what_it_needs
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with the operators ``twice``, ready, and ``broken``, and a cache root of its own."""
+    monkeypatch.setenv(ENV_CACHE, str(tmp_path / "cache"))
+    root = tmp_path / "checkout"
+    write_example_operator(root / "src/math/twice")
+    write_example_operator(root / "src/contrib/math/broken", main=MAIN_CPP.replace("aclnnTwice", "other"))
+    write_files(root / "src/common", {"op_host/op_tiling/x.h": "", "inc/x.h": ""})
+    return root
+
+
+def test_operator_folders_are_those_of_categories_and_of_contributions(checkout: Path) -> None:
+    assert operator_folders(checkout) == {
+        "broken": checkout / "src/contrib/math/broken",
+        "twice": checkout / "src/math/twice",
+    }
+    assert list(select_operators(checkout, ["twice", "twice"])) == ["twice"]
+    with pytest.raises(MisuseError, match="no operators \\['thrice'\\] among its 2"):
+        select_operators(checkout, ["thrice"])
+    with pytest.raises(MisuseError, match="expected a checkout of cann-ops"):
+        operator_folders(checkout / "src")
+
+
+def test_what_keeps_a_folder_from_loading_is_one_line(checkout: Path) -> None:
+    assert what_it_needs("twice", checkout / "src/math/twice") == ""
+    reason = what_it_needs("broken", checkout / "src/contrib/math/broken")
+    assert reason == "examples/AclNNInvocationNaive/main.cpp: no call of aclnn<Op>GetWorkspaceSize"
+
+
+def test_imported_operators_are_found_by_name_and_nothing_is_copied(checkout: Path) -> None:
+    with pytest.raises(OperatorNotFoundError):
+        load_operator("twice")
+    result = CliRunner().invoke(app, ["suite", "import", "--cann-ops", str(checkout)])
+    assert result.exit_code == 0, result.output
+    assert "cann-ops/twice: ready" in result.output
+    assert "cann-ops/broken: needs examples/AclNNInvocationNaive/main.cpp: no call" in result.output
+    for name in ("twice", "cann-ops/twice"):
+        spec = load_operator(name)
+        assert (spec.op_id, spec.folder) == ("cann-ops/twice", str(checkout / "src/math/twice"))
+    assert [spec.op_id for spec in list_operators("cann-ops")] == ["cann-ops/twice"]
+    assert not list((checkout.parent / "cache").rglob("twice.cpp"))
+
+
+def test_an_installed_operator_comes_before_an_imported_one_of_the_same_name(checkout: Path) -> None:
+    write_example_operator(checkout / "src/math/gelu")
+    register(checkout, {"gelu": ""})
+    assert load_operator("gelu").op_id == "core/gelu"
+
+
+def test_imports_add_up_until_another_checkout_takes_over(checkout: Path, tmp_path: Path) -> None:
+    register(checkout, {"twice": ""})
+    assert read_index() == register(checkout, {"twice": ""})
+    index = register(checkout, {"broken": "care"})
+    assert (set(index.operators), index.ready()) == ({"twice", "broken"}, ["twice"])
+    other = tmp_path / "other"
+    write_example_operator(other / "src/math/twice")
+    assert set(register(other, {"twice": ""}).operators) == {"twice"}
+    assert read_index().root == str(other)
+
+
+def test_a_damaged_index_says_what_to_do(checkout: Path) -> None:
+    register(checkout, {"twice": ""})
+    (checkout.parent / "cache" / "cann-ops.json").write_text("{", encoding="utf-8")
+    with pytest.raises(MisuseError, match="import the checkout again"):
+        load_operator("twice")

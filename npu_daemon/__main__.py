@@ -16,10 +16,11 @@ import typer
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.own_python import own_python_command
-from ascend_gym.core.private_folder import make_private_folder
+from ascend_gym.core.private_folder import PrivateFolder, remove_abandoned_folders
 from ascend_gym.core.protocols import Backend
 from npu_daemon.broker import Broker, BrokerConfig
 from npu_daemon.service import open_service, result_store
+from npu_daemon.simulator.chips import load_chip
 from npu_daemon.worker import Worker, die_with_parent
 
 BACKENDS = {"simulator": "npu_daemon.backends.simulator:SimulatorBackend"}
@@ -56,14 +57,15 @@ def serve(
 ) -> None:
     """Evaluate candidates for clients until SIGTERM (which finishes what runs) or SIGINT."""
     folder = (cache_dir or cache_root()).resolve()
-    load_backend(backend)
+    _check_backend(backend, chip)
+    remove_abandoned_folders()
     broker = Broker(
         BrokerConfig(
             bind=bind,
             workers=workers or min(4, os.cpu_count() or 1),
             worker_command=_worker_command(backend, folder, chip),
             store=result_store(folder),
-            private_folder=private_folder or make_private_folder(),
+            private_folder=PrivateFolder(private_folder),
             control_fd=control_fd,
         )
     )
@@ -87,6 +89,17 @@ def worker(
     tempfile.tempdir = str(scratch_folder)  # the broker removes it, even after a worker that was killed
     service = open_service(load_backend(backend)(cache_dir=cache_dir, chip=chip), cache_dir)
     Worker(service, connect, worker_id).run()
+
+
+def _check_backend(name: str, chip: str) -> None:
+    """Refuse here what would otherwise look like workers that cannot start.
+
+    Raises:
+        MisuseError: there is no such backend, or the simulator has no such chip.
+    """
+    load_backend(name)
+    if name == "simulator":
+        load_chip(chip)
 
 
 def load_backend(name: str) -> Callable[..., Backend]:

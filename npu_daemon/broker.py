@@ -6,7 +6,6 @@ import contextlib
 import ipaddress
 import logging
 import os
-import shutil
 import signal
 import sqlite3
 import time
@@ -20,6 +19,7 @@ import zmq
 
 from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, Kind, WireMessage, decode, encode
 from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.private_folder import PrivateFolder
 from ascend_gym.core.protocols import ResultStore
 from ascend_gym.core.records import DeviceInfo, Diagnostic, EvalRequest, EvalResult, Phase
 from npu_daemon.broker_events import (
@@ -99,7 +99,7 @@ class BrokerConfig:
     workers: int
     worker_command: Callable[[str, str, Path], Sequence[str]]
     store: ResultStore
-    private_folder: Path
+    private_folder: PrivateFolder
     control_fd: int | None = None
 
 
@@ -115,7 +115,7 @@ class Broker:
         self._config = config
         self._state = BrokerState(workers_wanted=config.workers)
         self._context = zmq.Context()
-        workers_address = f"ipc://{config.private_folder}/workers"
+        workers_address = f"ipc://{config.private_folder.path}/workers"
         try:
             check_bind_address(config.bind)
             self._clients, self.address = self._bind(config.bind, _FLUSH_MS)
@@ -124,7 +124,7 @@ class Broker:
             self._close_sockets()
             raise
         self._processes = WorkerProcesses(
-            partial(config.worker_command, workers_address), config.private_folder
+            partial(config.worker_command, workers_address), config.private_folder.path
         )
         self._poller = zmq.Poller()
         self._curious: list[bytes] = []
@@ -312,4 +312,4 @@ class Broker:
 
     def _close_sockets(self) -> None:
         self._context.destroy()
-        shutil.rmtree(self._config.private_folder, ignore_errors=True)
+        self._config.private_folder.remove()

@@ -12,7 +12,7 @@ from ascend_gym.client.local_daemon import (
 )
 from ascend_gym.client.zmq_evaluator import CONNECT_TIMEOUT_S, ZmqEvaluator
 from ascend_gym.core.config import default_daemon_address
-from ascend_gym.core.errors import DaemonUnreachableError
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Evaluator
 
 __all__ = ["DaemonOptions", "LocalDaemon", "ZmqEvaluator", "connect"]
@@ -35,24 +35,26 @@ def connect(
         start_timeout_s: how long a daemon may take to get ready; the first start builds the simulator.
 
     Raises:
+        MisuseError: it is not an address, or the private daemon refuses the options.
         DaemonUnreachableError: no daemon answers at the address.
         InfrastructureError: the private daemon did not start.
     """
     address = address or default_daemon_address()
-    release = None
+    daemon = release = None
     if address is None:
-        options = options or DaemonOptions()
-        address = SHARED_DAEMONS.acquire(options, start_timeout_s)
-        release = partial(SHARED_DAEMONS.release, options)
+        daemon = SHARED_DAEMONS.acquire(options or DaemonOptions(), start_timeout_s)
+        address = daemon.address
+        release = partial(SHARED_DAEMONS.release, daemon)
     evaluator = ZmqEvaluator(
         address,
         connect_timeout_s=connect_timeout_s,
         ready_timeout_s=start_timeout_s,
+        private_daemon=daemon,
         on_close=release,
     )
     try:
         evaluator.describe()
-    except DaemonUnreachableError:
+    except InfrastructureError:
         evaluator.close()
         raise
     return evaluator

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
+import select
 import socket
 import subprocess
 import tempfile
 import threading
 import weakref
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import IO
 
-from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.errors import AscendGymError, InfrastructureError, MisuseError
 from ascend_gym.core.own_python import own_python_command
-from ascend_gym.core.private_folder import make_private_folder
+from ascend_gym.core.private_folder import PrivateFolder
 
 START_TIMEOUT_S = 300.0
 _STOP_TIMEOUT_S = 10.0
 _QUOTED_BYTES = 4000
+_EXIT_MISUSE = 2  # of npu-daemon serve
 
 
 @dataclass(frozen=True)
@@ -56,51 +58,75 @@ class LocalDaemon:
         options: what to start.
         start_timeout_s: how long it may take; the first start on a host builds the simulator.
 
+    Attributes:
+        ended_fd: descriptor that becomes readable when the daemon ends, also in forked children.
+
     Raises:
+        MisuseError: it refuses the options.
         InfrastructureError: it did not get ready; the message quotes what it said.
     """
 
     def __init__(
         self, options: DaemonOptions | None = None, start_timeout_s: float = START_TIMEOUT_S
     ) -> None:
-        folder = make_private_folder()
+        self.options = options or DaemonOptions()
+        folder = PrivateFolder()
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - kept open: the daemon writes, messages() reads
         control, daemon_end = socket.socketpair()
-        with daemon_end:
-            arguments = (options or DaemonOptions()).arguments()
-            process = subprocess.Popen(
-                [
-                    *(*own_python_command("npu_daemon.__main__"), "serve"),
-                    *("--bind", f"ipc://{folder}/clients", "--private-folder", str(folder)),
-                    *("--control-fd", str(daemon_end.fileno())),
-                    *arguments,
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=self._messages,
-                stderr=self._messages,
-                pass_fds=[daemon_end.fileno()],
-                start_new_session=True,
-            )
-        self.owner_pid = os.getpid()
+        try:
+            with daemon_end:
+                process = self._start(folder.path, daemon_end.fileno())
+        except OSError as error:
+            control.close()
+            self._messages.close()
+            folder.remove()
+            raise InfrastructureError(f"the local daemon did not start: {error}") from error
         self.process_pid = process.pid
-        self._reap = weakref.finalize(self, _reap, process, control, self._messages, folder, self.owner_pid)
+        self.ended_fd = os.pidfd_open(process.pid)
+        self._reap = weakref.finalize(
+            self, _reap, process, control, self._messages, folder, self.ended_fd, os.getpid()
+        )
         self.address = self._wait_ready(control, process, start_timeout_s)
+
+    def _start(self, folder: Path, control_fd: int) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [
+                *(*own_python_command("npu_daemon.__main__"), "serve"),
+                *("--bind", f"ipc://{folder}/clients", "--private-folder", str(folder)),
+                *("--control-fd", str(control_fd)),
+                *self.options.arguments(),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=self._messages,
+            stderr=self._messages,
+            pass_fds=[control_fd],
+            start_new_session=True,
+        )
 
     def _wait_ready(
         self, control: socket.socket, process: subprocess.Popen[bytes], start_timeout_s: float
     ) -> str:
         control.settimeout(start_timeout_s)
+        error: type[AscendGymError] = InfrastructureError
         try:
             with control.makefile("r") as stream:
                 address = stream.readline().strip()
-            problem = "" if address else f"it ended with exit status {process.wait(_STOP_TIMEOUT_S)}"
+            if address:
+                return address
+            status = process.wait(_STOP_TIMEOUT_S)
+            problem = f"it ended with exit status {status}"
+            error = MisuseError if status == _EXIT_MISUSE else InfrastructureError
         except (TimeoutError, subprocess.TimeoutExpired):
-            address, problem = "", f"it was not ready within {start_timeout_s:g} s"
-        if not address:
-            said = self.messages()
-            self.close()
-            raise InfrastructureError(f"the local daemon did not start: {problem}; its messages:\n{said}")
-        return address
+            problem = f"it was not ready within {start_timeout_s:g} s"
+        said = self.messages()
+        self.close()
+        raise error(f"the local daemon did not start: {problem}; its messages:\n{said}")
+
+    def has_ended(self) -> bool:
+        """Whether the daemon is gone; for an open one."""
+        poll = select.poll()
+        poll.register(self.ended_fd, select.POLLIN)
+        return bool(poll.poll(0))
 
     def messages(self) -> str:
         """Return the end of what the daemon has written so far."""
@@ -128,13 +154,16 @@ def _reap(
     process: subprocess.Popen[bytes],
     control: socket.socket,
     messages: IO[bytes],
-    folder: Path,
+    folder: PrivateFolder,
+    ended_fd: int,
     owner_pid: int,
 ) -> None:
     """Stop the daemon; in a forked child only let go of it, since it belongs to the parent."""
     messages.close()
+    os.close(ended_fd)
     if os.getpid() != owner_pid:
         control.close()
+        folder.leave()
         return
     with control, contextlib.suppress(OSError):  # OSError: the daemon has closed its end already
         control.shutdown(socket.SHUT_RDWR)  # forked children hold copies: closing ours would not end it
@@ -143,7 +172,7 @@ def _reap(
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    shutil.rmtree(folder, ignore_errors=True)
+    folder.remove()
 
 
 @dataclass
@@ -151,31 +180,31 @@ class SharedDaemons:
     """The private daemons of this process: one per set of options, for as long as somebody uses it."""
 
     daemons: dict[DaemonOptions, LocalDaemon] = field(default_factory=dict)
-    _users: dict[DaemonOptions, int] = field(default_factory=dict)
+    _users: Counter[LocalDaemon] = field(default_factory=Counter)
     _lock: threading.RLock = field(default_factory=threading.RLock)  # collection may release inside
 
-    def acquire(self, options: DaemonOptions, start_timeout_s: float) -> str:
-        """Return the address of the daemon with ``options``, starting it for its first user.
+    def acquire(self, options: DaemonOptions, start_timeout_s: float) -> LocalDaemon:
+        """Return the daemon with ``options``, starting one if there is none or it has ended.
 
         A forked child uses the daemon that its parent had at that time.
         """
         with self._lock:
-            self._users[options] = self._users.get(options, 0) + 1
-            try:
-                if options not in self.daemons:
-                    self.daemons[options] = LocalDaemon(options, start_timeout_s)
-            except InfrastructureError:
-                self._users[options] -= 1
-                raise
-            return self.daemons[options].address
+            daemon = self.daemons.get(options)
+            if daemon is None or daemon.has_ended():  # who uses the ended one releases it later
+                daemon = self.daemons[options] = LocalDaemon(options, start_timeout_s)
+            self._users[daemon] += 1
+            return daemon
 
-    def release(self, options: DaemonOptions) -> None:
+    def release(self, daemon: LocalDaemon) -> None:
         """Give up one use; the daemon is stopped after the last one."""
         with self._lock:
-            self._users[options] -= 1
-            if self._users[options] == 0 and self.daemons[options].owner_pid == os.getpid():
-                del self._users[options]
-                self.daemons.pop(options).close()
+            self._users[daemon] -= 1
+            if self._users[daemon]:
+                return
+            del self._users[daemon]
+            if self.daemons.get(daemon.options) is daemon:
+                del self.daemons[daemon.options]
+            daemon.close()
 
 
 SHARED_DAEMONS = SharedDaemons()

@@ -11,8 +11,9 @@ from collections.abc import Callable
 import zmq
 from zmq.utils.monitor import recv_monitor_message
 
+from ascend_gym.client.local_daemon import LocalDaemon
 from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, Kind, WireMessage, decode, encode
-from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError
+from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.core.records import DeviceInfo, Diagnostic, EvalRequest, EvalResult, failed_result
 from ascend_gym.core.status import Status
 
@@ -36,7 +37,11 @@ class ZmqEvaluator:
         address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of a daemon.
         connect_timeout_s: how long the daemon may be unreachable before calls raise.
         ready_timeout_s: how long a daemon that is reachable may take to get ready to evaluate.
+        private_daemon: the daemon at ``address`` if it is one of this process; its end is noticed at once.
         on_close: called once when this evaluator is closed or collected.
+
+    Raises:
+        MisuseError: ``address`` is not one.
     """
 
     def __init__(
@@ -45,12 +50,14 @@ class ZmqEvaluator:
         *,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         ready_timeout_s: float = READY_TIMEOUT_S,
+        private_daemon: LocalDaemon | None = None,
         on_close: Callable[[], None] | None = None,
     ) -> None:
         self.address = address
         self.dropped_messages = 0
         self._connect_timeout_s = connect_timeout_s
         self._ready_timeout_s = ready_timeout_s
+        self._private_daemon = private_daemon
         self._pending: dict[str, EvalRequest] = {}
         self._finished: list[tuple[str, EvalResult]] = []
         self._device: DeviceInfo | None = None
@@ -65,12 +72,16 @@ class ZmqEvaluator:
         self._poller = zmq.Poller()
         self._poller.register(self._socket, zmq.POLLIN)
         self._poller.register(self._monitor, zmq.POLLIN)
+        if private_daemon is not None:
+            self._poller.register(private_daemon.ended_fd, zmq.POLLIN)
         self._release = weakref.finalize(self, _release, self._context, os.getpid(), on_close)
         try:
             self._socket.connect(address)
         except zmq.ZMQError as error:
             self.close()
-            raise DaemonUnreachableError(f"{address!r} is not an address of a daemon: {error}") from error
+            raise MisuseError(
+                f"{address!r} is not the address of a daemon ({error}): use tcp://HOST:PORT or ipc://PATH"
+            ) from error
 
     def submit(self, request: EvalRequest) -> str:
         """Queue a request and return its id.
@@ -145,11 +156,23 @@ class ZmqEvaluator:
             raise InfrastructureError("this evaluator is closed; make a new one")
 
     def _check_reachable(self) -> None:
-        since_s = self._unreachable_since_s
-        if since_s is not None and time.monotonic() - since_s >= self._connect_timeout_s:
+        if self._unreachable_since_s is None:
+            return
+        daemon = self._private_daemon
+        if daemon is not None and daemon.has_ended():
             raise DaemonUnreachableError(
-                f"no daemon has answered at {self.address} for {self._connect_timeout_s:g} s; start one with "
-                f"'npu-daemon serve --bind {self.address}', or give no address to use a private one"
+                f"the private daemon, process {daemon.process_pid}, has ended unexpectedly; close this "
+                f"evaluator and connect again for a new one; its last messages:\n{daemon.messages()}"
+            )
+        if time.monotonic() - self._unreachable_since_s >= self._connect_timeout_s:
+            advice = (
+                "close this evaluator and connect again"
+                if daemon
+                else f"start one with 'npu-daemon serve --bind {self.address}', or give no address to use a "
+                "private one"
+            )
+            raise DaemonUnreachableError(
+                f"no daemon has answered at {self.address} for {self._connect_timeout_s:g} s; {advice}"
             )
 
     def _send(self, message: WireMessage) -> None:
@@ -164,7 +187,7 @@ class ZmqEvaluator:
         ready = dict(self._poller.poll(max(0, int(1000 * wait_s + 0.999))))
         while self._monitor in ready and self._monitor.poll(0):
             self._note_connection(recv_monitor_message(self._monitor)["event"])
-        while self._socket in ready and self._socket.poll(0):
+        while self._socket.poll(0):  # also what came just before a disconnection that was noted now
             self._take(decode(self._socket.recv_multipart()))
 
     def _note_connection(self, event: int) -> None:

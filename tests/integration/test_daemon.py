@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,10 +19,10 @@ import zmq
 from fake_backend import FakeBackend, make_operator, make_request
 
 from ascend_gym.client import DaemonOptions, LocalDaemon, ZmqEvaluator, connect
-from ascend_gym.client.local_daemon import SHARED_DAEMONS
+from ascend_gym.client.local_daemon import SHARED_DAEMONS, SharedDaemons
 from ascend_gym.core.codec import WIRE_VERSION, Kind, WireMessage, decode, encode
 from ascend_gym.core.config import ENV_DAEMON
-from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError
+from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Diagnostic, EvalRequest, EvalResult, MeasureProtocol, OpSpec, PhaseSeconds
 from ascend_gym.core.status import Status
@@ -339,8 +340,9 @@ def test_no_daemon_at_the_address_is_an_error_that_says_what_to_do(tmp_path: Pat
     with pytest.raises(DaemonUnreachableError, match="nobody"):
         evaluator.poll(30)
     evaluator.close()
-    with pytest.raises(DaemonUnreachableError, match="address"):
-        ZmqEvaluator("gopher://x")
+    for address in ("gopher://x", "garbage", "tcp://host"):
+        with pytest.raises(MisuseError, match="tcp://HOST:PORT"):
+            connect(address)
 
 
 def test_connect_prefers_the_address_of_the_environment(
@@ -476,7 +478,7 @@ PACKAGES = ("ascend_gym", "baselines", "npu_daemon")
 
 @pytest.fixture
 def poisoned_folder(tmp_path: Path) -> Path:
-    """A folder that must not be imported from: modules of the same names as a library's and as our packages."""
+    """A folder that must not be imported from, with modules named as libraries and our packages are."""
     folder = tmp_path / "poisoned"
     folder.mkdir()
     for name in ("queue.py", "zmq.py", "pydantic.py", *(f"{package}/__init__.py" for package in PACKAGES)):
@@ -534,3 +536,86 @@ def test_client_and_daemon_are_the_same_installation(poisoned_folder: Path, tmp_
         check=False,
     )
     assert (ended.returncode, ended.stdout.strip()) == (0, str(installed)), ended.stderr
+
+
+def test_a_killed_private_daemon_is_noticed_at_once_and_replaced_for_new_users(
+    options: DaemonOptions, spec: OpSpec, tmp_path: Path
+) -> None:
+    """Two users share it; an hour of patience shows that no timeout is waited for."""
+    first, second = (connect(options=options, connect_timeout_s=3600) for _ in range(2))
+    first.submit(make_request(spec, shell_that_reports(tmp_path / "pid")))
+    wait_for_line(tmp_path / "pid")
+    (killed,) = SHARED_DAEMONS.daemons.values()
+    os.kill(killed.process_pid, signal.SIGKILL)
+    with pytest.raises(DaemonUnreachableError, match=f"process {killed.process_pid}, has ended") as caught:
+        first.poll(DEADLINE_S)
+    assert "npu-daemon serve" not in str(caught.value)
+    first.close()
+    third = connect(options=options)
+    assert evaluate(third, make_request(spec)).status is Status.OK
+    with pytest.raises(DaemonUnreachableError, match="has ended"):
+        second.describe()
+    second.close()  # gives up the killed one, not its successor
+    assert evaluate(third, make_request(spec, "latency: 7")).latency_us == pytest.approx(7)
+    third.close()
+    assert SHARED_DAEMONS.daemons == {}
+
+
+def test_a_daemon_that_fails_to_start_has_no_users(tmp_path: Path) -> None:
+    shared = SharedDaemons()
+    options = DaemonOptions(backend=BACKEND, workers=1, cache_dir=tmp_path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.executable", str(tmp_path / "no_python"))
+        patch.setattr(tempfile, "tempdir", str(tmp_path))
+        with pytest.raises(InfrastructureError, match="no_python"):
+            shared.acquire(options, DEADLINE_S)
+    assert private_folders(tmp_path) == set()
+    daemon = shared.acquire(options, DEADLINE_S)
+    shared.release(daemon)
+    assert ends_within(daemon.process_pid, 10)
+    assert shared.daemons == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [(DaemonOptions(chip="910Z"), "910B2"), (DaemonOptions(backend="abacus"), "module:Class")],
+)
+def test_a_private_daemon_that_refuses_its_options_is_misuse(options: DaemonOptions, message: str) -> None:
+    with pytest.raises(MisuseError, match=message):
+        connect(options=options)
+
+
+def test_folders_of_killed_daemons_are_removed_by_the_next_one(
+    tmp_path: Path, spec: OpSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    foreign = tmp_path / "ascend-gym-of-somebody-else"
+    foreign.mkdir()
+    before = set(tmp_path.iterdir())
+    killed = serve_until_ready(tmp_path, "killed")
+    (abandoned,) = private_folders(tmp_path) - before
+    killed.kill()
+    killed.wait()
+    assert abandoned.exists()
+    other = serve_until_ready(tmp_path, "other")
+    (in_use,) = private_folders(tmp_path) - before
+    assert in_use != abandoned
+    last = serve_until_ready(tmp_path, "last")
+    assert private_folders(tmp_path) > {in_use, foreign}
+    for process in (other, last):
+        process.terminate()
+        assert process.wait(10) == 0
+    assert private_folders(tmp_path) == {foreign}
+
+
+def private_folders(parent: Path) -> set[Path]:
+    return set(parent.glob("ascend-gym-*"))
+
+
+def serve_until_ready(folder: Path, name: str) -> subprocess.Popen[bytes]:
+    process = serve(f"ipc://{folder}/{name}", folder)
+    evaluator = ZmqEvaluator(f"ipc://{folder}/{name}", connect_timeout_s=DEADLINE_S)
+    evaluator.describe()
+    evaluator.close()
+    return process

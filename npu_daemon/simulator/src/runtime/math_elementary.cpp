@@ -6,7 +6,8 @@ namespace asim {
 
 Scratch remaining_scratch() {
     const Block &self = block();
-    return {self.ub + self.ub_used_bytes, self.ub_bytes - self.ub_used_bytes};
+    if (self.ub_used_bytes >= self.ub_bytes) return {self.ub + self.ub_bytes, 0};
+    return {self.ub + self.ub_used_bytes, static_cast<uint32_t>(self.ub_bytes - self.ub_used_bytes)};
 }
 
 // (e^2x - 1) / (e^2x + 1), with x clipped to where the result is +-1.

@@ -63,6 +63,9 @@ struct DataCopyPadExtParams {
     T paddingValue = T();
 };
 
+template <typename U>
+DataCopyPadExtParams(bool, uint8_t, uint8_t, U) -> DataCopyPadExtParams<U>;
+
 enum class PaddingMode : uint8_t { Normal = 0, Compact };
 
 template <typename T>

@@ -5,6 +5,8 @@
 
 namespace AscendC {
 
+using TBufHandle = uint8_t *;
+
 constexpr asim::Pipe producer_of(TPosition position) {
     return position == TPosition::VECIN ? asim::Pipe::MTE2 : asim::Pipe::V;
 }
@@ -39,6 +41,13 @@ public:
     template <typename T>
     LocalTensor<T> DeQue() {
         return view<T>(queue_.dequeue());
+    }
+    TBufHandle DeQue() { return queue_.dequeue(); }
+    TBufHandle AllocBuffer() { return queue_.allocate(); }
+    void FreeBuffer(TBufHandle buffer) { queue_.release(buffer); }
+    bool EnQue(TBufHandle buffer) {
+        queue_.enqueue(buffer);
+        return true;
     }
     template <typename T>
     void DeQue(LocalTensor<T> &tensor) {

@@ -20,6 +20,28 @@ __attribute__((no_sanitize("kernel-address"))) void counted_store(void *address,
 
 namespace AscendC {
 
+// An element of a tensor as `tensor(index)` names it: reads and writes go through the scalar unit.
+template <typename Tensor, typename Index>
+class ElementReference {
+public:
+    using Element = typename Tensor::PrimType;
+
+    ElementReference(const Tensor &tensor, Index index) : tensor_(tensor), index_(index) {}
+    ElementReference(const ElementReference &) = default;
+
+    operator Element() const { return tensor_.GetValue(index_); }
+    const ElementReference &operator=(const ElementReference &other) const { return *this = static_cast<Element>(other); }
+    template <typename U>
+    const ElementReference &operator=(U value) const {
+        tensor_.SetValue(index_, static_cast<Element>(value));
+        return *this;
+    }
+
+private:
+    Tensor tensor_;
+    Index index_;
+};
+
 template <typename T>
 class LocalTensor {
 public:
@@ -29,8 +51,15 @@ public:
     LocalTensor(uint8_t *base, uint64_t bytes, TPosition position)
         : base_(base), size_elems_(static_cast<uint32_t>(bytes / sizeof(T))), position_(position) {}
 
+    // Runs the instruction that an expression of tensors stands for.
+    template <typename Expression, typename = typename Expression::TensorExpression>
+    const LocalTensor &operator=(const Expression &expression) const {
+        expression.store(*this);
+        return *this;
+    }
+
     T GetValue(uint32_t index) const { return asim::counted_load<T>(access("GetValue", index, false)); }
-    T operator()(uint32_t index) const { return GetValue(index); }
+    ElementReference<LocalTensor, uint32_t> operator()(uint32_t index) const { return {*this, index}; }
 
     template <typename U>
     void SetValue(uint32_t index, U value) const {
@@ -82,7 +111,7 @@ public:
     T GetValue(uint64_t index) const {
         return asim::counted_load<T>(asim::scalar_gm("GetValue(GM)", base_ + index, sizeof(T), false));
     }
-    T operator()(uint64_t index) const { return GetValue(index); }
+    ElementReference<GlobalTensor, uint64_t> operator()(uint64_t index) const { return {*this, index}; }
     void SetValue(uint64_t index, T value) const {
         asim::counted_store<T>(asim::scalar_gm("SetValue(GM)", base_ + index, sizeof(T), true), value);
     }

@@ -31,6 +31,11 @@ private:
     uint16_t bits_;
 };
 
+// Two signed numbers of four bits; kernels name the type, but no instruction on it is simulated.
+struct int4b_t {
+    uint8_t storage;
+};
+
 namespace asim {
 
 template <typename... Ts>

@@ -1,0 +1,27 @@
+// Library calls on matrices of rows: broadcasting, sums over rows, and selection by bytes.
+#pragma once
+#include "asim/semantics/math.h"
+
+namespace asim {
+
+struct Matrix {
+    uint32_t rows = 1;
+    uint32_t columns = 1;
+};
+
+// dst[i][j] = src[i] (along the last axis) or src[j]; Bits as wide as an element.
+template <typename Bits>
+void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch);
+template <typename Bits>
+void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch);
+
+// dst[i] = sum of the first `columns` elements of row i; rows start `stride` elements apart.
+template <typename T>
+void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch);
+
+// dst[i][j] = (mask[i][j] == 0) == keep_where_zero ? src[i][j] : scalar; rows of bytes start `mask_columns` apart.
+template <typename T>
+void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape, uint32_t mask_columns,
+                     bool keep_where_zero, Scratch scratch);
+
+}  // namespace asim

@@ -1,0 +1,27 @@
+// Sorting of (score, index) records in descending order. A record has 8 bytes: the score first, the index in the last four.
+#pragma once
+#include "asim/semantics/vector.h"
+
+namespace asim {
+
+constexpr uint32_t kSortRecordBytes = 8;
+constexpr uint32_t kSortedTogether = 32;    // records that one repeat of Sort32 sorts
+constexpr uint32_t kMergeQueues = 4;
+
+// Each repeat sorts 32 scores with their indices; equal scores keep their order.
+template <typename T>
+void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats);
+
+struct MergeQueues {
+    uint8_t *base[kMergeQueues] = {};
+    uint16_t length[kMergeQueues] = {};     // records
+    uint32_t count = kMergeQueues;
+    bool stop_when_one_is_empty = false;
+};
+
+// Merges sorted queues into one; `merged` tells how many records were taken from each. Earlier queues win ties.
+// Each further repeat takes the four queues that follow in memory.
+template <typename T>
+void merge_sort(uint8_t *dst, const MergeQueues &queues, uint32_t merged[kMergeQueues], uint32_t repeats);
+
+}  // namespace asim

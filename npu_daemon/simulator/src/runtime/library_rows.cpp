@@ -1,0 +1,138 @@
+// Broadcasting, sums over rows and selection by bytes, composed of basic instructions.
+#include "asim/semantics/rows.h"
+
+#include <algorithm>
+
+#include "asim/semantics/copy.h"
+#include "asim/semantics/gather.h"
+#include "asim/semantics/reduce.h"
+#include "asim/semantics/steps.h"
+
+namespace asim {
+
+namespace {
+
+constexpr uint32_t kBlocksPerRepeat = kRepeatBytes / kUbBlockBytes;
+constexpr uint8_t kAllElements = 7;         // pattern of GatherMask
+
+template <typename Bits>
+uint32_t blocks_of(uint32_t elements) {
+    return (elements * static_cast<uint32_t>(sizeof(Bits)) + kUbBlockBytes - 1) / kUbBlockBytes;
+}
+
+uint8_t *mutable_bytes(const uint8_t *bytes) { return const_cast<uint8_t *>(bytes); }
+
+[[noreturn]] void too_little(const char *call, Scratch scratch, uint64_t needed_bytes) {
+    fault(FaultKind::RuntimeFault, call, "the temporary buffer has %u bytes, but the call needs at least %llu", scratch.bytes,
+          static_cast<unsigned long long>(needed_bytes));
+}
+
+// Rows that start at data blocks become rows that follow each other.
+template <typename Bits>
+void pack_rows(uint8_t *dst, uint8_t *padded, Matrix shape) {
+    GatherPattern all;
+    all.fixed = kAllElements;
+    gather_mask<Bits>(dst, {padded, 1, blocks_of<Bits>(shape.columns)}, all, shape.columns, shape.rows);
+}
+
+// Each row of `blocks` data blocks is filled from one block with the element in all lanes.
+template <typename Bits>
+void spread_blocks(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks_per_row) {
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(Bits), per_block = kUbBlockBytes / sizeof(Bits);
+    for (uint32_t row = 0; row < rows; ++row) {
+        uint8_t *to = dst + uint64_t{row} * blocks_per_row * kUbBlockBytes;
+        const Lanes from{blocks + row * kUbBlockBytes, 0, 0};
+        const uint32_t full = blocks_per_row / kBlocksPerRepeat, rest = blocks_per_row % kBlocksPerRepeat;
+        if (full > 0) copy_lanes<Bits>({to, 1, kBlocksPerRepeat}, from, Shape::leading(lanes, full));
+        if (rest > 0) copy_lanes<Bits>({to + full * kRepeatBytes}, from, Shape::leading(rest * per_block, 1));
+    }
+}
+
+}  // namespace
+
+template <typename Bits>
+void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch) {
+    const uint32_t blocks = blocks_of<Bits>(shape.columns);
+    const bool packed = uint64_t{blocks} * kUbBlockBytes == uint64_t{shape.columns} * sizeof(Bits);
+    // Eight rows at a time: their elements spread to blocks, and for odd lengths the padded rows.
+    const uint64_t row_bytes = kUbBlockBytes * (1 + (packed ? 0 : uint64_t{blocks}));
+    constexpr uint32_t step = sizeof(uint32_t) / sizeof(Bits);  // groups whose elements fill a data block of the source
+    const auto groups = static_cast<uint32_t>(scratch.bytes / (row_bytes * kBlocksPerRepeat)) / step * step;
+    if (groups == 0) too_little("BroadCast", scratch, row_bytes * kBlocksPerRepeat * step);
+    for (uint32_t done = 0; done < shape.rows;) {
+        const uint32_t rows = std::min(shape.rows - done, groups * kBlocksPerRepeat);
+        const uint32_t repeats = (rows + kBlocksPerRepeat - 1) / kBlocksPerRepeat;
+        uint8_t *to = dst + uint64_t{done} * shape.columns * sizeof(Bits);
+        uint8_t *padded = packed ? to : scratch.base + uint64_t{groups} * kRepeatBytes;
+        broadcast_blocks<Bits>({scratch.base}, src + done * sizeof(Bits), repeats);
+        spread_blocks<Bits>(padded, scratch.base, rows, blocks);
+        if (!packed) pack_rows<Bits>(to, padded, {rows, shape.columns});
+        done += rows;
+    }
+}
+
+template <typename Bits>
+void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch) {
+    const uint32_t bytes = blocks_of<Bits>(shape.columns) * kUbBlockBytes;
+    const bool packed = bytes == shape.columns * sizeof(Bits);
+    const uint32_t at_once = packed ? shape.rows : scratch.bytes / bytes;
+    if (at_once == 0) too_little("BroadCast", scratch, bytes);
+    for (uint32_t done = 0; done < shape.rows;) {
+        const uint32_t rows = std::min(shape.rows - done, at_once);
+        uint8_t *to = dst + uint64_t{done} * shape.columns * sizeof(Bits);
+        uint8_t *padded = packed ? to : scratch.base;
+        const uint32_t first = padded == src ? 1 : 0;       // the source may be the first row of the result
+        copy_ub_to_ub(padded + first * bytes, src, rows - first, bytes, bytes, 0);
+        if (!packed) pack_rows<Bits>(to, padded, {rows, shape.columns});
+        done += rows;
+    }
+}
+
+template <typename T>
+void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
+    for (uint32_t row = 0; row < shape.rows; ++row) {
+        uint8_t *from = mutable_bytes(src) + uint64_t{row} * stride * sizeof(T);
+        uint32_t left = shape.columns;
+        while (left > lanes) {      // each pass leaves one sum a repeat
+            const uint32_t full = left / lanes, rest = left % lanes, sums = full + (rest > 0 ? 1 : 0);
+            if (sums * sizeof(T) > scratch.bytes) too_little("Sum", scratch, sums * sizeof(T));
+            whole_reduce<T>(Reduction::Sum, {scratch.base, 1}, {from}, Shape::leading(lanes, full));
+            if (rest > 0) {
+                whole_reduce<T>(Reduction::Sum, {scratch.base + full * sizeof(T), 1}, {from + uint64_t{full} * kRepeatBytes},
+                                Shape::leading(rest, 1));
+            }
+            from = scratch.base;
+            left = sums;
+        }
+        whole_reduce<T>(Reduction::Sum, {dst + row * sizeof(T), 1}, {from}, Shape::leading(left, 1));
+    }
+}
+
+template <typename T>
+void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape, uint32_t mask_columns,
+                     bool keep_where_zero, Scratch scratch) {
+    const Pieces<half> pieces = divide<half>("SelectWithBytesMask", scratch, 2, shape.columns);
+    for (uint32_t row = 0; row < shape.rows; ++row) {
+        for (uint32_t done = 0; done < shape.columns; done += pieces.elems) {
+            const Steps<half> steps(std::min(pieces.elems, shape.columns - done));
+            const Shape run = Shape::first(steps.count());
+            const uint64_t offset = (uint64_t{row} * shape.columns + done) * sizeof(T);
+            const uint64_t mask_offset = uint64_t{row} * mask_columns + done;
+            cast<half, uint8_t>({pieces.bits(0)}, {mutable_bytes(mask) + mask_offset}, RoundMode::CAST_NONE, run);
+            steps.where(pieces.bits(1), pieces[0], keep_where_zero ? CompareMode::EQ : CompareMode::NE, 0.0f);
+            select_scalar<T>({dst + offset}, {pieces.bits(1), true}, {mutable_bytes(src) + offset}, scalar, run);
+        }
+    }
+}
+
+template void broadcast_columns<uint16_t>(uint8_t *, const uint8_t *, Matrix, Scratch);
+template void broadcast_columns<uint32_t>(uint8_t *, const uint8_t *, Matrix, Scratch);
+template void broadcast_rows<uint16_t>(uint8_t *, const uint8_t *, Matrix, Scratch);
+template void broadcast_rows<uint32_t>(uint8_t *, const uint8_t *, Matrix, Scratch);
+template void sum_rows<half>(uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
+template void sum_rows<float>(uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
+template void select_by_bytes<half>(uint8_t *, const uint8_t *, half, const uint8_t *, Matrix, uint32_t, bool, Scratch);
+template void select_by_bytes<float>(uint8_t *, const uint8_t *, float, const uint8_t *, Matrix, uint32_t, bool, Scratch);
+
+}  // namespace asim

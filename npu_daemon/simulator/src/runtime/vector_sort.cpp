@@ -1,0 +1,114 @@
+// Sort32 and MrgSort.
+#include "asim/semantics/sort.h"
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "asim/machine/fault.h"
+#include "asim/numeric/rounding.h"
+#include "asim/semantics/indexed_lanes.h"
+
+namespace asim {
+
+namespace {
+
+template <typename T>
+T score_at(const uint8_t *record) {
+    T value;
+    std::memcpy(&value, record, sizeof value);
+    return value;
+}
+
+void check_queues(const MergeQueues &queues, uint32_t repeats) {
+    if (queues.count < 2 || queues.count > kMergeQueues) {
+        fault(FaultKind::RuntimeFault, "MrgSort", "validBit names %u queues: 0b11, 0b111 and 0b1111 are possible", queues.count);
+    }
+    if (repeats <= 1) return;
+    bool regular = queues.count == kMergeQueues && !queues.stop_when_one_is_empty;
+    for (uint32_t i = 1; i < queues.count; ++i) {
+        regular = regular && queues.length[i] == queues.length[0] &&
+                  queues.base[i] == queues.base[i - 1] + uint64_t{queues.length[0]} * kSortRecordBytes;
+    }
+    if (!regular) {
+        fault(FaultKind::RuntimeFault, "MrgSort",
+              "repeatTime above 1 needs four queues of one length that follow each other, and no suspension");
+    }
+}
+
+// Writes the merged records of one repeat and returns their number.
+template <typename T>
+uint32_t merge_once(uint8_t *dst, const MergeQueues &queues, uint64_t skip_bytes, uint32_t merged[kMergeQueues]) {
+    std::fill(merged, merged + kMergeQueues, 0u);
+    for (uint32_t total = 0;; ++total) {
+        const uint8_t *best = nullptr;
+        uint32_t from = 0;
+        for (uint32_t i = 0; i < queues.count; ++i) {
+            if (merged[i] == queues.length[i]) {
+                if (queues.stop_when_one_is_empty && queues.length[i] > 0) return total;
+                continue;
+            }
+            const uint8_t *head = queues.base[i] + skip_bytes + uint64_t{merged[i]} * kSortRecordBytes;
+            if (best == nullptr || score_at<T>(head) > score_at<T>(best)) {
+                best = head;
+                from = i;
+            }
+        }
+        if (best == nullptr) return total;
+        std::memcpy(dst + uint64_t{total} * kSortRecordBytes, best, kSortRecordBytes);
+        ++merged[from];
+    }
+}
+
+}  // namespace
+
+template <typename T>
+void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats) {
+    const uint32_t elements = repeats * kSortedTogether;
+    const Operand out = range_operand(Op::Sort32, "dst", dst, uint64_t{elements} * kSortRecordBytes);
+    const Operand first = range_operand(Op::Sort32, "src0", scores, uint64_t{elements} * sizeof(T));
+    const Operand second = range_operand(Op::Sort32, "src1", indices, uint64_t{elements} * sizeof(uint32_t));
+    for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        T values[kSortedTogether];
+        uint32_t ids[kSortedTogether], order[kSortedTogether];
+        std::memcpy(values, scores + repeat * sizeof values, sizeof values);
+        std::memcpy(ids, indices + repeat * sizeof ids, sizeof ids);
+        std::iota(order, order + kSortedTogether, 0u);
+        std::stable_sort(order, order + kSortedTogether, [&](uint32_t a, uint32_t b) { return values[a] > values[b]; });
+        uint8_t *to = dst + uint64_t{repeat} * kSortedTogether * kSortRecordBytes;
+        for (uint32_t i = 0; i < kSortedTogether; ++i, to += kSortRecordBytes) {
+            std::memset(to, 0, kSortRecordBytes);
+            std::memcpy(to, &values[order[i]], sizeof(T));
+            std::memcpy(to + 4, &ids[order[i]], sizeof(uint32_t));
+        }
+    }
+    emit_vector(Op::Sort32, sizeof(T), repeats, {out, first, second});
+}
+
+template <typename T>
+void merge_sort(uint8_t *dst, const MergeQueues &queues, uint32_t merged[kMergeQueues], uint32_t repeats) {
+    check_queues(queues, repeats);
+    uint64_t records = 0;
+    Operand in[kMergeQueues] = {};
+    for (uint32_t i = 0; i < queues.count; ++i) {
+        records += queues.length[i];
+        in[i] = range_operand(Op::MrgSort, "src", queues.base[i], uint64_t{queues.length[i]} * repeats * kSortRecordBytes,
+                              kSortRecordBytes);
+    }
+    std::vector<uint8_t> result(records * repeats * kSortRecordBytes);
+    uint64_t written = 0;
+    for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        written += merge_once<T>(result.data() + written, queues, repeat * records * kSortRecordBytes, merged) * kSortRecordBytes;
+    }
+    const Operand out = range_operand(Op::MrgSort, "dst", dst, written, kSortRecordBytes);
+    std::copy_n(result.data(), written, dst);
+    const auto groups = static_cast<uint32_t>((written / kSortRecordBytes + kSortedTogether - 1) / kSortedTogether);
+    emit_vector(Op::MrgSort, sizeof(T), groups, {out, in[0], in[1], in[2], in[3]});
+}
+
+template void sort32<half>(uint8_t *, const uint8_t *, const uint8_t *, uint32_t);
+template void sort32<float>(uint8_t *, const uint8_t *, const uint8_t *, uint32_t);
+template void merge_sort<half>(uint8_t *, const MergeQueues &, uint32_t *, uint32_t);
+template void merge_sort<float>(uint8_t *, const MergeQueues &, uint32_t *, uint32_t);
+
+}  // namespace asim

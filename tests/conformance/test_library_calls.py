@@ -1,0 +1,201 @@
+"""Broadcasting, sums, sorting, filling and tensor operators against numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from vector_machine import Array, Machine, MachineFault, build_machine
+
+DST, SRC, OTHER, TMP = 0, 16 * 1024, 24 * 1024, 32 * 1024
+RECORD_BYTES = 8
+RUNTIME = [
+    "library_rows",
+    "math_elementary",
+    "math_rounding",
+    "math_trigonometric",
+    "math_power",
+    "vector_sort",
+    "vector_elementwise",
+    "vector_cast",
+    "vector_compare",
+    "vector_gather",
+    "vector_reduce",
+    "vector_reduce_all",
+    "copy",
+    "atomic",
+]
+
+
+@pytest.fixture(scope="module")
+def machine(request: pytest.FixtureRequest) -> Machine:
+    return build_machine("library", RUNTIME, request.config.cache.mkdir("vector_machine"))
+
+
+def numbers(dtype: str, count: int) -> Array:
+    """Return small distinct-looking numbers."""
+    result: Array = (np.random.default_rng(count).integers(-999, 999, count) / 4).astype(dtype)
+    return result
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32"])
+@pytest.mark.parametrize(("rows", "columns"), [(1, 16), (5, 32), (24, 16), (19, 7), (3, 130), (40, 3)])
+@pytest.mark.parametrize("axis", ["columns", "rows"])
+def test_broadcast(machine: Machine, axis: str, rows: int, columns: int, dtype: str) -> None:
+    machine.reset()
+    source = numbers(dtype, rows if axis == "columns" else columns)
+    machine.put(SRC, source)
+    machine.call(f"BroadCast {axis} {dtype}", DST, SRC, rows, columns, TMP, 10 * 1024)
+    expected = np.broadcast_to(source[:, None] if axis == "columns" else source, (rows, columns))
+    result = machine.view(DST, dtype, rows * columns).reshape(rows, columns)
+    np.testing.assert_array_equal(result, expected)
+
+
+def test_broadcast_names_the_scratch_it_needs(machine: Machine) -> None:
+    machine.reset()
+    with pytest.raises(MachineFault, match="temporary buffer has 64 bytes, but the call needs at least 256"):
+        machine.call("BroadCast columns float32", DST, SRC, 8, 8, TMP, 64)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(
+    ("rows", "stride", "columns"), [(1, 16, 9), (3, 64, 64), (4, 208, 200), (2, 1024, 1000)]
+)
+def test_sum_and_mean_of_rows(machine: Machine, rows: int, stride: int, columns: int, dtype: str) -> None:
+    source = numbers("int32", rows * stride).astype(dtype) / np.dtype(dtype).type(256)
+    expected = source.reshape(rows, stride)[:, :columns].astype(np.float64).sum(axis=1)
+    tolerance = 1e-5 if dtype == "float32" else 2e-2
+    for name, reference in (("Sum", expected), ("Mean", expected / columns)):
+        machine.reset()
+        machine.put(SRC, source)
+        machine.call(f"{name} {dtype}", DST, SRC, rows, stride, columns, TMP, 2048)
+        result = machine.view(DST, dtype, rows).astype(np.float64)
+        np.testing.assert_allclose(result, reference, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("form", ["tensor first", "scalar first"])
+def test_select_with_bytes(machine: Machine, form: str, dtype: str) -> None:
+    rows, columns, mask_columns = 3, 80, 96
+    source = numbers(dtype, rows * columns)
+    mask = np.random.default_rng(1).integers(0, 2, (rows, mask_columns)).astype(np.uint8) * 7
+    fill = np.array([1.5], dtype)
+    machine.reset()
+    machine.put(SRC, source)
+    machine.put(OTHER, mask.ravel())
+    bits = int.from_bytes(fill.tobytes(), "little")
+    name = f"SelectWithBytesMask {form} {dtype}"
+    machine.call(name, DST, SRC, bits, OTHER, rows, columns, mask_columns, TMP, 512)
+    zero = mask[:, :columns] == 0
+    table = source.reshape(rows, columns)
+    expected = np.where(zero, table, fill) if form == "tensor first" else np.where(zero, fill, table)
+    result = machine.view(DST, dtype, rows * columns).reshape(rows, columns)
+    np.testing.assert_array_equal(result, expected)
+
+
+def records(scores: Array, indices: Array) -> Array:
+    """Return (score, index) records of eight bytes."""
+    table = np.zeros((scores.size, RECORD_BYTES), np.uint8)
+    table[:, : scores.itemsize] = np.ascontiguousarray(scores).view(np.uint8).reshape(scores.size, -1)
+    table[:, 4:] = indices.astype(np.uint32).view(np.uint8).reshape(scores.size, 4)
+    return table
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_sort32_orders_each_32_and_keeps_ties(machine: Machine, dtype: str) -> None:
+    scores = np.random.default_rng(2).integers(0, 9, 64).astype(dtype)
+    indices = np.arange(64, dtype=np.uint32)
+    machine.reset()
+    machine.put(SRC, scores)
+    machine.put(OTHER, indices)
+    machine.call(f"Sort32 {dtype}", DST, SRC, OTHER, 2)
+    order = np.concatenate([np.argsort(-scores[at : at + 32], kind="stable") + at for at in (0, 32)])
+    result = machine.view(DST, "uint8", 64 * RECORD_BYTES).reshape(64, RECORD_BYTES)
+    np.testing.assert_array_equal(result, records(scores[order], indices[order]))
+    assert [(line.name, line.repeats) for line in machine.trace()] == [("Sort32", 2)]
+
+
+def merge(machine: Machine, name: str, queues: list[Array]) -> tuple[Array, list[int]]:
+    """Merge queues of descending float32 scores; return all scores written and what was taken from each."""
+    machine.reset()
+    places = [SRC + 2048 * i for i in range(4)]
+    lengths = [queue.size for queue in queues] + [0] * (4 - len(queues))
+    for place, queue in zip(places, queues, strict=False):
+        machine.put(place, records(queue, np.arange(queue.size)).ravel())
+    machine.call(f"{name} float32", DST, *places, *lengths, (1 << len(queues)) - 1, 1, TMP)
+    taken = machine.view(TMP, "uint32", 4).tolist()[: len(queues)]
+    scores = machine.view(DST, "float32", 2 * sum(taken))[::2].copy()
+    return scores, taken
+
+
+def test_merge_sort_takes_all_queues(machine: Machine) -> None:
+    queues = [np.sort(numbers("float32", size))[::-1] for size in (32, 17, 64)]
+    scores, taken = merge(machine, "MrgSort", queues)
+    np.testing.assert_array_equal(scores, np.sort(np.concatenate(queues))[::-1])
+    assert taken == [32, 17, 64]
+
+
+def test_suspended_merge_stops_at_the_first_empty_queue(machine: Machine) -> None:
+    queues = [np.array(values, np.float32) for values in ([9, 8, 7], [6, 5], [8.5, 1], [2])]
+    scores, taken = merge(machine, "MrgSort suspended", queues)
+    np.testing.assert_array_equal(scores, [9, 8.5, 8, 7])
+    assert taken == [3, 0, 1, 0]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("repeats", [1, 3, 4, 9])
+def test_full_sort_and_extract(machine: Machine, repeats: int, dtype: str) -> None:
+    count = repeats * 32
+    scores = np.random.default_rng(repeats).permutation(count).astype(dtype)
+    machine.reset()
+    machine.put(SRC, scores)
+    machine.put(OTHER, np.arange(count, dtype=np.uint32))
+    values_at, indices_at, records_at, spare_at = 0, 4096, TMP, TMP + 8192
+    machine.call(f"Sort {dtype}", values_at, indices_at, SRC, OTHER, records_at, spare_at, repeats)
+    np.testing.assert_array_equal(machine.view(values_at, dtype, count), np.arange(count)[::-1].astype(dtype))
+    np.testing.assert_array_equal(machine.view(indices_at, "uint32", count), np.argsort(-scores))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "float16", "int32", "int64"])
+@pytest.mark.parametrize(("first", "count"), [(0, 1), (32, 37), (0, 500)])
+def test_init_global_memory(machine: Machine, first: int, count: int, dtype: str) -> None:
+    machine.reset()
+    machine.call(f"InitGlobalMemory {dtype}", count, 5, first)
+    result = machine.view(0, dtype, 4096 // np.dtype(dtype).itemsize)
+    untouched = np.full(4096, 0x5A, np.uint8).view(dtype)
+    np.testing.assert_array_equal(result[first : first + count], np.full(count, 5, dtype))
+    np.testing.assert_array_equal(result[first + count :], untouched[first + count :])
+    np.testing.assert_array_equal(result[:first], untouched[:first])
+
+
+def test_tensor_operators_and_element_references(machine: Machine) -> None:
+    left, right = numbers("float32", 40), numbers("float32", 41)[:40]
+    machine.reset()
+    machine.put(SRC, left)
+    machine.put(OTHER, right)
+    machine.call("operators float32", DST, SRC, OTHER, 40)
+    expected = (left + right) * left - right
+    expected[0], expected[2] = expected[1], 3.5
+    np.testing.assert_array_equal(machine.view(DST, "float32", 41), np.append(expected, np.float32(0)))
+    assert [line.name for line in machine.trace()][:3] == ["Add", "Mul", "Sub"]
+
+
+def test_comparison_operator_packs_bits(machine: Machine) -> None:
+    left, right = numbers("float32", 128), numbers("float32", 129)[:128]
+    machine.reset()
+    machine.put(SRC, left)
+    machine.put(OTHER, right)
+    machine.call("comparison float32", DST, SRC, OTHER, 128)
+    expected = np.packbits(left >= right, bitorder="little")
+    np.testing.assert_array_equal(machine.view(DST, "uint8", 16), expected)
+
+
+def test_raw_reductions_and_their_registers(machine: Machine) -> None:
+    values = np.arange(1, 21, dtype=np.float32)
+    values[13] = 100
+    machine.reset()
+    machine.put(SRC, values)
+    machine.call("raw reductions float32", DST, SRC, 20)
+    result = machine.view(DST, "float32", 4)
+    assert result[0] == result[1] == values.sum()
+    assert result[2] == 100
+    assert machine.view(DST, "uint32", 4)[3] == 13

@@ -10,6 +10,7 @@ DST, SRC, OTHER, TMP = 0, 16 * 1024, 24 * 1024, 32 * 1024
 RECORD_BYTES = 8
 RUNTIME = [
     "library_rows",
+    "library_softmax",
     "math_elementary",
     "math_rounding",
     "math_trigonometric",
@@ -21,6 +22,7 @@ RUNTIME = [
     "vector_gather",
     "vector_reduce",
     "vector_reduce_all",
+    "vector_transpose",
     "copy",
     "atomic",
 ]
@@ -199,3 +201,52 @@ def test_raw_reductions_and_their_registers(machine: Machine) -> None:
     assert result[0] == result[1] == values.sum()
     assert result[2] == 100
     assert machine.view(DST, "uint32", 4)[3] == 13
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize(
+    ("rows", "stride", "columns"), [(1, 16, 16), (9, 32, 20), (16, 64, 64), (5, 208, 201)]
+)
+def test_softmax(machine: Machine, rows: int, stride: int, columns: int, dtype: str) -> None:
+    source = (numbers("float32", rows * stride) / 100).astype(dtype)
+    sums, maxima = 8 * 1024, 12 * 1024
+    machine.reset()
+    machine.put(SRC, source)
+    machine.call(f"SoftMax {dtype}", DST, sums, maxima, SRC, rows, stride, columns, TMP, 12 * 1024)
+    table = source.reshape(rows, stride)[:, :columns].astype(np.float64)
+    powers = np.exp(table - table.max(axis=1, keepdims=True))
+    result = machine.view(DST, dtype, rows * stride).reshape(rows, stride)[:, :columns]
+    tolerance = 1e-5 if dtype == "float32" else 2e-3
+    expected = powers / powers.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(result.astype(np.float64), expected, rtol=tolerance, atol=tolerance / 100)
+    per_block = 32 // source.itemsize
+    for place, values in ((sums, powers.sum(axis=1)), (maxima, table.max(axis=1))):
+        blocks = machine.view(place, dtype, rows * per_block).reshape(rows, per_block).astype(np.float64)
+        np.testing.assert_allclose(blocks, np.repeat(values[:, None], per_block, axis=1), rtol=tolerance)
+
+
+def test_softmax_of_the_planned_shape_in_free_memory(machine: Machine) -> None:
+    rows, columns = 12, 48
+    source = numbers("float32", rows * columns) / 100
+    machine.reset()
+    machine.put(SRC, source)
+    machine.call("SoftMax planned float32", DST, 0, 0, SRC, rows, columns, columns, TMP)
+    powers = np.exp(source.reshape(rows, columns).astype(np.float64))
+    result = machine.view(DST, "float32", rows * columns).reshape(rows, columns)
+    np.testing.assert_allclose(result, powers / powers.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+def test_softmax_names_the_scratch_it_needs(machine: Machine) -> None:
+    machine.reset()
+    with pytest.raises(MachineFault, match="temporary buffer has 128 bytes, but the call needs at least 544"):
+        machine.call("SoftMax float32", DST, 4096, 8192, SRC, 1, 16, 16, TMP, 128)
+
+
+def test_raw_transposition(machine: Machine) -> None:
+    matrix = np.arange(256, dtype=np.uint16)
+    machine.reset()
+    machine.put(SRC, matrix)
+    machine.call("raw transposition", DST, SRC)
+    for place in (DST, DST + 512):
+        result = machine.view(place, "uint16", 256).reshape(16, 16)
+        np.testing.assert_array_equal(result, matrix.reshape(16, 16).T)

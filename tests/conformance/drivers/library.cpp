@@ -98,7 +98,26 @@ bool register_fill() {
     return true;
 }
 
-const bool g_registered = register_rows<half>() && register_rows<float>() && register_rows<int32_t>() &&
+struct PlannedRows {
+    uint32_t srcM, srcK;
+};
+
+// Arguments: dst, sums, maxima, src, rows, stride, columns, scratch, bytes.
+template <typename T>
+bool register_softmax() {
+    Register("SoftMax " + type_name<T>(), [](Arguments a) {
+        const AscendC::SoftMaxShapeInfo shape{uint32_t(a[4]), uint32_t(a[5]), uint32_t(a[4]), uint32_t(a[6])};
+        AscendC::SoftMax<T>(tensor<T>(a[0]), tensor<T>(a[1]), tensor<T>(a[2]), tensor<T>(a[3]), bytes_at(a[7], a[8]),
+                            PlannedRows{}, shape);
+    });
+    Register("SoftMax planned " + type_name<T>(), [](Arguments a) {
+        asim::block().ub_used_bytes = static_cast<uint32_t>(a[7]);
+        AscendC::SoftMax<T>(tensor<T>(a[0]), tensor<T>(a[3]), PlannedRows{uint32_t(a[4]), uint32_t(a[5])});
+    });
+    return true;
+}
+
+const bool g_registered = register_softmax<half>() && register_softmax<float>() && register_rows<half>() && register_rows<float>() && register_rows<int32_t>() &&
                           register_sums<half>() && register_sums<float>() && register_sorting<half>() &&
                           register_sorting<float>() && register_fill<uint8_t>() && register_fill<half>() &&
                           register_fill<int32_t>() && register_fill<int64_t>();
@@ -133,6 +152,21 @@ const Register g_raw("raw reductions float32", [](Arguments a) {
     const int64_t extreme = get_max_min_cnt();
     tensor<uint32_t>(a[0]).SetValue(2, static_cast<uint32_t>(extreme));
     tensor<uint32_t>(a[0]).SetValue(3, static_cast<uint32_t>(extreme >> 32));
+});
+
+// Arguments: dst, src: a matrix of 16 x 16 through address registers, then the same by vtranspose.
+const Register g_transposition("raw transposition", [](Arguments a) {
+    uint64_t rows[2][16];
+    for (uint64_t i = 0; i < 16; ++i) {
+        rows[0][i] = reinterpret_cast<uint64_t>(asim::block().ub + a[0] + 32 * i);
+        rows[1][i] = reinterpret_cast<uint64_t>(asim::block().ub + a[1] + 32 * i);
+    }
+    set_va_reg_sb(VA0, rows[0]);
+    set_va_reg_sb(VA1, rows[0] + 8);
+    set_va_reg_sb(VA2, rows[1]);
+    set_va_reg_sb(VA3, rows[1] + 8);
+    scatter_vnchwconv_b16(VA0, VA2, 1, 0, 0);
+    vtranspose(tensor<uint16_t>(a[0] + 512).GetPhyAddr(), tensor<uint16_t>(a[1]).GetPhyAddr());
 });
 
 }  // namespace

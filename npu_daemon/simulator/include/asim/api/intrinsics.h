@@ -152,3 +152,28 @@ __aicore__ inline void vor(T *dst, T *src0, T *src1, uint8_t repeat, uint8_t dst
                                   {reinterpret_cast<uint8_t *>(src0), src0_block, src0_repeat},
                                   {reinterpret_cast<uint8_t *>(src1), src1_block, src1_repeat}, asim::register_shape(repeat));
 }
+
+// Address registers: two that follow each other list the 16 blocks of a transposition.
+enum ub_addr8_t { VA0, VA1, VA2, VA3, VA4, VA5, VA6, VA7 };
+
+__aicore__ inline void set_va_reg_sb(ub_addr8_t target, const uint64_t *addresses) {
+    std::copy_n(addresses, 8, asim::vector_registers().addresses[target]);
+}
+
+__aicore__ inline void scatter_vnchwconv_b16(ub_addr8_t dst, ub_addr8_t src, uint8_t repeat, uint16_t dst_repeat_stride,
+                                             uint16_t src_repeat_stride) {
+    if (dst == VA7 || src == VA7) {
+        asim::fault(asim::FaultKind::RuntimeFault, "scatter_vnchwconv", "VA7 is not followed by another address register");
+    }
+    auto &addresses = asim::vector_registers().addresses;
+    uint64_t lists[2][asim::kTransposeBlocks];
+    for (uint32_t i = 0; i < asim::kTransposeBlocks; ++i) {
+        lists[0][i] = addresses[dst + i / 8][i % 8];
+        lists[1][i] = addresses[src + i / 8][i % 8];
+    }
+    asim::transpose_blocks<uint16_t>(lists[0], lists[1], {repeat, dst_repeat_stride, src_repeat_stride, false, false});
+}
+
+__aicore__ inline void vtranspose(uint16_t *dst, uint16_t *src) {
+    AscendC::Transpose(AscendC::tensor_at(dst), AscendC::tensor_at(src));
+}

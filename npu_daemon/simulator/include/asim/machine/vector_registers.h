@@ -11,6 +11,7 @@ struct VectorRegisters {
     uint32_t reduce_index = 0;      // and its index, counted from the instruction's first element
     uint64_t gathered = 0;          // elements that the last GatherMask kept
     uint32_t merged[4] = {};        // records that the last MrgSort with parameters took from each queue
+    uint64_t addresses[8][8] = {};  // VA0 to VA7: eight block addresses each
     uint32_t accumulated = 0;       // bits of the last accumulating sum
 };
 

@@ -69,17 +69,30 @@ ASIM_MATH_SCRATCH(Erfc, 3, true)
 inline void GetMeanMaxMinTmpSize(uint32_t, uint32_t, uint32_t, bool, uint32_t &, uint32_t &) {
     asim::host::no_scratch_size("GetMeanMaxMinTmpSize");
 }
-inline uint32_t GetSoftMaxMaxTmpSize(const ge::Shape &, uint32_t, bool) {
-    asim::host::no_scratch_size("GetSoftMaxMaxTmpSize");
+// SoftMax works on eight rows at a time: their maxima or sums, one data block for each row, partial results of a row,
+// and for half tensors the rows in float.
+inline uint32_t GetSoftMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, bool) {
+    constexpr uint32_t kRows = 8, kBlockBytes = 32, kRepeatBytes = 256;
+    const size_t dimensions = shape.GetDimNum();
+    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 0 : shape.GetDim(dimensions - 1));
+    const auto padded = [](uint32_t bytes, uint32_t unit) { return (bytes + unit - 1) / unit * unit; };
+    const uint32_t row_bytes = padded(columns * 4, kBlockBytes);
+    return kBlockBytes + kRepeatBytes + padded(columns / 16 + 4, kRepeatBytes) + (typeSize == 2 ? kRows * row_bytes : 0);
 }
-inline uint32_t GetSoftMaxMinTmpSize(const ge::Shape &, uint32_t, bool) {
-    asim::host::no_scratch_size("GetSoftMaxMinTmpSize");
+inline uint32_t GetSoftMaxMaxTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isReuseSource) {
+    return GetSoftMaxMinTmpSize(shape, typeSize, isReuseSource);
 }
 inline uint32_t GetSoftMaxGradMinTmpSize(const ge::Shape &, uint32_t, bool, bool) {
     asim::host::no_scratch_size("GetSoftMaxGradMinTmpSize");
 }
-inline void SoftMaxTilingFunc(const ge::Shape &, uint32_t, uint32_t, optiling::SoftMaxTiling &) {
-    asim::host::no_scratch_size("SoftMaxTilingFunc");
+// The extents, which are all that the simulated SoftMax reads; how it splits them follows from its scratch.
+inline void SoftMaxTilingFunc(const ge::Shape &shape, uint32_t, uint32_t, optiling::SoftMaxTiling &tiling) {
+    const size_t dimensions = shape.GetDimNum();
+    const auto columns = static_cast<uint32_t>(dimensions == 0 ? 0 : shape.GetDim(dimensions - 1));
+    const auto elements = static_cast<uint32_t>(shape.GetShapeSize());
+    tiling.set_srcM(columns == 0 ? 0 : elements / columns);
+    tiling.set_srcK(columns);
+    tiling.set_srcSize(elements);
 }
 inline void SoftMaxGradTilingFunc(const ge::Shape &, uint32_t, uint32_t, optiling::SoftMaxTiling &, bool = false) {
     asim::host::no_scratch_size("SoftMaxGradTilingFunc");

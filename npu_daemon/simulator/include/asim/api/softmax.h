@@ -1,0 +1,53 @@
+// SoftMax over the last axis of ND tensors.
+#pragma once
+#include "asim/api/math.h"
+#include "asim/semantics/softmax.h"
+
+namespace AscendC {
+
+// Extents of the tensor, and of the part that counts.
+struct SoftMaxShapeInfo {
+    uint32_t srcM = 0;
+    uint32_t srcK = 0;
+    uint32_t oriSrcM = 0;
+    uint32_t oriSrcK = 0;
+};
+
+// Without a shape, the one that the host planned for. `Tiling` is SoftMaxTiling as the operator's tiling data has it.
+template <typename T, typename Tiling>
+__aicore__ inline void softmax_rows(const LocalTensor<T> &dst, uint8_t *sums, uint8_t *maxima, const LocalTensor<T> &src,
+                                    asim::Scratch scratch, const Tiling &tiling, const SoftMaxShapeInfo &shape) {
+    require_math_type<T>();
+    const bool planned = shape.srcM == 0 || shape.srcK == 0;
+    const uint32_t rows = planned ? tiling.srcM : shape.srcM, stride = planned ? tiling.srcK : shape.srcK;
+    const uint32_t columns = planned || shape.oriSrcK == 0 ? stride : shape.oriSrcK;
+    asim::softmax<T>(dst.bytes(), sums, maxima, src.bytes(), {rows, columns}, stride, scratch);
+}
+
+template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false, typename Tiling>
+__aicore__ inline void SoftMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, const Tiling &tiling,
+                               const SoftMaxShapeInfo &shape = {}) {
+    static_assert(!isDataFormatNZ, "SoftMax is simulated for ND tensors");
+    softmax_rows<T>(dst, nullptr, nullptr, src, asim::remaining_scratch(), tiling, shape);
+}
+template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false, typename Tiling>
+__aicore__ inline void SoftMax(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
+                               const Tiling &tiling, const SoftMaxShapeInfo &shape = {}) {
+    static_assert(!isDataFormatNZ, "SoftMax is simulated for ND tensors");
+    softmax_rows<T>(dst, nullptr, nullptr, src, scratch_of(sharedTmpBuffer), tiling, shape);
+}
+template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false, typename Tiling>
+__aicore__ inline void SoftMax(const LocalTensor<T> &dst, const LocalTensor<T> &sum, const LocalTensor<T> &max,
+                               const LocalTensor<T> &src, const Tiling &tiling, const SoftMaxShapeInfo &shape = {}) {
+    static_assert(!isDataFormatNZ, "SoftMax is simulated for ND tensors");
+    softmax_rows<T>(dst, sum.bytes(), max.bytes(), src, asim::remaining_scratch(), tiling, shape);
+}
+template <typename T, bool isReuseSource = false, bool isBasicBlock = false, bool isDataFormatNZ = false, typename Tiling>
+__aicore__ inline void SoftMax(const LocalTensor<T> &dst, const LocalTensor<T> &sum, const LocalTensor<T> &max,
+                               const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer, const Tiling &tiling,
+                               const SoftMaxShapeInfo &shape = {}) {
+    static_assert(!isDataFormatNZ, "SoftMax is simulated for ND tensors");
+    softmax_rows<T>(dst, sum.bytes(), max.bytes(), src, scratch_of(sharedTmpBuffer), tiling, shape);
+}
+
+}  // namespace AscendC

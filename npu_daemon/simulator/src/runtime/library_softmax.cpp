@@ -1,0 +1,131 @@
+// Softmax: maximum, difference, exponential, sum and quotient, eight rows at a time, in float.
+#include "asim/semantics/softmax.h"
+
+#include <algorithm>
+
+#include "asim/semantics/gather.h"
+#include "asim/semantics/reduce.h"
+#include "asim/semantics/steps.h"
+
+namespace asim {
+
+namespace {
+
+constexpr uint32_t kRows = kRepeatBytes / kUbBlockBytes;    // rows whose values fill one repeat as blocks
+constexpr uint32_t kLanes = kRepeatBytes / sizeof(float);
+
+// Scratch of one group of rows.
+struct Group {
+    uint8_t *values;        // one number a row
+    uint8_t *blocks;        // the same as one data block a row
+    uint8_t *partial;       // numbers on the way to one of a row
+    uint8_t *wide;          // the rows in float, when the tensor is not
+};
+
+uint32_t wide_row_bytes(uint32_t columns) {
+    return (columns * static_cast<uint32_t>(sizeof(float)) + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes;
+}
+
+Group split(Scratch scratch, uint32_t columns, bool converts) {
+    const uint32_t partial_bytes = std::max(kRepeatBytes, wide_row_bytes((columns + kLanes - 1) / kLanes));
+    const uint64_t needed = kUbBlockBytes + kRepeatBytes + uint64_t{partial_bytes} + (converts ? kRows * wide_row_bytes(columns) : 0);
+    if (needed > scratch.bytes) {
+        fault(FaultKind::RuntimeFault, "SoftMax", "the temporary buffer has %u bytes, but the call needs at least %llu",
+              scratch.bytes, static_cast<unsigned long long>(needed));
+    }
+    uint8_t *blocks = scratch.base + kUbBlockBytes;
+    return {scratch.base, blocks, blocks + kRepeatBytes, blocks + kRepeatBytes + partial_bytes};
+}
+
+// One number of a row, at `to`.
+void reduce_row(Reduction kind, uint8_t *to, uint8_t *row, uint32_t columns, uint8_t *partial) {
+    while (columns > kLanes) {
+        const uint32_t full = columns / kLanes, rest = columns % kLanes;
+        whole_reduce<float>(kind, {partial, 1}, {row}, Shape::leading(kLanes, full), ReduceOrder::ORDER_ONLY_VALUE);
+        if (rest > 0) {
+            whole_reduce<float>(kind, {partial + full * sizeof(float), 1}, {row + uint64_t{full} * kRepeatBytes},
+                                Shape::leading(rest, 1), ReduceOrder::ORDER_ONLY_VALUE);
+        }
+        row = partial;
+        columns = full + (rest > 0 ? 1 : 0);
+    }
+    whole_reduce<float>(kind, {to, 1}, {row}, Shape::leading(columns, 1), ReduceOrder::ORDER_ONLY_VALUE);
+}
+
+// dst = row op block, for every block of the row.
+template <Op O>
+void with_block(uint8_t *dst, uint8_t *row, uint8_t *block, uint32_t columns) {
+    const uint32_t full = columns / kLanes, rest = columns % kLanes;
+    const uint64_t tail = uint64_t{full} * kRepeatBytes;
+    if (full > 0) binary<O, float>({dst}, {row}, {block, 0, 0}, Shape::leading(kLanes, full));
+    if (rest > 0) binary<O, float>({dst + tail}, {row + tail}, {block, 0, 0}, Shape::leading(rest, 1));
+}
+
+// The numbers of `rows` rows as blocks, and in the tensor that the caller wants them in.
+template <typename T>
+void publish(const Group &group, uint8_t *target, uint32_t rows) {
+    broadcast_blocks<uint32_t>({group.blocks}, group.values, 1);
+    if (target == nullptr) return;
+    if constexpr (std::is_same_v<T, half>) {
+        cast<half, float>({group.values}, {group.values}, RoundMode::CAST_NONE, Shape::first(kRows));
+        broadcast_blocks<uint16_t>({group.partial}, group.values, 1);
+        copy_lanes<uint16_t>({target}, {group.partial}, Shape::first(rows * kUbBlockBytes / 2));
+    } else {
+        copy_lanes<uint32_t>({target}, {group.blocks}, Shape::first(rows * kUbBlockBytes / 4));
+    }
+}
+
+// Rows of floats, `row_bytes` apart in `to` and `from`.
+template <typename T>
+void softmax_group(uint8_t *to, uint8_t *from, uint32_t row_bytes, Matrix shape, const Group &group, uint8_t *sums, uint8_t *maxima) {
+    const auto each_row = [&](auto f) {
+        for (uint32_t row = 0; row < shape.rows; ++row) {
+            const uint64_t offset = uint64_t{row} * row_bytes;
+            f(to + offset, from + offset, group.values + row * sizeof(float), group.blocks + row * kUbBlockBytes);
+        }
+    };
+    each_row([&](uint8_t *, uint8_t *in, uint8_t *value, uint8_t *) {
+        reduce_row(Reduction::Max, value, in, shape.columns, group.partial);
+    });
+    publish<T>(group, maxima, shape.rows);
+    each_row([&](uint8_t *out, uint8_t *in, uint8_t *, uint8_t *block) { with_block<Op::Sub>(out, in, block, shape.columns); });
+    each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *) { unary<Op::Exp, float>({out}, {out}, Shape::first(shape.columns)); });
+    each_row([&](uint8_t *out, uint8_t *, uint8_t *value, uint8_t *) {
+        reduce_row(Reduction::Sum, value, out, shape.columns, group.partial);
+    });
+    publish<T>(group, sums, shape.rows);
+    each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *block) { with_block<Op::Div>(out, out, block, shape.columns); });
+}
+
+}  // namespace
+
+template <typename T>
+void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    constexpr bool converts = std::is_same_v<T, half>;
+    const Group group = split(scratch, shape.columns, converts);
+    for (uint32_t done = 0; done < shape.rows; done += kRows) {
+        const Matrix part{std::min(kRows, shape.rows - done), shape.columns};
+        const uint64_t offset = uint64_t{done} * stride * sizeof(T), reduced = uint64_t{done} * kUbBlockBytes;
+        uint8_t *from = const_cast<uint8_t *>(src) + offset, *to = dst + offset;
+        uint8_t *to_sums = sums ? sums + reduced : nullptr, *to_maxima = maxima ? maxima + reduced : nullptr;
+        if constexpr (converts) {
+            const uint32_t row_bytes = wide_row_bytes(shape.columns);
+            for (uint32_t row = 0; row < part.rows; ++row) {
+                cast<float, half>({group.wide + row * row_bytes}, {from + uint64_t{row} * stride * sizeof(T)}, RoundMode::CAST_NONE,
+                                  Shape::first(shape.columns));
+            }
+            softmax_group<T>(group.wide, group.wide, row_bytes, part, group, to_sums, to_maxima);
+            for (uint32_t row = 0; row < part.rows; ++row) {
+                cast<half, float>({to + uint64_t{row} * stride * sizeof(T)}, {group.wide + row * row_bytes}, RoundMode::CAST_RINT,
+                                  Shape::first(shape.columns));
+            }
+        } else {
+            softmax_group<T>(to, from, stride * sizeof(T), part, group, to_sums, to_maxima);
+        }
+    }
+}
+
+template void softmax<half>(uint8_t *, uint8_t *, uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
+template void softmax<float>(uint8_t *, uint8_t *, uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
+
+}  // namespace asim

@@ -20,7 +20,7 @@ from ascend_gym.core.config import cache_root, default_daemon_address
 from ascend_gym.core.errors import InfrastructureError, MisuseError, OperatorFormatError
 from ascend_gym.core.protocols import Evaluator, Strategy
 from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
-from ascend_gym.core.status import Blame, rule_of
+from ascend_gym.core.status import Blame, Status, rule_of
 from ascend_gym.env.evaluation import evaluate as evaluate_request
 from ascend_gym.report.summary import evaluation_summary, to_json
 from ascend_gym.search.driver import SearchOutcome, StopReason, run_search
@@ -61,9 +61,9 @@ def main() -> None:
     try:
         app()
     except MisuseError as error:
-        _fail(error, EXIT_MISUSE)
+        _fail(error, Status.INVALID_REQUEST, EXIT_MISUSE)
     except InfrastructureError as error:
-        _fail(error, EXIT_INFRASTRUCTURE)
+        _fail(error, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
 
 
 @suite_app.command("list")
@@ -194,16 +194,19 @@ def optimize(
         typer.echo(to_json(summary))
     else:
         print_search(_console(), outcome, unified_diff(spec.baseline, outcome.best), journal.path)
-    _raise_unless_done(outcome)
+    _exit_unless_done(outcome)
 
 
-def _raise_unless_done(outcome: SearchOutcome) -> None:
+def _exit_unless_done(outcome: SearchOutcome) -> None:
+    """Exit with the status of a search whose summary, the one document of ``--json``, is printed already."""
     if outcome.stop_reason is StopReason.BASELINE_FAILED:
-        raise OperatorFormatError(f"{outcome.spec.op_id}: {outcome.message}")
+        _note(f"ascend-gym: {outcome.spec.op_id}: {outcome.message}")
+        raise typer.Exit(EXIT_MISUSE)
     if outcome.stop_reason is StopReason.INTERRUPTED:
         raise typer.Exit(EXIT_INTERRUPTED)
     if outcome.stop_reason is StopReason.INFRASTRUCTURE:
-        raise InfrastructureError(outcome.message)
+        _note(f"ascend-gym: {outcome.message}")
+        raise typer.Exit(EXIT_INFRASTRUCTURE)
 
 
 def _strategy(method: Method, spec: OpSpec, model: str, budget: int, seed: int) -> Strategy:
@@ -217,10 +220,12 @@ def _strategy(method: Method, spec: OpSpec, model: str, budget: int, seed: int) 
 @contextmanager
 def _evaluator(daemon: str | None, chip: str) -> Iterator[Evaluator]:
     from ascend_gym.client import DaemonOptions, connect
+    from npu_daemon.simulator.chips import load_chip
     from npu_daemon.simulator.toolchain import obtain_toolchain
 
     address = daemon or default_daemon_address()
     if address is None:  # here and not in the daemon, so that people learn why the first start takes its time
+        load_chip(chip)
         obtain_toolchain(cache_root(), _note)
     evaluator = connect(address, options=DaemonOptions(chip=chip))
     try:
@@ -263,9 +268,12 @@ def _note(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def _fail(error: Exception, status: int) -> None:
+def _fail(error: Exception, status: Status, exit_status: int) -> None:
+    """Report what ended a command before it could print its result."""
     _note(f"ascend-gym: {error}")
-    raise SystemExit(status) from error
+    if "--json" in sys.argv[1:]:  # programs that read the document learn the reason from it too
+        typer.echo(to_json({"status": status.value, "message": str(error)}))
+    raise SystemExit(exit_status) from error
 
 
 if __name__ == "__main__":

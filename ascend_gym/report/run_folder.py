@@ -24,14 +24,14 @@ def new_run_folder(out: Path | None, name: str) -> Path:
         name: what is run.
 
     Raises:
-        MisuseError: ``out`` is not an empty or new folder.
+        MisuseError: ``out`` is not an empty or new folder, or the folder cannot be made.
     """
-    if out is None:
-        return next(folder for folder in _default_folders(name) if _created(folder))
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise MisuseError(f"{out} is not empty: name a new folder, so that no earlier run is overwritten")
-    out.mkdir(parents=True, exist_ok=True)
-    return out
+    try:
+        return _new_folder(out, name)
+    except OSError as error:
+        raise MisuseError(
+            f"the folder of the run cannot be made: {error}; name another with --out"
+        ) from error
 
 
 def save_search(folder: Path, outcome: SearchOutcome, **settings: Any) -> dict[str, Any]:
@@ -48,6 +48,15 @@ def save_search(folder: Path, outcome: SearchOutcome, **settings: Any) -> dict[s
     summary = search_summary(outcome, **settings, journal=folder / JOURNAL_NAME, files=files)
     (folder / "summary.json").write_text(to_json(summary) + "\n", "utf-8")
     return summary
+
+
+def _new_folder(out: Path | None, name: str) -> Path:
+    if out is None:
+        return next(folder for folder in _default_folders(name) if _created(folder))
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise MisuseError(f"{out} is not empty: name a new folder, so that no earlier run is overwritten")
+    out.mkdir(parents=True, exist_ok=True)
+    return out
 
 
 def _default_folders(name: str) -> Iterator[Path]:

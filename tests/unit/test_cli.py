@@ -106,15 +106,37 @@ def test_evaluate_without_files_is_the_baseline_and_asks_once(run, evaluator):
     assert evaluator.requests[0].op_folder.endswith("/toy")
 
 
-def test_evaluate_one_case_on_another_chip(run, evaluator):
-    _, out, err = run("evaluate", *TOY, "--case", "small", "--chip", "910B4", "--json")
+def test_evaluate_one_case(run, evaluator):
+    _, out, err = run("evaluate", *TOY, "--case", "small", "--json")
     assert evaluator.addresses == [None]
-    assert evaluator.chips == ["910B4"]
+    assert evaluator.chips == ["910B2"]
     assert len(evaluator.toolchains) == 1
     assert err == "building the simulator\n"
     assert [case["case_id"] for case in json.loads(out)["cases"]] == ["small"]
     assert evaluator.requests[0].case_ids == ("small",)
+
+
+def test_the_chips_of_another_daemon_are_its_own_business(run, evaluator):
+    status, _, _ = run("evaluate", *TOY, "--daemon", "tcp://host:1", "--chip", "910B4")
+    assert status == 0
     assert evaluator.requests[0].protocol.chip == "910B4"
+
+
+def test_an_unknown_chip_is_misuse_before_anything_is_built(run, evaluator):
+    status, out, _ = run("evaluate", *TOY, "--chip", "910Z", "--json")
+    document = json.loads(out)
+    assert (status, document["status"]) == (2, "invalid_request")
+    assert "910B2" in document["message"]
+    assert evaluator.toolchains == []
+
+
+@pytest.mark.parametrize("address", ["garbage", "tcp://host", "gopher://x"])
+def test_what_is_no_address_is_misuse(run, address):
+    status, out, err = run("evaluate", *TOY, "--daemon", address, "--json")
+    document = json.loads(out)
+    assert (status, document["status"]) == (2, "invalid_request")
+    assert address in document["message"]
+    assert err == f"ascend-gym: {document['message']}\n"
 
 
 @pytest.mark.parametrize("bad", [status for status in Status if status is not Status.OK])
@@ -198,6 +220,23 @@ def test_optimize_refuses_a_folder_in_use(run, evaluator, model, tmp_path):
     assert (tmp_path / "used" / "journal.jsonl").read_text() == "precious"
 
 
+@pytest.mark.parametrize("out", ["file/below", "x" * 300])
+def test_optimize_refuses_a_folder_that_cannot_be_made(run, evaluator, model, tmp_path, out):
+    (tmp_path / "file").write_text("precious")
+    status, printed, err = run("optimize", *TOY, "--out", out, "--json")
+    assert (status, json.loads(printed)["status"]) == (2, "invalid_request")
+    assert "--out" in err
+    assert (tmp_path / "file").read_text() == "precious"
+    assert evaluator.requests == []
+
+
+def test_optimize_without_a_folder_for_runs_says_so(run, evaluator, model, tmp_path):
+    (tmp_path / "runs").write_text("a file")
+    status, out, err = run("optimize", *TOY)
+    assert (status, out) == (2, "")
+    assert "--out" in err
+
+
 def test_optimize_takes_a_new_folder(run, evaluator, model, tmp_path):
     status, out, _ = run("optimize", *TOY, "--budget", 1, "--out", "deep/new", "--json")
     assert (status, json.loads(out)["journal"]) == (0, "deep/new/journal.jsonl")
@@ -243,8 +282,10 @@ def test_an_unreachable_daemon_exits_3(run, monkeypatch):
 
     monkeypatch.setattr("ascend_gym.client.connect", connect)
     status, out, err = run("evaluate", *TOY, "--daemon", "tcp://nowhere:1", "--json")
-    assert (status, out) == (3, "")
-    assert err == "ascend-gym: no daemon answers at tcp://nowhere:1\n"
+    message = "no daemon answers at tcp://nowhere:1"
+    assert (status, json.loads(out)) == (3, {"status": "infra_error", "message": message})
+    assert err == f"ascend-gym: {message}\n"
+    assert run("evaluate", *TOY, "--daemon", "tcp://nowhere:1") == (3, "", err)
 
 
 @pytest.mark.parametrize(

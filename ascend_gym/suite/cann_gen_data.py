@@ -35,8 +35,16 @@ def __getattr__(name):
     raise AttributeError(f"torch is not installed, and gen_data.py uses torch.{name}")
 """
 
+_IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(\w+)", re.MULTILINE)
 _MISSING_MODULE = re.compile(r"No module named '(\w+)")
 _USES_TORCH = "torch is not installed"
+
+
+def missing_modules(example: Path) -> list[str]:
+    """Return the modules that the gen_data.py in ``example`` needs and this Python does not have."""
+    text = (example / "gen_data.py").read_text(encoding="utf-8", errors="replace")
+    used = [name for name in _IMPORT.findall(text) if name != "torch" or "torch." in text]
+    return [name for name in dict.fromkeys(used) if importlib.util.find_spec(name) is None]
 
 
 def run_gen_data(work: Path, seed: int) -> None:

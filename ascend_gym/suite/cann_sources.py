@@ -17,6 +17,7 @@ from ascend_gym.suite.sources import SOURCE_SUFFIXES, choose_main, read_candidat
 
 SHARED = "shared"
 COMMON_INCLUDES = "src/common/inc"
+LOGGING = "src/common/inc/log"  # calls the operating system: like the rest of CANN, a backend brings its own
 
 _COMMAND = r"{name}\s*\(\s*(?:{target})\s+(?:PRIVATE|PUBLIC)\s+([^)]*)\)"
 _OP_NAME = re.compile(r"add_ops_compile_options\s*\(\s*OP_NAME\s+(\w+)")
@@ -125,10 +126,14 @@ def _closure(
         found[virtual] = SourceFile(path=virtual, text=read_source(path))
         for name in _INCLUDE.findall(found[virtual].text):
             included = _find(name, [path.parent, *search], root or folder)
-            if included is not None and included not in seen:
+            if included is not None and included not in seen and not _is_logging(included, root):
                 seen.add(included)
                 waiting.append(included)
     return found
+
+
+def _is_logging(path: Path, root: Path | None) -> bool:
+    return root is not None and path.is_relative_to((root / LOGGING).resolve())
 
 
 def _find(name: str, folders: Sequence[Path], inside: Path) -> Path | None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from ascend_gym.core.digest import digest_of_tree
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import OpSpec
-from ascend_gym.suite.cann_examples import has_example, read_example_spec
+from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, has_example, read_example_spec
+from ascend_gym.suite.cann_gen_data import missing_modules
 from ascend_gym.suite.imported import IMPORTED_SUITE, read_index
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from ascend_gym.suite.sources import read_candidate
@@ -69,12 +70,13 @@ def list_operators(suite: str = "core") -> list[OpSpec]:
 
 
 def what_it_needs(name: str, folder: Path) -> str:
-    """Return in one line what keeps an operator folder from being loaded; empty when it loads."""
+    """Return in one line what keeps an operator folder from being loaded and checked, or nothing."""
     try:
         _load_folder(folder, IMPORTED_SUITE, name)
     except OperatorFormatError as error:
         return " ".join(str(error).replace(f"{folder.resolve()}/", "").split())
-    return ""
+    missing = missing_modules(folder / EXAMPLE_FOLDER) if has_example(folder) else []
+    return f"its gen_data.py needs {', '.join(missing)} (pip install)" if missing else ""
 
 
 def folder_digest(folder: Path) -> str:

@@ -28,14 +28,15 @@ def write_checkout(root: Path, **changes: str) -> Path:
     write_files(
         root,
         {
-            "src/common/inc/log/ops_log.h": '#include "inner/dfx.h"\n',
-            "src/common/inc/log/inner/dfx.h": changes.get("shared", "#define LOG(x)\n"),
+            "src/common/inc/log/ops_log.h": "// logging\n",
+            "src/common/inc/error/ops_error.h": '#include "log/ops_log.h"\n#include "inner/dfx.h"\n',
+            "src/common/inc/error/inner/dfx.h": changes.get("shared", "#define LOG(x)\n"),
             "src/common/inc/math/op_kernel/base.h": "// kernel base\n",
             "src/common/inc/unused.h": "// unused\n",
             "src/common/src/shared_tiling.cpp": "int shared_tiling() { return 1; }\n",
             "src/math/other/op_host/table.h": "// of another operator\n",
             "src/math/twice/CMakeLists.txt": changes.get("cmake", CMAKE),
-            "src/math/twice/op_host/twice.cpp": '#include "log/ops_log.h"\n#include "twice_tiling.h"\n'
+            "src/math/twice/op_host/twice.cpp": '#include "error/ops_error.h"\n#include "twice_tiling.h"\n'
             '#include "../../other/op_host/table.h"\n// gert::TilingContext\nIMPL_OP_OPTILING(Twice)\n',
             "src/math/twice/op_host/twice_def.cpp": OP_DEF,
             "src/math/twice/op_host/twice_tiling.h": "#pragma once\n",
@@ -66,10 +67,10 @@ def test_a_candidate_holds_what_is_built_and_what_that_includes(tmp_path: Path) 
         "op_host/twice.cpp",
         "shared/src/common/src/shared_tiling.cpp",
         "op_host/twice_def.cpp",
-        "shared/src/common/inc/log/ops_log.h",
+        "shared/src/common/inc/error/ops_error.h",
         "op_host/twice_tiling.h",
         "shared/src/math/other/op_host/table.h",
-        "shared/src/common/inc/log/inner/dfx.h",
+        "shared/src/common/inc/error/inner/dfx.h",
     ]
     assert candidate.host.main == "op_host/twice.cpp"
     assert [file.path for file in candidate.kernel.files] == [

@@ -44,6 +44,13 @@ def test_what_keeps_a_folder_from_loading_is_one_line(checkout: Path) -> None:
     assert reason == "examples/AclNNInvocationNaive/main.cpp: no call of aclnn<Op>GetWorkspaceSize"
 
 
+def test_a_module_that_gen_data_lacks_is_named(checkout: Path) -> None:
+    folder = write_example_operator(
+        checkout / "src/math/thrice", gen_data="import numpy\nimport no_such_one\n"
+    )
+    assert what_it_needs("thrice", folder) == "its gen_data.py needs no_such_one (pip install)"
+
+
 def test_imported_operators_are_found_by_name_and_nothing_is_copied(checkout: Path) -> None:
     with pytest.raises(OperatorNotFoundError):
         load_operator("twice")

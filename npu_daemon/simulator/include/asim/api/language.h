@@ -50,8 +50,6 @@
 #define FORMAT_FRACTAL_Z 4
 #define FORMAT_FRACTAL_NZ 29
 
-using std::is_same;
-
 namespace AscendC {
 
 enum class TPosition : uint8_t {

@@ -16,7 +16,7 @@ template <typename T, typename U>
 constexpr void require_comparable() {
     static_assert(asim::contains<T, asim::TypeList<half, float, int32_t>>::value,
                   "Compare takes half, float or int32_t on Atlas A2");
-    static_assert(sizeof(U) == 1, "Compare writes bits to int8_t or uint8_t tensors");
+    static_assert(std::is_integral_v<U>, "Compare writes packed bits to integer tensors");
 }
 
 template <typename T>

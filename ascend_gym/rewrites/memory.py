@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tree_sitter import Node
 
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
-from ascend_gym.rewrites.statements import LocalTensorDeclaration, local_tensors, mentions
+from ascend_gym.rewrites.statements import LocalDeclaration, declaration_of, mentions
 from ascend_gym.rewrites.syntax import Call, Edit, Source
 
 _ELEMENTWISE = re.compile("Muls|Adds|Maxs|Mins|Exp|Ln|Sqrt|Rsqrt|Abs|Relu|Reciprocal|LeakyRelu|Not")
@@ -35,14 +35,13 @@ RULES: tuple[Rule, ...] = (in_place_compute,)
 
 
 def _in_place(file: File, call: Call) -> Iterator[Site]:
-    tensors = local_tensors(file.source, call.node)
-    temporary, source = tensors.get(call.values[0]), tensors.get(call.values[1])
+    temporary, source = (declaration_of(file.source, name, call.node) for name in call.values[:2])
     if temporary is None or source is None or temporary.type_text != source.type_text:
         return
     buffer_edits = _buffer_removal(file.source, temporary)
     if not temporary.buffer or temporary.name == source.name or buffer_edits is None:
         return
-    uses = mentions(file.source, temporary.name, temporary.function)
+    uses = mentions(file.source, temporary.name, temporary.scope)
     written_first = min(use.start_byte for use in uses if use.start_byte > temporary.declaration.end_byte)
     if not _only_freed(file.source, source, call, max(use.start_byte for use in uses)):
         return
@@ -62,7 +61,7 @@ def _in_place(file: File, call: Call) -> Iterator[Site]:
     yield Site(label, (choice,))
 
 
-def _only_freed(source: Source, tensor: LocalTensorDeclaration, call: Call, last_use: int) -> bool:
+def _only_freed(source: Source, tensor: LocalDeclaration, call: Call, last_use: int) -> bool:
     """Say whether ``tensor`` is not used after ``call`` but for being freed, and that after ``last_use``."""
     freed = {
         other.node.start_byte: other
@@ -80,14 +79,16 @@ def _only_freed(source: Source, tensor: LocalTensorDeclaration, call: Call, last
     return True
 
 
-def _buffer_removal(source: Source, temporary: LocalTensorDeclaration) -> list[Edit] | None:
+def _buffer_removal(source: Source, temporary: LocalDeclaration) -> list[Edit] | None:
     """Return the edits that remove the temporary's TBuf; ``None`` if it is used for anything else.
 
     What may be left of it are its declaration, one InitBuffer and the one Get.
     """
-    owner = temporary.buffer.removeprefix("this->")
+    owner = temporary.buffer
     inits = [
-        call for call in source.calls if call.name == "InitBuffer" and call.values[:1] == (temporary.buffer,)
+        call
+        for call in source.calls
+        if call.name == "InitBuffer" and call.values[:1] in ((owner,), (f"this->{owner}",))
     ]
     declared = [
         node

@@ -21,11 +21,12 @@ from ascend_gym.rewrites.rule import (
     one_and_all,
     rule,
 )
-from ascend_gym.rewrites.statements import local_tensors, mentions
+from ascend_gym.rewrites.statements import argument_of, declaration_of, mentions
 from ascend_gym.rewrites.syntax import Call, Edit, ancestor
 
 _BLOCK_BYTES = 32
 _COPY_FIELDS = 4
+_MAX_STRIDE = 2**16 - 1  # blocks, of DataCopy
 _ARGUMENTS_INTO_UB = 4
 
 
@@ -37,8 +38,8 @@ _ARGUMENTS_INTO_UB = 4
 def aligned_copy(view: View) -> Iterator[Site]:
     """``DataCopyPad`` between GM and UB stands as a statement, with named or listed parameters.
 
-    Where length and stride in GM are multiples of 32 bytes and nothing is padded, DataCopy does the same; the
-    rewritten code decides at run time.
+    Where length and stride in GM are multiples of 32 bytes, the stride fits its field and nothing is padded,
+    DataCopy does the same; the rewritten code decides at run time.
     """
     for file in view.kernel:
         sites = [site for call in file.source.calls for site in _aligned(file, call)]
@@ -70,7 +71,7 @@ def _aligned(file: File, call: Call) -> Iterator[Site]:
     gm_stride = copy.source_stride if into_ub else copy.target_stride
     conditions = [f"{copy.length} % {_BLOCK_BYTES} == 0"]
     if gm_stride != "0":
-        conditions.append(f"{gm_stride} % {_BLOCK_BYTES} == 0")
+        conditions += [f"{gm_stride} % {_BLOCK_BYTES} == 0", f"{gm_stride} / {_BLOCK_BYTES} <= {_MAX_STRIDE}"]
     condition = " && ".join([*conditions, *([unpadded] if unpadded else [])])
     indent = file.source.indent_of(statement)
     text = (
@@ -145,16 +146,28 @@ def _listed(file: File, node: Node) -> list[str] | None:
 
 
 def _fixed_values(file: File, variable: Node) -> list[str]:
-    """Return what a variable is initialised with in its function, if nothing assigns to its fields."""
+    """Return what a variable is initialised with, if nothing can change it afterwards."""
     source, name = file.source, file.source.text_of(variable)
-    declared = local_tensors(source, variable).get(name)
+    declared = declaration_of(source, name, variable)
     if declared is None:
         return []
-    for use in mentions(source, name, declared.function):
-        holder = use.parent
-        around = holder.parent if holder is not None and holder.type == "field_expression" else None
-        if around is not None and around.type in ("assignment_expression", "update_expression"):
-            return []
-    values = [child for child in declared.declaration.named_children if child.type == "init_declarator"]
-    initial = values[0].child_by_field_name("value") if values else None
-    return (_listed(file, initial) or []) if initial is not None else []
+    uses = mentions(source, name, declared.scope)
+    later = [use for use in uses if use.start_byte >= declared.value.end_byte]
+    return (_listed(file, declared.value) or []) if all(_only_reads(file, use) for use in later) else []
+
+
+def _only_reads(file: File, use: Node) -> bool:
+    """Say whether a mention is the argument of a DataCopyPad or reads a field."""
+    call = argument_of(file.source, use)
+    if call is not None:
+        return call.name == "DataCopyPad"
+    field = use.parent
+    around = field.parent if field is not None and field.type == "field_expression" else None
+    if field is None or around is None:
+        return False
+    if around.type == "init_declarator":
+        declarator = around.child_by_field_name("declarator")
+        return declarator is not None and declarator.type == "identifier"
+    return around.type == "binary_expression" or (
+        around.type == "assignment_expression" and around.child_by_field_name("right") == field
+    )

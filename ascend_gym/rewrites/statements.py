@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -11,6 +12,19 @@ from ascend_gym.rewrites.rule import File
 from ascend_gym.rewrites.syntax import Call, Edit, Source, ancestor, statements_of
 
 BARRIERS = frozenset({"PipeBarrier", "pipe_barrier"})
+WRITING_CALLS = frozenset(
+    {
+        *("Abs", "Add", "AddRelu", "Adds", "And", "Cast", "DataCopy", "Div", "Duplicate", "Exp", "LeakyRelu"),
+        *("Ln", "Max", "Maxs", "Min", "Mins", "Mul", "Muls", "Not", "Or", "Reciprocal", "Relu", "Rsqrt"),
+        *("Sqrt", "Sub", "SubRelu"),
+    }
+)
+"""Calls that write their first argument, read the others, and end in the number of elements."""
+
+_DECLARATOR_PARTS = ("init_declarator", "reference_declarator", "pointer_declarator", "array_declarator")
+_DECLARATIONS = ("declaration", "parameter_declaration", "optional_parameter_declaration", "for_range_loop")
+_LOOPS = ("for_statement", "for_range_loop", "while_statement", "do_statement")
+_SCOPES = (*_LOOPS, "compound_statement", "if_statement", "switch_statement", "lambda_expression")
 
 
 @dataclass(frozen=True)
@@ -51,44 +65,50 @@ def call_pairs(file: File) -> Iterator[CallPair]:
 
 
 @dataclass(frozen=True)
-class LocalTensorDeclaration:
-    """A tensor variable that a function declares: ``LocalTensor<float> t = tmpBuf.Get<float>();``.
+class LocalDeclaration:
+    """An initialised variable of a function: ``LocalTensor<float> t = tmpBuf.Get<float>();``.
 
     Attributes:
         name: the variable.
         type_text: its declared type, without white space.
-        buffer: the TBuf that it looks at; empty for tensors of a queue.
+        value: what it is initialised with.
+        buffer: the TBuf that it looks at; empty for tensors of a queue and for other variables.
         declaration: the declaration statement.
+        scope: the block, loop or function in which the name means this variable.
         function: the function that declares it.
     """
 
     name: str
     type_text: str
+    value: Node
     buffer: str
     declaration: Node
+    scope: Node
     function: Node
 
 
-def local_tensors(source: Source, inside: Node) -> dict[str, LocalTensorDeclaration]:
-    """Return the initialised variables of the function around ``inside``, by name."""
-    function = ancestor(inside, "function_definition")
-    found: dict[str, LocalTensorDeclaration] = {}
-    for node in source.nodes("init_declarator") if function is not None else ():
-        name, value, declaration = (
-            node.child_by_field_name("declarator"),
-            node.child_by_field_name("value"),
-            node.parent,
-        )
-        if function is None or name is None or value is None or declaration is None:
-            continue
-        if function.start_byte <= node.start_byte < function.end_byte:
-            kind = declaration.child_by_field_name("type")
-            text = source.bare(value)
-            buffer = text.partition(".Get")[0] if ".Get<" in text or ".Get(" in text else ""
-            type_text = source.bare(kind) if kind is not None else ""
-            declared = LocalTensorDeclaration(source.text_of(name), type_text, buffer, declaration, function)
-            found[declared.name] = declared
-    return found
+def declaration_of(source: Source, name: str, use: Node) -> LocalDeclaration | None:
+    """Return the declaration of ``name`` that holds at ``use``; ``None`` unless local and initialised."""
+    function = ancestor(use, "function_definition")
+    if function is None:
+        return None
+    visible = [
+        (declarator, scope)
+        for declarator, scope in _declarators(source, name, function)
+        if declarator.start_byte < use.start_byte and _contains(scope, use)
+    ]
+    if not visible:
+        return None
+    declarator, scope = visible[-1]
+    named, value = (declarator.child_by_field_name(field) for field in ("declarator", "value"))
+    statement = declarator.parent
+    if named is None or named.type != "identifier" or value is None or statement is None:
+        return None
+    kind = statement.child_by_field_name("type")
+    bare = source.bare(value)
+    buffer = bare.partition(".Get")[0].removeprefix("this->") if ".Get<" in bare or ".Get(" in bare else ""
+    type_text = source.bare(kind) if kind is not None else ""
+    return LocalDeclaration(name, type_text, value, buffer, statement, scope, function)
 
 
 def mentions(source: Source, name: str, within: Node) -> list[Node]:
@@ -100,44 +120,108 @@ def mentions(source: Source, name: str, within: Node) -> list[Node]:
     ]
 
 
-def is_dead_after(file: File, name: str, statement: Node) -> bool:
-    """Say whether the tensor variable ``name`` is not read after ``statement``.
+def argument_of(source: Source, mention: Node) -> Call | None:
+    """Return the call statement that has ``mention``, or an element of it, as an argument."""
+    around = mention.parent
+    while around is not None and around.type in ("subscript_expression", "subscript_argument_list"):
+        if around.type == "subscript_expression" and not _is_first(mention, around):
+            return None
+        around = around.parent
+    if around is None or around.type != "argument_list" or around.parent is None:
+        return None
+    node = around.parent
+    call = next((call for call in source.calls if call.node.id == node.id), None)
+    return call if call is not None and call.statement is not None else None
 
-    Only a variable that is declared in the same function is known well enough: not a parameter, not a
-    member, and not a view of a buffer that other functions look at too. What comes next must write it
-    (as first argument of a call) or free it. Earlier code of an enclosing loop is not looked at.
+
+def is_dead_after(file: File, name: str, call: Call) -> bool:
+    """Say whether the tensor variable ``name`` is not read after the statement ``call``.
+
+    Known well enough is only a variable that the function takes from a queue or as the only view of a
+    buffer, that has no other name, and that does not outlive a pass of the loop around the call. What
+    comes next must free it, or write as much of it in the same list of statements.
     """
-    tensor = local_tensors(file.source, statement).get(name)
-    if tensor is None or (tensor.buffer and _looked_at_elsewhere(file.source, tensor)):
+    statement = call.statement
+    tensor = declaration_of(file.source, name, call.node)
+    if tensor is None or statement is None or not _owns_its_data(file.source, tensor):
         return False
-    for node in mentions(file.source, name, tensor.function):
-        if node.start_byte >= statement.end_byte:
-            call = _call_around(file.source, node)
-            if call is None or call.name != "FreeTensor":
-                return call is not None and _only_writes(call, name)
+    loop = _loop_around(statement)
+    if loop is not None and not _contains(loop, tensor.declaration):
+        return False
+    uses = [
+        (use, argument_of(file.source, use))
+        for use in mentions(file.source, name, tensor.scope)
+        if not _contains(tensor.declaration, use)
+    ]
+    if any(other is None and not _reads_element(file.source, use) for use, other in uses):
+        return False
+    for use, other in uses:
+        if use.start_byte >= statement.end_byte and (other is None or other.name != "FreeTensor"):
+            return other is not None and _overwrites(other, name, call)
     return True
 
 
-def _looked_at_elsewhere(source: Source, tensor: LocalTensorDeclaration) -> bool:
-    function = tensor.function
-    return any(
-        call.callee == f"{tensor.buffer}.Get"
-        and not function.start_byte <= call.node.start_byte < function.end_byte
+def _declarators(source: Source, name: str, function: Node) -> Iterator[tuple[Node, Node]]:
+    """Yield what declares ``name`` in a function, with the scope of each, in the order of the text."""
+    for mention in mentions(source, name, function):
+        node, parent = mention, mention.parent
+        while parent is not None and parent.type in _DECLARATOR_PARTS and _declares(parent, node):
+            node, parent = parent, parent.parent
+        if parent is None or parent.type not in _DECLARATIONS or not _declares(parent, node):
+            continue
+        scope = parent.parent
+        while scope is not None and scope.type not in _SCOPES:
+            scope = scope.parent
+        yield node, scope if scope is not None else function
+
+
+def _declares(parent: Node, node: Node) -> bool:
+    """Say whether ``node`` is what ``parent`` declares, and not its type, its value or an array size."""
+    if parent.type == "reference_declarator":
+        return True
+    return any(child.id == node.id for child in parent.children_by_field_name("declarator"))
+
+
+def _contains(outer: Node, inner: Node) -> bool:
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
+
+
+def _is_first(mention: Node, subscript: Node) -> bool:
+    return subscript.start_byte == mention.start_byte
+
+
+def _loop_around(node: Node) -> Node | None:
+    above = node.parent
+    while above is not None and above.type not in _LOOPS:
+        above = above.parent
+    return above
+
+
+def _owns_its_data(source: Source, tensor: LocalDeclaration) -> bool:
+    """Say whether no other variable looks at what ``tensor`` looks at: as far as other functions go."""
+    made_by = [call for call in source.calls if _contains(tensor.value, call.node) and call.is_method]
+    if len(made_by) != 1 or made_by[0].name not in ("AllocTensor", "DeQue", "Get"):
+        return False
+    views = [
+        call
         for call in source.calls
-    )
+        if call.is_method
+        and call.name.startswith("Get")
+        and call.callee.removeprefix("this->").startswith(f"{tensor.buffer}.")
+    ]
+    return not tensor.buffer or len(views) == 1
 
 
-def _call_around(source: Source, node: Node) -> Call | None:
-    arguments = node.parent
-    while arguments is not None and arguments.type in ("subscript_expression", "subscript_argument_list"):
-        arguments = arguments.parent
-    if arguments is None or arguments.type != "argument_list" or arguments.parent is None:
-        return None
-    around = arguments.parent
-    return next((call for call in source.calls if call.node.id == around.id), None)
+def _reads_element(source: Source, mention: Node) -> bool:
+    holder = mention.parent
+    field = holder.child_by_field_name("field") if holder is not None else None
+    return field is not None and source.text_of(field) in ("GetValue", "SetValue")
 
 
-def _only_writes(call: Call, name: str) -> bool:
-    return (
-        not call.is_method and len(call.values) > 1 and call.values[0] == name and name not in call.values[1:]
-    )
+def _overwrites(call: Call, name: str, before: Call) -> bool:
+    """Say whether ``call`` surely runs when ``before`` does, and writes as many elements of ``name``."""
+    if call.statement is None or before.statement is None or call.name not in WRITING_CALLS or call.is_method:
+        return False
+    same_list = call.statement.parent == before.statement.parent
+    reads_it = any(name in re.findall(r"\w+", value) for value in call.values[1:])
+    return same_list and call.values[0] == name and call.values[-1] == before.values[-1] and not reads_it

@@ -100,7 +100,32 @@ KERNEL_BODIES = [
         LOCAL_T + "Duplicate(t, c, n);\nDiv(y, x, t, n);",
         LOCAL_T + "Muls(y, x, static_cast<decltype(c)>(1.0f / static_cast<float>(c)), n);",
     ),
-    ("reciprocal", "Duplicate<float>(y, (float)1.0, n);\nDiv(y, y, x, n);", "Reciprocal(y, x, n);"),
+    (
+        "scalar_operand",
+        LOCAL_T + "Duplicate<float>(t, 2, n);\nDiv(y, x, t, n);",
+        LOCAL_T + "Muls<float>(y, x, static_cast<float>(1.0f / 2), n);",
+    ),
+    (
+        "scalar_operand",
+        LOCAL_T + "Duplicate<half>(t, half(2), n);\nDiv<half>(y, x, t, n);",
+        LOCAL_T + "Muls<half>(y, x, static_cast<half>(1.0f / static_cast<float>(half(2))), n);",
+    ),
+    (
+        "scalar_operand",
+        LOCAL_T + "Duplicate(t, 0.5f, n);\nDiv(y, x, t, n);",
+        LOCAL_T + "Muls(y, x, static_cast<decltype(0.5f)>(1.0f / 0.5f), n);",
+    ),
+    (
+        "scalar_operand",
+        LOCAL_T + "Duplicate<float>(t, 2, n);\nMax(y, x, t, n);",
+        LOCAL_T + "Maxs<float>(y, x, 2, n);",
+    ),
+    (
+        "axpy",
+        LOCAL_T + "Muls<float>(t, a, 2, n);\nAdd(d, d, t, n);",
+        LOCAL_T + "Axpy<float, float>(d, a, 2, n);",
+    ),
+    ("reciprocal", "Duplicate<float>(y, (float)1.0, n);\nDiv(y, y, x, n);", "Reciprocal<float>(y, x, n);"),
     (
         "hoisted_duplicate",
         "for (int i = 0; i < m; i++) {\n    Duplicate(zero, 0.0f, n);\n    Max(y[i], x[i], zero, n);\n}",
@@ -120,11 +145,48 @@ KERNEL_BODIES = [
         "    A::DataCopy(x, xGm, A::DataCopyParams(1, static_cast<uint16_t>(p.blockLen / 32), 0, 0));\n"
         "} else {\n    A::DataCopyPad(x, xGm, p, z);\n}",
     ),
+    (  # the declaration that holds is the one of the block
+        "aligned_copy",
+        "{\n    DataCopyExtParams p{1, 64, 0, 0, 0};\n    DataCopyPad(yGm, y, p);\n}\n"
+        "{\n    DataCopyExtParams p{1, 96, 0, 0, 0};\n}",
+        "{\n    DataCopyExtParams p{1, 64, 0, 0, 0};\n"
+        "    if (64 % 32 == 0) {\n        DataCopy(yGm, y, DataCopyParams(1, static_cast<uint16_t>(64 / 32), 0, 0));\n"
+        "    } else {\n        DataCopyPad(yGm, y, p);\n    }\n}\n"
+        "{\n    DataCopyExtParams p{1, 96, 0, 0, 0};\n}",
+    ),
+    (  # and the initial value that of its own variable
+        "aligned_copy",
+        "DataCopyExtParams a{1, 96, 0, 0, 0}, p{1, 64, 0, 0, 0};\nDataCopyPad(yGm, y, p);",
+        "DataCopyExtParams a{1, 96, 0, 0, 0}, p{1, 64, 0, 0, 0};\n"
+        "if (64 % 32 == 0) {\n    DataCopy(yGm, y, DataCopyParams(1, static_cast<uint16_t>(64 / 32), 0, 0));\n"
+        "} else {\n    DataCopyPad(yGm, y, p);\n}",
+    ),
+    *(
+        (  # what may have changed is read when the copy runs
+            "aligned_copy",
+            f"DataCopyExtParams p{{1, 64, 0, 0, 0}};\n{change}\nDataCopyPad(yGm, y, p);",
+            f"DataCopyExtParams p{{1, 64, 0, 0, 0}};\n{change}\n"
+            "if (p.blockLen % 32 == 0 && p.dstStride % 32 == 0 && p.dstStride / 32 <= 65535) {\n"
+            "    DataCopy(yGm, y, DataCopyParams(static_cast<uint16_t>(p.blockCount), "
+            "static_cast<uint16_t>(p.blockLen / 32), static_cast<uint16_t>(p.srcStride), "
+            "static_cast<uint16_t>(p.dstStride / 32)));\n} else {\n    DataCopyPad(yGm, y, p);\n}",
+        )
+        for change in (
+            "p = DataCopyExtParams{1, 96, 0, 0, 0};",
+            "Adapt(p);",
+            "Adapt(p.blockLen);",
+            "auto& q = p;",
+            "p.blockLen = 96;",
+            "p.blockLen++;",
+            "auto* q = &p;",
+        )
+    ),
     (
         "aligned_copy",
         "p.srcStride = rest;\nDataCopyPad(x, xGm, p, z);",
         "p.srcStride = rest;\n"
-        "if (p.blockLen % 32 == 0 && p.srcStride % 32 == 0 && z.leftPadding == 0 && z.rightPadding == 0) {\n"
+        "if (p.blockLen % 32 == 0 && p.srcStride % 32 == 0 && p.srcStride / 32 <= 65535 && "
+        "z.leftPadding == 0 && z.rightPadding == 0) {\n"
         "    DataCopy(x, xGm, DataCopyParams(static_cast<uint16_t>(p.blockCount), "
         "static_cast<uint16_t>(p.blockLen / 32), static_cast<uint16_t>(p.srcStride / 32), "
         "static_cast<uint16_t>(p.dstStride)));\n} else {\n    DataCopyPad(x, xGm, p, z);\n}",
@@ -168,6 +230,49 @@ NOT_HERE = [
     ("hoisted_duplicate", "for (int i = 0; i < m; i++) {\n    Duplicate(t, c, n);\n    Add(t, t, x, n);\n}"),
     ("hoisted_duplicate", "for (int i = 0; i < m; i++) {\n    auto t = q.Get();\n    Duplicate(t, c, n);\n}"),
     ("hoisted_duplicate", "Duplicate(t, c, n);"),
+    *(
+        ("hoisted_duplicate", f"{before}for (int i = 0; i < m; i++) {{\n{body}\n}}{after}")
+        for before, body, after in (
+            ("if (x)\n", "Duplicate(c, 0, n);", "\nelse\n    Step();"),
+            ("", "Duplicate(c, 0, n);\nAdd(c[64], a, b, n);", ""),
+            ("", "Duplicate(c, 0, n);\nFill(a, c);", ""),
+            ("", "Duplicate(c, 0, n);\nCompute(i);", ""),
+            ("", "Add(y, x, c, n);\nDuplicate(c, 0, n);", ""),
+            ("", "Duplicate(c, 0, n);\nauto v = c[8];\nAdd(v, a, b, n);", ""),
+            ("", "Duplicate(c, 0, n);\nc.SetValue(0, 1);", ""),
+            ("", "Duplicate(c, v, n);\nqueue.Take(v);", ""),
+            ("", "Duplicate(c, 0, n);\nReduceSum(y, x, c, n);", ""),
+            ("", "LocalTensor<float> c;\nDuplicate(c, 0, n);", ""),
+            ("switch (x) {\ncase 1:\n    Step();\n", "Duplicate(c, 0, n);", "\n}"),
+        )
+    ),
+    ("scalar_operand", LOCAL_T + "Duplicate(t, 2, n);\nDiv(y, x, t, n);"),  # of which type is 2?
+    ("axpy", LOCAL_T + "Muls<float, false>(t, a, s, n);\nAdd(d, d, t, n);"),
+    ("mul_add_dst", LOCAL_T + "Mul<float>(t, a, b, n);\nAdd<half>(d, d, t, n);"),
+    *(
+        ("axpy", f"{before}Muls(t, a, s, n);\nAdd(d, d, t, n);{after}")
+        for before, after in (
+            (LOCAL_T + "for (int i = 0; i < m; i++) {\nExp(y, t, n);\n", "\n}"),
+            (LOCAL_T + "while (more) {\n", "\nExp(t, d, n);\n}"),
+            (LOCAL_T, "\nif (x) {\n    Exp(t, y, n);\n}\nAdd(y, y, t, n);"),
+            (LOCAL_T, "\nExp(t, y, n / 2);\nAdd(y, y, t, n);"),
+            (LOCAL_T, "\nExp(t[64], y, n);\nAdd(y, y, t, n);"),
+            (LOCAL_T, "\nAxpy(t, y, s, n);"),  # reads what it writes
+            (LOCAL_T, "\nStep(t, n);"),
+            (LOCAL_T, "\nExp(t, t[8], n);"),
+            (LOCAL_T + "auto view = t;\n", "\nExp(y, view, n);"),
+            (LOCAL_T + "auto view = t[64];\n", "\nExp(y, view, n);"),
+            (LOCAL_T + "auto view = t.ReinterpretCast<int>();\n", "\nExp(y, view, n);"),
+            ("LocalTensor<float> t = other;\n", "\nExp(y, other, n);"),
+            ("LocalTensor<float> t = other[64];\n", "\nExp(y, other, n);"),
+            ("LocalTensor<float>& t = held.Get<float>();\n", ""),
+            (
+                "LocalTensor<float> t = b.Get<float>();\nLocalTensor<float> u = this->b.Get<float>();\n",
+                "\nExp(y, u, n);",
+            ),
+            ("{\n    " + LOCAL_T + "}\n", ""),  # t is another one here
+        )
+    ),
     ("aligned_copy", "if (n % 16 == 0) {\n    DataCopy(y, x, n);\n} else {\n    DataCopyPad(y, x, p, z);\n}"),
     ("aligned_copy", "DataCopyPad(x, xGm, p, {true, 0, pad, 0});"),
     ("aligned_copy", "DataCopy(x, xGm, n);"),
@@ -431,9 +536,9 @@ def test_rules_have_names_preconditions_and_inverses_that_exist():
 
 def test_rules_edit_the_side_they_name():
     tiling = "constexpr int TILE = 16;\nconstexpr int BUFFER_NUM = 1;\n" + FIXED_CORES
-    bodies = "\n".join(before for _, before, _ in KERNEL_BODIES)
+    functions = "".join(_in_function(before) for _, before, _ in KERNEL_BODIES)
     kernel = "constexpr int TILE = 16;\nconstexpr int BUFFER_NUM = 1;\nconstexpr int CHUNK = 8;\n"
-    candidate = make_candidate(tiling, kernel + _in_function(bodies) + IN_PLACE)
+    candidate = make_candidate(tiling, kernel + functions + IN_PLACE)
     folder = {Side.TILING: {HOST}, Side.KERNEL: {KERNEL}, Side.BOTH: {HOST, KERNEL}}
     found = set()
     for rule in RULES:

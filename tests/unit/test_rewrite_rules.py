@@ -150,7 +150,8 @@ KERNEL_BODIES = [
         "{\n    DataCopyExtParams p{1, 64, 0, 0, 0};\n    DataCopyPad(yGm, y, p);\n}\n"
         "{\n    DataCopyExtParams p{1, 96, 0, 0, 0};\n}",
         "{\n    DataCopyExtParams p{1, 64, 0, 0, 0};\n"
-        "    if (64 % 32 == 0) {\n        DataCopy(yGm, y, DataCopyParams(1, static_cast<uint16_t>(64 / 32), 0, 0));\n"
+        "    if (64 % 32 == 0) {\n"
+        "        DataCopy(yGm, y, DataCopyParams(1, static_cast<uint16_t>(64 / 32), 0, 0));\n"
         "    } else {\n        DataCopyPad(yGm, y, p);\n    }\n}\n"
         "{\n    DataCopyExtParams p{1, 96, 0, 0, 0};\n}",
     ),
@@ -158,7 +159,8 @@ KERNEL_BODIES = [
         "aligned_copy",
         "DataCopyExtParams a{1, 96, 0, 0, 0}, p{1, 64, 0, 0, 0};\nDataCopyPad(yGm, y, p);",
         "DataCopyExtParams a{1, 96, 0, 0, 0}, p{1, 64, 0, 0, 0};\n"
-        "if (64 % 32 == 0) {\n    DataCopy(yGm, y, DataCopyParams(1, static_cast<uint16_t>(64 / 32), 0, 0));\n"
+        "if (64 % 32 == 0) {\n"
+        "    DataCopy(yGm, y, DataCopyParams(1, static_cast<uint16_t>(64 / 32), 0, 0));\n"
         "} else {\n    DataCopyPad(yGm, y, p);\n}",
     ),
     *(

@@ -96,6 +96,29 @@ def test_inputs_may_be_literals_of_main_cpp(tmp_path: Path) -> None:
     assert array.reshape(-1).tolist() == [i + 0.5 for i in range(32)]
 
 
+def test_shapes_may_come_from_the_files_of_gen_data(tmp_path: Path) -> None:
+    main = MAIN_CPP.replace(
+        "std::vector<int64_t> xShape = {4, 8};",
+        'int64_t rows = 0; std::ifstream rowsFile("../input/rows.txt"); rowsFile >> rows;'
+        " std::vector<int64_t> xShape = {rows, 8};",
+    )
+    gen_data = GEN_DATA + "open('input/rows.txt', 'w').write('4')\n"
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, main=main, gen_data=gen_data))
+    assert spec.cases[0].inputs[0].shapes == ((4, 8),)
+
+
+def test_an_operator_without_outputs_gives_the_input_that_is_written_back(tmp_path: Path) -> None:
+    host = OP_DEF.replace('this->Output("y")', 'this->Input("z")')
+    main = MAIN_CPP.replace("x, nullptr, scale, y,", "x, nullptr, y, scale,")
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, host=host, main=main))
+    case = spec.cases[0]
+    assert [tensor.name for tensor in case.inputs] == ["x", "bias", "z"]
+    assert [tensor.name for tensor in case.outputs] == ["z"]
+    oracle = oracle_for(spec)
+    inputs = oracle.inputs(case, 1)
+    assert np.array_equal(oracle.expected(case, inputs)[0][0], 2.0 * inputs[0][0])
+
+
 def refuse(folder: Path, **changes: str) -> str:
     with pytest.raises(OperatorFormatError) as caught:
         load_operator("twice", op_dir=write_example_operator(folder, **changes))

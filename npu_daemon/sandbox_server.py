@@ -181,6 +181,10 @@ def watch(pid: int, control: socket.socket, spec: dict[str, Any], deadline_s: fl
             return "processes"
 
 
+# The kernel ends a process at its CPU limit by its own clock, a little before the sum it reports afterwards.
+_NEARLY = 0.95
+
+
 def limit_of_end(code: int, cpu_seconds: float, spec: dict[str, Any]) -> str | None:
     """Return which limit the kernel enforced on a program that ended with ``code``, if any.
 
@@ -189,7 +193,7 @@ def limit_of_end(code: int, cpu_seconds: float, spec: dict[str, Any]) -> str | N
     """
     if code == -signal.SIGXFSZ:
         return "file"
-    if code == -signal.SIGXCPU or (code != 0 and cpu_seconds >= cpu_limit_s(spec)):
+    if code == -signal.SIGXCPU or (code != 0 and cpu_seconds >= _NEARLY * cpu_limit_s(spec)):
         return "cpu"
     return None
 

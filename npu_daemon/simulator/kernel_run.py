@@ -143,15 +143,18 @@ def _parameter_lines(
 
 
 def _range_lines(case: Case, addresses: Sequence[Sequence[int]]) -> str:
-    """Return ``in|out address bytes name`` of every tensor, at the address where the kernel touches it."""
+    """Return ``in|out address bytes name`` of every tensor, but for those computed in place.
+
+    What a kernel updates in place it may leave as it is.
+    """
     tensors = (*case.inputs, *case.outputs)
-    place = {tensor.name: row for tensor, row in reversed(list(zip(tensors, addresses, strict=True)))}
     sides = [*("in" for _ in case.inputs), *("out" for _ in case.outputs)]
+    in_place = {tensor.name for tensor in case.inputs} & {tensor.name for tensor in case.outputs}
     return "".join(
         f"{side} {address} {size_bytes} {tensor.name}\n"
-        for side, tensor in zip(sides, tensors, strict=True)
-        if not tensor.optional_absent
-        for address, size_bytes in zip(place[tensor.name], tensor_sizes_bytes(tensor), strict=True)
+        for side, tensor, row in zip(sides, tensors, addresses, strict=True)
+        if not tensor.optional_absent and tensor.name not in in_place
+        for address, size_bytes in zip(row, tensor_sizes_bytes(tensor), strict=True)
     )
 
 

@@ -36,9 +36,6 @@ void Queue::init(uint32_t buffers, uint64_t bytes_each) {
     if (buffers == 0 || buffers > kMaxQueueBuffers) {
         fault(FaultKind::RuntimeFault, "InitBuffer", "a queue holds 1 to %u buffers, got %u", kMaxQueueBuffers, buffers);
     }
-    if (bytes_each == 0) {
-        fault(FaultKind::RuntimeFault, "InitBuffer", "a buffer needs at least one byte, got 0");
-    }
     bytes_each_ = round_to_block(bytes_each);
     buffer_count_ = buffers;
     next_ = queued_count_ = 0;

@@ -25,6 +25,7 @@ _BUILD_FILE_BYTES = 256 * 2**20
 _COMPILER_SYMBOLS = frozenset(
     {
         "__stack_chk_fail",
+        "abort",
         "__cxa_finalize",
         "__gmon_start__",
         "_ITM_deregisterTMCloneTable",

@@ -147,6 +147,7 @@ FAULTS = [
         "SetFlag",
         "twice",
     ),
+    Fault("abort", LOOP_BODY, "__builtin_abort();", FAULT, RUN, "kernel", "abort"),
     Fault("null pointer", LOOP_BODY, "*(volatile int *)nullptr = 1;", FAULT, RUN, "kernel", "raw pointer"),
     Fault(
         "division by zero",

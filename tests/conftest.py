@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -181,6 +182,12 @@ import numpy as np
 def reference(inputs, attributes):
     return {"y": inputs["x"].astype(np.float64) * attributes["scale"]}
 """
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_interrupts() -> None:
+    """Shells start background jobs with SIGINT ignored, and Python then leaves it so."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

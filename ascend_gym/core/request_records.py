@@ -1,0 +1,329 @@
+"""What is asked: operators, their cases, candidates and how to evaluate them."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.text import well_formed
+
+RECORD_VERSION = 1
+
+AttributeValue = bool | int | float | str | tuple[int, ...] | tuple[float, ...]
+
+
+class Record(BaseModel):
+    """Base of all records: frozen, and closed to unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+
+
+class DType(str, Enum):
+    """Element types of tensors, by their numpy names."""
+
+    FLOAT16 = "float16"
+    FLOAT32 = "float32"
+    BFLOAT16 = "bfloat16"
+    INT8 = "int8"
+    UINT8 = "uint8"
+    INT16 = "int16"
+    UINT16 = "uint16"
+    INT32 = "int32"
+    UINT32 = "uint32"
+    INT64 = "int64"
+    UINT64 = "uint64"
+    BOOL = "bool"
+
+    @property
+    def itemsize_bytes(self) -> int:
+        """Size of one element in bytes."""
+        return _ITEMSIZE_BYTES[self]
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether elements are floating-point numbers."""
+        return self in (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16)
+
+
+_ITEMSIZE_BYTES = {
+    DType.FLOAT16: 2,
+    DType.FLOAT32: 4,
+    DType.BFLOAT16: 2,
+    DType.INT8: 1,
+    DType.UINT8: 1,
+    DType.INT16: 2,
+    DType.UINT16: 2,
+    DType.INT32: 4,
+    DType.UINT32: 4,
+    DType.INT64: 8,
+    DType.UINT64: 8,
+    DType.BOOL: 1,
+}
+
+
+class ValueRange(Record):
+    """How the elements of an input are drawn.
+
+    ``uniform`` draws from [low, high]; ``normal`` has mean ``low`` and standard deviation ``high``;
+    ``integers`` draws whole numbers from [low, high]; ``permutation`` shuffles 0..n-1.
+    """
+
+    kind: Literal["uniform", "normal", "integers", "permutation"] = "uniform"
+    low: float = -1.0
+    high: float = 1.0
+
+
+class TensorSpec(Record):
+    """One input or output of a case.
+
+    Attributes:
+        name: parameter name as in the operator definition.
+        dtype: element type.
+        shapes: one shape for a plain tensor, several for a list ("dynamic") parameter.
+        dynamic: whether the parameter is a list of tensors.
+        values: how an input is filled; ignored for outputs.
+        optional_absent: an optional input that the case leaves out (passed as a null pointer).
+    """
+
+    name: str
+    dtype: DType
+    shapes: tuple[tuple[int, ...], ...]
+    dynamic: bool = False
+    values: ValueRange = ValueRange()
+    optional_absent: bool = False
+
+    @model_validator(mode="after")
+    def _check_shapes(self) -> TensorSpec:
+        if not self.dynamic and len(self.shapes) != 1:
+            raise ValueError(f"{self.name}: a plain tensor has exactly one shape, got {self.shapes}")
+        if any(extent < 0 for shape in self.shapes for extent in shape):
+            raise ValueError(f"{self.name}: negative extent in {self.shapes}")
+        return self
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all tensors of this parameter."""
+        if self.optional_absent:
+            return 0
+        return sum(math.prod(shape) for shape in self.shapes) * self.dtype.itemsize_bytes
+
+
+class Tolerance(Record):
+    """Numerical agreement that a verdict asks for, per output dtype.
+
+    An element is bad when ``|real - expected| > atol + rtol * |expected|``; the output is accepted when at
+    most ``max_bad_share`` of its elements are bad and no bad element is off by more than ``10 x`` its bound.
+    """
+
+    atol: float = Field(ge=0)
+    rtol: float = Field(ge=0)
+    max_bad_share: float = Field(default=0.0, ge=0, lt=1)
+
+
+class Case(Record):
+    """One concrete problem: shapes, dtypes, attributes and how inputs are drawn."""
+
+    case_id: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    attributes: dict[str, AttributeValue] = {}
+    tolerance: dict[DType, Tolerance] = {}
+
+    @property
+    def traffic_bytes(self) -> int:
+        """Bytes of all inputs and outputs: what a kernel must move at least for dense operators."""
+        return sum(tensor.size_bytes for tensor in (*self.inputs, *self.outputs))
+
+
+class SourceFile(Record):
+    """One source file; ``path`` is relative to the operator folder."""
+
+    path: str
+    text: str
+
+    @field_validator("path", "text")
+    @classmethod
+    def _is_utf8(cls, value: str) -> str:
+        if value != well_formed(value):
+            raise ValueError("a source file is written as UTF-8: it has no lone surrogates")
+        return value
+
+    @field_validator("path")
+    @classmethod
+    def _stay_inside(cls, path: str) -> str:
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
+            raise ValueError(f"source path must stay inside the operator folder, got {path!r}")
+        return path
+
+
+class Sources(Record):
+    """The files of one side (host or kernel); ``main`` is the file that rewrites act on."""
+
+    files: tuple[SourceFile, ...]
+    main: str
+
+    @model_validator(mode="after")
+    def _main_exists(self) -> Sources:
+        paths = [file.path for file in self.files]
+        if len(set(paths)) != len(paths):
+            raise ValueError(f"duplicate source paths: {paths}")
+        if self.main not in paths:
+            raise ValueError(f"main file {self.main!r} is not among {paths}")
+        return self
+
+    @property
+    def main_text(self) -> str:
+        """Text of the main file."""
+        return next(file.text for file in self.files if file.path == self.main)
+
+    def with_main_text(self, text: str) -> Sources:
+        """Return a copy whose main file has another text."""
+        files = tuple(
+            SourceFile(path=file.path, text=text) if file.path == self.main else file for file in self.files
+        )
+        return Sources(files=files, main=self.main)
+
+
+class Candidate(Record):
+    """A complete operator implementation <T, K>: host tiling sources and device kernel sources."""
+
+    host: Sources
+    kernel: Sources
+    build_flags: tuple[str, ...] = ()
+
+    @cached_property
+    def digest(self) -> str:
+        """Identity of the candidate: the digest of every source and flag."""
+        return digest_of("candidate", self)
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Text of every source file by path, host files first."""
+        return {file.path: file.text for side in (self.host, self.kernel) for file in side.files}
+
+    @property
+    def tiling_text(self) -> str:
+        """Main host source: what a tiling rewrite replaces."""
+        return self.host.main_text
+
+    @property
+    def kernel_text(self) -> str:
+        """Main kernel source: what a kernel rewrite replaces."""
+        return self.kernel.main_text
+
+    def rewritten(self, *, tiling: str | None = None, kernel: str | None = None) -> Candidate:
+        """Return a copy with another tiling and / or kernel main text; ``None`` keeps the old one."""
+        return Candidate(
+            host=self.host if tiling is None else self.host.with_main_text(tiling),
+            kernel=self.kernel if kernel is None else self.kernel.with_main_text(kernel),
+            build_flags=self.build_flags,
+        )
+
+
+class OpSpec(Record):
+    """An operator of a suite: its identity, its cases and its baseline implementation.
+
+    Attributes:
+        op_id: ``suite/name``.
+        op_type: CamelCase type as registered by OP_ADD.
+        folder: absolute path of the operator folder on the host that loaded it.
+        level: difficulty level, 1 to 3.
+        category: what kind of operator it is.
+        description: one line for people and prompts.
+        auto_sync: whether the operator is compiled with automatic synchronisation.
+        reads_all_inputs: whether every element of every input bears on the output, so that a kernel that
+            leaves some unread cannot have computed it.
+        cases: the cases; the speedup is the geometric mean over them.
+        baseline: the sources in the folder.
+        folder_digest: digest of everything in the folder that changes a verdict.
+    """
+
+    op_id: str
+    op_type: str
+    folder: str
+    level: int = Field(ge=1, le=3)
+    category: str
+    description: str
+    auto_sync: bool
+    reads_all_inputs: bool = False
+    cases: tuple[Case, ...] = Field(min_length=1)
+    baseline: Candidate
+    folder_digest: str
+
+    @model_validator(mode="after")
+    def _unique_cases(self) -> OpSpec:
+        ids = [case.case_id for case in self.cases]
+        if len(set(ids)) != len(ids):
+            raise ValueError(f"{self.op_id}: duplicate case ids {ids}")
+        return self
+
+    @property
+    def name(self) -> str:
+        """Name without the suite."""
+        return self.op_id.rpartition("/")[2]
+
+    def case(self, case_id: str) -> Case:
+        """Return the case of that id.
+
+        Raises:
+            KeyError: there is no such case; the message lists the ids.
+        """
+        for case in self.cases:
+            if case.case_id == case_id:
+                return case
+        raise KeyError(f"{self.op_id} has no case {case_id!r}; cases: {[c.case_id for c in self.cases]}")
+
+
+class MeasureProtocol(Record):
+    """How an evaluation is carried out; part of the identity of its result."""
+
+    chip: str = "910B2"
+    input_seed: int = 0
+    repeats: int = Field(default=1, ge=1)
+    build_timeout_s: float = Field(default=60.0, gt=0)
+    run_timeout_s: float = Field(default=20.0, gt=0)
+    memory_limit_bytes: int = Field(default=4 * 2**30, gt=0)
+    output_limit_bytes: int = Field(default=2 * 2**30, gt=0)
+
+
+class EvalRequest(Record):
+    """What a client asks of a daemon.
+
+    Attributes:
+        op_id: operator, resolved on the daemon's host.
+        op_folder: absolute operator folder on the daemon's host, for operators outside installed suites.
+        folder_digest: the client's view of the folder; a daemon that sees another one refuses.
+        candidate: what to evaluate.
+        case_ids: which cases; empty means all.
+        protocol: how.
+        use_cache: whether an equal earlier result may be returned.
+    """
+
+    version: int = RECORD_VERSION
+    op_id: str
+    op_folder: str | None = None
+    folder_digest: str
+    candidate: Candidate
+    case_ids: tuple[str, ...] = ()
+    protocol: MeasureProtocol = MeasureProtocol()
+    use_cache: bool = True
+
+    @cached_property
+    def digest(self) -> str:
+        """Identity of the question (without the toolchain, which the daemon adds)."""
+        return digest_of(
+            "request",
+            self.version,
+            self.op_id,
+            self.folder_digest,
+            self.candidate.digest,
+            self.case_ids,
+            self.protocol,
+        )

@@ -1,0 +1,233 @@
+"""What is answered: diagnostics, profiles, results, and what they cost."""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from statistics import fmean
+from typing import Any
+
+from pydantic import Field, field_validator, model_validator
+
+from ascend_gym.core.request_records import RECORD_VERSION, EvalRequest, Record
+from ascend_gym.core.status import Status, rule_of
+from ascend_gym.core.text import well_formed
+
+
+class Phase(str, Enum):
+    """Where in the pipeline something happened."""
+
+    REQUEST = "request"
+    BUILD_TILING = "build_tiling"
+    RUN_TILING = "run_tiling"
+    BUILD_KERNEL = "build_kernel"
+    RUN_KERNEL = "run_kernel"
+    VERIFY = "verify"
+    PRICE = "price"
+    GUARD = "guard"
+    SERVICE = "service"
+
+
+class Diagnostic(Record):
+    """One message that a person or an agent can act on.
+
+    Lone surrogates, which a compiler may quote from a source, are replaced by U+FFFD.
+
+    Attributes:
+        phase: where it happened.
+        message: what was expected, what came, what to do.
+        call: the Ascend C call concerned, for example ``DataCopy(GM->UB)``.
+        file: source path relative to the operator folder.
+        line: one-based line in ``file``.
+        block_idx: the block (core) on which it happened.
+    """
+
+    phase: Phase
+    message: str
+    call: str | None = None
+    file: str | None = None
+    line: int | None = None
+    block_idx: int | None = None
+
+    @field_validator("message", "call", "file")
+    @classmethod
+    def _as_utf8(cls, value: str | None) -> str | None:
+        return None if value is None else well_formed(value)
+
+    def __str__(self) -> str:
+        where = f"{self.file}:{self.line}: " if self.file and self.line else ""
+        call = f"{self.call}: " if self.call else ""
+        block = f" (block {self.block_idx})" if self.block_idx is not None else ""
+        return f"[{self.phase.value}] {where}{call}{self.message}{block}"
+
+
+class Profile(Record):
+    """Where the time of one launch went, in the field names of msprof.
+
+    Times are in microseconds and averaged over the blocks; a ratio is that time over ``aiv_time``.
+    """
+
+    task_duration_us: float = Field(gt=0)
+    block_dim: int = Field(ge=1)
+    aiv_time: float = Field(ge=0)
+    aiv_total_cycles: int = Field(ge=0)
+    aiv_vec_time: float = Field(ge=0)
+    aiv_vec_ratio: float = Field(ge=0)
+    aiv_scalar_time: float = Field(ge=0)
+    aiv_scalar_ratio: float = Field(ge=0)
+    aiv_mte2_time: float = Field(ge=0)
+    aiv_mte2_ratio: float = Field(ge=0)
+    aiv_mte3_time: float = Field(ge=0)
+    aiv_mte3_ratio: float = Field(ge=0)
+    gm_to_ub_bytes: int = Field(ge=0)
+    ub_to_gm_bytes: int = Field(ge=0)
+    aiv_mte2_instructions: int = Field(ge=0)
+    aiv_mte3_instructions: int = Field(ge=0)
+    aiv_vec_instructions: int = Field(ge=0)
+
+
+class Launch(Record):
+    """What the tiling program decided for one case."""
+
+    block_dim: int = Field(ge=1)
+    tiling_key: int = Field(ge=0)
+    workspace_bytes: int = Field(ge=0)
+    tiling_data_bytes: int = Field(ge=0)
+
+
+class Accuracy(Record):
+    """How far the outputs are from the reference."""
+
+    max_abs_error: float
+    max_rel_error: float
+    bad_share: float
+    upstream_rule_passes: bool
+
+
+class CaseResult(Record):
+    """Outcome of one case; the status fixes which fields exist."""
+
+    case_id: str
+    status: Status
+    samples_us: tuple[float, ...] = ()
+    launch: Launch | None = None
+    profile: Profile | None = None
+    accuracy: Accuracy | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+    @model_validator(mode="after")
+    def _status_fixes_fields(self) -> CaseResult:
+        measured = self.status is Status.OK
+        if measured != bool(self.samples_us) or measured != (self.profile is not None):
+            raise ValueError(f"{self.case_id}: samples and profile exist exactly when the status is ok")
+        if any(not math.isfinite(sample) or sample <= 0 for sample in self.samples_us):
+            raise ValueError(f"{self.case_id}: latencies must be finite and positive, got {self.samples_us}")
+        if not measured and not self.diagnostics:
+            raise ValueError(f"{self.case_id}: status {self.status.value} needs a diagnostic")
+        return self
+
+    @property
+    def latency_us(self) -> float | None:
+        """Median of the samples in microseconds, or ``None`` if the case did not succeed."""
+        if not self.samples_us:
+            return None
+        ordered = sorted(self.samples_us)
+        middle = len(ordered) // 2
+        return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+class PhaseSeconds(Record):
+    """Wall seconds that an evaluation took, by phase."""
+
+    queue: float = 0.0
+    build: float = 0.0
+    run: float = 0.0
+    verify: float = 0.0
+    price: float = 0.0
+    total: float = 0.0
+
+
+class DeviceInfo(Record):
+    """What measured a result."""
+
+    backend: str
+    chip: str
+    toolchain_digest: str
+    sandbox: str
+    host: str
+
+
+class Charge(Record):
+    """What an evaluation costs the budget."""
+
+    evaluations: int = Field(default=0, ge=0)
+    device_seconds: float = Field(default=0.0, ge=0)
+
+
+class Lease(Record):
+    """A job handed to a worker, until ``deadline_s`` on the broker's monotonic clock."""
+
+    request_id: str
+    attempt: int = Field(ge=1)
+    worker_id: str
+    deadline_s: float
+
+
+class EvalResult(Record):
+    """The answer to an ``EvalRequest``; ``ok`` exactly when every case is."""
+
+    version: int = RECORD_VERSION
+    request_digest: str
+    candidate_digest: str
+    status: Status
+    cases: tuple[CaseResult, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    seconds: PhaseSeconds = PhaseSeconds()
+    device: DeviceInfo | None = None
+    charge: Charge = Charge()
+    cached: bool = False
+
+    @model_validator(mode="after")
+    def _status_fixes_fields(self) -> EvalResult:
+        if self.status is Status.OK and (
+            not self.cases or any(case.status is not Status.OK for case in self.cases)
+        ):
+            raise ValueError("an ok result has cases, and all of them are ok")
+        if self.status is not Status.OK and not self.all_diagnostics:
+            raise ValueError(f"status {self.status.value} needs a diagnostic")
+        if self.charge.evaluations and not rule_of(self.status).charged:
+            raise ValueError(f"status {self.status.value} is never charged")
+        return self
+
+    @property
+    def all_diagnostics(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics of the evaluation and of its cases, in order."""
+        return self.diagnostics + tuple(d for case in self.cases for d in case.diagnostics)
+
+    @property
+    def latency_us(self) -> float | None:
+        """Geometric mean over the cases of their latencies in microseconds; ``None`` unless ok."""
+        if self.status is not Status.OK:
+            return None
+        logs = [math.log(case.latency_us) for case in self.cases if case.latency_us]
+        return math.exp(math.fsum(logs) / len(logs))
+
+    @property
+    def mean_profile(self) -> dict[str, float] | None:
+        """Each field of the profile, averaged over the cases; ``None`` when nothing was measured."""
+        profiles = [case.profile for case in self.cases if case.profile is not None]
+        if not profiles:
+            return None
+        return {name: fmean(getattr(each, name) for each in profiles) for name in Profile.model_fields}
+
+
+def failed_result(request: EvalRequest, status: Status, diagnostic: Diagnostic, **fields: Any) -> EvalResult:
+    """Build the result of a request that ended before any case could."""
+    return EvalResult(
+        request_digest=request.digest,
+        candidate_digest=request.candidate.digest,
+        status=status,
+        diagnostics=(diagnostic,),
+        charge=Charge(evaluations=1 if rule_of(status).charged else 0),
+        **fields,
+    )

@@ -8,6 +8,7 @@ become its children, and ``ECHILD`` from ``wait`` proves that none of them is le
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fcntl
 import json
@@ -68,13 +69,24 @@ def count_tasks(pids: list[int]) -> int:
     return total
 
 
-def kill_processes(pids: list[int]) -> None:
-    """Send SIGKILL to each of ``pids`` that still exists."""
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
+def send_signal(pid: int, number: signal.Signals) -> None:
+    """Send a signal to a process that may be gone already."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def kill_trees(roots: list[int]) -> None:
+    """Kill ``roots`` and everything below them.
+
+    Each process is stopped before its children are listed, so that none can be forked behind our back however
+    fast the tree grows. Those that lost their parent meanwhile have become children of this process.
+    """
+    found = list(roots)
+    for pid in found:
+        send_signal(pid, signal.SIGSTOP)
+        found.extend(children_of(pid))
+    for pid in found:
+        send_signal(pid, signal.SIGKILL)
 
 
 def kill_and_reap(statuses: dict[int, int]) -> bool:
@@ -89,7 +101,7 @@ def kill_and_reap(statuses: dict[int, int]) -> bool:
                 statuses[reaped[0]] = reaped[1]
         except ChildProcessError:
             return True
-        kill_processes(descendants_of(os.getpid()))
+        kill_trees(children_of(os.getpid()))
         signal.sigtimedwait([signal.SIGCHLD], 0.01)
     return False
 
@@ -264,9 +276,7 @@ def reap_supervisors(supervisors: set[int]) -> None:
         if pid == 0:
             break
         supervisors.discard(pid)
-    orphans = [pid for pid in children_of(os.getpid()) if pid not in supervisors]
-    for orphan in orphans:
-        kill_processes([*descendants_of(orphan), orphan])
+    kill_trees([pid for pid in children_of(os.getpid()) if pid not in supervisors])
 
 
 def fork_supervisor(listener: socket.socket, fds: list[int]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -51,7 +52,8 @@ def marker() -> Iterator[str]:
     value = uuid.uuid4().hex
     yield value
     for pid in processes_marked(value):
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def run_marked(argv: list[str], cwd: Path, marker: str, **changes: float) -> ProcessOutcome:

@@ -240,6 +240,15 @@ def test_a_fault_names_the_line_of_the_operators_own_source(bench: Workbench) ->
     assert "x1Local[1]" in candidate.kernel_text.splitlines()[first.line - 1]
 
 
+def test_a_crash_is_traced_to_its_line_too(bench: Workbench) -> None:
+    body = "*(volatile int *)nullptr = 1;"
+    candidate = bench.edited(kernel={LOOP_BODY: f"{LOOP_BODY}\n{body}\n"})
+    first = bench.evaluate(candidate).all_diagnostics[0]
+    assert first.file == "op_kernel/add.cpp"
+    assert first.line is not None
+    assert abs(first.line - candidate.kernel_text.splitlines().index(body) - 1) <= 1
+
+
 TILING_FAULTS = [
     ("totalLength == 0 ||", "totalLength != 0 ||", Status.TILING_ERROR, "GRAPH_FAILED"),
     ("return ge::GRAPH_SUCCESS;", "return ge::GRAPH_SUCCES;", Status.BUILD_ERROR, "GRAPH_SUCCES"),

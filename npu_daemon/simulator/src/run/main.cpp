@@ -1,6 +1,7 @@
 // Executes one launch of a kernel library on files of inputs, and writes outputs and trace.
 // Untrusted: candidate code runs in this process. Exit status 0 = ran, 3 = fault reported on standard output.
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/time.h>
@@ -30,6 +31,7 @@ using KernelEntry = void (*)(uint8_t *const *, uint32_t);
 constexpr uint8_t kPoison = 0xff;
 constexpr size_t kSignalStackBytes = 64 * 1024;
 constexpr int kUsageExit = 2;
+constexpr int kMaxFrames = 24;
 
 struct Written {
     const uint8_t *base;
@@ -128,6 +130,12 @@ uint8_t *make_workspace(uint64_t bytes) {
     return region.base;
 }
 
+// Reports from a signal handler, with the frames of the code that the signal interrupted.
+void report_here(const char *kind, const char *message) {
+    void *frames[kMaxFrames];
+    write_report(kind, "kernel", message, frames, backtrace(frames, kMaxFrames));
+}
+
 void on_crash(int signal_number) {
     const char *what = signal_number == SIGSEGV || signal_number == SIGBUS
                            ? "crashed: a raw pointer (GetPhyAddr, GM_ADDR or an array) was used outside its memory, or the 1 MiB stack is full"
@@ -135,7 +143,7 @@ void on_crash(int signal_number) {
                                                  : "crashed: illegal instruction or abort";
     char message[256];
     snprintf(message, sizeof message, "%s, after %s", what, block().last_call);
-    write_report("runtime_fault", "kernel", message, nullptr, 0);
+    report_here("runtime_fault", message);
     _exit(kFaultExit);
 }
 
@@ -143,11 +151,13 @@ void on_alarm(int) {
     char message[256];
     snprintf(message, sizeof message, "still running when the time was up; the last instruction was %s: look for an endless loop",
              block().last_call);
-    write_report("timeout", "kernel", message, nullptr, 0);
+    report_here("timeout", message);
     _exit(kFaultExit);
 }
 
 void install_handlers(uint32_t time_limit_ms) {
+    void *frame;
+    backtrace(&frame, 1);  // loads what it needs now, not inside a handler
     static uint8_t stack[kSignalStackBytes];
     stack_t alternate{};
     alternate.ss_sp = stack;

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from simulated import Workbench
 
-from ascend_gym.core.records import Phase
+from ascend_gym.core.protocols import Built, RunOutput
+from ascend_gym.core.records import MeasureProtocol, Phase
 from ascend_gym.core.status import Status
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 
 
@@ -322,12 +326,33 @@ def test_a_mention_in_a_comment_or_a_string_is_not_a_cheat(bench: Workbench) -> 
     assert bench.evaluate(bench.edited(kernel=comment)).status is Status.OK
 
 
-def test_an_output_that_needs_inputs_nobody_read_is_refused(bench: Workbench) -> None:
-    """A kernel that copies its second input and adds nothing to it read too little, whatever it wrote."""
-    copies = "AscendC::DataCopyPad(x1Local, x1Gm[offset], copyParams, padParams);"
-    result = bench.evaluate(bench.edited(kernel={copies: copies.replace("x1Gm", "x2Gm")}))
-    assert result.status is Status.INCORRECT
-    assert bench.spec.reads_all_inputs
+@pytest.mark.parametrize("reads_all_inputs", [True, False])
+def test_an_output_that_needs_inputs_nobody_read_is_refused(
+    simulator: SimulatorBackend, tmp_path: Path, reads_all_inputs: bool
+) -> None:
+    """0 * x comes out right without reading x, as for a kernel that got its answer elsewhere."""
+    spec = load_operator("muls").model_copy(update={"reads_all_inputs": reads_all_inputs})
+    case = spec.cases[-1].model_copy(update={"attributes": {"value": 0.0}})
+    copy, multiply = "xGm[offset], copyParams", "AscendC::Muls(yLocal, xLocal, this->value, count);"
+    kernel = spec.baseline.kernel_text
+    assert copy in kernel
+    assert multiply in kernel
+    first_tile_only = kernel.replace(copy, "xGm[0], copyParams")
+    candidate = spec.baseline.rewritten(
+        kernel=first_tile_only.replace(multiply, "AscendC::Duplicate(yLocal, static_cast<T>(0), count);")
+    )
+    inputs = tmp_path / "x.bin"
+    inputs.write_bytes(oracle_for(spec).inputs(case, 0)[0][0].tobytes())
+    built = simulator.build(spec, case, candidate, MeasureProtocol())
+    assert isinstance(built, Built), built
+    run = simulator.run(built, case, [[inputs]], MeasureProtocol())
+    assert isinstance(run, RunOutput), run
+    measured = simulator.measure(run, case, MeasureProtocol())
+    simulator.cleanup(run)
+    assert not run.outputs[0][0].any()
+    assert measured.status is (Status.GUARD_REJECTED if reads_all_inputs else Status.OK)
+    if reads_all_inputs:
+        assert "bytes of x" in measured.diagnostics[0].message
 
 
 def test_scalar_stores_to_global_memory_count_as_writes(bench: Workbench) -> None:

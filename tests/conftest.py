@@ -29,8 +29,6 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Status, rule_of
-from ascend_gym.rewrites.library import RULES
-from ascend_gym.rewrites.rule import Rule
 from npu_daemon.backends.simulator import SimulatorBackend
 
 BASELINE_LATENCY_US = 100.0
@@ -96,11 +94,6 @@ def ok_result(request: EvalRequest, latency_us: float) -> EvalResult:
         ),
         charge=Charge(evaluations=1),
     )
-
-
-def rule_named(name: str) -> Rule:
-    """Return the rewrite rule of that name."""
-    return {each.name: each for each in RULES}[name]
 
 
 class FakeEvaluator:

@@ -186,6 +186,7 @@ RULES: tuple[Rule, ...] = (
     reciprocal,
     hoisted_duplicate,
 )
+REWINDS: tuple[Rule, ...] = ()
 
 
 def _literal(bare: str) -> float | None:

@@ -32,6 +32,7 @@ def in_place_compute(view: View) -> Iterator[Site]:
 
 
 RULES: tuple[Rule, ...] = (in_place_compute,)
+REWINDS: tuple[Rule, ...] = ()
 
 
 def _in_place(file: File, call: Call) -> Iterator[Site]:

@@ -47,6 +47,7 @@ def aligned_copy(view: View) -> Iterator[Site]:
 
 
 RULES: tuple[Rule, ...] = (aligned_copy,)
+REWINDS: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True)

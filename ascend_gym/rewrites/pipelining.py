@@ -127,6 +127,7 @@ RULES: tuple[Rule, ...] = (
     vector_barrier_removal,
     loop_tail_folding,
 )
+REWINDS: tuple[Rule, ...] = ()
 
 
 def _counting_site(constants: list[Constant]) -> Site:

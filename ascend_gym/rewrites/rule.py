@@ -133,7 +133,7 @@ class Rule:
         effect: what it is for.
         find: yields its sites, in a fixed order.
         precondition: when it applies and what it takes for granted.
-        inverse: name of the rule that can undo it, possibly itself; ``None`` if the library has none.
+        inverse: name of the rule or rewind that can undo it, possibly itself; ``None`` if there is none.
     """
 
     name: str

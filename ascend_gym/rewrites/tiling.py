@@ -93,6 +93,7 @@ def block_dim_from_platform(view: View) -> Iterator[Site]:
 
 
 RULES: tuple[Rule, ...] = (tile_size, kernel_tile_size, shared_tile_size, block_dim, block_dim_from_platform)
+REWINDS: tuple[Rule, ...] = ()
 
 
 def _named(files: list[File], means: Callable[[Constant], bool]) -> Iterator[Constant]:

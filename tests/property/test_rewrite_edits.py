@@ -1,10 +1,10 @@
 """Edits touch nothing but their spans, and rules keep every byte outside of what they say they change."""
 
-from conftest import make_candidate, rule_named
+from conftest import make_candidate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascend_gym.rewrites.library import RULES
+from ascend_gym.rewrites.library import RULES, rule_named
 from ascend_gym.rewrites.syntax import Edit, splice
 
 _NAMES = ("TILE_LENGTH", "BLOCK_DIM", "BUFFER_NUM", "ubPartNum", "other")

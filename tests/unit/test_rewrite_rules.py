@@ -1,10 +1,10 @@
 """Each rule on a snippet where it applies, with the exact change, and on snippets where it must not."""
 
 import pytest
-from conftest import make_candidate, rule_named
+from conftest import make_candidate
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.rewrites.library import RULES
+from ascend_gym.rewrites.library import RULES, rule_named
 from ascend_gym.rewrites.rule import Side
 
 HOST = "op_host/toy.cpp"

@@ -199,7 +199,11 @@ class Proposal:
 
 
 class Strategy(Protocol):
-    """A search method: asks for evaluations and learns from them."""
+    """A search method: asks for evaluations and learns from them.
+
+    What it proposes follows from its seed, its model's answers and the results observed so far, so that a
+    run can be resumed by running it again on the recorded results.
+    """
 
     def propose(self, limit: int) -> list[Proposal]:
         """Return up to ``limit`` proposals; an empty list when none is possible before more results."""
@@ -207,8 +211,20 @@ class Strategy(Protocol):
     def observe(self, proposal: Proposal, result: EvalResult) -> None:
         """Learn the outcome of an earlier proposal."""
 
-    def state(self) -> dict[str, Any]:
-        """Return a JSON-able state from which ``restore`` continues."""
+    def close(self) -> None:
+        """Release what the strategy holds; nothing is proposed or observed after it."""
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from an earlier state."""
+
+class Embedder(Protocol):
+    """Turns texts into vectors whose inner products say how alike they are."""
+
+    @property
+    def name(self) -> str:
+        """Identity of the embedding, for whatever stores vectors."""
+
+    def embed(self, texts: Sequence[str]) -> Array:
+        """Return a float32 array of shape ``(len(texts), d)`` whose rows have length 1.
+
+        Raises:
+            ModelError: the embeddings could not be had.
+        """

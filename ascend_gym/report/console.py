@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ascend_gym.core.records import Case, OpSpec, TensorSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
-from ascend_gym.search.driver import SearchOutcome, Step
+from ascend_gym.search.outcome import SearchOutcome, Step
 
 _STYLES = {RewardRule.MEASURED: "green", RewardRule.FAILURE: "red", RewardRule.NEUTRAL: "yellow"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}

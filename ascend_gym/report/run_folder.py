@@ -10,8 +10,8 @@ from typing import Any
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.candidate_files import unified_diff, write_candidate
 from ascend_gym.report.summary import search_summary, to_json
-from ascend_gym.search.driver import SearchOutcome
 from ascend_gym.search.journal import JOURNAL_NAME
+from ascend_gym.search.outcome import SearchOutcome
 
 RUNS = Path("runs")
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from ascend_gym.core.records import CaseResult, EvalResult, OpSpec
 from ascend_gym.core.status import Status
-from ascend_gym.search.driver import SearchOutcome
+from ascend_gym.search.outcome import SearchOutcome
 
 
 def evaluation_summary(spec: OpSpec, result: EvalResult, baseline: EvalResult) -> dict[str, Any]:

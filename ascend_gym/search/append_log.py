@@ -46,6 +46,12 @@ class AppendLog:
         self._sync()
         self.records.append(record)
 
+    def keep(self, count: int) -> None:
+        """Remove all but the first ``count`` objects."""
+        del self.records[count:]
+        self._file.truncate(sum(len(canonical_json(record).encode()) + 1 for record in self.records))
+        self._sync()
+
     def close(self) -> None:
         """Close the file; what was appended stays."""
         self._file.close()

@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Evaluator, Proposal, Strategy
 from ascend_gym.core.records import (
-    Candidate,
-    Charge,
     Diagnostic,
     EvalRequest,
     EvalResult,
@@ -29,121 +27,42 @@ from ascend_gym.core.records import (
 from ascend_gym.core.status import RewardRule, Status, rule_of
 from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import Journal
-from ascend_gym.search.ledger import Budget, BudgetLedger, Reservation
+from ascend_gym.search.ledger import BudgetLedger, Cost, Reservation
+from ascend_gym.search.outcome import (
+    BASELINE_ORIGIN,
+    RESUMABLE,
+    SearchOutcome,
+    Step,
+    StopReason,
+    UnusableProposal,
+)
 from ascend_gym.suite.requests import request_for
 
 INFRA_ATTEMPTS = 3
 NEUTRAL_LIMIT = 3
 DEVICE_SECONDS_SLACK = 2.0  # a run that is stopped at its time limit ends a little later
-BASELINE_ORIGIN = {"kind": "baseline"}
+
+FREE_DUPLICATES_LIMIT = 100
 
 _POLL_TIMEOUT_S = 30.0
 
 
-@dataclass(frozen=True)
-class UnusableProposal(Proposal):
-    """A proposal whose model answer could not be turned into a candidate.
+class Duplicates(str, Enum):
+    """What a candidate costs that the run has proposed before; its result is known and not measured again."""
 
-    It is spent like an evaluation that fails to build: one evaluation, no device time, and nothing is
-    submitted. ``candidate`` is the one that the answer was meant to rewrite.
-
-    Attributes:
-        problem: what was wrong with the answer.
-    """
-
-    problem: str
-
-
-class StopReason(str, Enum):
-    """Why a search ended."""
-
-    BUDGET_SPENT = "budget_spent"
-    STRATEGY_FINISHED = "strategy_finished"
-    BASELINE_FAILED = "baseline_failed"
-    INFRASTRUCTURE = "infrastructure"
-    INTERRUPTED = "interrupted"
-
-
-@dataclass(frozen=True)
-class Step:
-    """One observed evaluation.
-
-    Attributes:
-        index: number of the proposal; 0 is the baseline.
-        proposal: what was evaluated.
-        result: how it ended.
-        improved: whether it became the best.
-        best_latency_us: latency of the best candidate after this step; ``None`` without a measured baseline.
-        spent: what the ledger had charged after this step.
-    """
-
-    index: int
-    proposal: Proposal
-    result: EvalResult
-    improved: bool
-    best_latency_us: float | None
-    spent: Charge
-
-
-@dataclass(frozen=True)
-class SearchOutcome:
-    """What a search found.
-
-    Attributes:
-        spec: the operator.
-        best: the fastest correct candidate; the baseline if nothing beat it.
-        best_result: its evaluation.
-        history: every observed evaluation in proposal order, the baseline first; empty if the evaluator
-            broke, or a person interrupted, before the baseline was evaluated.
-        spent: what was charged.
-        stop_reason: why the search ended.
-        message: what a person should know about ``stop_reason``; empty when all went well.
-    """
-
-    spec: OpSpec
-    best: Candidate
-    best_result: EvalResult | None
-    history: tuple[Step, ...]
-    spent: Charge
-    stop_reason: StopReason
-    message: str
-
-    @property
-    def baseline(self) -> EvalResult | None:
-        """Evaluation of the operator's own sources."""
-        return self.history[0].result if self.history else None
-
-    @property
-    def baseline_latency_us(self) -> float | None:
-        """Geometric mean over the cases of the baseline's latency."""
-        return self.baseline.latency_us if self.baseline else None
-
-    @property
-    def best_latency_us(self) -> float | None:
-        """Geometric mean over the cases of the best candidate's latency."""
-        return self.best_result.latency_us if self.best_result else None
-
-    @property
-    def speedup(self) -> float | None:
-        """Latency of the baseline over that of the best; at least 1; ``None`` without a measured baseline."""
-        if self.baseline_latency_us is None or self.best_latency_us is None:
-            return None
-        return self.baseline_latency_us / self.best_latency_us
-
-    @property
-    def evaluations(self) -> int:
-        """Evaluations charged; the baseline is not among them."""
-        return self.spent.evaluations
+    CHARGED = "charged"
+    FREE = "free"
 
 
 def run_search(
     spec: OpSpec,
     strategy: Strategy,
     evaluator: Evaluator,
-    budget: Budget,
+    ledger: BudgetLedger,
     journal: Journal,
     *,
     in_flight: int = 1,
+    duplicates: Duplicates = Duplicates.CHARGED,
     on_event: Callable[[Step], None] | None = None,
     protocol: MeasureProtocol | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -155,27 +74,31 @@ def run_search(
     submitted again up to ``INFRA_ATTEMPTS`` times in all, then observed uncharged; ``NEUTRAL_LIMIT`` such
     results in a row, a model that cannot be reached, or Ctrl-C end the search with what it has found.
 
+    A journal that was broken off is resumed: the strategy, fresh, is shown what is on record before
+    anything is evaluated, and the journal ends as that of the unbroken run would.
+
     Args:
         spec: the operator.
         strategy: the method. A strategy whose proposals depend on results decides by itself how many it
-            makes before it waits for them (``propose`` then returns an empty list).
+            makes before it waits for them (``propose`` then returns an empty list). It is closed at the end.
         evaluator: evaluates; stays open.
-        budget: what may be spent.
-        journal: an empty journal.
+        ledger: accounts for the budget; models may charge their tokens to it too.
+        journal: an empty journal, or that of the same search, broken off.
         in_flight: evaluations submitted at a time; changes the wall time, not the outcome.
+        duplicates: what proposing a known candidate costs. Where it is free, ``FREE_DUPLICATES_LIMIT`` of
+            them in a row end the search.
         on_event: called with each step as it is observed, the baseline first.
         protocol: how to measure.
         settings: what else identifies the run (method, model, seed ...), for the journal's header.
 
     Raises:
-        MisuseError: the journal is not empty.
+        MisuseError: the journal is that of another search.
     """
-    if journal.records:
-        raise MisuseError(f"{journal.path} holds another run: give each search a journal of its own")
     protocol = protocol or MeasureProtocol()
-    journal.header(spec, {**(settings or {}), "protocol": protocol.model_dump(mode="json")})
-    search = _Search(spec, strategy, evaluator, BudgetLedger(budget), journal, protocol, on_event)
+    rules = {"duplicates": duplicates.value, "protocol": protocol.model_dump(mode="json")}
+    search = _Search(spec, strategy, evaluator, ledger, journal, protocol, duplicates, on_event)
     try:
+        journal.header(spec, {**(settings or {}), **rules})
         stop_reason, message = search.run(in_flight)
     except InfrastructureError as error:
         stop_reason, message = StopReason.INFRASTRUCTURE, str(error)
@@ -183,27 +106,34 @@ def run_search(
         stop_reason, message = StopReason.INTERRUPTED, "interrupted before the budget was spent"
     finally:
         search.cancel_pending()
+        strategy.close()
     outcome = search.outcome(stop_reason, message)
-    with interrupts_held_back():
-        journal.end(
-            stop_reason=stop_reason.value,
-            message=message,
-            evaluations=outcome.evaluations,
-            baseline_latency_us=outcome.baseline_latency_us,
-            best_latency_us=outcome.best_latency_us,
-            best_digest=outcome.best.digest,
-        )
+    if stop_reason not in RESUMABLE:
+        with interrupts_held_back():
+            journal.end(
+                stop_reason=stop_reason.value,
+                message=message,
+                evaluations=outcome.evaluations,
+                baseline_latency_us=outcome.baseline_latency_us,
+                best_latency_us=outcome.best_latency_us,
+                best_digest=outcome.best.digest,
+            )
     return outcome
 
 
 @dataclass
 class _Pending:
-    """A proposal on its way: ``reservation`` is ``None`` for the baseline."""
+    """A proposal on its way: ``reservation`` is ``None`` for the baseline.
+
+    ``original`` is an earlier proposal of the same candidate, whose result is taken over if it says
+    anything about the candidate.
+    """
 
     index: int
     proposal: Proposal
     request: EvalRequest
     reservation: Reservation | None
+    original: _Pending | None = None
     attempts: int = 0
     result: EvalResult | None = None
 
@@ -219,18 +149,22 @@ class _Search:
         ledger: BudgetLedger,
         journal: Journal,
         protocol: MeasureProtocol,
+        duplicates: Duplicates,
         on_event: Callable[[Step], None] | None,
     ) -> None:
         self._spec, self._strategy, self._evaluator = spec, strategy, evaluator
         self._ledger, self._journal, self._protocol = ledger, journal, protocol
-        self._on_event = on_event
+        self._duplicates, self._on_event = duplicates, on_event
         self._best = spec.baseline
         self._best_result: EvalResult | None = None
         self._history: list[Step] = []
         self._queue: deque[_Pending] = deque()
         self._submitted: dict[str, _Pending] = {}
+        self._known: dict[str, _Pending] = {}
         self._proposed = 0
         self._neutral_in_a_row = 0
+        self._duplicates_in_a_row = 0
+        self._exhausted: tuple[StopReason, str] | None = None
         self._broken = ""
 
     def run(self, in_flight: int) -> tuple[StopReason, str]:
@@ -248,6 +182,8 @@ class _Search:
             self._fill(in_flight)
         if self._broken:
             return StopReason.INFRASTRUCTURE, self._broken
+        if self._exhausted:
+            return self._exhausted
         spent = not self._ledger.can_reserve(self._unit)
         return (StopReason.BUDGET_SPENT if spent else StopReason.STRATEGY_FINISHED), ""
 
@@ -270,26 +206,40 @@ class _Search:
         )
 
     @property
-    def _unit(self) -> Charge:
+    def _unit(self) -> Cost:
         """The most that one evaluation can cost; device time matters only when it is limited."""
         if self._ledger.budget.device_seconds is None:
-            return Charge(evaluations=1)
+            return Cost(evaluations=1)
         bound_s = len(self._spec.cases) * self._protocol.repeats * self._protocol.run_timeout_s
-        return Charge(evaluations=1, device_seconds=bound_s * DEVICE_SECONDS_SLACK)
+        return Cost(evaluations=1, device_seconds=bound_s * DEVICE_SECONDS_SLACK)
 
     def _fill(self, in_flight: int) -> None:
         """Reserve, ask and submit until ``in_flight`` proposals are on their way or no more can be."""
-        while len(self._queue) < in_flight and not self._broken and self._ledger.can_reserve(self._unit):
-            reservation = self._ledger.reserve(self._unit)
-            try:
-                proposals = self._strategy.propose(1)
-            except InfrastructureError as error:
-                self._broken = f"the strategy could not propose: {error}"
-                proposals = []
-            if not proposals:
+        while not self._broken and not self._exhausted:
+            reservations = self._reserve(in_flight - len(self._queue))
+            proposals = self._asked_for(len(reservations)) if reservations else []
+            for proposal, reservation in zip(proposals, reservations, strict=False):
+                self._enqueue(proposal, reservation)
+            for reservation in reservations[len(proposals) :]:
                 self._ledger.refund(reservation)
+            if not proposals:
                 return
-            self._enqueue(proposals[0], reservation)
+
+    def _reserve(self, count: int) -> list[Reservation]:
+        """Reserve up to ``count`` evaluations."""
+        reservations: list[Reservation] = []
+        while len(reservations) < count and self._ledger.can_reserve(self._unit):
+            reservations.append(self._ledger.reserve(self._unit))
+        return reservations
+
+    def _asked_for(self, count: int) -> list[Proposal]:
+        try:
+            return self._strategy.propose(count)
+        except BudgetExceededError as error:
+            self._exhausted = StopReason.BUDGET_SPENT, f"what models may cost is spent: {error}"
+        except InfrastructureError as error:
+            self._broken = f"the strategy could not propose: {error}"
+        return []
 
     def _enqueue(self, proposal: Proposal, reservation: Reservation | None) -> None:
         request = request_for(self._spec, proposal.candidate, self._protocol)
@@ -299,8 +249,24 @@ class _Search:
         if isinstance(proposal, UnusableProposal):
             diagnostic = Diagnostic(phase=Phase.REQUEST, message=proposal.problem)
             pending.result = failed_result(request, Status.BUILD_ERROR, diagnostic)
-        else:
+            return
+        pending.original = self._known.get(proposal.candidate.digest)
+        if pending.original is None:
+            self._known[proposal.candidate.digest] = pending
+            self._find_result(pending)
+
+    def _find_result(self, pending: _Pending) -> None:
+        """Take the result from the journal of the run that is resumed, or submit."""
+        recorded = self._journal.recorded(pending.index)
+        if recorded is None:
             self._submit(pending)
+        elif recorded.request_digest != pending.request.digest:
+            raise MisuseError(
+                f"{self._journal.path}: the resumed search proposes another candidate than is on file as "
+                f"proposal {pending.index}: resume with the settings and the version that began it"
+            )
+        else:
+            pending.result = recorded
 
     def _submit(self, pending: _Pending) -> None:
         pending.attempts += 1
@@ -309,12 +275,14 @@ class _Search:
     def _observe_next(self) -> Step:
         """Wait for the oldest proposal's result; charge, observe and journal it."""
         pending = self._queue[0]
+        if pending.original is not None:
+            self._take_over(pending, pending.original.result)
         while pending.result is None:
             for request_id, result in self._evaluator.poll(_POLL_TIMEOUT_S):
                 self._arrived(request_id, result)
         self._queue.popleft()
         with interrupts_held_back():
-            self._settle(pending.reservation, pending.result)
+            self._settle(pending, pending.result)
             step = self._record(pending, pending.result)
         self._strategy.observe(step.proposal, step.result)
         if self._on_event is not None:
@@ -332,14 +300,29 @@ class _Search:
         else:
             pending.result = result
 
-    def _settle(self, reservation: Reservation | None, result: EvalResult) -> None:
-        if reservation is None:
-            return
-        if rule_of(result.status).charged:
-            actual = Charge(evaluations=1, device_seconds=result.charge.device_seconds)
-            self._ledger.charge(reservation, actual)
+    def _take_over(self, pending: _Pending, known: EvalResult | None) -> None:
+        """Give a duplicate the result of its original, or have it evaluated if that says nothing of it."""
+        if known is None or rule_of(known.status).reward is RewardRule.NEUTRAL:
+            pending.original = None
+            self._find_result(pending)
         else:
-            self._ledger.refund(reservation)
+            free = known.charge.model_copy(update={"device_seconds": 0.0})
+            pending.result = known.model_copy(update={"cached": True, "charge": free})
+
+    def _settle(self, pending: _Pending, result: EvalResult) -> None:
+        duplicate = pending.original is not None
+        self._duplicates_in_a_row = self._duplicates_in_a_row + 1 if duplicate else 0
+        free = duplicate and self._duplicates is Duplicates.FREE
+        if free and self._duplicates_in_a_row >= FREE_DUPLICATES_LIMIT:
+            known = f"the last {FREE_DUPLICATES_LIMIT} proposals were all known"
+            self._exhausted = StopReason.STRATEGY_FINISHED, known
+        if pending.reservation is None:
+            return
+        if rule_of(result.status).charged and not free:
+            actual = Cost(evaluations=1, device_seconds=result.charge.device_seconds)
+            self._ledger.charge(pending.reservation, actual)
+        else:
+            self._ledger.refund(pending.reservation)
 
     def _record(self, pending: _Pending, result: EvalResult) -> Step:
         best_us = self._best_result.latency_us if self._best_result else None
@@ -348,7 +331,8 @@ class _Search:
         if improved:
             self._best, self._best_result, best_us = pending.proposal.candidate, result, latency_us
         step = Step(pending.index, pending.proposal, result, improved, best_us, self._ledger.spent)
-        self._journal.evaluated(step.index, self._spec.baseline, step.proposal, result)
+        original = pending.original.index if pending.original else None
+        self._journal.evaluated(step.index, self._spec.baseline, step.proposal, result, original)
         self._history.append(step)
         self._note_neutral(result)
         return step

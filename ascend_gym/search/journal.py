@@ -7,6 +7,10 @@ the same run gives the same bytes, whatever the machine's speed and the number o
 Kinds of record, in this order: one ``header``; for each evaluation a ``proposal`` and its ``result`` (index 0
 is the baseline); one ``end``. Each carries the digest of itself and of the record before it, so that a
 changed or missing line is noticed.
+
+A run that was broken off is resumed by replay: the same search runs again from its start, results that
+were recorded are not evaluated a second time, and each record that it makes must equal the one on file.
+An ``end`` is written only when there is nothing left to resume.
 """
 
 from __future__ import annotations
@@ -41,7 +45,11 @@ class Journal:
         """
         self._log = AppendLog(folder / JOURNAL_NAME)
         self._timings = AppendLog(folder / TIMINGS_NAME)
-        self._last_digest = _checked_chain(self._log)
+        _check_chain(self._log)
+        self._results = _results_on_file(self._log, self._timings)
+        self._timings.keep(len(self._results))
+        self._written = 0
+        self._last_digest = ""
 
     @property
     def path(self) -> Path:
@@ -52,6 +60,10 @@ class Journal:
     def records(self) -> list[dict[str, Any]]:
         """All records, in order."""
         return list(self._log.records)
+
+    def recorded(self, index: int) -> EvalResult | None:
+        """Return the result of evaluation ``index`` from before the run was broken off, or ``None``."""
+        return self._results.get(index)
 
     def header(self, spec: OpSpec, settings: Mapping[str, Any]) -> None:
         """Record what is searched, and with which settings."""
@@ -64,7 +76,14 @@ class Journal:
             settings=dict(settings),
         )
 
-    def evaluated(self, index: int, base: Candidate, proposal: Proposal, result: EvalResult) -> None:
+    def evaluated(
+        self,
+        index: int,
+        base: Candidate,
+        proposal: Proposal,
+        result: EvalResult,
+        duplicate_of: int | None = None,
+    ) -> None:
         """Record a proposal and its result.
 
         Args:
@@ -72,6 +91,10 @@ class Journal:
             base: the operator's own sources; only files that differ from theirs are written out.
             proposal: what was evaluated.
             result: how it ended.
+            duplicate_of: the earlier proposal of the same candidate whose result this is, if there was one.
+
+        Raises:
+            MisuseError: a resumed search came to something else than what is on file.
         """
         self._append(
             "proposal",
@@ -79,19 +102,13 @@ class Journal:
             candidate_digest=proposal.candidate.digest,
             changed_files=changed_files(base, proposal.candidate),
             origin=dict(proposal.origin),
+            **({} if duplicate_of is None else {"duplicate_of": duplicate_of}),
         )
+        if index not in self._results:
+            self._timings.append(_timing(index, result))
         as_json = result.model_dump_json(exclude=_NOT_REPEATABLE)
-        repeatable = json.loads(as_json, parse_constant=lambda _: None)  # JSON has no NaN and no infinity
+        repeatable = json.loads(as_json, parse_constant=str)  # JSON has no NaN and no infinity
         self._append("result", index=index, latency_us=result.latency_us, result=repeatable)
-        self._timings.append(
-            {
-                "index": index,
-                "seconds": result.seconds.model_dump(),
-                "device_seconds": result.charge.device_seconds,
-                "device": result.device.model_dump() if result.device else None,
-                "cached": result.cached,
-            }
-        )
 
     def end(self, **summary: Any) -> None:
         """Record how the search ended."""
@@ -111,9 +128,17 @@ class Journal:
         self.close()
 
     def _append(self, kind: str, **fields: Any) -> None:
-        record = {"kind": kind, "seq": len(self._log.records), **fields}
+        record = {"kind": kind, "seq": self._written, **fields}
         record["digest"] = _chained(record, self._last_digest)
-        self._log.append(record)
+        if self._written == len(self._log.records):
+            self._log.append(record)
+        elif self._log.records[self._written]["digest"] != record["digest"]:
+            raise MisuseError(
+                f"{self.path}:{self._written + 1}: the resumed run differs from what is on file in "
+                f"{_difference(self._log.records[self._written], record)}: resume with the settings and "
+                "the version that began it, or begin a run in a folder of its own"
+            )
+        self._written += 1
         self._last_digest = record["digest"]
 
 
@@ -128,15 +153,46 @@ def _chained(record: Mapping[str, Any], previous: str) -> str:
     return digest_of("journal", previous, canonical_json(body))
 
 
-def _checked_chain(log: AppendLog) -> str:
-    """Return the digest of the last record.
+def _check_chain(log: AppendLog) -> None:
+    """Check that each record's digest follows from its content and the record before it.
 
     Raises:
-        MisuseError: a record's digest does not follow from its content and the record before it.
+        MisuseError: one does not.
     """
     previous = ""
     for number, record in enumerate(log.records, 1):
         if record.get("digest") != _chained(record, previous):
             raise MisuseError(f"{log.path}:{number}: the record does not match its digest; it was changed")
         previous = record["digest"]
-    return previous
+
+
+def _timing(index: int, result: EvalResult) -> dict[str, Any]:
+    return {
+        "index": index,
+        "seconds": result.seconds.model_dump(),
+        "device_seconds": result.charge.device_seconds,
+        "device": result.device.model_dump() if result.device else None,
+        "cached": result.cached,
+    }
+
+
+def _results_on_file(log: AppendLog, timings: AppendLog) -> dict[int, EvalResult]:
+    """Return the recorded results by index, each put together again from its two halves.
+
+    A timing is written before the result that it belongs to, so that no result is without one.
+    """
+    records = [record for record in log.records if record["kind"] == "result"]
+    results = {}
+    for record, timing in zip(records, timings.records, strict=False):
+        charge = {**record["result"]["charge"], "device_seconds": timing["device_seconds"]}
+        rest = {name: timing[name] for name in ("seconds", "device", "cached")}
+        results[record["index"]] = EvalResult.model_validate_json(
+            json.dumps({**record["result"], **rest, "charge": charge})
+        )
+    return results
+
+
+def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Name the fields in which two records differ."""
+    names = sorted(name for name in {*old, *new} - {"digest"} if old.get(name) != new.get(name))
+    return ", ".join(names)

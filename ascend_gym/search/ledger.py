@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, fields
 from itertools import count
 
 from ascend_gym.core.errors import BudgetExceededError, MisuseError
-from ascend_gym.core.records import Charge
 
-_RESOURCES = ("evaluations", "device_seconds")
+
+@dataclass(frozen=True)
+class Cost:
+    """An amount of what a search spends.
+
+    Attributes:
+        evaluations: evaluations.
+        device_seconds: seconds of device time.
+        tokens: tokens read and written by models.
+        usd: money paid for them, in US dollars.
+    """
+
+    evaluations: int = 0
+    device_seconds: float = 0.0
+    tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(
+            evaluations=self.evaluations + other.evaluations,
+            device_seconds=self.device_seconds + other.device_seconds,
+            tokens=self.tokens + other.tokens,
+            usd=self.usd + other.usd,
+        )
+
+
+_RESOURCES = tuple(field.name for field in fields(Cost))
 
 
 @dataclass(frozen=True)
@@ -18,14 +44,18 @@ class Budget:
     Attributes:
         evaluations: evaluations that may be charged.
         device_seconds: seconds of device time that may be charged.
+        tokens: tokens that models may read and write.
+        usd: US dollars that models may cost.
     """
 
     evaluations: int
     device_seconds: float | None = None
+    tokens: int | None = None
+    usd: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse budgets that can never be spent."""
-        if self.evaluations < 0 or (self.device_seconds is not None and self.device_seconds < 0):
+        if any((getattr(self, resource) or 0) < 0 for resource in _RESOURCES):
             raise MisuseError(f"a budget cannot be negative, got {self}")
 
 
@@ -34,20 +64,18 @@ class Reservation:
     """Part of the budget that is set aside until it is charged or refunded."""
 
     ticket: int
-    amount: Charge
+    amount: Cost
 
 
 class BudgetLedger:
-    """Accounts for every unit of a budget: spent + reserved never exceeds it.
-
-    Not for use from several threads.
-    """
+    """Accounts for every unit of a budget: spent + reserved never exceeds it. For use from any thread."""
 
     def __init__(self, budget: Budget) -> None:
         self._budget = budget
-        self._spent = Charge()
+        self._spent = Cost()
         self._open: dict[int, Reservation] = {}
         self._tickets = count(1)
+        self._lock = threading.RLock()
 
     @property
     def budget(self) -> Budget:
@@ -55,46 +83,49 @@ class BudgetLedger:
         return self._budget
 
     @property
-    def spent(self) -> Charge:
+    def spent(self) -> Cost:
         """What has been charged."""
         return self._spent
 
     @property
-    def reserved(self) -> Charge:
+    def reserved(self) -> Cost:
         """What is set aside by open reservations."""
-        return _total(Charge(), *(reservation.amount for reservation in self._open.values()))
+        with self._lock:
+            return sum((reservation.amount for reservation in self._open.values()), Cost())
 
-    def can_reserve(self, amount: Charge) -> bool:
+    def can_reserve(self, amount: Cost) -> bool:
         """Say whether ``reserve(amount)`` would succeed."""
         return self._shortage(amount) is None
 
-    def reserve(self, amount: Charge) -> Reservation:
+    def reserve(self, amount: Cost) -> Reservation:
         """Set ``amount`` aside: the most that the coming work can cost.
 
         Raises:
             BudgetExceededError: the budget left does not cover it; nothing is set aside.
         """
-        shortage = self._shortage(amount)
-        if shortage is not None:
-            raise BudgetExceededError(shortage)
-        reservation = Reservation(next(self._tickets), amount)
-        self._open[reservation.ticket] = reservation
-        return reservation
+        with self._lock:
+            shortage = self._shortage(amount)
+            if shortage is not None:
+                raise BudgetExceededError(shortage)
+            reservation = Reservation(next(self._tickets), amount)
+            self._open[reservation.ticket] = reservation
+            return reservation
 
-    def charge(self, reservation: Reservation, actual: Charge) -> None:
+    def charge(self, reservation: Reservation, actual: Cost) -> None:
         """Spend ``actual`` of a reservation and give the rest back.
 
         Raises:
             BudgetExceededError: a limited resource cost more than was reserved; the reservation stays open.
             MisuseError: the reservation was charged or refunded before.
         """
-        self._check_open(reservation)
-        for resource in self._limited():
-            cost, reserved = getattr(actual, resource), getattr(reservation.amount, resource)
-            if cost > reserved:
-                raise BudgetExceededError(f"{cost} {resource} cost, but only {reserved} were reserved")
-        del self._open[reservation.ticket]
-        self._spent = _total(self._spent, actual)
+        with self._lock:
+            self._check_open(reservation)
+            for resource in self._limited():
+                cost, reserved = getattr(actual, resource), getattr(reservation.amount, resource)
+                if cost > reserved:
+                    raise BudgetExceededError(f"{cost} {resource} cost, but only {reserved} were reserved")
+            del self._open[reservation.ticket]
+            self._spent += actual
 
     def refund(self, reservation: Reservation) -> None:
         """Give a whole reservation back.
@@ -102,15 +133,17 @@ class BudgetLedger:
         Raises:
             MisuseError: the reservation was charged or refunded before.
         """
-        self._check_open(reservation)
-        del self._open[reservation.ticket]
+        with self._lock:
+            self._check_open(reservation)
+            del self._open[reservation.ticket]
 
     def _limited(self) -> list[str]:
         return [resource for resource in _RESOURCES if getattr(self._budget, resource) is not None]
 
-    def _shortage(self, amount: Charge) -> str | None:
+    def _shortage(self, amount: Cost) -> str | None:
         """Say what is missing for ``amount``; ``None`` when the budget covers it."""
-        committed = _total(self._spent, self.reserved, amount)
+        with self._lock:
+            committed = self._spent + self.reserved + amount
         for resource in self._limited():
             limit, wanted = getattr(self._budget, resource), getattr(committed, resource)
             if wanted > limit:
@@ -121,10 +154,3 @@ class BudgetLedger:
     def _check_open(self, reservation: Reservation) -> None:
         if self._open.get(reservation.ticket) != reservation:
             raise MisuseError(f"reservation {reservation.ticket} is not open: charge or refund it once")
-
-
-def _total(*charges: Charge) -> Charge:
-    return Charge(
-        evaluations=sum(charge.evaluations for charge in charges),
-        device_seconds=sum(charge.device_seconds for charge in charges),
-    )

@@ -8,12 +8,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from ascend_gym.core.errors import BudgetExceededError
-from ascend_gym.core.records import Charge
-from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.ledger import Budget, BudgetLedger, Cost
 
 # Eighths are exact in binary, so that sums can be compared exactly.
 _SECONDS = st.integers(0, 80).map(lambda eighths: eighths / 8)
-_CHARGES = st.builds(lambda n, s: Charge(evaluations=n, device_seconds=s), st.integers(0, 4), _SECONDS)
+_CHARGES = st.builds(lambda n, s: Cost(evaluations=n, device_seconds=s), st.integers(0, 4), _SECONDS)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -45,7 +44,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def charge(self, data):
         reservation = data.draw(st.sampled_from(self.open_reservations))
         amount = reservation.amount
-        actual = Charge(
+        actual = Cost(
             evaluations=data.draw(st.integers(0, amount.evaluations)),
             device_seconds=data.draw(st.integers(0, int(amount.device_seconds * 8))) / 8,
         )

@@ -7,15 +7,12 @@ from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Proposal
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status
-from ascend_gym.search.driver import (
-    BASELINE_ORIGIN,
-    StopReason,
-    UnusableProposal,
-    run_search,
-)
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
-from ascend_gym.search.ledger import Budget
+from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
 from ascend_gym.suite.requests import request_for
 from baselines.best_of_n import BestOfN
@@ -58,13 +55,13 @@ class ScriptedModel:
 
 
 def _search(folder, llm, *, samples, seed=0, budget=None, in_flight=1, evaluator=None):
-    strategy = BestOfN(SPEC, llm, samples=samples, seed=seed)
+    strategy = BestOfN(SPEC, Asker(llm, seed=seed), samples=samples)
     with Journal(folder) as journal:
         return run_search(
             SPEC,
             strategy,
             evaluator or PricingEvaluator(),
-            Budget(samples if budget is None else budget),
+            BudgetLedger(Budget(samples if budget is None else budget)),
             journal,
             in_flight=in_flight,
             settings={"method": "best-of-n", "seed": seed},
@@ -138,8 +135,8 @@ def test_unusable_answers_are_spent_as_failed_builds_and_kept_in_the_journal(tmp
         origins = [record["origin"] for record in journal.records if record["kind"] == "proposal"]
     assert origins[1]["answer"] == "I cannot."
     assert "answer" not in origins[2]
-    assert origins[2]["prompt_tokens"] == 10
-    assert len({origin["prompt_digest"] for origin in origins[1:]}) == 1
+    assert origins[2]["calls"][0]["prompt_tokens"] == 10
+    assert len({origin["calls"][0]["prompt_digest"] for origin in origins[1:]}) == 1
 
 
 def test_equal_samples_cost_an_evaluation_each(tmp_path):
@@ -157,18 +154,19 @@ def test_fewer_samples_than_budget_end_the_search(tmp_path):
 
 def test_a_model_that_fails_ends_the_search_with_the_best_so_far(tmp_path):
     usable = _edit("constexpr uint32_t BLOCK_DIM = 8;", "constexpr uint32_t BLOCK_DIM = 48;")
-    outcome = _search(tmp_path, ScriptedModel(usable, ModelError("quota")), samples=5, in_flight=3)
+    model = ScriptedModel(usable, ModelError("busy"), ModelError("quota"))
+    outcome = _search(tmp_path, model, samples=5, in_flight=3)
     assert outcome.stop_reason is StopReason.INFRASTRUCTURE
     assert "quota" in outcome.message
     assert outcome.evaluations == 1
 
 
 def test_nothing_is_proposed_before_the_baseline_is_known():
-    assert BestOfN(SPEC, ScriptedModel(), samples=3, seed=0).propose(3) == []
+    assert BestOfN(SPEC, Asker(ScriptedModel(), seed=0), samples=3).propose(3) == []
 
 
-def _observed(llm=None, samples=4, seed=2):
-    strategy = BestOfN(SPEC, llm or OfflineModel(), samples=samples, seed=seed)
+def _observed(llm=None, samples=4, asker=None):
+    strategy = BestOfN(SPEC, asker or Asker(llm or OfflineModel(), seed=2), samples=samples)
     baseline = ok_result(request_for(SPEC, SPEC.baseline, MeasureProtocol()), 100.0)
     strategy.observe(Proposal(SPEC.baseline, BASELINE_ORIGIN), baseline)
     return strategy
@@ -179,13 +177,13 @@ def test_propose_keeps_to_its_limit_and_to_n():
     assert [len(strategy.propose(limit)) for limit in (3, 3, 3)] == [3, 1, 0]
 
 
-def test_state_continues_where_it_was():
-    straight = _observed().propose(4)
-    first = _observed()
-    head = first.propose(2)
-    second = _observed()
-    second.restore(first.state())
-    assert head + second.propose(4) == straight
+def test_samples_drawn_at_the_same_time_are_the_same_samples():
+    def proposals(concurrency, limits):
+        asker = Asker(OfflineModel(), seed=2, concurrency=concurrency)
+        strategy = _observed(asker=asker)
+        return [each for limit in limits for each in strategy.propose(limit)]
+
+    assert proposals(1, [1] * 4) == proposals(3, [2, 1, 1]) == proposals(8, [4])
 
 
 def test_unusable_proposals_carry_the_baseline():

@@ -51,7 +51,7 @@ def evaluator(monkeypatch):
 @pytest.fixture
 def model(monkeypatch):
     scripted = ScriptedModel("// status: build_error\n", FASTER, "// latency: 80\n")
-    monkeypatch.setattr("ascend_gym.search.llm.model_named", lambda name: scripted)
+    monkeypatch.setattr("ascend_gym.cli.methods.model_named", lambda name: scripted)
     return scripted
 
 
@@ -252,6 +252,7 @@ def test_optimize_with_a_broken_baseline_is_misuse(run, evaluator, model, toy_fo
 
 def test_optimize_without_infrastructure_exits_3_with_what_was_found(run, evaluator, model):
     evaluator.statuses = dict.fromkeys(range(2, 99), Status.INFRA_ERROR)
+    model.kernels += [f"// latency: {us}\n" for us in range(200, 220)]
     status, out, err = run("optimize", *TOY, "--json", "--in-flight", 1)
     assert status == 3
     assert json.loads(out)["evaluations"] == 1
@@ -272,8 +273,22 @@ def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, mo
     assert status == 130
     assert (summary["stop_reason"], summary["evaluations"]) == ("interrupted", 2)
     assert (tmp_path / "run/best/op_kernel/toy.cpp").read_text("utf-8") == FASTER
-    assert '"stop_reason":"interrupted"' in (tmp_path / "run/journal.jsonl").read_text("utf-8")
     assert json.loads((tmp_path / "run/summary.json").read_text("utf-8")) == summary
+
+    monkeypatch.setattr(evaluator, "poll", poll)
+    status, out, _ = run("resume", "run", "--json", "--in-flight", 1)
+    assert (status, json.loads(out)["stop_reason"]) == (0, "budget_spent")
+    model.asked = 0
+    assert run("optimize", *TOY, "--json", "--out", "unbroken")[0] == 0
+    journals = [(tmp_path / name / "journal.jsonl").read_bytes() for name in ("run", "unbroken")]
+    assert journals[0] == journals[1]
+
+
+def test_a_folder_that_holds_no_run_cannot_be_resumed(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    status, _, err = run("resume", "empty")
+    assert status == 2
+    assert "not the folder of a run" in err
 
 
 def test_an_unreachable_daemon_exits_3(run, monkeypatch):

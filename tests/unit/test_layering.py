@@ -32,7 +32,7 @@ ALLOWED: dict[str, set[str]] = {
         "ascend_gym.search",
         "ascend_gym.report",
     },
-    "ascend_gym.cli": {"ascend_gym", "baselines", "npu_daemon"},
+    "ascend_gym.cli": {"ascend_gym", "agents", "baselines", "npu_daemon"},
     "baselines": {"ascend_gym", "baselines"},
     "agents": {"ascend_gym", "agents"},
     "npu_daemon": {"ascend_gym.core", "ascend_gym.suite", "npu_daemon"},

@@ -3,27 +3,26 @@
 import pytest
 
 from ascend_gym.core.errors import BudgetExceededError, MisuseError
-from ascend_gym.core.records import Charge
-from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.ledger import Budget, BudgetLedger, Cost
 
-ONE = Charge(evaluations=1)
+ONE = Cost(evaluations=1)
 
 
 def test_charge_spends_and_gives_the_rest_back():
     ledger = BudgetLedger(Budget(2, device_seconds=10.0))
-    reservation = ledger.reserve(Charge(evaluations=1, device_seconds=6.0))
-    assert ledger.reserved == Charge(evaluations=1, device_seconds=6.0)
-    assert not ledger.can_reserve(Charge(evaluations=1, device_seconds=6.0))
-    ledger.charge(reservation, Charge(evaluations=1, device_seconds=2.5))
-    assert ledger.spent == Charge(evaluations=1, device_seconds=2.5)
-    assert ledger.reserved == Charge()
-    assert ledger.can_reserve(Charge(evaluations=1, device_seconds=7.5))
+    reservation = ledger.reserve(Cost(evaluations=1, device_seconds=6.0))
+    assert ledger.reserved == Cost(evaluations=1, device_seconds=6.0)
+    assert not ledger.can_reserve(Cost(evaluations=1, device_seconds=6.0))
+    ledger.charge(reservation, Cost(evaluations=1, device_seconds=2.5))
+    assert ledger.spent == Cost(evaluations=1, device_seconds=2.5)
+    assert ledger.reserved == Cost()
+    assert ledger.can_reserve(Cost(evaluations=1, device_seconds=7.5))
 
 
 def test_refund_leaves_the_budget_as_it_was():
     ledger = BudgetLedger(Budget(1))
     ledger.refund(ledger.reserve(ONE))
-    assert ledger.spent == ledger.reserved == Charge()
+    assert ledger.spent == ledger.reserved == Cost()
     assert ledger.can_reserve(ONE)
 
 
@@ -32,28 +31,28 @@ def test_a_reservation_that_would_overshoot_is_refused_with_what_is_left():
     ledger.charge(ledger.reserve(ONE), ONE)
     ledger.reserve(ONE)
     with pytest.raises(BudgetExceededError, match="2 evaluations asked for, 1 of 3 left"):
-        ledger.reserve(Charge(evaluations=2))
+        ledger.reserve(Cost(evaluations=2))
     assert ledger.reserved == ONE
 
 
 def test_device_seconds_are_refused_like_evaluations():
     ledger = BudgetLedger(Budget(100, device_seconds=1.0))
     with pytest.raises(BudgetExceededError, match="device_seconds"):
-        ledger.reserve(Charge(evaluations=1, device_seconds=1.5))
+        ledger.reserve(Cost(evaluations=1, device_seconds=1.5))
 
 
 def test_costing_more_than_reserved_is_refused():
     ledger = BudgetLedger(Budget(5, device_seconds=5.0))
-    reservation = ledger.reserve(Charge(evaluations=1, device_seconds=1.0))
+    reservation = ledger.reserve(Cost(evaluations=1, device_seconds=1.0))
     with pytest.raises(BudgetExceededError, match="were reserved"):
-        ledger.charge(reservation, Charge(evaluations=1, device_seconds=1.1))
+        ledger.charge(reservation, Cost(evaluations=1, device_seconds=1.1))
     ledger.refund(reservation)
-    assert ledger.spent == Charge()
+    assert ledger.spent == Cost()
 
 
 def test_unlimited_resources_are_counted_but_not_limited():
     ledger = BudgetLedger(Budget(1))
-    ledger.charge(ledger.reserve(ONE), Charge(evaluations=1, device_seconds=99.0))
+    ledger.charge(ledger.reserve(ONE), Cost(evaluations=1, device_seconds=99.0))
     assert ledger.spent.device_seconds == 99.0
 
 

@@ -6,21 +6,21 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from conftest import FakeEvaluator, make_candidate, make_spec
 
-from ascend_gym.core.errors import InfrastructureError, MisuseError, ModelError
+from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError, ModelError
 from ascend_gym.core.protocols import Proposal
-from ascend_gym.core.records import Charge, MeasureProtocol
+from ascend_gym.core.records import Accuracy, MeasureProtocol
 from ascend_gym.core.status import Status, rule_of
 from ascend_gym.search.append_log import AppendLog
 from ascend_gym.search.driver import (
-    BASELINE_ORIGIN,
+    FREE_DUPLICATES_LIMIT,
     INFRA_ATTEMPTS,
     NEUTRAL_LIMIT,
-    StopReason,
-    UnusableProposal,
+    Duplicates,
     run_search,
 )
-from ascend_gym.search.journal import JOURNAL_NAME, Journal
-from ascend_gym.search.ledger import Budget
+from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
+from ascend_gym.search.ledger import Budget, BudgetLedger, Cost
+from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason, UnusableProposal
 from ascend_gym.suite.requests import request_for
 
 SPEC = make_spec()
@@ -32,6 +32,7 @@ class ScriptedStrategy:
     def __init__(self, kernels):
         self.kernels = list(kernels)
         self.observed = []
+        self.closed = False
 
     def propose(self, limit):
         if not self.kernels:
@@ -46,11 +47,8 @@ class ScriptedStrategy:
     def observe(self, proposal, result):
         self.observed.append((proposal.candidate.kernel_text, result.status))
 
-    def state(self):
-        return {}
-
-    def restore(self, state):
-        pass
+    def close(self):
+        self.closed = True
 
 
 class LateEvaluator(FakeEvaluator):
@@ -80,7 +78,8 @@ class LateEvaluator(FakeEvaluator):
 def _search(tmp_path, strategy, evaluator=None, budget=10, **options):
     budget = budget if isinstance(budget, Budget) else Budget(budget)
     with Journal(tmp_path) as journal:
-        return run_search(SPEC, strategy, evaluator or FakeEvaluator(), budget, journal, **options)
+        ledger = BudgetLedger(budget)
+        return run_search(SPEC, strategy, evaluator or FakeEvaluator(), ledger, journal, **options)
 
 
 LATENCIES = ["// latency: 80", "// latency: 120", "// latency: 50", "// latency: 60"]
@@ -103,8 +102,8 @@ def test_the_baseline_is_observed_first_and_not_charged(tmp_path):
     outcome = _search(tmp_path, strategy, budget=1)
     assert strategy.observed[0] == ("// kernel", Status.OK)
     assert outcome.history[0].proposal.origin == BASELINE_ORIGIN
-    assert outcome.history[0].spent == Charge()
-    assert outcome.history[1].spent == Charge(evaluations=1)
+    assert outcome.history[0].spent == Cost()
+    assert outcome.history[1].spent == Cost(evaluations=1)
 
 
 def test_nothing_faster_leaves_the_baseline_as_best(tmp_path):
@@ -173,7 +172,7 @@ def test_an_unusable_answer_is_spent_but_never_submitted(tmp_path):
     step = outcome.history[1]
     assert step.result.status is Status.BUILD_ERROR
     assert step.result.all_diagnostics[0].message == "the answer is empty"
-    assert step.spent == Charge(evaluations=1, device_seconds=0.0)
+    assert step.spent == Cost(evaluations=1, device_seconds=0.0)
     assert outcome.evaluations == 2
 
 
@@ -202,7 +201,9 @@ def test_infrastructure_errors_are_submitted_again(tmp_path):
 def test_infrastructure_that_stays_broken_ends_the_search_with_what_it_found(tmp_path):
     broken = dict.fromkeys(range(2, 100), Status.INFRA_ERROR)
     evaluator = FakeEvaluator(broken)
-    outcome = _search(tmp_path, ScriptedStrategy(["// latency: 80", *LATENCIES * 3]), evaluator, budget=20)
+    outcome = _search(
+        tmp_path, ScriptedStrategy(["// latency: 80", *map(str, range(12))]), evaluator, budget=20
+    )
     assert outcome.stop_reason is StopReason.INFRASTRUCTURE
     assert "in a row failed" in outcome.message
     assert len(evaluator.requests) == 2 + NEUTRAL_LIMIT * INFRA_ATTEMPTS
@@ -283,7 +284,7 @@ def test_device_seconds_are_charged_and_limit_the_search(tmp_path):
         protocol=protocol,
     )
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
-    assert outcome.spent == Charge(evaluations=3, device_seconds=4.5)
+    assert outcome.spent == Cost(evaluations=3, device_seconds=4.5)
 
 
 def test_the_journal_tells_the_whole_story(tmp_path):
@@ -319,8 +320,7 @@ def test_ctrl_c_ends_the_search_with_what_it_has_found(tmp_path):
     assert (outcome.best.kernel_text, outcome.evaluations) == ("// latency: 80", 2)
     assert len(evaluator.cancelled) == 1
     with Journal(tmp_path) as journal:
-        assert journal.records[-1]["stop_reason"] == "interrupted"
-        assert journal.records[-1]["best_digest"] == outcome.best.digest
+        assert journal.records[-1]["kind"] == "result"
 
 
 def test_ctrl_c_before_the_baseline_is_known_leaves_the_baseline_as_best(tmp_path):
@@ -346,7 +346,7 @@ def test_ctrl_c_in_the_middle_of_a_record_waits_for_its_end(tmp_path, monkeypatc
     assert (outcome.stop_reason, outcome.evaluations) == (StopReason.INTERRUPTED, 1)
     with Journal(tmp_path) as journal:  # whole: its digests are checked
         kinds = [record["kind"] for record in journal.records]
-    assert kinds == ["header", *["proposal", "result"] * 2, "end"]
+    assert kinds == ["header", *["proposal", "result"] * 2]
 
 
 def test_a_search_off_the_main_thread_runs_as_usual(tmp_path):
@@ -355,12 +355,121 @@ def test_a_search_off_the_main_thread_runs_as_usual(tmp_path):
     assert outcome.stop_reason is StopReason.STRATEGY_FINISHED
 
 
-def test_a_used_journal_is_refused(tmp_path):
-    _search(tmp_path, ScriptedStrategy([]))
+def test_the_journal_of_another_search_is_refused_and_left_as_it_is(tmp_path):
+    _search(tmp_path, ScriptedStrategy([]), settings={"seed": 1})
     before = (tmp_path / JOURNAL_NAME).read_bytes()
-    with pytest.raises(MisuseError, match="holds another run"):
-        _search(tmp_path, ScriptedStrategy([]))
+    strategy = ScriptedStrategy([])
+    with pytest.raises(MisuseError, match="settings"):
+        _search(tmp_path, strategy, settings={"seed": 2})
     assert (tmp_path / JOURNAL_NAME).read_bytes() == before
+    assert strategy.closed
+
+
+def test_the_strategy_is_closed_at_the_end(tmp_path):
+    strategy = ScriptedStrategy(LATENCIES)
+    _search(tmp_path, strategy)
+    assert strategy.closed
+
+
+class TimingEvaluator(LateEvaluator):
+    """Spends device time; an incorrect result has no finite error."""
+
+    def poll(self, timeout_s):
+        return [(request_id, _with_infinite_error(result)) for request_id, result in super().poll(timeout_s)]
+
+
+def _with_infinite_error(result):
+    accuracy = Accuracy(
+        max_abs_error=float("inf"), max_rel_error=float("nan"), bad_share=1.0, upstream_rule_passes=False
+    )
+    cases = tuple(
+        case.model_copy(update={"accuracy": accuracy}) if case.status is Status.INCORRECT else case
+        for case in result.cases
+    )
+    return result.model_copy(update={"cases": cases})
+
+
+RESUMED = [
+    *LATENCIES,
+    None,
+    "// status: incorrect",
+    LATENCIES[2],
+    "// latency: 40",
+    "// status: timeout",
+    "// latency: 30",
+]
+
+
+@pytest.mark.parametrize("in_flight", [1, 3])
+def test_a_run_broken_off_anywhere_is_resumed_to_the_same_journal(tmp_path, in_flight):
+    def search(folder, evaluator):
+        strategy = ScriptedStrategy(RESUMED)
+        return _search(folder, strategy, evaluator, Budget(9, device_seconds=1e6), in_flight=in_flight)
+
+    unbroken = search(tmp_path / "unbroken", TimingEvaluator(device_seconds=0.25))
+    journal, timings = ((tmp_path / "unbroken" / name).read_bytes() for name in (JOURNAL_NAME, TIMINGS_NAME))
+    cuts = [0, 7, *(at + ahead for at, byte in enumerate(journal) if byte == 10 for ahead in (1, 40))]
+    for cut in cuts:
+        folder = tmp_path / f"cut-{cut}"
+        folder.mkdir()
+        (folder / JOURNAL_NAME).write_bytes(journal[:cut])
+        results = journal[:cut].count(b'"kind":"result"') + 1  # a timing is written before its result
+        (folder / TIMINGS_NAME).write_bytes(b"".join(timings.splitlines(keepends=True)[:results]))
+        evaluator = TimingEvaluator(device_seconds=0.25)
+        resumed = search(folder, evaluator)
+        assert (folder / JOURNAL_NAME).read_bytes() == journal
+        assert (folder / TIMINGS_NAME).read_bytes() == timings
+        assert (resumed.best, resumed.spent) == (unbroken.best, unbroken.spent)
+        assert [step.result for step in resumed.history][:results] == [
+            step.result for step in unbroken.history
+        ][:results]
+    assert evaluator.requests == []  # the last cut leaves a finished run: nothing is evaluated again
+
+
+def test_a_resumed_search_that_takes_another_way_is_refused(tmp_path):
+    _search(tmp_path, ScriptedStrategy(LATENCIES))
+    with pytest.raises(MisuseError, match="proposal 2"):
+        _search(tmp_path, ScriptedStrategy([LATENCIES[0], "// latency: 1"]))
+
+
+@pytest.mark.parametrize(("duplicates", "spent"), [(Duplicates.CHARGED, 4), (Duplicates.FREE, 2)])
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_a_known_candidate_is_not_measured_again(tmp_path, duplicates, spent, in_flight):
+    evaluator = LateEvaluator(device_seconds=0.5)
+    kernels = [LATENCIES[0], LATENCIES[0], SPEC.baseline.kernel_text, LATENCIES[1]]
+    outcome = _search(
+        tmp_path, ScriptedStrategy(kernels), evaluator, in_flight=in_flight, duplicates=duplicates
+    )
+    assert len(evaluator.requests) == 3
+    assert outcome.spent == Cost(evaluations=spent, device_seconds=1.0)
+    latencies = [step.result.latency_us for step in outcome.history]
+    assert latencies == pytest.approx([100.0, 80.0, 80.0, 100.0, 120.0])
+    with Journal(tmp_path) as journal:
+        copies = [record.get("duplicate_of") for record in journal.records if record["kind"] == "proposal"]
+    assert copies == [None, None, 1, 0, None]
+
+
+def test_free_duplicates_without_end_end_the_search(tmp_path):
+    strategy = ScriptedStrategy([LATENCIES[0]] * (2 * FREE_DUPLICATES_LIMIT))
+    outcome = _search(tmp_path, strategy, duplicates=Duplicates.FREE)
+    assert outcome.stop_reason is StopReason.STRATEGY_FINISHED
+    assert "all known" in outcome.message
+    assert outcome.evaluations == 1
+    assert len(outcome.history) == 2 + FREE_DUPLICATES_LIMIT
+
+
+def test_a_duplicate_of_what_was_never_measured_is_measured(tmp_path):
+    evaluator = FakeEvaluator(dict.fromkeys(range(1, 1 + INFRA_ATTEMPTS), Status.INFRA_ERROR))
+    outcome = _search(tmp_path, ScriptedStrategy([LATENCIES[0]] * 2), evaluator)
+    assert [step.result.status for step in outcome.history[1:]] == [Status.INFRA_ERROR, Status.OK]
+
+
+def test_a_budget_for_models_that_is_spent_ends_the_search(tmp_path):
+    strategy = ScriptedStrategy([LATENCIES[0], BudgetExceededError("900 tokens asked for")])
+    outcome = _search(tmp_path, strategy)
+    assert outcome.stop_reason is StopReason.BUDGET_SPENT
+    assert "900 tokens" in outcome.message
+    assert outcome.evaluations == 1
 
 
 def test_an_invalid_request_for_the_baseline_is_no_fault_of_the_infrastructure(tmp_path):

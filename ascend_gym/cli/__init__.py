@@ -1,0 +1,41 @@
+"""The ``ascend-gym`` command: parses, composes, and maps outcomes to exit statuses.
+
+Exit status 0: the job was done, also when the candidate is bad. 2: misuse. 3: broken infrastructure.
+130: interrupted; what was found by then is saved and printed.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from ascend_gym.cli import evaluate, optimize, suite
+from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.status import Status
+from ascend_gym.report.summary import to_json
+
+app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Optimise Ascend C operators.")
+app.add_typer(suite.app, name="suite")
+app.command("evaluate")(evaluate.evaluate)
+app.command("optimize")(optimize.optimize)
+app.command("resume")(optimize.resume)
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    try:
+        app()
+    except MisuseError as error:
+        _fail(error, Status.INVALID_REQUEST, EXIT_MISUSE)
+    except InfrastructureError as error:
+        _fail(error, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
+
+
+def _fail(error: Exception, status: Status, exit_status: int) -> None:
+    """Report what ended a command before it could print its result."""
+    note(f"ascend-gym: {error}")
+    if "--json" in sys.argv[1:]:  # programs that read the document learn the reason from it too
+        typer.echo(to_json({"status": status.value, "message": str(error)}))
+    raise SystemExit(exit_status) from error

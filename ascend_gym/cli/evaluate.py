@@ -1,0 +1,74 @@
+"""``ascend-gym evaluate``: one evaluation of an operator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ascend_gym.cli.options import (
+    EXIT_INFRASTRUCTURE,
+    EXIT_MISUSE,
+    Chip,
+    Daemon,
+    Json,
+    OpDir,
+    Operator,
+    console,
+    evaluated,
+    opened_evaluator,
+)
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.records import MeasureProtocol, OpSpec
+from ascend_gym.core.status import Blame, rule_of
+from ascend_gym.report.summary import evaluation_summary, to_json
+from ascend_gym.suite.loader import load_operator
+
+_EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
+_SOURCE_FILE = typer.Option(exists=True, dir_okay=False, readable=True)
+
+
+def evaluate(
+    op: Operator,
+    op_dir: OpDir = None,
+    tiling_file: Annotated[Path | None, _SOURCE_FILE] = None,
+    kernel_file: Annotated[Path | None, _SOURCE_FILE] = None,
+    case: Annotated[str | None, typer.Option(metavar="ID", help="Only this case.")] = None,
+    chip: Chip = "910B2",
+    daemon: Daemon = None,
+    as_json: Json = False,
+) -> None:
+    """Evaluate an operator with another tiling or kernel source beside its own."""
+    from ascend_gym.report.console import print_evaluation
+
+    spec = load_operator(op, op_dir=op_dir)
+    candidate = spec.baseline.rewritten(tiling=_text(tiling_file), kernel=_text(kernel_file))
+    case_ids = () if case is None else (_case_id(spec, case),)
+    protocol = MeasureProtocol(chip=chip)
+    with opened_evaluator(daemon, chip) as evaluator:
+        result = evaluated(evaluator, spec, candidate, protocol, case_ids)
+        same = candidate == spec.baseline
+        baseline = result if same else evaluated(evaluator, spec, spec.baseline, protocol, case_ids)
+    summary = evaluation_summary(spec, result, baseline)
+    if as_json:
+        typer.echo(to_json(summary))
+    else:
+        print_evaluation(console(), summary, result.all_diagnostics)
+    raise typer.Exit(_EXIT_BY_BLAME.get(rule_of(result.status).blame, 0))
+
+
+def _case_id(spec: OpSpec, case_id: str) -> str:
+    known = [case.case_id for case in spec.cases]
+    if case_id not in known:
+        raise MisuseError(f"{spec.op_id} has no case {case_id!r}; its cases are {', '.join(known)}")
+    return case_id
+
+
+def _text(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MisuseError(f"{path} is not UTF-8: {error}") from error

@@ -1,0 +1,141 @@
+"""``ascend-gym optimize`` and ``ascend-gym resume``: run a search, or go on with one that was broken off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ascend_gym.cli.methods import Method, RunSettings, strategy_of
+from ascend_gym.cli.options import (
+    EXIT_INFRASTRUCTURE,
+    EXIT_INTERRUPTED,
+    EXIT_MISUSE,
+    Chip,
+    Daemon,
+    Json,
+    OpDir,
+    Operator,
+    console,
+    note,
+    opened_evaluator,
+)
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.records import MeasureProtocol, OpSpec
+from ascend_gym.report.summary import to_json
+from ascend_gym.search.driver import Duplicates, run_search
+from ascend_gym.search.ledger import BudgetLedger
+from ascend_gym.search.outcome import SearchOutcome, StopReason
+from ascend_gym.suite.loader import load_operator
+
+SETTINGS_NAME = "run.json"
+
+InFlight = Annotated[int, typer.Option(min=1, help="Evaluations under way at a time.")]
+Concurrency = Annotated[int, typer.Option(min=1, help="Questions to the model under way at a time.")]
+
+
+def optimize(
+    op: Operator,
+    op_dir: OpDir = None,
+    method: Annotated[Method, typer.Option(help="Search method.")] = Method.BEST_OF_N,
+    budget: Annotated[int, typer.Option(min=1, help="Evaluations that may be spent.")] = 20,
+    model: Annotated[str, typer.Option(help="'offline', or a model at $OPENAI_BASE_URL.")] = "offline",
+    seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
+    chip: Chip = "910B2",
+    duplicates: Annotated[
+        Duplicates, typer.Option(help="What a candidate costs that the run knows already.")
+    ] = Duplicates.CHARGED,
+    daemon: Daemon = None,
+    out: Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")] = None,
+    in_flight: InFlight = 2,
+    concurrency: Concurrency = 1,
+    as_json: Json = False,
+) -> None:
+    """Search for a faster implementation of an operator."""
+    from ascend_gym.report.run_folder import new_run_folder
+
+    settings = RunSettings(
+        operator=op,
+        op_dir=None if op_dir is None else str(op_dir.resolve()),
+        method=method,
+        budget=budget,
+        model=model,
+        seed=seed,
+        chip=chip,
+        duplicates=duplicates,
+    )
+    spec = load_operator(op, op_dir=op_dir)
+    folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
+    (folder / SETTINGS_NAME).write_text(settings.model_dump_json(indent=2) + "\n", "utf-8")
+    _run(spec, settings, folder, daemon, in_flight, concurrency, as_json)
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False)],
+    daemon: Daemon = None,
+    in_flight: InFlight = 2,
+    concurrency: Concurrency = 1,
+    as_json: Json = False,
+) -> None:
+    """Go on with a search that was broken off, in the folder that holds its journal."""
+    settings = _settings_in(folder)
+    spec = load_operator(settings.operator, op_dir=Path(settings.op_dir) if settings.op_dir else None)
+    _run(spec, settings, folder, daemon, in_flight, concurrency, as_json)
+
+
+def _settings_in(folder: Path) -> RunSettings:
+    path = folder / SETTINGS_NAME
+    try:
+        return RunSettings.model_validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"{folder} is not the folder of a run that can be resumed: {error}") from error
+
+
+def _run(
+    spec: OpSpec,
+    settings: RunSettings,
+    folder: Path,
+    daemon: str | None,
+    in_flight: int,
+    concurrency: int,
+    as_json: bool,
+) -> None:
+    from ascend_gym.report.candidate_files import unified_diff
+    from ascend_gym.report.console import SearchView, print_search
+    from ascend_gym.report.run_folder import save_search
+    from ascend_gym.search.journal import Journal
+
+    strategy = strategy_of(spec, settings, concurrency=concurrency)
+    view = SearchView(console(stderr=as_json), settings.budget)
+    with opened_evaluator(daemon, settings.chip) as evaluator, Journal(folder) as journal, view:
+        outcome = run_search(
+            spec,
+            strategy,
+            evaluator,
+            BudgetLedger(settings.limits),
+            journal,
+            in_flight=in_flight,
+            duplicates=settings.duplicates,
+            on_event=view.show,
+            protocol=MeasureProtocol(chip=settings.chip),
+            settings=settings.identity(),
+        )
+    summary = save_search(folder, outcome, **settings.identity())
+    if as_json:
+        typer.echo(to_json(summary))
+    else:
+        print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), journal.path)
+    _exit_unless_done(outcome)
+
+
+def _exit_unless_done(outcome: SearchOutcome) -> None:
+    """Exit with the status of a search whose summary, the one document of ``--json``, is printed already."""
+    if outcome.stop_reason is StopReason.BASELINE_FAILED:
+        note(f"ascend-gym: {outcome.spec.op_id}: {outcome.message}")
+        raise typer.Exit(EXIT_MISUSE)
+    if outcome.stop_reason is StopReason.INTERRUPTED:
+        raise typer.Exit(EXIT_INTERRUPTED)
+    if outcome.stop_reason is StopReason.INFRASTRUCTURE:
+        note(f"ascend-gym: {outcome.message}")
+        raise typer.Exit(EXIT_INFRASTRUCTURE)

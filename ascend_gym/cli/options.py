@@ -1,0 +1,72 @@
+"""What several commands share: options, the evaluator, consoles and exit statuses."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from ascend_gym.core.config import cache_root, default_daemon_address
+from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.env.evaluation import evaluate as evaluate_request
+from ascend_gym.suite.requests import request_for
+
+EXIT_MISUSE = 2
+EXIT_INFRASTRUCTURE = 3
+EXIT_INTERRUPTED = 130
+
+Operator = Annotated[str, typer.Argument(metavar="OP", help="Operator, such as gelu or core/gelu.")]
+OpDir = Annotated[Path | None, typer.Option(help="Folder of an operator of your own, named OP.")]
+Daemon = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDR", help="Daemon, such as tcp://host:5710; by default a private one is started."
+    ),
+]
+Chip = Annotated[str, typer.Option(help="Chip whose cycles are counted.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+
+
+@contextmanager
+def opened_evaluator(daemon: str | None, chip: str) -> Iterator[Evaluator]:
+    """Connect to ``daemon``, or start a private one; closed on leaving."""
+    from ascend_gym.client import DaemonOptions, connect
+    from npu_daemon.simulator.chips import load_chip
+    from npu_daemon.simulator.toolchain import obtain_toolchain
+
+    address = daemon or default_daemon_address()
+    if address is None:  # here and not in the daemon, so that people learn why the first start takes its time
+        load_chip(chip)
+        obtain_toolchain(cache_root(), note)
+    evaluator = connect(address, options=DaemonOptions(chip=chip))
+    try:
+        yield evaluator
+    finally:
+        evaluator.close()
+
+
+def evaluated(
+    evaluator: Evaluator,
+    spec: OpSpec,
+    candidate: Candidate,
+    protocol: MeasureProtocol,
+    case_ids: tuple[str, ...] = (),
+) -> EvalResult:
+    """Evaluate one candidate and wait for its result."""
+    return evaluate_request(evaluator, request_for(spec, candidate, protocol, case_ids))
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that prints text as it is."""
+    return Console(stderr=stderr, markup=False, highlight=False)
+
+
+def note(message: str) -> None:
+    """Tell a person something that is no result."""
+    print(message, file=sys.stderr, flush=True)

@@ -1,0 +1,70 @@
+"""``ascend-gym suite``: look at operators, check them, import them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ascend_gym.cli.options import Chip, Daemon, OpDir, Operator, console, evaluated, note, opened_evaluator
+from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.core.records import MeasureProtocol
+from ascend_gym.suite.loader import list_operators, load_operator
+
+app = typer.Typer(no_args_is_help=True, help="Look at operators and check them.")
+
+
+@app.command("list")
+def suite_list(suite: Annotated[str, typer.Option(help="Which suite.")] = "core") -> None:
+    """List the operators of a suite."""
+    from ascend_gym.report.console import print_operators
+
+    print_operators(console(), list_operators(suite))
+
+
+@app.command("import")
+def suite_import(
+    cann_ops: Annotated[Path, typer.Option(metavar="DIR", exists=True, file_okay=False)],
+    op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
+) -> None:
+    """Make operators of a cann-ops checkout known by name; the checkout stays where it is."""
+    from ascend_gym.suite.imported import IMPORTED_SUITE, register, select_operators
+    from ascend_gym.suite.loader import what_it_needs
+
+    needs = {}
+    for name, folder in select_operators(cann_ops.resolve(), op or []).items():
+        needs[name] = what_it_needs(name, folder)
+        typer.echo(f"{IMPORTED_SUITE}/{name}: {f'needs {needs[name]}' if needs[name] else 'ready'}")
+    index = register(cann_ops, needs)
+    note(f"{len(index.ready())} of {len(index.operators)} imported operators are ready")
+
+
+@app.command("show")
+def suite_show(op: Operator, op_dir: OpDir = None) -> None:
+    """Show an operator, its cases and its files."""
+    from ascend_gym.report.console import print_operator
+
+    print_operator(console(), load_operator(op, op_dir=op_dir))
+
+
+@app.command("validate")
+def suite_validate(op: Operator, op_dir: OpDir = None, daemon: Daemon = None, chip: Chip = "910B2") -> None:
+    """Check that verdicts on an operator can be relied on and that its own sources evaluate."""
+    from ascend_gym.report.console import print_check
+    from ascend_gym.suite.audit import audit_case
+
+    terminal = console()
+    spec = load_operator(op, op_dir=op_dir)
+    protocol = MeasureProtocol(chip=chip)
+    checks = {
+        f"audit of case {case.case_id}": audit_case(spec, case, protocol.input_seed) for case in spec.cases
+    }
+    with opened_evaluator(daemon, chip) as evaluator:
+        for case in spec.cases:
+            result = evaluated(evaluator, spec, spec.baseline, protocol, (case.case_id,))
+            checks[f"baseline on case {case.case_id}"] = [str(each) for each in result.all_diagnostics]
+    for name, complaints in checks.items():
+        print_check(terminal, name, complaints)
+    if any(checks.values()):
+        raise OperatorFormatError(f"{spec.op_id} did not pass every check")

@@ -1,0 +1,87 @@
+"""How strategies ask a model: with a seed for the purpose, and a note of each call for the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from ascend_gym.core.protocols import Llm, Message
+from ascend_gym.search.llm.prompts import prompt_digest
+from ascend_gym.search.seeds import derived_seed
+
+Purpose = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model said.
+
+    Attributes:
+        text: its answer.
+        call: purpose, seed, model, prompt digest and token counts, for a proposal's ``origin["calls"]``.
+    """
+
+    text: str
+    call: Mapping[str, Any]
+
+
+class Asker:
+    """Asks one model on behalf of one run."""
+
+    def __init__(
+        self,
+        llm: Llm,
+        *,
+        seed: int,
+        max_tokens: int = 16384,
+        deadline_s: float = 600.0,
+        concurrency: int = 1,
+    ) -> None:
+        """Ask ``llm``.
+
+        Args:
+            llm: the model.
+            seed: seed of the run.
+            max_tokens: upper limit of one answer's length.
+            deadline_s: wall seconds for one answer.
+            concurrency: questions under way at a time in ``ask_all``.
+        """
+        self._llm, self._seed = llm, seed
+        self._max_tokens, self._deadline_s = max_tokens, deadline_s
+        self.concurrency = concurrency
+
+    def ask(self, messages: Sequence[Message], *purpose: str | int) -> Answer:
+        """Return the answer; the same messages for the same purpose of the same run get the same seed.
+
+        Raises:
+            ModelError: the model could not answer.
+            BudgetExceededError: the budget does not cover the question.
+        """
+        seed = derived_seed(self._seed, *purpose)
+        completion = self._llm.complete(
+            messages, seed=seed, max_tokens=self._max_tokens, deadline_s=self._deadline_s
+        )
+        call = {
+            "purpose": list(purpose),
+            "seed": seed,
+            "model": completion.model,
+            "prompt_digest": prompt_digest(messages),
+            "prompt_tokens": completion.prompt_tokens,
+            "completion_tokens": completion.completion_tokens,
+        }
+        return Answer(completion.text, call)
+
+    def ask_all(self, messages: Sequence[Message], purposes: Sequence[Purpose]) -> Iterator[Answer]:
+        """Yield one answer for each purpose, in their order, asking up to ``concurrency`` at a time.
+
+        Raises:
+            ModelError: the model could not answer one of them.
+            BudgetExceededError: the budget does not cover one of them.
+        """
+        if self.concurrency == 1 or len(purposes) < 2:
+            yield from (self.ask(messages, *purpose) for purpose in purposes)
+        else:
+            with ThreadPoolExecutor(self.concurrency) as pool:
+                yield from pool.map(lambda purpose: self.ask(messages, *purpose), purposes)

@@ -81,5 +81,6 @@ def test_templates_are_filled_exactly(values):
         render("best_of_n", **values)
 
 
-def test_the_system_prompt_has_no_fields():
+def test_the_system_prompt_has_no_fields_and_leaves_the_form_of_answers_open():
     assert render("system").startswith("You are")
+    assert SEARCH_LINE not in render("system")

@@ -36,7 +36,11 @@ def render(name: str, **values: str) -> str:
     Raises:
         MisuseError: a field is missing, or a value has no field.
     """
-    template = (files(__package__) / "prompts" / f"{name}.md").read_text(encoding="utf-8")
+    return fill(name, (files(__package__) / "prompts" / f"{name}.md").read_text(encoding="utf-8"), **values)
+
+
+def fill(name: str, template: str, /, **values: str) -> str:
+    """Return a template's text with its ``${fields}`` filled; see ``render``. Errors call it ``name``."""
     fields = set(_FIELD.findall(template))
     if fields != set(values):
         raise MisuseError(f"prompt {name!r} has the fields {sorted(fields)}, got {sorted(values)}")
@@ -62,7 +66,8 @@ def best_of_n_messages(spec: OpSpec, baseline: EvalResult) -> list[Message]:
         measurement=describe_result(baseline),
         sources=render_sources(spec.baseline),
     )
-    return [Message("system", render("system")), Message("user", user)]
+    system = f"{render('system')}\n{render('answer_files')}"
+    return [Message("system", system), Message("user", user)]
 
 
 def render_sources(candidate: Candidate) -> str:

@@ -11,8 +11,10 @@ import pytest
 from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Message
 from ascend_gym.search.llm import model_named
+from ascend_gym.search.llm.endpoint import FIRST_DELAY_S
+from ascend_gym.search.llm.limits import CallLimits, Clock
 from ascend_gym.search.llm.offline import OfflineModel
-from ascend_gym.search.llm.openai_endpoint import FIRST_DELAY_S, OpenAiEndpoint
+from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
 
 KEY = "sk-very-secret"
 MESSAGES = [Message("system", "be brief"), Message("user", "hello 块")]
@@ -83,15 +85,15 @@ class ChatServer:
         self.thread.join()
 
 
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-
-
-def _ask(server, *, waits=None, deadline_s=20.0, **options):
+def _ask(server, *, waits=None, deadline_s=20.0, limits=None, **options):
     waits = [] if waits is None else waits
     endpoint = OpenAiEndpoint(
-        "asked-model", base_url=server.base_url, api_key=KEY, wait=waits.append, **options
+        "asked-model",
+        base_url=server.base_url,
+        api_key=KEY,
+        clock=Clock(wait=waits.append),
+        limits=CallLimits(**(limits or {})),
+        **options,
     )
     return endpoint.complete(MESSAGES, seed=7, max_tokens=99, deadline_s=deadline_s)
 
@@ -141,7 +143,7 @@ def test_delays_grow_and_attempts_are_bounded():
     waits = []
     with ChatServer((500, {}, {"error": {"message": "broken"}})) as server:
         with pytest.raises(ModelError, match=r"asked-model.*500.*broken"):
-            _ask(server, waits=waits, max_attempts=4)
+            _ask(server, waits=waits, limits={"max_attempts": 4})
         assert len(server.requests) == 4
     assert waits == [FIRST_DELAY_S, 2 * FIRST_DELAY_S, 4 * FIRST_DELAY_S]
 
@@ -171,6 +173,110 @@ def test_models_that_name_the_token_limit_otherwise_are_obeyed():
             endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
     limits = [[key for key in body if key.startswith("max_")] for _, _, body in server.requests]
     assert limits == [["max_tokens"], ["max_completion_tokens"], ["max_completion_tokens"]]
+
+
+REFUSED_SEED = {"error": {"message": "Unsupported value.", "param": "seed", "code": "unsupported_value"}}
+REFUSED_TEMPERATURE = {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}
+
+
+def test_options_that_a_model_refuses_are_left_out_from_then_on():
+    answers = [(400, {}, REFUSED_SEED), (422, {}, REFUSED_TEMPERATURE), (200, {}, chat())]
+    with ChatServer(*answers) as server:
+        endpoint = OpenAiEndpoint(
+            "m",
+            base_url=server.base_url,
+            api_key=None,
+            temperature=0.5,
+            limits=CallLimits(max_attempts=1),
+        )
+        for _ in range(2):
+            endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+    sent = [sorted({"seed", "temperature"} & body.keys()) for _, _, body in server.requests]
+    assert sent == [["seed", "temperature"], ["temperature"], [], []]
+
+
+def test_an_option_is_dropped_once():
+    with ChatServer((400, {}, REFUSED_SEED)) as server:
+        with pytest.raises(ModelError, match="Unsupported value"):
+            _ask(server)
+        assert len(server.requests) == 2
+
+
+def test_a_refusal_of_something_else_is_an_error():
+    refused = {"error": {"message": "the seed of doubt: messages too long", "param": "messages"}}
+    with ChatServer((400, {}, refused)) as server:
+        with pytest.raises(ModelError, match="too long"):
+            _ask(server)
+        assert len(server.requests) == 1
+
+
+def test_an_empty_account_is_not_asked_again():
+    with ChatServer((429, {}, {"error": {"message": "pay", "code": "insufficient_quota"}})) as server:
+        with pytest.raises(ModelError, match="pay"):
+            _ask(server)
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "delay_s"),
+    [
+        ({"Retry-After-Ms": "1500"}, 1.5),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"Retry-After": "soon"}, FIRST_DELAY_S),
+        ({"Retry-After": "-1"}, FIRST_DELAY_S),
+        ({"Retry-After": "nan"}, FIRST_DELAY_S),
+    ],
+)
+def test_delays_are_read_in_every_form(headers, delay_s):
+    waits = []
+    with ChatServer((503, headers, {}), (200, {}, chat())) as server:
+        _ask(server, waits=waits)
+    assert waits == [delay_s]
+
+
+def test_reasoning_that_only_the_total_counts_is_counted():
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 40}
+    with ChatServer((200, {}, chat(usage=usage))) as server:
+        completion = _ask(server)
+    assert (completion.prompt_tokens, completion.completion_tokens) == (10, 30)
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "localhost:8000",
+        "ftp://host/v1",
+        "http://",
+        "http://h:x/v1",
+        "http://h:0",
+        "http://[",
+        "http://a b/",
+        "http://h/?k=1",
+    ],
+)
+def test_an_address_that_cannot_be_right_is_refused(base_url):
+    with pytest.raises(MisuseError, match="expected an address such as"):
+        OpenAiEndpoint("m", base_url=base_url, api_key=None)
+
+
+def test_an_address_with_a_password_is_refused_without_repeating_it():
+    with pytest.raises(MisuseError) as caught:
+        OpenAiEndpoint("m", base_url=f"http://me:{KEY}@host/v1", api_key=None)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["sk-a\nb", "sk-\u4e00", "sk-a\tb"])
+def test_a_key_that_cannot_be_right_is_refused_without_repeating_it(key):
+    with pytest.raises(MisuseError, match="OPENAI_API_KEY") as caught:
+        OpenAiEndpoint("m", base_url=None, api_key=key)
+    assert key not in str(caught.value)
+
+
+def test_the_newline_behind_a_key_is_no_part_of_it():
+    with ChatServer((200, {}, chat("none of the above"))) as server:
+        endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key="none\n")
+        assert endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0).text == "none of the above"
+    assert server.requests[0][1] == "Bearer none"
 
 
 @pytest.mark.parametrize(
@@ -210,7 +316,18 @@ def test_an_answer_that_breaks_off_in_transit_is_asked_for_again():
             {"finish_reason": "length", "message": {"role": "assistant", "content": "```cpp\nint"}},
             "```cpp\nint",
         ),
-        ({"finish_reason": "stop", "message": {"role": "assistant", "content": None, "refusal": "no"}}, ""),
+        ({"finish_reason": "stop", "message": {"role": "assistant", "content": None, "refusal": "no"}}, "no"),
+        ({"finish_reason": "content_filter", "message": {"role": "assistant", "content": None}}, ""),
+        ({"finish_reason": "length", "message": {"content": "", "reasoning_content": "hmm"}}, ""),
+        ({"message": {"content": "yes", "reasoning_content": "hmm"}}, "yes"),
+        ({"message": {"content": "\n<think>a\n```x```</think>\n\nyes"}}, "yes"),
+        ({"message": {"content": "hidden start</think>yes"}}, "yes"),
+        ({"message": {"content": "<think>cut off in thought"}}, ""),
+        ({"message": {"content": "what <think> means"}}, "what <think> means"),
+        (
+            {"message": {"content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": "yes"}]}},
+            "yes",
+        ),
     ],
 )
 def test_cut_off_answers_and_refusals_are_answers(choice, text):
@@ -266,7 +383,9 @@ def test_nobody_there_is_a_model_error():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    endpoint = OpenAiEndpoint("m", base_url=f"http://127.0.0.1:{port}/v1", api_key=None, wait=lambda _: None)
+    endpoint = OpenAiEndpoint(
+        "m", base_url=f"http://127.0.0.1:{port}/v1", api_key=None, clock=Clock(wait=lambda _: None)
+    )
     with pytest.raises(ModelError, match="Connection"):
         endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
 
@@ -288,3 +407,10 @@ def test_models_by_name(monkeypatch):
         model_named("deepseek-chat").complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
     assert server.requests[0][1] == f"Bearer {KEY}"
     assert server.requests[0][2]["model"] == "deepseek-chat"
+
+
+def test_a_base_url_makes_every_name_a_model_of_the_endpoint():
+    with ChatServer((200, {}, chat("from afar"))) as server:
+        model = model_named("offline", base_url=server.base_url)
+        assert model.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0).text == "from afar"
+    assert server.requests[0][2]["model"] == "offline"

@@ -4,20 +4,38 @@ from __future__ import annotations
 
 from ascend_gym.core.config import openai_api_key, openai_base_url
 from ascend_gym.core.protocols import Llm
+from ascend_gym.search.llm.limits import CallLimits
 
 OFFLINE_MODEL = "offline"
 
 
-def model_named(name: str) -> Llm:
-    """Return the model of that name: ``offline``, or one at the endpoint that the environment names.
+def model_named(
+    name: str,
+    *,
+    base_url: str | None = None,
+    temperature: float | None = None,
+    limits: CallLimits | None = None,
+) -> Llm:
+    """Return the model of that name: ``offline``, or one at an endpoint in the OpenAI format.
+
+    The key of the endpoint comes from the environment alone.
+
+    Args:
+        name: name of the model; with a ``base_url``, ``offline`` too is a model of the endpoint.
+        base_url: address of the endpoint; ``None`` means the one that the environment names.
+        temperature: sampling temperature; ``None`` leaves it to the endpoint.
+        limits: attempts, rates and sizes of the calls.
 
     Raises:
-        MisuseError: the environment names no endpoint.
+        MisuseError: there is no endpoint, or its address cannot be right.
     """
-    if name == OFFLINE_MODEL:
-        from ascend_gym.search.llm.offline import OfflineModel
+    if name == OFFLINE_MODEL and base_url is None:
+        from ascend_gym.search.llm.offline import OfflineModel  # loads a C++ parser
 
         return OfflineModel()
-    from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint  # takes a second to import
+    from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
 
-    return OpenAiEndpoint(name, base_url=openai_base_url(), api_key=openai_api_key())
+    address = base_url or openai_base_url()
+    return OpenAiEndpoint(
+        name, base_url=address, api_key=openai_api_key(), temperature=temperature, limits=limits
+    )

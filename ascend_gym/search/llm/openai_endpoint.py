@@ -2,28 +2,58 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-import openai
-from openai.types.chat import ChatCompletion
-
-from ascend_gym.core.errors import MisuseError, ModelError
+from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Message
+from ascend_gym.search.llm.endpoint import Endpoint, Failure, used_tokens
+from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
 
-FIRST_DELAY_S = 0.5
-MAX_DELAY_S = 20.0
-
-_RETRIED_STATUSES = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _OLD_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
+_OPTIONS = ("seed", "temperature")
+_FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
+_THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
+
+
+@dataclass(frozen=True)
+class _Dialect:
+    """Which of the request's fields a model understands.
+
+    Attributes:
+        limit_field: what it calls the limit of the answer's length.
+        left_out: options that it does not take.
+    """
+
+    limit_field: str = _OLD_LIMIT
+    left_out: frozenset[str] = frozenset()
+
+    def fields(self, max_tokens: int, **options: Any) -> dict[str, Any]:
+        """Return the fields to send."""
+        sent = {name: value for name, value in options.items() if name not in self.left_out}
+        return {self.limit_field: max_tokens, **sent}
+
+    def learnt_from(self, failure: Failure) -> _Dialect | None:
+        """Return the dialect that a refusal asks for; ``None`` if it is about something else."""
+        if failure.status not in (400, 422):
+            return None
+        if self.limit_field == _OLD_LIMIT and _NEW_LIMIT in failure.message:
+            return replace(self, limit_field=_NEW_LIMIT)
+        for option in _OPTIONS:
+            meant = failure.param == option if failure.param else re.search(rf"\b{option}\b", failure.message)
+            if meant and option not in self.left_out:
+                return replace(self, left_out=self.left_out | {option})
+        return None
 
 
 class OpenAiEndpoint:
-    """An ``Llm`` over HTTP: OpenAI, DeepSeek, vLLM, Ollama and others.
+    """An ``Llm`` over HTTP: OpenAI, DeepSeek, vLLM, Ollama and others. Safe for use from several threads.
 
-    Busy or broken servers are asked again, up to ``max_attempts`` times in all and within the deadline,
-    after the delay that the server names, else after a growing one.
+    Busy or broken servers are asked again, within ``limits`` and the deadline, after the delay that the
+    server names, else after a growing one. Models that refuse ``max_tokens``, ``seed`` or ``temperature``
+    are asked without from then on; answers are not repeatable without a seed.
     """
 
     def __init__(
@@ -32,9 +62,9 @@ class OpenAiEndpoint:
         *,
         base_url: str | None,
         api_key: str | None,
-        max_attempts: int = 4,
         temperature: float | None = None,
-        wait: Callable[[float], None] = time.sleep,
+        limits: CallLimits | None = None,
+        clock: Clock | None = None,
     ) -> None:
         """Prepare to ask ``model``; nothing is sent yet.
 
@@ -42,107 +72,97 @@ class OpenAiEndpoint:
             model: name of the model at the endpoint.
             base_url: address, for example ``http://127.0.0.1:8000/v1``; ``None`` means OpenAI's own.
             api_key: key; endpoints at a ``base_url`` may do without one.
-            max_attempts: requests made for one completion at most.
             temperature: sampling temperature; ``None`` leaves it to the endpoint.
-            wait: waits for a number of seconds.
+            limits: attempts, rates and sizes.
+            clock: the time.
 
         Raises:
-            MisuseError: there is neither a key nor an address of an endpoint that may not need one.
+            MisuseError: there is neither a key nor an address of an endpoint that may not need one, or one
+                of them cannot be right.
         """
-        if not api_key and not base_url:
-            raise MisuseError("set OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint that needs no key")
         self.model = model
-        self._client = openai.OpenAI(base_url=base_url, api_key=api_key or "none", max_retries=0)
-        self._max_attempts = max_attempts
-        self._temperature = temperature
-        self._wait = wait
-        self._limit_field = _OLD_LIMIT
+        self._options = {} if temperature is None else {"temperature": temperature}
+        self._endpoint = Endpoint(base_url, api_key, limits or CallLimits(), clock or Clock())
+        self._dialect = _Dialect()
 
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, deadline_s: float
     ) -> Completion:
-        """Answer ``messages`` (see ``Llm``). An answer cut off at ``max_tokens`` is returned as it is.
+        """Answer ``messages`` (see ``Llm``).
+
+        Answers cut off at ``max_tokens``, refusals and filtered answers are answers: the text is what there
+        is of it, a refusal's own words, or empty. Reasoning is left out of the text; its tokens count.
 
         Raises:
             ModelError: the endpoint refused, answered with something else than a chat completion, or did
                 not answer within the attempts and the time allowed.
         """
-        give_up_at = time.monotonic() + deadline_s
-        for attempt in range(1, self._max_attempts + 1):
-            try:
-                response = self._request(messages, seed, max_tokens, give_up_at - time.monotonic())
-                return self._completion(response)
-            except openai.BadRequestError as error:
-                self._adapt_limit_field(error)
-            except openai.APIStatusError as error:
-                if error.status_code not in _RETRIED_STATUSES:
-                    raise self._failed(error) from error
-                self._pause(error, attempt, give_up_at)
-            except (openai.APIConnectionError, ValueError) as error:  # ValueError: the body is no JSON
-                self._pause(error, attempt, give_up_at)
-        raise ModelError(f"model {self.model!r}: no answer in {self._max_attempts} attempts")
+        give_up_at = self._endpoint.deadline(deadline_s)
+        dialect = self._dialect
+        chat = [{"role": message.role, "content": message.content} for message in messages]
+        while True:
+            outcome = self._endpoint.ask(
+                "chat/completions",
+                {
+                    "model": self.model,
+                    "messages": chat,
+                    **dialect.fields(max_tokens, seed=seed, **self._options),
+                },
+                self._completion,
+                bound_tokens=prompt_bound_tokens(messages) + max_tokens,
+                give_up_at=give_up_at,
+            )
+            if isinstance(outcome, Completion):
+                return outcome
+            if outcome.code in _FILTER_CODES:
+                return Completion(outcome.message, 0, 0, self.model)
+            learnt = dialect.learnt_from(outcome)
+            if learnt is None:
+                raise ModelError(f"model {self.model!r}: {outcome.message}")
+            self._dialect = dialect = learnt
 
-    def _request(self, messages: Sequence[Message], seed: int, max_tokens: int, timeout_s: float) -> Any:
-        options: dict[str, Any] = {self._limit_field: max_tokens}
-        if self._temperature is not None:
-            options["temperature"] = self._temperature
-        return self._client.chat.completions.create(
-            model=self.model,
-            messages=[{"role": message.role, "content": message.content} for message in messages],  # type: ignore[misc]
-            seed=seed,
-            timeout=timeout_s,
-            **options,
-        )
+    def _completion(self, answer: Any) -> Completion:
+        """Read an answer, which may be any JSON.
 
-    def _completion(self, response: Any) -> Completion:
-        """Read a response, which may be any JSON; fields left out are empty, broken token counts 0."""
-        choices = response.choices if isinstance(response, ChatCompletion) else None
-        if not isinstance(choices, list) or not choices:
-            raise self._not_understood(response)
-        content = getattr(getattr(choices[0], "message", None), "content", response)
-        if not isinstance(content, str | None):
-            raise self._not_understood(response)
-        model = response.model
+        Raises:
+            ValueError: it is no chat completion.
+        """
+        choices = answer.get("choices") if isinstance(answer, dict) else None
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = choice.get("message") if isinstance(choice, dict) else None
+        if not isinstance(message, dict):
+            raise ValueError("expected a chat completion with a choice")
+        prompt_tokens, completion_tokens = used_tokens(answer)
+        model = answer.get("model")
         return Completion(
-            text=content or "",
-            prompt_tokens=_tokens(response.usage, "prompt_tokens"),
-            completion_tokens=_tokens(response.usage, "completion_tokens"),
-            model=model if isinstance(model, str) and model else self.model,
+            text=self._endpoint.redacted(_said(message)),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            model=self._endpoint.redacted(model) if isinstance(model, str) and model else self.model,
         )
 
-    def _not_understood(self, response: Any) -> ModelError:
-        return ModelError(f"model {self.model!r}: expected a chat completion, got {str(response)[:200]!r}")
 
-    def _adapt_limit_field(self, error: openai.BadRequestError) -> None:
-        """Newer models name the token limit otherwise: take their word for it, once."""
-        if self._limit_field == _NEW_LIMIT or _NEW_LIMIT not in str(error):
-            raise self._failed(error) from error
-        self._limit_field = _NEW_LIMIT
-
-    def _pause(self, error: Exception, attempt: int, give_up_at: float) -> None:
-        """Wait before the next attempt, unless it was the last or time is up."""
-        delay_s = _asked_delay_s(error)
-        if delay_s is None:
-            delay_s = min(FIRST_DELAY_S * 2 ** (attempt - 1), MAX_DELAY_S)
-        if attempt == self._max_attempts or time.monotonic() + delay_s >= give_up_at:
-            raise self._failed(error) from error
-        self._wait(delay_s)
-
-    def _failed(self, error: Exception) -> ModelError:
-        said = str(error).replace(self._client.api_key, "***")[:500]
-        return ModelError(f"model {self.model!r}: {type(error).__name__}: {said}")
+def _said(message: dict[str, Any]) -> str:
+    """Return the text of a message without its reasoning, or the words of a refusal."""
+    content, refusal = message.get("content"), message.get("refusal")
+    if isinstance(content, list):
+        content = "".join(_part(part) for part in content)
+    if not isinstance(content, str | None):
+        raise ValueError(f"expected text as content, got {type(content).__name__}")
+    return _without_thoughts(content or "") or (refusal if isinstance(refusal, str) else "")
 
 
-def _tokens(usage: object, field: str) -> int:
-    count = getattr(usage, field, 0)
-    return count if type(count) is int and count >= 0 else 0
+def _without_thoughts(text: str) -> str:
+    """Drop what some servers leave of the reasoning in the text; not all show where it begins."""
+    _, end, rest = text.rpartition(_THOUGHT_ENDS)
+    if end:
+        return rest.lstrip()
+    return "" if text.lstrip().startswith(_THOUGHT_BEGINS) else text
 
 
-def _asked_delay_s(error: Exception) -> float | None:
-    """Return the seconds named by a Retry-After header, or ``None``."""
-    if not isinstance(error, openai.APIStatusError):
-        return None
-    try:
-        return max(0.0, float(error.response.headers.get("retry-after", "")))
-    except ValueError:
-        return None
+def _part(part: Any) -> str:
+    """Return the text of a part of a message; reasoning, images and calls have none."""
+    if not isinstance(part, dict):
+        raise ValueError(f"expected objects as parts of the content, got {type(part).__name__}")
+    text = part.get("text", "") if part.get("type") == "text" else ""
+    return text if isinstance(text, str) else ""

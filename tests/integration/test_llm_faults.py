@@ -1,0 +1,136 @@
+"""A model behind a real HTTP server process that does everything wrong that a server can."""
+
+import logging
+import time
+
+import pytest
+from conftest import FakeEvaluator, make_spec
+from openai_faults import COMPLETION_TOKENS, FAULTS, PROMPT_TOKENS, answer_text, faulty_server, log_of
+
+from ascend_gym.core.errors import ModelError
+from ascend_gym.core.protocols import Message
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.driver import run_search
+from ascend_gym.search.journal import Journal
+from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.llm.limits import CallLimits, Clock
+from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
+from ascend_gym.search.outcome import StopReason, UnusableProposal
+from baselines.best_of_n import BestOfN
+
+KEY = "sk-very-secret-key"
+MESSAGES = [Message("user", "hello")]
+SPEC = make_spec(tiling="constexpr uint32_t BLOCK_DIM = 8;\n")
+
+RETRIED = (
+    *("rate_limited", "broken", "overloaded", "reset", "cut", "not_json", "deep"),
+    *("wrong_types", "empty_choices", "error_in_200", "endless", "endless_error", "echo_key_busy"),
+)
+ANSWERS = ("fine", "slow", "refusal", "filtered", "prompt_filtered", "no_usage", "large", "echo_key")
+GIVEN_UP = ("drip", "header_drip", "echo_key_error", "redirect")
+
+
+def _endpoint(base_url, **limits):
+    limits = CallLimits(**{"max_answer_bytes": 2**21, **limits})
+    return OpenAiEndpoint(
+        "m", base_url=base_url, api_key=KEY, limits=limits, clock=Clock(wait=lambda _: None)
+    )
+
+
+def _complete(endpoint, deadline_s=60.0):
+    return endpoint.complete(MESSAGES, seed=5, max_tokens=99, deadline_s=deadline_s)
+
+
+def test_every_fault_is_sorted():
+    assert sorted((*RETRIED, *ANSWERS, *GIVEN_UP)) == sorted(FAULTS)
+
+
+def test_what_may_pass_is_asked_again():
+    script = [name for fault in RETRIED for name in (fault, "fine")]
+    with faulty_server(*script) as base_url:
+        endpoint = _endpoint(base_url)
+        assert {_complete(endpoint).text for _ in RETRIED} == {answer_text(5)}
+        assert [entry["fault"] for entry in log_of(base_url)] == script
+
+
+@pytest.mark.parametrize("fault", RETRIED)
+def test_what_does_not_pass_is_one_clear_error(fault):
+    with faulty_server(fault) as base_url:
+        with pytest.raises(ModelError, match="model 'm': ") as caught:
+            _complete(_endpoint(base_url, max_attempts=2))
+        assert len(log_of(base_url)) == 2
+    assert len(str(caught.value)) < 1200
+    assert KEY not in repr(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("fault", ["drip", "header_drip"])
+def test_an_answer_that_never_ends_is_given_up_at_the_deadline(fault):
+    with faulty_server(fault) as base_url:
+        began = time.monotonic()
+        with pytest.raises(ModelError, match="Timeout"):
+            _complete(_endpoint(base_url), deadline_s=0.3)
+        assert time.monotonic() - began < 5
+
+
+def test_redirects_are_not_followed_with_the_key():
+    with faulty_server("redirect") as base_url, pytest.raises(ModelError, match="HTTP 307"):
+        _complete(_endpoint(base_url))
+
+
+def test_proxies_are_not_asked_for_this_machine(monkeypatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with faulty_server("fine") as base_url:
+        assert _complete(_endpoint(base_url)).text == answer_text(5)
+
+
+def test_a_search_accounts_for_every_answer(tmp_path):
+    """Each fault that may pass comes before an answer; each answer is one evaluation, usable or not."""
+    script = [*(fault for pair in zip(RETRIED, ANSWERS * 2, strict=False) for fault in pair), "fine"]
+    with faulty_server(*script) as base_url:
+        strategy = BestOfN(SPEC, Asker(_endpoint(base_url), seed=3), samples=len(RETRIED))
+        ledger = BudgetLedger(Budget(len(RETRIED)))
+        with Journal(tmp_path) as journal:
+            outcome = run_search(SPEC, strategy, FakeEvaluator(), ledger, journal, in_flight=2)
+            proposals = [record for record in journal.records if record["kind"] == "proposal"][1:]
+        log = log_of(base_url)
+    assert outcome.stop_reason is StopReason.BUDGET_SPENT
+    assert outcome.evaluations == len(RETRIED) == len(proposals)
+    assert [entry["fault"] for entry in log] == script[: len(log)]
+    assert len(log) == 2 * len(RETRIED)
+    usable = [not isinstance(step.proposal, UnusableProposal) for step in outcome.history[1:]]
+    answered = [entry["fault"] for entry in log[1::2]]
+    assert usable == [fault in ("fine", "slow") for fault in answered]
+    tokens = dict.fromkeys(ANSWERS, (PROMPT_TOKENS, COMPLETION_TOKENS)) | dict.fromkeys(
+        ("prompt_filtered", "no_usage"), (0, 0)
+    )
+    origins = [record["origin"] for record in proposals]
+    calls = [origin["calls"][0] for origin in origins]
+    reported = [(call["prompt_tokens"], call["completion_tokens"]) for call in calls]
+    assert reported == [tokens[fault] for fault in answered]
+    by_fault = dict(zip(answered, origins, strict=True))
+    assert by_fault["refusal"]["answer"] == "I will not."
+    assert by_fault["filtered"]["answer"] == ""
+    assert KEY not in (tmp_path / "journal.jsonl").read_text("utf-8")
+
+
+def test_the_key_is_nowhere(caplog, capfd):
+    caplog.set_level(logging.DEBUG)
+    with faulty_server("echo_key", "echo_key_error") as base_url:
+        endpoint = _endpoint(base_url)
+        completion = _complete(endpoint)
+        with pytest.raises(ModelError) as caught:
+            _complete(endpoint)
+    assert completion.text == "I saw Bearer ***"
+    everything = (
+        completion,
+        caught.value,
+        endpoint,
+        caught.getrepr(chain=True),
+        caplog.text,
+        capfd.readouterr(),
+    )
+    assert not [thing for thing in everything if KEY in f"{thing}{thing!r}"]

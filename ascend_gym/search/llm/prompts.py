@@ -30,13 +30,15 @@ _MAX_DIAGNOSTICS = 8
 _FIELD = re.compile(r"\$\{(\w+)\}")
 
 
-def render(name: str, **values: str) -> str:
-    """Return template ``name`` with its ``${fields}`` filled; the values are not looked into.
+def render(name: str, /, *, package: str = __package__, **values: str) -> str:
+    """Return template ``name`` of a package's folder ``prompts`` with its ``${fields}`` filled.
+
+    The values are not looked into.
 
     Raises:
         MisuseError: a field is missing, or a value has no field.
     """
-    return fill(name, (files(__package__) / "prompts" / f"{name}.md").read_text(encoding="utf-8"), **values)
+    return fill(name, (files(package) / "prompts" / f"{name}.md").read_text(encoding="utf-8"), **values)
 
 
 def fill(name: str, template: str, /, **values: str) -> str:

@@ -159,12 +159,21 @@ class Message:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model answered; lone surrogates in ``text`` and ``model`` are replaced by U+FFFD."""
+    """What a model answered; lone surrogates in ``text`` and ``model`` are replaced by U+FFFD.
+
+    Attributes:
+        text: the answer.
+        prompt_tokens: tokens read; 0 if the model did not tell.
+        completion_tokens: tokens written, reasoning included; 0 if the model did not tell.
+        model: what the model calls itself.
+        recorded: whether the answer comes from a recording, and therefore costs nothing.
+    """
 
     text: str
     prompt_tokens: int
     completion_tokens: int
     model: str
+    recorded: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", well_formed(self.text))

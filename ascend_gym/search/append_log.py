@@ -30,13 +30,10 @@ class AppendLog:
         """
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        content = path.read_bytes() if path.exists() else b""
-        whole = content[: content.rfind(b"\n") + 1]
-        self.records = [self._decoded(line, number) for number, line in enumerate(whole.splitlines(), 1)]
-        self.torn_bytes = len(content) - len(whole)
+        self.records, whole_bytes, self.torn_bytes = _read(path) if path.exists() else ([], 0, 0)
         self._file = path.open("ab")
         if self.torn_bytes:
-            self._file.truncate(len(whole))
+            self._file.truncate(whole_bytes)
         self._sync()
         _sync_folder(path.parent)
 
@@ -68,19 +65,39 @@ class AppendLog:
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def _decoded(self, line: bytes, number: int) -> dict[str, Any]:
-        try:
-            record = json.loads(line)
-        except ValueError as error:
-            raise MisuseError(f"{self.path}:{number}: expected a JSON object per line: {error}") from error
-        if not isinstance(record, dict):
-            raise MisuseError(f"{self.path}:{number}: expected a JSON object, got {type(record).__name__}")
-        return record
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a log, which is left as it is; a torn last line is not among them.
+
+    Raises:
+        MisuseError: there is no such file, or a line other than the last is not a JSON object.
+    """
+    if not path.is_file():
+        raise MisuseError(f"{path}: there is no such file")
+    return _read(path)[0]
 
 
 def canonical_json(record: dict[str, Any]) -> str:
     """Return the one JSON text of ``record``: sorted keys, no spaces, no NaN."""
     return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _read(path: Path) -> tuple[list[dict[str, Any]], int, int]:
+    """Return the objects of a log, the bytes of its whole lines, and those of a torn last one."""
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    records = [_decoded(path, number, line) for number, line in enumerate(whole.splitlines(), 1)]
+    return records, len(whole), len(content) - len(whole)
+
+
+def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        record = json.loads(line)
+    except ValueError as error:
+        raise MisuseError(f"{path}:{number}: expected a JSON object per line: {error}") from error
+    if not isinstance(record, dict):
+        raise MisuseError(f"{path}:{number}: expected a JSON object, got {type(record).__name__}")
+    return record
 
 
 def _sync_folder(folder: Path) -> None:

@@ -1,0 +1,143 @@
+"""What models cost: tokens and money, through the ledger of the search.
+
+Before a call the most that it can cost is reserved; after it, what it cost is charged and the rest given
+back. A call that fails is refunded: what the endpoint bills for it, if anything, nobody is told.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from ascend_gym.core.errors import BudgetExceededError, MisuseError
+from ascend_gym.core.protocols import Completion, Llm, Message
+from ascend_gym.search.ledger import BudgetLedger, Cost, Reservation
+from ascend_gym.search.llm.limits import prompt_bound_tokens
+
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a model costs, in US dollars per million tokens; the user knows, and it changes.
+
+    Attributes:
+        prompt_usd: for a million tokens read.
+        completion_usd: for a million tokens written.
+    """
+
+    prompt_usd: float = 0.0
+    completion_usd: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no price."""
+        if not all(math.isfinite(usd) and usd >= 0 for usd in (self.prompt_usd, self.completion_usd)):
+            raise MisuseError(f"a price is a number of US dollars, 0 or more, got {self}")
+
+    @classmethod
+    def parsed(cls, text: str) -> Price:
+        """Read ``IN,OUT``, for example ``0.28,0.42``.
+
+        Raises:
+            MisuseError: the text is something else.
+        """
+        try:
+            prompt_usd, completion_usd = (float(part) for part in text.split(","))
+        except ValueError as error:
+            expected = "a price as IN,OUT in US dollars per million tokens, such as 0.28,0.42"
+            raise MisuseError(f"expected {expected}, got {text!r}") from error
+        return cls(prompt_usd, completion_usd)
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> Cost:
+        """Return what so many tokens cost."""
+        usd = (prompt_tokens * self.prompt_usd + completion_tokens * self.completion_usd) / _MILLION
+        return Cost(tokens=prompt_tokens + completion_tokens, usd=usd)
+
+
+class MeteredLlm:
+    """An ``Llm`` whose calls are charged to a ledger. Safe for use from several threads.
+
+    - A call is begun only if the budget covers the most that it can cost: a token for each byte of the
+      prompt, and ``max_tokens``. While calls of this meter are under way that may give some of it back, it
+      waits. Which of several calls at a time is the first that is not covered depends on their order.
+    - Counts that the endpoint leaves out are taken for a token per byte.
+    - Answers from a recording cost nothing.
+    - An endpoint that reports more than was reserved is believed: the excess is charged too. If the budget
+      does not cover it, the reservation is spent, and ``BudgetExceededError`` tells the true figure: the
+      search ends.
+    """
+
+    def __init__(self, inner: Llm, ledger: BudgetLedger, price: Price | None = None) -> None:
+        """Charge the calls of ``inner`` to ``ledger``.
+
+        Raises:
+            MisuseError: the budget limits money, but there is no price.
+        """
+        if price is None and ledger.budget.usd is not None:
+            raise MisuseError("a budget in US dollars needs the price of the model: give --price IN,OUT")
+        self._inner, self._ledger, self._price = inner, ledger, price or Price()
+        self._under_way = 0
+        self._settled = threading.Condition()
+
+    def complete(
+        self, messages: Sequence[Message], *, seed: int, max_tokens: int, deadline_s: float
+    ) -> Completion:
+        """Answer ``messages`` (see ``Llm``).
+
+        Raises:
+            ModelError: the model could not answer; nothing is charged.
+            BudgetExceededError: the budget does not cover the call, or did not cover what it took.
+        """
+        prompt_bound = prompt_bound_tokens(messages)
+        with self._reserved(self._price.cost(prompt_bound, max_tokens)) as reservation:
+            completion = None
+            try:
+                completion = self._inner.complete(
+                    messages, seed=seed, max_tokens=max_tokens, deadline_s=deadline_s
+                )
+            finally:
+                if completion is None:
+                    self._ledger.refund(reservation)
+            self._charge(reservation, self._cost(completion, prompt_bound))
+            return completion
+
+    @contextmanager
+    def _reserved(self, most: Cost) -> Iterator[Reservation]:
+        with self._settled:
+            while self._under_way and not self._ledger.can_reserve(most):
+                self._settled.wait()
+            reservation = self._ledger.reserve(most)
+            self._under_way += 1
+        try:
+            yield reservation
+        finally:
+            with self._settled:
+                self._under_way -= 1
+                self._settled.notify_all()
+
+    def _cost(self, completion: Completion, prompt_bound: int) -> Cost:
+        if completion.recorded:
+            return Cost()
+        written = completion.completion_tokens or len(completion.text.encode())
+        return self._price.cost(completion.prompt_tokens or prompt_bound, written)
+
+    def _charge(self, reservation: Reservation, actual: Cost) -> None:
+        most = reservation.amount
+        excess = Cost(tokens=max(0, actual.tokens - most.tokens), usd=max(0.0, actual.usd - most.usd))
+        if excess == Cost():
+            self._ledger.charge(reservation, actual)
+            return
+        try:
+            extra = self._ledger.reserve(excess)
+        except BudgetExceededError as error:
+            self._ledger.charge(reservation, most)
+            raise BudgetExceededError(
+                f"the model took {actual.tokens} tokens and {actual.usd:.6f} USD where {most.tokens} tokens "
+                f"and {most.usd:.6f} USD were the most expected: {error}"
+            ) from error
+        covered = Cost(tokens=min(actual.tokens, most.tokens), usd=min(actual.usd, most.usd))
+        self._ledger.charge(reservation, covered)
+        self._ledger.charge(extra, excess)

@@ -15,6 +15,7 @@ from ascend_gym.rewrites.syntax import Edit, ancestor
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
+_FACTORS = ("2", "4", "8")
 _DERIVED = re.compile(r"\b(?:\w*tile\w*|\w*chunk\w*|ubPart\w*)\b", re.IGNORECASE)
 _ARITHMETIC = re.compile(r"[\dxXa-fA-FuUlL\s()*/+-]*\d[\dxXa-fA-FuUlL\s()*/+-]*")
 
@@ -29,7 +30,8 @@ _SIZE_WORDS = _words(
 )
 _LENGTH_WORDS = _words("len length size data block elem elems rows factor part bytes")
 _COUNT_WORDS = _words("num nums number count depth")
-_NEVER_A_SIZE = _words("key align dim dims type mode id version stride")
+_RESERVE_WORDS = _words("reserve reserved reserves rsv rsvd")
+_NEVER_A_SIZE = _words("key align dim dims type mode id version stride") | _RESERVE_WORDS
 _NOT_OF_CORES = _words("data loop tail least per process single handle calc former last slide split")
 
 
@@ -143,6 +145,20 @@ def names_core_count(constant: Constant) -> bool:
     return ("block", "dim") in pairs or ("core" in words and bool(set(words) & _COUNT_WORDS))
 
 
+def names_alignment(constant: Constant) -> bool:
+    """Say whether a name means the unit in which work is cut: ``BLOCK_SIZE``, ``ALIGN_ELEMS``."""
+    words = set(constant.words)
+    if "align" in words:
+        return not words & {"type", "mode", "flag", "is"}
+    return "block" in words and words <= {"block", "size", "byte", "bytes", "data", "one", "per", "len"}
+
+
+def names_reserve(constant: Constant) -> bool:
+    """Say whether a name means bytes of UB that are kept free: ``UB_RESERVED_BYTE``."""
+    words = set(constant.words)
+    return bool(words & _RESERVE_WORDS) and constant.literal is not None and "workspace" not in words
+
+
 def scaled_choices(constants: list[Constant], factors: tuple[Fraction, ...]) -> Iterator[Choice]:
     """Yield a choice for each factor by which the tile that ``constants`` (of equal value) mean can change.
 
@@ -155,6 +171,11 @@ def scaled_choices(constants: list[Constant], factors: tuple[Fraction, ...]) -> 
         text = _scaled(first, 1 / factor if names_parts(first) else factor)
         if text is not None and (factor < 1 or first.is_arithmetic):
             yield replacement(constants, text, forward=(factor > 1) != fills_ub)
+    present = _present_factor(first)
+    if present is not None:
+        text, factor = present
+        grows = (factor < 1) != names_parts(first)
+        yield replacement(constants, text, forward=grows != fills_ub)
 
 
 def replacement(constants: list[Constant], text: str, *, forward: bool) -> Choice:
@@ -168,9 +189,22 @@ def _scaled(constant: Constant, factor: Fraction) -> str | None:
     if constant.literal is not None:
         value = constant.literal * factor
         return constant.with_literal(int(value)) if value >= 1 and value.denominator == 1 else None
-    simple = constant.value_node.type in ("identifier", "call_expression", "parenthesized_expression")
+    simple = constant.value_node.type in ("identifier", "call_expression")
     value_text = constant.value_text if simple else f"({constant.value_text})"
     return f"{value_text} * {factor}" if factor > 1 else f"{value_text} / {factor.denominator}"
+
+
+def _present_factor(constant: Constant) -> tuple[str, Fraction] | None:
+    """Return a and n, or 1 / n, when the value is what ``_scaled`` makes of a: ``(a) * n``, ``(a) / n``."""
+    fields = [constant.value_node.child_by_field_name(name) for name in ("left", "operator", "right")]
+    left, operator, right = fields
+    if left is None or operator is None or right is None or constant.value_node.type != "binary_expression":
+        return None
+    sign, factor = constant.file.source.text_of(operator), constant.file.source.text_of(right)
+    if sign not in ("*", "/") or factor not in _FACTORS:
+        return None
+    inner = left.named_children[0] if left.type == "parenthesized_expression" else left
+    return constant.file.source.text_of(inner), Fraction(1, int(factor)) if sign == "/" else Fraction(factor)
 
 
 def _definitions(file: File) -> Iterator[Constant]:

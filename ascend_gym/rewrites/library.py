@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.rewrites import compute, memory, movement, pipelining, tiling
+from ascend_gym.rewrites import caching, compute, cores, layout, memory, movement, pipelining, tiling
 from ascend_gym.rewrites.rule import Rule
 
-_FAMILIES = (tiling, movement, pipelining, compute, memory)
+_FAMILIES = (tiling, cores, movement, caching, pipelining, compute, memory, layout)
 
 RULES: tuple[Rule, ...] = tuple(rule for family in _FAMILIES for rule in family.RULES)
 """Optimisations: the forward choices of each are expected to help."""

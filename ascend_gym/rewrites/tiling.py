@@ -1,4 +1,4 @@
-"""Rules about how the work is cut: tile sizes and the number of cores."""
+"""Rules about how the work is cut: how long tiles are and where they begin."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from tree_sitter import Node
 from ascend_gym.rewrites.constants import (
     Constant,
     constants_of,
-    names_core_count,
+    names_alignment,
+    names_parts,
+    names_reserve,
     names_tile,
     replacement,
     scaled_choices,
 )
-from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
-from ascend_gym.rewrites.syntax import Edit, ancestor
+from ascend_gym.rewrites.rule import Effect, Family, File, Pipe, Rule, Side, Site, View, rule
 
 _TILE_FACTORS = tuple(map(Fraction, ("2", "4", "8", "1/2", "1/4", "1/8")))
-_CORE_COUNTS = (20, 24, 40, 48)  # cube and vector cores of the 910B family
-_CORE_CALLS = ("SetBlockDim", "SetNumBlocks")
-_PLATFORM_HEADER = "tiling/platform/platform_ascendc.h"
+_SMALLER_FACTORS = tuple(map(Fraction, ("1/2", "1/4", "2", "4")))
+_ALIGNMENTS_BYTES = (512, 256, 128, 64, 32)
+_FEWEST_RESERVED = 128  # bytes; smaller figures count blocks or buffers
 
 _FEWER_LARGER_TILES = Effect(
     (Pipe.MTE2, Pipe.MTE3, Pipe.SCALAR, Pipe.VECTOR),
     "larger tiles: longer bursts, and start-up costs of copies and instructions paid less often",
 )
-_MORE_CORES = Effect(
-    (Pipe.MTE2, Pipe.MTE3, Pipe.VECTOR, Pipe.SCALAR), "work spread over the cores that the chip has"
+_ALIGNED_COPIES = Effect(
+    (Pipe.MTE2, Pipe.MTE3), "copies that begin on the 512-byte grid of global memory run at full bandwidth"
 )
 
 
@@ -61,38 +62,60 @@ def shared_tile_size(view: View) -> Iterator[Site]:
         yield from _scaling_site(constants, _TILE_FACTORS)
 
 
-@rule(Family.TILING, Side.TILING, _MORE_CORES)
-def block_dim(view: View) -> Iterator[Site]:
-    """The number of cores is an integer literal: a constant named so, or the argument of SetBlockDim.
+@rule(Family.TILING, Side.TILING, _ALIGNED_COPIES, inverse="tile_alignment")
+def tile_alignment(view: View) -> Iterator[Site]:
+    """The host computes a tile length, in elements or in blocks of 32 bytes, from other quantities.
 
-    Taken for granted: what each core does follows from that number.
+    Rounded down to whole 512 bytes, each tile begins where the first did. Taken for granted: a tile has so
+    much, and what follows is computed from the rounded length.
     """
-    for constant in [*_named(view.host, names_core_count), *_block_dim_literals(view)]:
+    for constant in _named(view.host, names_tile):
+        if not constant.is_arithmetic and not names_parts(constant):
+            yield _rounding_site(constant)
+
+
+@rule(Family.TILING, Side.TILING, _ALIGNED_COPIES, inverse="split_alignment")
+def split_alignment(view: View) -> Iterator[Site]:
+    """An integer of the host is named like the alignment of what cores and tiles get, and is 32 to 512.
+
+    Taken for granted: it is used for rounding, and the kernel learns the results through tiling data.
+    """
+    for constant in _named(view.host, names_alignment):
         present = constant.literal or 0
-        counts = sorted({*_CORE_COUNTS, present * 2, present // 2} - {0, present}, key=_by_promise(present))
-        choices = (
-            replacement([constant], constant.with_literal(count), forward=count > present) for count in counts
+        choices = tuple(
+            replacement([constant], constant.with_literal(size), forward=size > present)
+            for size in _ALIGNMENTS_BYTES
+            if size != present
         )
-        yield Site(constant.label, tuple(choices))
+        if present in _ALIGNMENTS_BYTES:
+            yield Site(constant.label, choices)
 
 
-@rule(Family.TILING, Side.TILING, _MORE_CORES)
-def block_dim_from_platform(view: View) -> Iterator[Site]:
-    """A const or constexpr number of cores is used in one function, which has the tiling context.
+@rule(Family.TILING, Side.TILING, _FEWER_LARGER_TILES, inverse="ub_reserve")
+def ub_reserve(view: View) -> Iterator[Site]:
+    """An integer of the host is named like a part of UB that is kept free.
 
-    A local variable of the same name then shadows it with the vector cores of the chip at hand.
+    A smaller reserve leaves more to the tiles. Taken for granted: the kernel does not need all of it.
     """
-    for constant in _named(view.host, names_core_count):
-        function = _only_user(constant)
-        if constant.is_fixed and constant.type_text and function is not None:
-            edits = [_shadowing(constant, function)]
-            if _PLATFORM_HEADER.encode() not in constant.file.source.data:
-                edits.append(Edit(0, 0, f'#include "{_PLATFORM_HEADER}"\n'))
-            file_edits = tuple(constant.file.edit(edit) for edit in edits)
-            yield Site(constant.label, (Choice(f"{constant.name}: cores of the platform", file_edits),))
+    for constant in _named(view.host, names_reserve):
+        choices = []
+        for factor in _SMALLER_FACTORS:
+            value = (constant.literal or 0) * factor
+            if value >= _FEWEST_RESERVED and value.denominator == 1:
+                text = constant.with_literal(int(value))
+                choices.append(replacement([constant], text, forward=factor < 1))
+        if choices:
+            yield Site(constant.label, tuple(choices))
 
 
-RULES: tuple[Rule, ...] = (tile_size, kernel_tile_size, shared_tile_size, block_dim, block_dim_from_platform)
+RULES: tuple[Rule, ...] = (
+    tile_size,
+    kernel_tile_size,
+    shared_tile_size,
+    tile_alignment,
+    split_alignment,
+    ub_reserve,
+)
 REWINDS: tuple[Rule, ...] = ()
 
 
@@ -122,40 +145,19 @@ def _scaling_site(constants: list[Constant], factors: tuple[Fraction, ...]) -> I
         yield Site(" and ".join(constant.label for constant in constants), choices)
 
 
-def _by_promise(present: int) -> Callable[[int], tuple[bool, int]]:
-    """Order core counts: more than at present first, and those nearest to all vector cores before others."""
-    return lambda count: (count <= present, abs(count - max(_CORE_COUNTS)))
+def _rounding_site(constant: Constant) -> Site:
+    """Return the site that rounds a computed tile length down, or that takes such rounding away."""
+    in_blocks = "block" in constant.words and "num" in constant.words
+    rounding = f" / {16 if in_blocks else 512} * {16 if in_blocks else 512}"
+    text, wrapped = constant.value_text, _rounded_operand(constant.value_node)
+    if text.endswith(f"){rounding}") and wrapped is not None:
+        plain = constant.file.source.text_of(wrapped.named_children[0])
+        return Site(constant.label, (replacement([constant], plain, forward=False),))
+    return Site(constant.label, (replacement([constant], f"({text}){rounding}", forward=True),))
 
 
-def _block_dim_literals(view: View) -> Iterator[Constant]:
-    for file in view.host:
-        for call in file.source.calls:
-            if call.name in _CORE_CALLS and len(call.arguments) == 1:
-                text = file.source.text_of(call.arguments[0])
-                constant = Constant(file, "block_dim", call.arguments[0], text, False, "")
-                if names_core_count(constant):
-                    yield constant
-
-
-def _only_user(constant: Constant) -> Node | None:
-    """Return the function that holds every use of a constant, if one does and it has the context."""
-    source = constant.file.source
-    uses = [
-        node
-        for node in source.nodes("identifier")
-        if source.text_of(node) == constant.name and node.end_byte > constant.value_node.end_byte
-    ]
-    functions = {ancestor(node, "function_definition") for node in uses}
-    function = functions.pop() if len(functions) == 1 else None
-    if function is None or ancestor(constant.value_node, "function_definition") is not None:
-        return None
-    declarator = function.child_by_field_name("declarator")
-    has_context = declarator is not None and "TilingContext*context" in source.bare(declarator)
-    return function if has_context and function.child_by_field_name("body") is not None else None
-
-
-def _shadowing(constant: Constant, function: Node) -> Edit:
-    body = function.child_by_field_name("body")
-    at = body.start_byte + 1 if body is not None else function.end_byte
-    count = "platform_ascendc::PlatformAscendC(context->GetPlatformInfo()).GetCoreNumAiv()"
-    return Edit(at, at, f"\n    const {constant.type_text} {constant.name} = {count};")
+def _rounded_operand(product: Node) -> Node | None:
+    """Return ``(a)`` of ``(a) / n * n``; ``None`` for anything else."""
+    quotient = product.child_by_field_name("left")
+    operand = quotient.child_by_field_name("left") if quotient is not None else None
+    return operand if operand is not None and operand.type == "parenthesized_expression" else None

@@ -1,0 +1,243 @@
+"""Rules about how many cores share the work."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from tree_sitter import Node
+
+from ascend_gym.rewrites.constants import Constant, constants_of, names_core_count, replacement
+from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
+from ascend_gym.rewrites.syntax import Call, Edit, Source, ancestor
+
+_CORE_COUNTS = (20, 24, 40, 48)  # cube and vector cores of the 910B family
+_MOST_BLOCKS = 96  # two for each vector core
+_CORE_CALLS = ("SetBlockDim", "SetNumBlocks")
+_PLATFORM_CALLS = ("GetCoreNum", "GetCoreNumAiv")
+_PLATFORM_HEADER = "tiling/platform/platform_ascendc.h"
+_CORE_NAME = re.compile(r"[\w.>-]*(?:core|block_?dim)\w*", re.IGNORECASE)
+_ONE = re.compile(r"1[uUlL]*")
+_HOLDERS = ("init_declarator", "assignment_expression", "field_initializer", "return_statement")
+_SHARES = (2, 4, 8)
+_LIMIT_DIVISORS = (8, 64)
+_BLOCKS_PER_CORE = (16, 64)  # of 32 bytes mostly: 512 B and 2 KB
+
+_MORE_CORES = Effect(
+    (Pipe.MTE2, Pipe.MTE3, Pipe.VECTOR, Pipe.SCALAR), "work spread over the cores that the chip has"
+)
+_FEWER_LAUNCHES = Effect(
+    (Pipe.SCALAR,), "fewer blocks to start one after another where each has little to do"
+)
+
+
+@rule(Family.TILING, Side.TILING, _MORE_CORES, inverse="block_dim")
+def block_dim(view: View) -> Iterator[Site]:
+    """The number of cores is an integer literal: a constant named so, or the argument of SetBlockDim.
+
+    Taken for granted: what each core does follows from that number.
+    """
+    for constant in [*_core_counts(view), *_block_dim_literals(view)]:
+        present = constant.literal or 0
+        counts = sorted(
+            {*_CORE_COUNTS, min(present * 2, _MOST_BLOCKS), present // 2} - {0, present},
+            key=_by_promise(present),
+        )
+        choices = (
+            replacement([constant], constant.with_literal(count), forward=count > present)
+            for count in sorted(counts, key=_by_promise(present))
+        )
+        yield Site(constant.label, tuple(choices))
+
+
+@rule(Family.TILING, Side.TILING, _MORE_CORES)
+def block_dim_from_platform(view: View) -> Iterator[Site]:
+    """A const or constexpr number of cores is used in one function, which has the tiling context.
+
+    A local variable of the same name then shadows it with the vector cores of the chip at hand.
+    """
+    for constant in _core_counts(view):
+        function = _only_user(constant)
+        if constant.is_fixed and constant.type_text and function is not None:
+            edits = [_shadowing(constant, function)]
+            if _PLATFORM_HEADER.encode() not in constant.file.source.data:
+                edits.append(Edit(0, 0, f'#include "{_PLATFORM_HEADER}"\n'))
+            file_edits = tuple(constant.file.edit(edit) for edit in edits)
+            yield Site(constant.label, (Choice(f"{constant.name}: cores of the platform", file_edits),))
+
+
+@rule(Family.TILING, Side.TILING, _FEWER_LAUNCHES, inverse="core_share")
+def core_share(view: View) -> Iterator[Site]:
+    """A variable takes the number of cores from the platform: ``coreNum = platform.GetCoreNumAiv()``.
+
+    Taken for granted: the work is divided by that variable. A share that stands there can be dropped.
+    """
+    for file in view.host:
+        for call in file.source.calls:
+            if call.is_method and call.name in _PLATFORM_CALLS and not call.arguments:
+                yield from _share_site(file, call)
+
+
+@rule(Family.TILING, Side.TILING, _MORE_CORES, inverse="single_core_limit")
+def single_core_limit(view: View) -> Iterator[Site]:
+    """An if statement sets a number of cores to 1 when one quantity does not exceed another: the limit.
+
+    A lower limit spreads work that would fit one core. Taken for granted: the else branch can cut it.
+    """
+    for file in view.host:
+        for branch in file.source.nodes("if_statement"):
+            limit = _limit_of(file.source, branch)
+            if limit is not None:
+                yield _limit_site(file, limit)
+
+
+@rule(Family.TILING, Side.TILING, _FEWER_LAUNCHES, inverse="least_core_work")
+def least_core_work(view: View) -> Iterator[Site]:
+    """The number of cores is the smaller of itself and a number of units: ``cores < n ? cores : n``.
+
+    With n divided, rounding up, each core gets several units, and fewer cores start when there are few.
+    """
+    for file in view.host:
+        for conditional in file.source.nodes("conditional_expression"):
+            units = _core_units(file.source, conditional)
+            if units is not None:
+                yield _units_site(file, units)
+
+
+RULES: tuple[Rule, ...] = (
+    block_dim,
+    block_dim_from_platform,
+    core_share,
+    single_core_limit,
+    least_core_work,
+)
+REWINDS: tuple[Rule, ...] = ()
+
+
+def _core_counts(view: View) -> Iterator[Constant]:
+    for file in view.host:
+        yield from (constant for constant in constants_of(file) if names_core_count(constant))
+
+
+def _by_promise(present: int) -> Callable[[int], tuple[bool, int]]:
+    """Order core counts: more than at present first, and those nearest to all vector cores before others."""
+    return lambda count: (count <= present, abs(count - max(_CORE_COUNTS)))
+
+
+def _block_dim_literals(view: View) -> Iterator[Constant]:
+    for file in view.host:
+        for call in file.source.calls:
+            if call.name in _CORE_CALLS and len(call.arguments) == 1:
+                text = file.source.text_of(call.arguments[0])
+                constant = Constant(file, "block_dim", call.arguments[0], text, False, "")
+                if names_core_count(constant):
+                    yield constant
+
+
+def _only_user(constant: Constant) -> Node | None:
+    """Return the function that holds every use of a constant, if one does and it has the context."""
+    source = constant.file.source
+    uses = [
+        node
+        for node in source.nodes("identifier")
+        if source.text_of(node) == constant.name and node.end_byte > constant.value_node.end_byte
+    ]
+    functions = {ancestor(node, "function_definition") for node in uses}
+    function = functions.pop() if len(functions) == 1 else None
+    if function is None or ancestor(constant.value_node, "function_definition") is not None:
+        return None
+    declarator = function.child_by_field_name("declarator")
+    has_context = declarator is not None and "TilingContext*context" in source.bare(declarator)
+    return function if has_context and function.child_by_field_name("body") is not None else None
+
+
+def _shadowing(constant: Constant, function: Node) -> Edit:
+    body = function.child_by_field_name("body")
+    at = body.start_byte + 1 if body is not None else function.end_byte
+    count = "platform_ascendc::PlatformAscendC(context->GetPlatformInfo()).GetCoreNumAiv()"
+    return Edit(at, at, f"\n    const {constant.type_text} {constant.name} = {count};")
+
+
+def _share_site(file: File, call: Call) -> Iterator[Site]:
+    """Yield the site at a call that is all of a value, or all but a divisor behind it."""
+    parent, text = call.node.parent, file.source.text_of(call.node)
+    label = file.label(call.node.start_byte, text)
+    if parent is not None and parent.type in _HOLDERS:
+        end = call.node.end_byte
+        shares = ((share, file.edit(Edit(end, end, f" / {share}"))) for share in _SHARES)
+        yield Site(label, tuple(Choice(f"1/{share} of the cores", (edit,)) for share, edit in shares))
+    elif parent is not None and _divisor(file.source, parent) in map(str, _SHARES):
+        edit = file.edit(Edit(call.node.end_byte, parent.end_byte, ""))
+        yield Site(label, (Choice("all cores", (edit,), forward=False),))
+
+
+def _divisor(source: Source, node: Node) -> str:
+    """Return the literal divisor of a division that is all of a value; else the empty string."""
+    operator, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
+    if node.type != "binary_expression" or operator is None or right is None or node.parent is None:
+        return ""
+    whole = right.type == "number_literal" and node.parent.type in _HOLDERS
+    return source.text_of(right) if whole and source.text_of(operator) == "/" else ""
+
+
+def _limit_of(source: Source, branch: Node) -> Node | None:
+    """Return the larger side of the comparison under which a number of cores is set to 1."""
+    body = branch.child_by_field_name("consequence")
+    if body is None or branch.child_by_field_name("alternative") is None:
+        return None
+    name, _, value = source.bare(body).strip("{};").rpartition("=")
+    condition = branch.child_by_field_name("condition")
+    comparison = condition.child_by_field_name("value") if condition is not None else None
+    if not _CORE_NAME.fullmatch(name) or not _ONE.fullmatch(value) or comparison is None:
+        return None
+    operator = comparison.child_by_field_name("operator")
+    if comparison.type != "binary_expression" or operator is None:
+        return None
+    fields = {">=": "left", ">": "left", "<=": "right", "<": "right"}
+    field = fields.get(source.text_of(operator))
+    return comparison.child_by_field_name(field) if field else None
+
+
+def _limit_site(file: File, limit: Node) -> Site:
+    text = file.source.text_of(limit)
+    plain, _, factor = text.rpartition(" / ")
+    if factor in map(str, _LIMIT_DIVISORS):
+        texts = [(plain, False)]
+    else:
+        base = text if limit.type != "binary_expression" else f"({text})"
+        texts = [(f"{base} / {divisor}", True) for divisor in _LIMIT_DIVISORS]
+        texts.append((f"{base} * {_LIMIT_DIVISORS[0]}", False))
+    edits = ((new, file.edit(Edit(limit.start_byte, limit.end_byte, new)), ahead) for new, ahead in texts)
+    choices = tuple(Choice(f"{text} -> {new}", (edit,), forward=ahead) for new, edit, ahead in edits)
+    return Site(file.label(limit.start_byte, f"one core up to {text}"), choices)
+
+
+def _core_units(source: Source, conditional: Node) -> list[Node] | None:
+    """Return both mentions of n in ``cores < n ? cores : n``."""
+    comparison = conditional.child_by_field_name("condition")
+    while comparison is not None and comparison.type == "parenthesized_expression":
+        comparison = comparison.named_children[0]
+    fields = (comparison, conditional, comparison, conditional)
+    names = ("left", "consequence", "right", "alternative")
+    parts = [node.child_by_field_name(name) for node, name in zip(fields, names, strict=True) if node]
+    if comparison is None or None in parts or len(parts) != len(names):
+        return None
+    cores, again, units, other = (part for part in parts if part is not None)
+    operator = comparison.child_by_field_name("operator")
+    bare = [source.bare(node) for node in (cores, again, units, other)]
+    smaller = operator is not None and source.text_of(operator) in ("<", "<=")
+    named = _CORE_NAME.fullmatch(bare[0]) and not units.type.endswith("literal")
+    return [units, other] if smaller and named and bare[0] == bare[1] and bare[2] == bare[3] else None
+
+
+def _units_site(file: File, units: list[Node]) -> Site:
+    text = file.source.text_of(units[0])
+    divided = re.fullmatch(r"\((.*) \+ (\d+)\) / (\d+)", text, re.DOTALL)
+    texts = [(divided[1], False)] if divided else []
+    if not divided:
+        texts = [(f"({text} + {units - 1}) / {units}", True) for units in _BLOCKS_PER_CORE]
+    choices = []
+    for new, ahead in texts:
+        edits = tuple(file.edit(Edit(node.start_byte, node.end_byte, new)) for node in units)
+        choices.append(Choice(f"{text} -> {new}", edits, forward=ahead))
+    return Site(file.label(units[0].start_byte, f"at most {text} cores"), tuple(choices))

@@ -1,0 +1,76 @@
+"""Rules about UB: the exact change, and where they must not apply."""
+
+import pytest
+from conftest import make_candidate
+from rewritten import in_function, kernel_after
+
+from ascend_gym.rewrites.library import rule_named
+
+LOCAL_T = "LocalTensor<float> t = q.AllocTensor<float>();\n"
+
+IN_PLACE = """\
+class K {
+    void Init()
+    {
+        pipe.InitBuffer(queue, 1, 64);
+        pipe.InitBuffer(tmpBuf, 64);
+    }
+    void Compute()
+    {
+        LocalTensor<T> x = queue.DeQue<T>();
+        LocalTensor<T> y = out.AllocTensor<T>();
+        LocalTensor<T> scaled = tmpBuf.Get<T>();
+        Muls(scaled, x, alpha, n);
+        Add(y, z, scaled, n);
+        queue.FreeTensor(x);
+    }
+    TBuf<TPosition::VECCALC> tmpBuf;
+};
+"""
+
+
+def test_in_place_compute_drops_the_buffer():
+    removed = ("        pipe.InitBuffer(tmpBuf, 64);\n", "        LocalTensor<T> scaled = tmpBuf.Get<T>();\n")
+    expected = IN_PLACE.replace("    TBuf<TPosition::VECCALC> tmpBuf;\n", "")
+    for line in removed:
+        expected = expected.replace(line, "")
+    expected = expected.replace("Muls(scaled, x", "Muls(x, x").replace("z, scaled", "z, x")
+    assert kernel_after("in_place_compute", IN_PLACE) == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("queue.FreeTensor(x);", "Add(y, y, x, n);\n        queue.FreeTensor(x);"),
+        (
+            "Add(y, z, scaled, n);\n        queue.FreeTensor(x);",
+            "queue.FreeTensor(x);\n        Add(y, z, scaled, n);",
+        ),
+        ("LocalTensor<T> scaled", "LocalTensor<float> scaled"),
+        ("void Compute()", "void More() { Exp(y, tmpBuf.Get<T>(), n); }\n    void Compute()"),
+    ],
+)
+def test_in_place_compute_needs_a_source_that_is_done_with_and_a_private_buffer(old, new):
+    assert rule_named("in_place_compute").sites(make_candidate("", IN_PLACE.replace(old, new))) == []
+
+
+KERNEL_BODIES = [
+    ("bank_padding", "pipe.InitBuffer(q, 2, n * 4);", "pipe.InitBuffer(q, 2, n * 4 + 256);"),
+    ("bank_padding", "pipe->InitBuffer(buf, size + 256);", "pipe->InitBuffer(buf, size);"),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after"), KERNEL_BODIES)
+def test_memory_rule_makes_exactly_this_change(name, before, after):
+    assert kernel_after(name, in_function(before)) == in_function(after)
+
+
+NOT_HERE = [
+    ("bank_padding", "pipe.InitBuffer(buf, wide ? 64 : 32);\npipe.InitBuffer(q, 2, n << 2);"),
+    ("in_place_compute", LOCAL_T + "Muls(t, a, s, n);"),
+]
+
+
+@pytest.mark.parametrize(("name", "body"), NOT_HERE)
+def test_memory_rule_leaves_other_code_alone(name, body):
+    assert rule_named(name).sites(make_candidate("", in_function(body))) == []

@@ -1,0 +1,111 @@
+"""Rules about copies and L2: the exact change, and where they must not apply."""
+
+import pytest
+from conftest import make_candidate
+from rewritten import KERNEL, in_function, kernel_after, rewrites
+
+from ascend_gym.rewrites.library import rule_named
+
+COPY_PARAMETERS = "DataCopyExtParams p{1, bytes, 0, 0, 0};\nDataCopyPadExtParams<T> z{false, 0, 0, 0};\n"
+
+# rule, body of a kernel function before, the same after the only site's first choice
+KERNEL_BODIES = [
+    (
+        "l2_bypass",
+        "this->xGm.SetGlobalBuffer((__gm__ T*)x, n);",
+        "this->xGm.SetGlobalBuffer((__gm__ T*)x, n);\n"
+        "this->xGm.SetL2CacheHint(AscendC::CacheMode::CACHE_MODE_DISABLE);",
+    ),
+    (
+        "l2_bypass",
+        "xGm.SetGlobalBuffer(x);\nxGm.SetL2CacheHint(CacheMode::CACHE_MODE_DISABLE);",
+        "xGm.SetGlobalBuffer(x);",
+    ),
+    (
+        "aligned_copy",
+        "DataCopyPad(yGm[i], y, {1, (uint32_t)(n * 4), 0, 0, 0});",
+        "if (((uint32_t)(n * 4)) % 32 == 0) {\n"
+        "    DataCopy(yGm[i], y, DataCopyParams(1, static_cast<uint16_t>(((uint32_t)(n * 4)) / 32), 0, 0));\n"
+        "} else {\n    DataCopyPad(yGm[i], y, {1, (uint32_t)(n * 4), 0, 0, 0});\n}",
+    ),
+    (
+        "aligned_copy",
+        COPY_PARAMETERS + "A::DataCopyPad(x, xGm, p, z);",
+        COPY_PARAMETERS + "if (p.blockLen % 32 == 0) {\n"
+        "    A::DataCopy(x, xGm, A::DataCopyParams(1, static_cast<uint16_t>(p.blockLen / 32), 0, 0));\n"
+        "} else {\n    A::DataCopyPad(x, xGm, p, z);\n}",
+    ),
+    (  # the declaration that holds is the one of the block
+        "aligned_copy",
+        "{\n    DataCopyExtParams p{1, 64, 0, 0, 0};\n    DataCopyPad(yGm, y, p);\n}\n"
+        "{\n    DataCopyExtParams p{1, 96, 0, 0, 0};\n}",
+        "{\n    DataCopyExtParams p{1, 64, 0, 0, 0};\n"
+        "    if (64 % 32 == 0) {\n"
+        "        DataCopy(yGm, y, DataCopyParams(1, static_cast<uint16_t>(64 / 32), 0, 0));\n"
+        "    } else {\n        DataCopyPad(yGm, y, p);\n    }\n}\n"
+        "{\n    DataCopyExtParams p{1, 96, 0, 0, 0};\n}",
+    ),
+    (  # and the initial value that of its own variable
+        "aligned_copy",
+        "DataCopyExtParams a{1, 96, 0, 0, 0}, p{1, 64, 0, 0, 0};\nDataCopyPad(yGm, y, p);",
+        "DataCopyExtParams a{1, 96, 0, 0, 0}, p{1, 64, 0, 0, 0};\n"
+        "if (64 % 32 == 0) {\n"
+        "    DataCopy(yGm, y, DataCopyParams(1, static_cast<uint16_t>(64 / 32), 0, 0));\n"
+        "} else {\n    DataCopyPad(yGm, y, p);\n}",
+    ),
+    *(
+        (  # what may have changed is read when the copy runs
+            "aligned_copy",
+            f"DataCopyExtParams p{{1, 64, 0, 0, 0}};\n{change}\nDataCopyPad(yGm, y, p);",
+            f"DataCopyExtParams p{{1, 64, 0, 0, 0}};\n{change}\n"
+            "if (p.blockLen % 32 == 0 && p.dstStride % 32 == 0 && p.dstStride / 32 <= 65535) {\n"
+            "    DataCopy(yGm, y, DataCopyParams(static_cast<uint16_t>(p.blockCount), "
+            "static_cast<uint16_t>(p.blockLen / 32), static_cast<uint16_t>(p.srcStride), "
+            "static_cast<uint16_t>(p.dstStride / 32)));\n} else {\n    DataCopyPad(yGm, y, p);\n}",
+        )
+        for change in (
+            "p = DataCopyExtParams{1, 96, 0, 0, 0};",
+            "Adapt(p);",
+            "Adapt(p.blockLen);",
+            "auto& q = p;",
+            "p.blockLen = 96;",
+            "p.blockLen++;",
+            "auto* q = &p;",
+        )
+    ),
+    (
+        "aligned_copy",
+        "p.srcStride = rest;\nDataCopyPad(x, xGm, p, z);",
+        "p.srcStride = rest;\n"
+        "if (p.blockLen % 32 == 0 && p.srcStride % 32 == 0 && p.srcStride / 32 <= 65535 && "
+        "z.leftPadding == 0 && z.rightPadding == 0) {\n"
+        "    DataCopy(x, xGm, DataCopyParams(static_cast<uint16_t>(p.blockCount), "
+        "static_cast<uint16_t>(p.blockLen / 32), static_cast<uint16_t>(p.srcStride / 32), "
+        "static_cast<uint16_t>(p.dstStride)));\n} else {\n    DataCopyPad(x, xGm, p, z);\n}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after"), KERNEL_BODIES)
+def test_movement_rule_makes_exactly_this_change(name, before, after):
+    assert kernel_after(name, in_function(before)) == in_function(after)
+
+
+NOT_HERE = [
+    ("l2_bypass", "if (x)\n    xGm.SetGlobalBuffer(x);"),
+    ("aligned_copy", "if (n % 16 == 0) {\n    DataCopy(y, x, n);\n} else {\n    DataCopyPad(y, x, p, z);\n}"),
+    ("aligned_copy", "DataCopyPad(x, xGm, p, {true, 0, pad, 0});"),
+    ("aligned_copy", "DataCopy(x, xGm, n);"),
+]
+
+
+@pytest.mark.parametrize(("name", "body"), NOT_HERE)
+def test_movement_rule_leaves_other_code_alone(name, body):
+    assert rule_named(name).sites(make_candidate("", in_function(body))) == []
+
+
+def test_all_tensors_pass_by_l2_at_once_and_come_back_at_once():
+    kernel = in_function("xGm.SetGlobalBuffer(x);\nyGm.SetGlobalBuffer(y);")
+    bypassed = rewrites(rule_named("l2_bypass"), kernel=kernel)[-1][2][KERNEL]
+    assert bypassed.count("CACHE_MODE_DISABLE") == 2
+    assert rewrites(rule_named("l2_bypass"), kernel=bypassed)[-1][2][KERNEL] == kernel

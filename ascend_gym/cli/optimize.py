@@ -21,15 +21,12 @@ from ascend_gym.cli.options import (
     note,
     opened_evaluator,
 )
-from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.records import MeasureProtocol, OpSpec
+from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder, write_settings
+from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
-from ascend_gym.search.driver import Duplicates, run_search
-from ascend_gym.search.ledger import BudgetLedger
+from ascend_gym.search.driver import Duplicates
+from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.outcome import SearchOutcome, StopReason
-from ascend_gym.suite.loader import load_operator
-
-SETTINGS_NAME = "run.json"
 
 InFlight = Annotated[int, typer.Option(min=1, help="Evaluations under way at a time.")]
 Concurrency = Annotated[int, typer.Option(min=1, help="Questions to the model under way at a time.")]
@@ -65,9 +62,9 @@ def optimize(
         chip=chip,
         duplicates=duplicates,
     )
-    spec = load_operator(op, op_dir=op_dir)
+    spec = operator_of(settings)
     folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
-    (folder / SETTINGS_NAME).write_text(settings.model_dump_json(indent=2) + "\n", "utf-8")
+    write_settings(folder, settings)
     _run(spec, settings, folder, daemon, in_flight, concurrency, as_json)
 
 
@@ -79,17 +76,8 @@ def resume(
     as_json: Json = False,
 ) -> None:
     """Go on with a search that was broken off, in the folder that holds its journal."""
-    settings = _settings_in(folder)
-    spec = load_operator(settings.operator, op_dir=Path(settings.op_dir) if settings.op_dir else None)
-    _run(spec, settings, folder, daemon, in_flight, concurrency, as_json)
-
-
-def _settings_in(folder: Path) -> RunSettings:
-    path = folder / SETTINGS_NAME
-    try:
-        return RunSettings.model_validate_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise MisuseError(f"{folder} is not the folder of a run that can be resumed: {error}") from error
+    settings = read_settings(folder)
+    _run(operator_of(settings), settings, folder, daemon, in_flight, concurrency, as_json)
 
 
 def _run(
@@ -104,28 +92,24 @@ def _run(
     from ascend_gym.report.candidate_files import unified_diff
     from ascend_gym.report.console import SearchView, print_search
     from ascend_gym.report.run_folder import save_search
-    from ascend_gym.search.journal import Journal
 
     strategy = strategy_of(spec, settings, concurrency=concurrency)
     view = SearchView(console(stderr=as_json), settings.budget)
-    with opened_evaluator(daemon, settings.chip) as evaluator, Journal(folder) as journal, view:
-        outcome = run_search(
+    with opened_evaluator(daemon, settings.chip) as evaluator, view:
+        outcome = run_in_folder(
+            folder,
             spec,
+            settings,
             strategy,
             evaluator,
-            BudgetLedger(settings.limits),
-            journal,
             in_flight=in_flight,
-            duplicates=settings.duplicates,
             on_event=view.show,
-            protocol=MeasureProtocol(chip=settings.chip),
-            settings=settings.identity(),
         )
     summary = save_search(folder, outcome, **settings.identity())
     if as_json:
         typer.echo(to_json(summary))
     else:
-        print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), journal.path)
+        print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), folder / JOURNAL_NAME)
     _exit_unless_done(outcome)
 
 

@@ -1,0 +1,80 @@
+"""A run in a folder of its own: its settings lie beside its journal, so that anybody can go on with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ascend_gym.cli.methods import RunSettings
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Evaluator, Strategy
+from ascend_gym.core.records import MeasureProtocol, OpSpec
+from ascend_gym.search.driver import run_search
+from ascend_gym.search.journal import Journal
+from ascend_gym.search.ledger import BudgetLedger
+from ascend_gym.search.outcome import SearchOutcome, Step
+from ascend_gym.suite.loader import load_operator
+
+SETTINGS_NAME = "run.json"
+
+
+def write_settings(folder: Path, settings: RunSettings) -> None:
+    """Write the settings of the run into its folder."""
+    (folder / SETTINGS_NAME).write_text(settings.model_dump_json(indent=2) + "\n", "utf-8")
+
+
+def read_settings(folder: Path) -> RunSettings:
+    """Read the settings of the run in a folder.
+
+    Raises:
+        MisuseError: the folder holds none.
+    """
+    path = folder / SETTINGS_NAME
+    try:
+        return RunSettings.model_validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"{folder} is not the folder of a run that can be resumed: {error}") from error
+
+
+def operator_of(settings: RunSettings) -> OpSpec:
+    """Load the operator of a run."""
+    return load_operator(settings.operator, op_dir=Path(settings.op_dir) if settings.op_dir else None)
+
+
+def run_in_folder(
+    folder: Path,
+    spec: OpSpec,
+    settings: RunSettings,
+    strategy: Strategy,
+    evaluator: Evaluator,
+    *,
+    in_flight: int = 1,
+    on_event: Callable[[Step], None] | None = None,
+) -> SearchOutcome:
+    """Run the search that ``settings`` describe, or go on with it, writing its journal into ``folder``.
+
+    Args:
+        folder: an existing folder.
+        spec: the operator of the run.
+        settings: all that decides the outcome.
+        strategy: what ``strategy_of`` made of them; closed at the end.
+        evaluator: evaluates; stays open.
+        in_flight: evaluations under way at a time.
+        on_event: called with each step as it is observed.
+
+    Raises:
+        MisuseError: the folder holds the journal of another search.
+    """
+    with Journal(folder) as journal:
+        return run_search(
+            spec,
+            strategy,
+            evaluator,
+            BudgetLedger(settings.limits),
+            journal,
+            in_flight=in_flight,
+            duplicates=settings.duplicates,
+            on_event=on_event,
+            protocol=MeasureProtocol(chip=settings.chip),
+            settings=settings.identity(),
+        )

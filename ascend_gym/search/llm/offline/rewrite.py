@@ -1,30 +1,19 @@
-"""A model that needs no key and no network: rewrite rules in place of a language model.
-
-It sees what a language model sees and nothing else: it reads the sources and the profile out of the
-prompt, picks one to four rules by the seed, and answers in the format that the prompt asks for.
-"""
+"""Rewriting a complete operator: one to four rules, picked by the seed and by what the profile says."""
 
 from __future__ import annotations
 
-import random
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
 
-from ascend_gym.core.digest import digest_of
-from ascend_gym.core.protocols import Completion, Message
-from ascend_gym.core.records import Candidate, SourceFile, Sources
+from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Family, Rule, Site
 from ascend_gym.search.llm.answer import render_edits
-from ascend_gym.search.llm.fenced import sections
+from ascend_gym.search.llm.offline.dice import Dice
+from ascend_gym.search.llm.offline.reading import candidate_in
 
-_Item = TypeVar("_Item")
-
-_NAME = "offline"
-_CHARACTERS_PER_TOKEN = 4
 _REWRITES = {1: 0.2, 2: 0.3, 3: 0.3, 4: 0.2}
 _FAMILY_WEIGHTS = {
     Family.TILING: 4.0,
@@ -37,45 +26,6 @@ _BACKWARD_WEIGHT = 0.05
 _PROFILE_EMPHASIS = 2.0
 _PIPE_RATIO = re.compile(r"\baiv_(\w+)_ratio\s*[=:]\s*(\d+(?:\.\d+)?)")
 _UB_SHORTAGE = re.compile(r"^- .*(?:\bUB\b|unified buffer).*(?:overflow|exceed|does not fit)", re.I | re.M)
-
-
-class OfflineModel:
-    """An ``Llm`` made of the rules in ``ascend_gym.rewrites``."""
-
-    def complete(
-        self, messages: Sequence[Message], *, seed: int, max_tokens: int, deadline_s: float
-    ) -> Completion:
-        """Answer the last message; see ``Llm.complete``. The answer takes well under a second.
-
-        An answer longer than ``max_tokens`` is cut off there, as a language model's would be.
-        """
-        prompt = messages[-1].content if messages else ""
-        text = _answer(prompt, _Dice(digest_of(_NAME, seed, [message.content for message in messages])))
-        text = text[: max_tokens * _CHARACTERS_PER_TOKEN]
-        read = sum(len(message.content) for message in messages)
-        return Completion(
-            text=text,
-            prompt_tokens=read // _CHARACTERS_PER_TOKEN,
-            completion_tokens=len(text) // _CHARACTERS_PER_TOKEN,
-            model=_NAME,
-        )
-
-
-class _Dice:
-    """Weighted choices that are the same on every version of Python."""
-
-    def __init__(self, digest: str) -> None:
-        self._random = random.Random(int(digest[:16], 16))
-
-    def pick(self, items: Sequence[_Item], weight: Callable[[_Item], float]) -> _Item:
-        """Return one of ``items``, each as likely as its weight says."""
-        weights = [weight(item) for item in items]
-        point = self._random.random() * sum(weights)
-        for item, share in zip(items, weights, strict=True):
-            point -= share
-            if point < 0:
-                return item
-        return items[-1]
 
 
 @dataclass(frozen=True)
@@ -115,8 +65,9 @@ class _Impression:
         return (1.0 if goes_well else _BACKWARD_WEIGHT) / (1 + rank)
 
 
-def _answer(prompt: str, dice: _Dice) -> str:
-    before = _candidate_in(prompt)
+def answer(prompt: str, dice: Dice) -> str:
+    """Answer with the reasons and the changed files."""
+    before = candidate_in(prompt)
     if before is None:
         return "The prompt holds no operator with host and kernel sources, so there is nothing to rewrite."
     impression = _impression_of(prompt)
@@ -129,22 +80,6 @@ def _answer(prompt: str, dice: _Dice) -> str:
     return "\n".join([*reasons, "", *changes])
 
 
-def _candidate_in(prompt: str) -> Candidate | None:
-    """Read the operator out of a prompt's fenced files; ``None`` unless both sides are there."""
-    files = [
-        SourceFile(path=section.path, text=section.body)
-        for section in sections(prompt)
-        if section.path and section.closed and not section.has_edits
-    ]
-    host = tuple(file for file in files if file.path.startswith("op_host/"))
-    kernel = tuple(file for file in files if file.path.startswith("op_kernel/"))
-    if not host or not kernel or len({file.path for file in files}) != len(files):
-        return None
-    return Candidate(
-        host=Sources(files=host, main=host[0].path), kernel=Sources(files=kernel, main=kernel[0].path)
-    )
-
-
 def _impression_of(prompt: str) -> _Impression:
     ratios: dict[str, float] = defaultdict(float)
     for match in _PIPE_RATIO.finditer(prompt):
@@ -152,7 +87,7 @@ def _impression_of(prompt: str) -> _Impression:
     return _Impression(ratios, _UB_SHORTAGE.search(prompt) is not None)
 
 
-def _rewritten(candidate: Candidate, impression: _Impression, dice: _Dice) -> tuple[Candidate, list[_Step]]:
+def _rewritten(candidate: Candidate, impression: _Impression, dice: Dice) -> tuple[Candidate, list[_Step]]:
     """Apply a few rules one after the other, each at most once."""
     steps: list[_Step] = []
     wanted = dice.pick(list(_REWRITES), lambda count: _REWRITES[count])
@@ -169,7 +104,7 @@ def _rewritten(candidate: Candidate, impression: _Impression, dice: _Dice) -> tu
     return candidate, steps
 
 
-def _picked(rule: Rule, sites: list[Site], impression: _Impression, dice: _Dice) -> _Step:
+def _picked(rule: Rule, sites: list[Site], impression: _Impression, dice: Dice) -> _Step:
     """Pick a site and a choice; a site for all of several comes as often as the others together."""
 
     def weight(site: Site) -> float:

@@ -1,0 +1,1 @@
+"""Agents that optimise operators."""

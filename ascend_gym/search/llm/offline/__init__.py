@@ -1,0 +1,52 @@
+"""A model that needs no key and no network: rewrite rules in place of a language model.
+
+It sees what a language model sees and nothing else. The first line ``# Task: <name>`` of a prompt says
+what is asked; each task is answered by the module of its name, in the format that the prompt asks for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.protocols import Completion, Message
+from ascend_gym.search.llm.offline import rewrite
+from ascend_gym.search.llm.offline.dice import Dice
+
+NAME = "offline"
+
+_CHARACTERS_PER_TOKEN = 4
+_TASK = re.compile(r"^# Task: ([\w-]+)$", re.MULTILINE)
+_TASKS: Mapping[str, Callable[[str, Dice], str]] = {"rewrite": rewrite.answer}
+_DEFAULT_TASK = "rewrite"
+
+
+class OfflineModel:
+    """An ``Llm`` made of the rules in ``ascend_gym.rewrites``."""
+
+    def complete(
+        self, messages: Sequence[Message], *, seed: int, max_tokens: int, deadline_s: float
+    ) -> Completion:
+        """Answer the last message; see ``Llm.complete``. The answer takes well under a second.
+
+        An answer longer than ``max_tokens`` is cut off there, as a language model's would be.
+        """
+        prompt = messages[-1].content if messages else ""
+        dice = Dice(digest_of(NAME, seed, [message.content for message in messages]))
+        text = _answer(prompt, dice)[: max_tokens * _CHARACTERS_PER_TOKEN]
+        read = sum(len(message.content) for message in messages)
+        return Completion(
+            text=text,
+            prompt_tokens=read // _CHARACTERS_PER_TOKEN,
+            completion_tokens=len(text) // _CHARACTERS_PER_TOKEN,
+            model=NAME,
+        )
+
+
+def _answer(prompt: str, dice: Dice) -> str:
+    named = _TASK.search(prompt)
+    task = named[1] if named else _DEFAULT_TASK
+    if task not in _TASKS:
+        return f"The offline model does not know the task {task!r}; it knows {', '.join(_TASKS)}."
+    return _TASKS[task](prompt, dice)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ascend_gym.core.digest import digest_of
 
-EXPERIENCE_VERSION = 1
+EXPERIENCE_VERSION: Literal[1] = 1
 
 
 class ProfileChange(BaseModel):
@@ -67,7 +69,7 @@ class Experience(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: int = EXPERIENCE_VERSION
+    version: Literal[1] = EXPERIENCE_VERSION
     operator: str = Field(min_length=1)
     motif: str = Field(pattern=r"^[a-z][a-z0-9_]*$")
     family: str = Field(pattern=r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*$")

@@ -102,7 +102,10 @@ class MinuteLimit:
 
 def prompt_bound_tokens(messages: Sequence[Message]) -> int:
     """Return more tokens than ``messages`` can take: a token is a byte at least, and framing is little."""
-    return _FRAMING_TOKENS + sum(
-        _FRAMING_TOKENS + len(f"{message.role}{message.content}".encode("utf-8", "replace"))
-        for message in messages
-    )
+    return texts_bound_tokens([message.role + message.content for message in messages])
+
+
+def texts_bound_tokens(texts: Sequence[str]) -> int:
+    """Return more tokens than ``texts`` can take, framing included."""
+    sizes = (len(text.encode("utf-8", "replace")) for text in texts)
+    return _FRAMING_TOKENS * (1 + len(texts)) + sum(sizes)

@@ -14,7 +14,7 @@ from ascend_gym.core.records import OpSpec
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
-from ascend_gym.search.llm import OFFLINE_MODEL, model_named
+from ascend_gym.search.llm import OFFLINE_MODEL
 
 
 class Method(str, Enum):
@@ -31,7 +31,13 @@ class RunSettings(BaseModel):
         op_dir: folder of an operator outside of the suites.
         method: search method.
         budget: evaluations that may be spent.
+        device_seconds: seconds of device time that may be spent; ``None`` for any.
+        tokens: tokens that models may read and write; ``None`` for any.
+        usd: US dollars that models may cost; ``None`` for any.
+        price: price of the models as ``IN,OUT``, in US dollars per million tokens.
         model: model of the search.
+        offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
+        temperature: sampling temperature; ``None`` leaves it to the endpoint.
         seed: seed of the run.
         chip: chip whose cycles are counted.
         duplicates: what proposing a known candidate costs.
@@ -43,7 +49,13 @@ class RunSettings(BaseModel):
     op_dir: str | None = None
     method: Method = Method.BEST_OF_N
     budget: int = 20
+    device_seconds: float | None = None
+    tokens: int | None = None
+    usd: float | None = None
+    price: str | None = None
     model: str = OFFLINE_MODEL
+    offline_model: str | None = None
+    temperature: float | None = None
     seed: int = 0
     chip: str = "910B2"
     duplicates: Duplicates = Duplicates.CHARGED
@@ -51,7 +63,7 @@ class RunSettings(BaseModel):
     @property
     def limits(self) -> Budget:
         """What the run may spend."""
-        return Budget(self.budget)
+        return Budget(self.budget, self.device_seconds, self.tokens, self.usd)
 
     def identity(self) -> dict[str, Any]:
         """Return the settings that the journal's header does not tell otherwise."""
@@ -66,21 +78,22 @@ class Setting:
         spec: the operator.
         settings: settings of the run.
         online: asks the model of the search.
+        offline: asks the model of what is prepared once.
     """
 
     spec: OpSpec
     settings: RunSettings
     online: Asker
+    offline: Asker
 
 
-def strategy_of(spec: OpSpec, settings: RunSettings, *, concurrency: int = 1) -> Strategy:
-    """Compose the strategy that ``settings`` name.
+def strategy_of(setting: Setting) -> Strategy:
+    """Compose the strategy that the settings name.
 
     Raises:
-        MisuseError: a model or a package that the method needs is not at hand.
+        MisuseError: something that the method needs is not at hand.
     """
-    online = Asker(model_named(settings.model), seed=settings.seed, concurrency=concurrency)
-    return _FACTORIES[settings.method](Setting(spec, settings, online))
+    return _FACTORIES[setting.settings.method](setting)
 
 
 def _best_of_n(setting: Setting) -> Strategy:

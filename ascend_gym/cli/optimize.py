@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ascend_gym.cli.methods import Method, RunSettings, strategy_of
+from ascend_gym.cli.methods import Method, RunSettings
+from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
     EXIT_INFRASTRUCTURE,
     EXIT_INTERRUPTED,
@@ -22,14 +23,22 @@ from ascend_gym.cli.options import (
     opened_evaluator,
 )
 from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder, write_settings
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.journal import JOURNAL_NAME
+from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.outcome import SearchOutcome, StopReason
 
 InFlight = Annotated[int, typer.Option(min=1, help="Evaluations under way at a time.")]
 Concurrency = Annotated[int, typer.Option(min=1, help="Questions to the model under way at a time.")]
+BaseUrl = Annotated[str | None, typer.Option(help="Endpoint in the OpenAI format; default $OPENAI_BASE_URL.")]
+RequestsPerMinute = Annotated[int | None, typer.Option(min=1, help="Questions to the model a minute.")]
+Cassette = Annotated[
+    Path | None, typer.Option(dir_okay=False, help="File of answers to take from and to add to.")
+]
+Replay = Annotated[bool, typer.Option("--replay", help="Take all answers from --cassette; ask nobody.")]
 
 
 def optimize(
@@ -37,7 +46,17 @@ def optimize(
     op_dir: OpDir = None,
     method: Annotated[Method, typer.Option(help="Search method.")] = Method.BEST_OF_N,
     budget: Annotated[int, typer.Option(min=1, help="Evaluations that may be spent.")] = 20,
-    model: Annotated[str, typer.Option(help="'offline', or a model at $OPENAI_BASE_URL.")] = "offline",
+    device_seconds: Annotated[float | None, typer.Option(help="Device time that may be spent.")] = None,
+    tokens: Annotated[int | None, typer.Option(help="Tokens that models may read and write.")] = None,
+    usd: Annotated[float | None, typer.Option(help="US dollars that models may cost.")] = None,
+    price: Annotated[
+        str | None, typer.Option(metavar="IN,OUT", help="US dollars per million tokens read and written.")
+    ] = None,
+    model: Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")] = "offline",
+    offline_model: Annotated[
+        str | None, typer.Option(help="Model of what is prepared once; default --model.")
+    ] = None,
+    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
     chip: Chip = "910B2",
     duplicates: Annotated[
@@ -46,7 +65,11 @@ def optimize(
     daemon: Daemon = None,
     out: Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")] = None,
     in_flight: InFlight = 2,
+    base_url: BaseUrl = None,
     concurrency: Concurrency = 1,
+    requests_per_minute: RequestsPerMinute = None,
+    cassette: Cassette = None,
+    replay: Replay = False,
     as_json: Json = False,
 ) -> None:
     """Search for a faster implementation of an operator."""
@@ -57,27 +80,52 @@ def optimize(
         op_dir=None if op_dir is None else str(op_dir.resolve()),
         method=method,
         budget=budget,
+        device_seconds=device_seconds,
+        tokens=tokens,
+        usd=usd,
+        price=price,
         model=model,
+        offline_model=offline_model,
+        temperature=temperature,
         seed=seed,
         chip=chip,
         duplicates=duplicates,
     )
+    access = _access(base_url, concurrency, requests_per_minute, cassette, replay)
     spec = operator_of(settings)
     folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
     write_settings(folder, settings)
-    _run(spec, settings, folder, daemon, in_flight, concurrency, as_json)
+    _run(spec, settings, folder, daemon, access, in_flight, as_json)
 
 
 def resume(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False)],
     daemon: Daemon = None,
     in_flight: InFlight = 2,
+    base_url: BaseUrl = None,
     concurrency: Concurrency = 1,
+    requests_per_minute: RequestsPerMinute = None,
+    cassette: Cassette = None,
+    replay: Replay = False,
     as_json: Json = False,
 ) -> None:
     """Go on with a search that was broken off, in the folder that holds its journal."""
     settings = read_settings(folder)
-    _run(operator_of(settings), settings, folder, daemon, in_flight, concurrency, as_json)
+    access = _access(base_url, concurrency, requests_per_minute, cassette, replay)
+    _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
+
+
+def _access(
+    base_url: str | None,
+    concurrency: int,
+    requests_per_minute: int | None,
+    cassette: Path | None,
+    replay: bool,
+) -> ModelAccess:
+    if replay and cassette is None:
+        raise MisuseError("--replay needs --cassette FILE, the answers to take")
+    limits = CallLimits(max_concurrent=concurrency, requests_per_minute=requests_per_minute)
+    return ModelAccess(base_url, limits, concurrency, cassette, replay)
 
 
 def _run(
@@ -85,27 +133,20 @@ def _run(
     settings: RunSettings,
     folder: Path,
     daemon: str | None,
+    access: ModelAccess,
     in_flight: int,
-    concurrency: int,
     as_json: bool,
 ) -> None:
     from ascend_gym.report.candidate_files import unified_diff
     from ascend_gym.report.console import SearchView, print_search
     from ascend_gym.report.run_folder import save_search
 
-    strategy = strategy_of(spec, settings, concurrency=concurrency)
     view = SearchView(console(stderr=as_json), settings.budget)
     with opened_evaluator(daemon, settings.chip) as evaluator, view:
         outcome = run_in_folder(
-            folder,
-            spec,
-            settings,
-            strategy,
-            evaluator,
-            in_flight=in_flight,
-            on_event=view.show,
+            folder, spec, settings, evaluator, access=access, in_flight=in_flight, on_event=view.show
         )
-    summary = save_search(folder, outcome, **settings.identity())
+    summary = save_search(folder, outcome, settings.identity())
     if as_json:
         typer.echo(to_json(summary))
     else:

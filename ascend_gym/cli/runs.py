@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ascend_gym.cli.methods import RunSettings
+from ascend_gym.cli.methods import RunSettings, Setting, strategy_of
+from ascend_gym.cli.models import ModelAccess, opened_models
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Evaluator, Strategy
+from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
@@ -45,9 +46,9 @@ def run_in_folder(
     folder: Path,
     spec: OpSpec,
     settings: RunSettings,
-    strategy: Strategy,
     evaluator: Evaluator,
     *,
+    access: ModelAccess | None = None,
     in_flight: int = 1,
     on_event: Callable[[Step], None] | None = None,
 ) -> SearchOutcome:
@@ -57,20 +58,24 @@ def run_in_folder(
         folder: an existing folder.
         spec: the operator of the run.
         settings: all that decides the outcome.
-        strategy: what ``strategy_of`` made of them; closed at the end.
         evaluator: evaluates; stays open.
+        access: how models are reached.
         in_flight: evaluations under way at a time.
         on_event: called with each step as it is observed.
 
     Raises:
-        MisuseError: the folder holds the journal of another search.
+        MisuseError: the folder holds the journal of another search, or a model or package is not at hand.
     """
-    with Journal(folder) as journal:
+    ledger = BudgetLedger(settings.limits)
+    with (
+        opened_models(settings, access or ModelAccess(), ledger, folder) as models,
+        Journal(folder) as journal,
+    ):
         return run_search(
             spec,
-            strategy,
+            strategy_of(Setting(spec, settings, models.online, models.offline)),
             evaluator,
-            BudgetLedger(settings.limits),
+            ledger,
             journal,
             in_flight=in_flight,
             duplicates=settings.duplicates,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -34,18 +34,18 @@ def new_run_folder(out: Path | None, name: str) -> Path:
         ) from error
 
 
-def save_search(folder: Path, outcome: SearchOutcome, **settings: Any) -> dict[str, Any]:
+def save_search(folder: Path, outcome: SearchOutcome, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Write ``best/``, ``best.diff`` and ``summary.json`` into ``folder``; return the summary.
 
     Args:
         folder: the folder that holds the journal.
         outcome: what was found.
-        settings: ``method``, ``model``, ``budget`` and ``seed`` of the search.
+        settings: what the run was told: method, model, budget, seed and so on.
     """
     files = write_candidate(outcome.best, folder / "best")
     diff = unified_diff(outcome.spec.baseline, outcome.best)
     (folder / "best.diff").write_text(diff, "utf-8", newline="")
-    summary = search_summary(outcome, **settings, journal=folder / JOURNAL_NAME, files=files)
+    summary = search_summary(outcome, settings, journal=folder / JOURNAL_NAME, files=files)
     (folder / "summary.json").write_text(to_json(summary) + "\n", "utf-8")
     return summary
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +39,8 @@ def evaluation_summary(spec: OpSpec, result: EvalResult, baseline: EvalResult) -
 
 def search_summary(
     outcome: SearchOutcome,
+    settings: Mapping[str, Any],
     *,
-    method: str,
-    model: str,
-    budget: int,
-    seed: int,
     journal: Path,
     files: list[Path],
 ) -> dict[str, Any]:
@@ -49,20 +48,15 @@ def search_summary(
 
     Args:
         outcome: what was found.
-        method: name of the search method.
-        model: name of the model that proposed.
-        budget: evaluations allowed.
-        seed: seed of the run.
+        settings: what the run was told: method, model, budget, seed and so on.
         journal: the journal file.
         files: the files of the best candidate as written out.
     """
     return {
         "operator": outcome.spec.op_id,
-        "method": method,
-        "model": model,
-        "budget": budget,
-        "seed": seed,
+        **settings,
         "evaluations": outcome.evaluations,
+        "spent": asdict(outcome.spent),
         "baseline_latency_us": outcome.baseline_latency_us,
         "best_latency_us": outcome.best_latency_us,
         "speedup": outcome.speedup,

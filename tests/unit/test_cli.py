@@ -20,12 +20,13 @@ class ScriptedModel:
     def __init__(self, *kernels):
         self.kernels = list(kernels)
         self.asked = 0
+        self.tokens = 1
 
     def complete(self, messages, *, seed, max_tokens, deadline_s):
         kernel = self.kernels[self.asked % len(self.kernels)]
         self.asked += 1
         text = f"### FILE: op_kernel/toy.cpp\n```cpp\n{kernel}```\n"
-        return Completion(text=text, prompt_tokens=1, completion_tokens=1, model="scripted")
+        return Completion(text=text, prompt_tokens=1, completion_tokens=self.tokens, model="scripted")
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def evaluator(monkeypatch):
 @pytest.fixture
 def model(monkeypatch):
     scripted = ScriptedModel("// status: build_error\n", FASTER, "// latency: 80\n")
-    monkeypatch.setattr("ascend_gym.cli.methods.model_named", lambda name: scripted)
+    monkeypatch.setattr("ascend_gym.cli.models.model_named", lambda name, **_: scripted)
     return scripted
 
 
@@ -282,6 +283,44 @@ def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, mo
     assert run("optimize", *TOY, "--json", "--out", "unbroken")[0] == 0
     journals = [(tmp_path / name / "journal.jsonl").read_bytes() for name in ("run", "unbroken")]
     assert journals[0] == journals[1]
+
+
+def test_a_paid_run_is_recorded_and_can_be_run_again_for_free(run, evaluator, model, tmp_path):
+    paid = (*TOY, "--model", "dear", "--tokens", 10**6, "--usd", 1, "--price", "5,10", "--budget", 3)
+    status, out, _ = run("optimize", *paid, "--json", "--cassette", "answers", "--out", "paid")
+    spent = json.loads(out)["spent"]
+    assert (status, spent["tokens"], spent["usd"]) == (0, 6, pytest.approx(45e-6))
+    status, out, _ = run("optimize", *paid, "--json", "--cassette", "answers", "--replay", "--out", "free")
+    assert (status, model.asked, json.loads(out)["spent"]["usd"]) == (0, 3, 0.0)
+    journals = [(tmp_path / name / "journal.jsonl").read_bytes() for name in ("paid", "free")]
+    assert journals[0] == journals[1]
+    (tmp_path / "paid" / "journal.jsonl").unlink()
+    status, out, _ = run("resume", "paid", "--json")
+    assert (status, model.asked, json.loads(out)["spent"]) == (0, 3, spent)
+
+
+def test_a_budget_of_tokens_ends_the_search_before_it_is_overshot(run, evaluator, model):
+    model.tokens = 2000
+    status, out, _ = run("optimize", *TOY, "--json", "--model", "dear", "--tokens", 30_000)
+    summary = json.loads(out)
+    assert (status, summary["stop_reason"]) == (0, "budget_spent")
+    assert 0 < summary["evaluations"] < 20
+    assert summary["spent"]["tokens"] <= 30_000
+    assert "tokens asked for" in summary["message"]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--replay",), "--cassette"),
+        (("--usd", "1"), "--price IN,OUT"),
+        (("--price", "cheap"), "expected a price"),
+    ],
+)
+def test_models_are_told_what_they_need(run, evaluator, model, options, complaint):
+    status, _, err = run("optimize", *TOY, *options)
+    assert status == 2
+    assert complaint in err
 
 
 def test_a_folder_that_holds_no_run_cannot_be_resumed(run, tmp_path):

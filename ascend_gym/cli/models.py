@@ -1,0 +1,93 @@
+"""The models of a run: recorded beside its journal, charged to its ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ascend_gym.cli.methods import RunSettings
+from ascend_gym.core.protocols import Llm
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.ledger import BudgetLedger
+from ascend_gym.search.llm import OFFLINE_MODEL, model_named
+from ascend_gym.search.llm.cassette import CassetteLlm, CassetteMode
+from ascend_gym.search.llm.limits import CallLimits
+from ascend_gym.search.llm.metering import MeteredLlm, Price
+
+ANSWERS_NAME = "answers.jsonl"
+
+
+@dataclass(frozen=True)
+class ModelAccess:
+    """How models are reached; none of it changes the outcome of a run.
+
+    Attributes:
+        base_url: address of the endpoint; ``None`` means the one that the environment names.
+        limits: attempts, rates and sizes of the calls.
+        concurrency: questions under way at a time.
+        cassette: file of answers to take from and add to.
+        replay: take all answers from ``cassette`` and ask nobody.
+    """
+
+    base_url: str | None = None
+    limits: CallLimits = field(default_factory=CallLimits)
+    concurrency: int = 1
+    cassette: Path | None = None
+    replay: bool = False
+
+
+@dataclass(frozen=True)
+class Models:
+    """Who is asked: ``online`` during the search, ``offline`` for what is prepared once."""
+
+    online: Asker
+    offline: Asker
+
+
+@contextmanager
+def opened_models(
+    settings: RunSettings, access: ModelAccess, ledger: BudgetLedger, folder: Path
+) -> Iterator[Models]:
+    """Open the models that ``settings`` name.
+
+    Answers of an endpoint are kept in ``folder``, so that a resumed run asks nothing twice.
+
+    Raises:
+        MisuseError: there is no endpoint, a cassette cannot be read, or a price is missing.
+    """
+    price = Price.parsed(settings.price) if settings.price else None
+    with ExitStack() as opened:
+
+        def asker(name: str) -> Asker:
+            llm = _recorded(name, settings, access, folder, opened)
+            return Asker(MeteredLlm(llm, ledger, price), seed=settings.seed, concurrency=access.concurrency)
+
+        online = asker(settings.model)
+        same = settings.offline_model in (None, settings.model)
+        yield Models(online, online if same else asker(settings.offline_model or settings.model))
+
+
+def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Path, opened: ExitStack) -> Llm:
+    """Return a model that remembers what it answered; asking the offline one again costs nothing."""
+    if name == OFFLINE_MODEL and access.base_url is None:
+        return model_named(name)
+    identity = name if settings.temperature is None else f"{name} at temperature {settings.temperature}"
+    llm: Llm | None = None
+    if not access.replay:
+        llm = model_named(
+            name, base_url=access.base_url, temperature=settings.temperature, limits=access.limits
+        )
+    if access.cassette is not None:
+        mode = CassetteMode.REPLAY if access.replay else CassetteMode.RECORD
+        llm = _cassette(llm, access.cassette, mode, identity, opened)
+    return _cassette(llm, folder / ANSWERS_NAME, CassetteMode.RESUME, identity, opened)
+
+
+def _cassette(
+    llm: Llm | None, path: Path, mode: CassetteMode, identity: str, opened: ExitStack
+) -> CassetteLlm:
+    cassette = CassetteLlm(llm, path, mode, model=identity)
+    opened.callback(cassette.close)
+    return cassette

@@ -1,0 +1,56 @@
+"""Methods with settings of their own, written as one word, for comparisons of several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+from ascend_gym.cli.methods import Method, RunSettings
+from ascend_gym.core.errors import MisuseError
+
+_OF_THE_RUN = frozenset({"operator", "op_dir", "method", "seed", "budget", "chip"})
+_ABLATION = "no-"
+
+
+def variant_settings(variant: str, **settings: Any) -> RunSettings:
+    """Return the settings of a run of ``METHOD`` or ``METHOD:SETTING,SETTING...``.
+
+    A setting is ``name=value``, or ``no-PART`` for a part of the method that is left out:
+    ``ascend-optimizer:no-experience`` runs with ``ablate=["experience"]``.
+
+    Args:
+        variant: the method and what is special about it.
+        settings: what is common to all runs: operator, budget, seed ...
+
+    Raises:
+        MisuseError: there is no such method, or it has no such setting.
+    """
+    name, colon, specials = variant.partition(":")
+    if name not in {method.value for method in Method}:
+        raise MisuseError(f"no method {name!r}; there are {', '.join(method.value for method in Method)}")
+    try:
+        own = _own_settings(specials.split(",") if colon else [])
+        return RunSettings.model_validate({**settings, "method": name, **own})
+    except (ValueError, ValidationError) as error:
+        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        settable = ", ".join(sorted(set(RunSettings.model_fields) - _OF_THE_RUN))
+        raise MisuseError(f"{variant!r}: {reason}; what a variant may set: {settable}") from error
+
+
+def _own_settings(specials: list[str]) -> dict[str, Any]:
+    own: dict[str, Any] = {}
+    for special in specials:
+        name, equals, value = special.partition("=")
+        if not equals and special.startswith(_ABLATION):
+            own.setdefault("ablate", []).append(special.removeprefix(_ABLATION))
+        elif not equals:
+            raise ValueError(f"expected name=value or no-PART, got {special!r}")
+        elif name in own:
+            raise ValueError(f"{name!r} is set twice")
+        else:
+            own[name] = value
+    forbidden = sorted(set(own) & _OF_THE_RUN | set(own) - set(RunSettings.model_fields))
+    if forbidden:
+        raise ValueError(f"a variant has no setting {forbidden[0]!r}")
+    return own

@@ -1,0 +1,62 @@
+"""What evaluations cost in wall time, read from the timings beside a run's journal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ascend_gym.search.append_log import AppendLog
+from ascend_gym.search.journal import TIMINGS_NAME
+
+PHASES = ("build", "run", "verify", "price")
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The cost of a number of evaluations.
+
+    Attributes:
+        evaluations: evaluations, the baselines among them.
+        cached: how many of them were answered without measuring.
+        phase_seconds: seconds of each phase of those that were measured, summed.
+        total_seconds: their seconds in all, without waiting for a worker.
+    """
+
+    evaluations: int
+    cached: int
+    phase_seconds: Mapping[str, float]
+    total_seconds: float
+
+    @property
+    def seconds_per_evaluation(self) -> float:
+        """Mean seconds of an evaluation that was measured; 0 without any."""
+        measured = self.evaluations - self.cached
+        return self.total_seconds / measured if measured else 0.0
+
+    @property
+    def cached_share(self) -> float:
+        """Share of evaluations answered without measuring; 0 without any."""
+        return self.cached / self.evaluations if self.evaluations else 0.0
+
+
+def read_costs(folders: Iterable[Path]) -> Costs:
+    """Add up the evaluations of the runs in ``folders``.
+
+    Raises:
+        MisuseError: the timings of one are damaged.
+    """
+    timings = [record for folder in folders for record in _timings(folder)]
+    measured = [timing["seconds"] for timing in timings if not timing["cached"]]
+    return Costs(
+        evaluations=len(timings),
+        cached=len(timings) - len(measured),
+        phase_seconds={phase: sum(seconds[phase] for seconds in measured) for phase in PHASES},
+        total_seconds=sum(seconds["total"] - seconds["queue"] for seconds in measured),
+    )
+
+
+def _timings(folder: Path) -> list[dict[str, Any]]:
+    with AppendLog(folder / TIMINGS_NAME) as log:
+        return list(log.records)

@@ -1,0 +1,103 @@
+"""Metrics over a set of operators, with bootstrap confidence intervals.
+
+Everything here works on speedups: the latency of an operator's own sources over that of the best candidate
+that a run found. A run that found nothing, or whose baseline failed, counts as a speedup of 1, so that a
+method is never better off for failing.
+
+Geometric mean and fast_p are those of the AscendOptimizer paper, version 1 (fast_p is its equation 6: the
+share of operators with a speedup above p). With several seeds for each operator, an operator counts with the
+mean over its seeds: of the logarithm for the geometric mean, of "faster than p" for fast_p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ascend_gym.core.errors import MisuseError
+
+FAST_P = (1.0, 1.2, 1.4, 1.8, 2.0)
+BUDGETS = (5, 10, 20, 40)
+
+_CONFIDENCE = 0.95
+_RESAMPLES = 2000
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A metric with its 95 % confidence interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def geometric_mean(speedups: Sequence[Sequence[float]]) -> Estimate:
+    """Return the geometric mean of speedups of shape (operators, seeds).
+
+    Raises:
+        MisuseError: they are no such table of positive numbers.
+    """
+    logarithms = np.log(_table(speedups))
+    mean = _bootstrapped(logarithms)
+    return Estimate(float(np.exp(mean.value)), float(np.exp(mean.low)), float(np.exp(mean.high)))
+
+
+def fast_p(speedups: Sequence[Sequence[float]], p: float) -> Estimate:
+    """Return the share of operators with a speedup above ``p``; speedups are of shape (operators, seeds).
+
+    Raises:
+        MisuseError: they are no such table of positive numbers.
+    """
+    return _bootstrapped((_table(speedups) > p).astype(np.float64))
+
+
+def relative_speedup(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> Estimate:
+    """Return the geometric mean of how much faster one method's candidates are than another's.
+
+    Both are of shape (operators, seeds) for the same operators and seeds in the same order. Operators are
+    compared one by one, so the interval is narrower than those of the two methods suggest.
+
+    Raises:
+        MisuseError: they are no such tables, or of different shapes.
+    """
+    table, other = _table(speedups), _table(others)
+    if table.shape != other.shape:
+        raise MisuseError(f"expected tables of one shape, got {table.shape} and {other.shape}")
+    return geometric_mean((table / other).tolist())
+
+
+def _table(speedups: Sequence[Sequence[float]]) -> Array:
+    """Return the speedups as an array.
+
+    Raises:
+        MisuseError: rows differ in length, there are none, or a speedup is not a positive finite number.
+    """
+    lengths = {len(row) for row in speedups}
+    if len(lengths) != 1 or 0 in lengths:
+        raise MisuseError(f"expected the same seeds, at least one, for each operator; got {sorted(lengths)}")
+    table = np.asarray(speedups, dtype=np.float64)
+    if not (np.isfinite(table).all() and (table > 0).all()):
+        raise MisuseError("expected positive, finite speedups; a search that found nothing counts as 1")
+    return table
+
+
+def _bootstrapped(cells: Array) -> Estimate:
+    """Return the mean over operators of the mean over seeds, with a percentile bootstrap interval.
+
+    Operators are drawn with replacement, and for each that is drawn its seeds are (nested bootstrap). The
+    draws depend on the shape of the table alone, so equal tables give equal intervals.
+    """
+    operators, seeds = cells.shape
+    generator = np.random.default_rng([operators, seeds])
+    rows = generator.integers(operators, size=(_RESAMPLES, operators, 1))
+    columns = generator.integers(seeds, size=(_RESAMPLES, operators, seeds))
+    means = cells[rows, columns].mean(axis=(1, 2))
+    tail = (1.0 - _CONFIDENCE) / 2.0
+    low, high = np.quantile(means, [tail, 1.0 - tail])
+    return Estimate(float(cells.mean()), float(low), float(high))

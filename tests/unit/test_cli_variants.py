@@ -1,0 +1,41 @@
+"""Methods with settings of their own, written as one word."""
+
+import pytest
+
+from ascend_gym.cli.methods import Method
+from ascend_gym.cli.variants import variant_settings
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.search.driver import Duplicates
+
+
+def test_a_method_alone_takes_what_is_common():
+    settings = variant_settings("best-of-n", operator="core/gelu", seed=3, budget=7)
+    assert (settings.method, settings.operator, settings.seed, settings.budget) == (
+        Method.BEST_OF_N,
+        "core/gelu",
+        3,
+        7,
+    )
+
+
+def test_settings_of_a_variant_win_over_common_ones():
+    settings = variant_settings("best-of-n:model=other,duplicates=free", operator="a", model="offline")
+    assert (settings.model, settings.duplicates) == ("other", Duplicates.FREE)
+
+
+@pytest.mark.parametrize(
+    ("variant", "reason"),
+    [
+        ("magic", "no method 'magic'"),
+        ("", "no method ''"),
+        ("best-of-n:", "expected name=value"),
+        ("best-of-n:fast", "expected name=value"),
+        ("best-of-n:speed=9", "no setting 'speed'"),
+        ("best-of-n:seed=9", "no setting 'seed'"),
+        ("best-of-n:model=a,model=b", "set twice"),
+        ("best-of-n:duplicates=never", "charged"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_reason(variant, reason):
+    with pytest.raises(MisuseError, match=reason):
+        variant_settings(variant, operator="a")

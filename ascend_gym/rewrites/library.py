@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.rewrites import caching, compute, cores, layout, memory, movement, pipelining, tiling
+from ascend_gym.rewrites import (
+    barriers,
+    buffers,
+    caching,
+    cores,
+    fusion,
+    hoisting,
+    layout,
+    long_calls,
+    memory,
+    movement,
+    operands,
+    passes,
+    scalar_code,
+    tails,
+    tiling,
+)
 from ascend_gym.rewrites.rule import Rule
 
-_FAMILIES = (tiling, cores, movement, caching, pipelining, compute, memory, layout)
+_TILING = (tiling, cores)
+_DATA_MOVEMENT = (movement, caching)
+_PIPELINING = (buffers, barriers, tails, passes)
+_COMPUTE = (fusion, operands, hoisting, scalar_code, long_calls)
+_MEMORY = (memory, layout)
+_ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, *_MEMORY)
 
-RULES: tuple[Rule, ...] = tuple(rule for family in _FAMILIES for rule in family.RULES)
+RULES: tuple[Rule, ...] = tuple(rule for room in _ROOMS for rule in room.RULES)
 """Optimisations: the forward choices of each are expected to help."""
 
-REWINDS: tuple[Rule, ...] = tuple(rule for family in _FAMILIES for rule in family.REWINDS)
+REWINDS: tuple[Rule, ...] = tuple(rule for room in _ROOMS for rule in room.REWINDS)
 """De-optimisations, each the inverse of a rule that cannot undo itself; no choice of theirs is forward."""
 
 _BY_NAME = {rule.name: rule for rule in (*RULES, *REWINDS)}

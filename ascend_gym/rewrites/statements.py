@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ascend_gym.rewrites.rule import File
-from ascend_gym.rewrites.syntax import Call, Edit, Source, ancestor, statements_of
+from ascend_gym.rewrites.syntax import Call, Edit, Source, ancestor, is_inside, statements_of
 
 BARRIERS = frozenset({"PipeBarrier", "pipe_barrier"})
 WRITING_CALLS = frozenset(
@@ -20,6 +20,12 @@ WRITING_CALLS = frozenset(
     }
 )
 """Calls that write their first argument, read the others, and end in the number of elements."""
+
+INSTRUCTIONS = WRITING_CALLS | {
+    *("Axpy", "Brcb", "Compare", "CreateVecIndex", "DataCopyPad", "FusedMulAdd", "Gather", "MulAddDst"),
+    *("ReduceMax", "ReduceMin", "ReduceSum", "Select", "WholeReduceMax", "WholeReduceSum"),
+}
+"""Calls that issue a copy or a vector instruction."""
 
 _DECLARATOR_PARTS = ("init_declarator", "reference_declarator", "pointer_declarator", "array_declarator")
 _DECLARATIONS = ("declaration", "parameter_declaration", "optional_parameter_declaration", "for_range_loop")
@@ -95,7 +101,7 @@ def declaration_of(source: Source, name: str, use: Node) -> LocalDeclaration | N
     visible = [
         (declarator, scope)
         for declarator, scope in _declarators(source, name, function)
-        if declarator.start_byte < use.start_byte and _contains(scope, use)
+        if declarator.start_byte < use.start_byte and is_inside(use, scope)
     ]
     if not visible:
         return None
@@ -146,12 +152,12 @@ def is_dead_after(file: File, name: str, call: Call) -> bool:
     if tensor is None or statement is None or not _owns_its_data(file.source, tensor):
         return False
     loop = _loop_around(statement)
-    if loop is not None and not _contains(loop, tensor.declaration):
+    if loop is not None and not is_inside(tensor.declaration, loop):
         return False
     uses = [
         (use, argument_of(file.source, use))
         for use in mentions(file.source, name, tensor.scope)
-        if not _contains(tensor.declaration, use)
+        if not is_inside(use, tensor.declaration)
     ]
     if any(other is None and not _reads_element(file.source, use) for use, other in uses):
         return False
@@ -182,10 +188,6 @@ def _declares(parent: Node, node: Node) -> bool:
     return any(child.id == node.id for child in parent.children_by_field_name("declarator"))
 
 
-def _contains(outer: Node, inner: Node) -> bool:
-    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
-
-
 def _is_first(mention: Node, subscript: Node) -> bool:
     return subscript.start_byte == mention.start_byte
 
@@ -199,7 +201,7 @@ def _loop_around(node: Node) -> Node | None:
 
 def _owns_its_data(source: Source, tensor: LocalDeclaration) -> bool:
     """Say whether no other variable looks at what ``tensor`` looks at: as far as other functions go."""
-    made_by = [call for call in source.calls if _contains(tensor.value, call.node) and call.is_method]
+    made_by = [call for call in source.calls if is_inside(call.node, tensor.value) and call.is_method]
     if len(made_by) != 1 or made_by[0].name not in ("AllocTensor", "DeQue", "Get"):
         return False
     views = [
@@ -225,3 +227,18 @@ def _overwrites(call: Call, name: str, before: Call) -> bool:
     same_list = call.statement.parent == before.statement.parent
     reads_it = any(name in re.findall(r"\w+", value) for value in call.values[1:])
     return same_list and call.values[0] == name and call.values[-1] == before.values[-1] and not reads_it
+
+
+def free_tensors(file: File, call: Call) -> list[str]:
+    """Return the local tensors that a statement could overwrite: declared before it, not needed after it."""
+    function = ancestor(call.node, "function_definition")
+    operands = {name for value in call.values for name in re.findall(r"\w+", value)}
+    if function is None:
+        return []
+    named = dict.fromkeys(
+        file.source.text_of(declarator)
+        for node in file.source.nodes("init_declarator")
+        if is_inside(node, function) and node.end_byte < call.node.start_byte
+        if (declarator := node.child_by_field_name("declarator")) is not None
+    )
+    return [name for name in named if name not in operands and is_dead_after(file, name, call)]

@@ -103,6 +103,19 @@ class Source:
             return Edit(statement.start_byte, statement.end_byte, "")
         return Edit(start, min(line_end + 1, len(self.data)), "")
 
+    def insertion_after(self, statement: Node, *lines: str) -> Edit:
+        """Return the edit that puts lines behind a statement, as far in as it is; a comment stays with it."""
+        line_end = self.data.find(b"\n", statement.end_byte)
+        line_end = len(self.data) if line_end < 0 else line_end
+        after = self.data[statement.end_byte : line_end].strip()
+        at = line_end if not after or after.startswith(b"//") else statement.end_byte
+        return Edit(at, at, "".join(f"\n{self.indent_of(statement)}{line}" for line in lines))
+
+    def insertion_before(self, statement: Node, *lines: str) -> Edit:
+        """Return the edit that puts lines before a statement, as far in as it is."""
+        text = "".join(f"{line}\n{self.indent_of(statement)}" for line in lines)
+        return Edit(statement.start_byte, statement.start_byte, text)
+
     @cached_property
     def calls(self) -> list[Call]:
         """All calls of named functions and methods, in the order of the text."""
@@ -172,6 +185,25 @@ def ancestor(node: Node, kind: str) -> Node | None:
 def statements_of(block: Node) -> list[Node]:
     """Return the statements of a compound statement without its comments."""
     return [child for child in block.named_children if child.type != "comment"]
+
+
+def siblings_after(statement: Node) -> list[Node]:
+    """Return the statements behind one in its block; none if it is not in a compound statement."""
+    if statement.parent is None or statement.parent.type != "compound_statement":
+        return []
+    return [other for other in statements_of(statement.parent) if other.start_byte >= statement.end_byte]
+
+
+def siblings_before(statement: Node) -> list[Node]:
+    """Return the statements before one in its block; none if it is not in a compound statement."""
+    if statement.parent is None or statement.parent.type != "compound_statement":
+        return []
+    return [other for other in statements_of(statement.parent) if other.end_byte <= statement.start_byte]
+
+
+def is_inside(inner: Node, outer: Node) -> bool:
+    """Say whether a node lies within another one."""
+    return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 
 def _parsable(data: bytes) -> bytes:

@@ -1,0 +1,118 @@
+"""Buffers of queues: how many there are."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from ascend_gym.rewrites.constants import Constant, constants_of, names_buffer_count
+from ascend_gym.rewrites.rule import (
+    Choice,
+    Effect,
+    Family,
+    File,
+    Pipe,
+    Rule,
+    Side,
+    Site,
+    View,
+    one_and_all,
+    rule,
+)
+from ascend_gym.rewrites.syntax import Call, Edit
+
+_DOUBLE = 2
+_BUFFER_COUNTS = (_DOUBLE, 3, 1, 4)
+_OVERLAP = Effect(
+    (Pipe.MTE2, Pipe.MTE3, Pipe.VECTOR), "copies of one tile overlap with computing on another; takes more UB"
+)
+
+
+@rule(Family.PIPELINING, Side.KERNEL, _OVERLAP, inverse="buffer_count")
+def buffer_count(view: View) -> Iterator[Site]:
+    """A constant of the kernel is named like the number of buffers of its queues, and is 1 to 4."""
+    for file in view.kernel:
+        for constant in constants_of(file):
+            if constant.is_fixed and names_buffer_count(constant):
+                yield _counting_site([constant])
+
+
+@rule(Family.PIPELINING, Side.BOTH, _OVERLAP, inverse="shared_buffer_count")
+def shared_buffer_count(view: View) -> Iterator[Site]:
+    """Host and kernel both have a constant named like a number of buffers, of the same words and value.
+
+    Taken for granted: the host cuts UB by it, so that it has to be the kernel's.
+    """
+    groups: dict[str, list[list[Constant]]] = defaultdict(lambda: [[], []])
+    for side, files in enumerate((view.host, view.kernel)):
+        for file in files:
+            for constant in constants_of(file):
+                if constant.is_fixed and names_buffer_count(constant):
+                    groups["_".join((*constant.words, constant.value_text))][side].append(constant)
+    for host, kernel in groups.values():
+        if host and kernel:
+            yield _counting_site([*host, *kernel])
+
+
+@rule(Family.PIPELINING, Side.KERNEL, _OVERLAP, inverse="queue_buffers")
+def queue_buffers(view: View) -> Iterator[Site]:
+    """``InitBuffer(queue, n, bytes)`` has a literal n of 1 or 2; the queue's depth follows if it is n too."""
+    for file in view.kernel:
+        depths = _queue_depths(file)
+        for present in ("1", "2"):
+            sites = [
+                _queue_site(file, call, depths)
+                for call in file.source.calls
+                if call.name == "InitBuffer" and len(call.values) == 3 and call.values[1] == present
+            ]
+            yield from one_and_all(sites, f"queues with {present} of {file.path}")
+
+
+RULES: tuple[Rule, ...] = (buffer_count, shared_buffer_count, queue_buffers)
+REWINDS: tuple[Rule, ...] = ()
+
+
+def _counting_site(constants: list[Constant]) -> Site:
+    """Return the site that changes a number of buffers: a second one helps, further ones hardly."""
+    present = constants[0].literal or 0
+    choices = []
+    for count in _BUFFER_COUNTS:
+        if count != present:
+            edits = tuple(constant.replaced(constant.with_literal(count)) for constant in constants)
+            label = f"{constants[0].name}: {present} -> {count}"
+            choices.append(Choice(label, edits, forward=present < count <= _DOUBLE))
+    return Site(" and ".join(constant.label for constant in constants), tuple(choices))
+
+
+def _queue_depths(file: File) -> dict[str, Node]:
+    """Return, by queue name, the literal depth in ``TQue<position, depth>``."""
+    depths: dict[str, Node] = {}
+    for declaration in file.source.nodes("field_declaration"):
+        name, kind = declaration.child_by_field_name("declarator"), declaration.child_by_field_name("type")
+        if name is None or kind is None or not re.search(r"\bTQue(Bind)?<", file.source.text_of(kind)):
+            continue
+        literals = [child for child in _template_arguments(kind) if child.type == "number_literal"]
+        if literals:
+            depths[file.source.text_of(name)] = literals[0]
+    return depths
+
+
+def _template_arguments(kind: Node) -> list[Node]:
+    template = kind if kind.type == "template_type" else kind.child_by_field_name("name")
+    arguments = template.child_by_field_name("arguments") if template is not None else None
+    return list(arguments.named_children) if arguments is not None else []
+
+
+def _queue_site(file: File, call: Call, depths: dict[str, Node]) -> Site:
+    count = call.arguments[1]
+    present, wanted = call.values[1], "2" if call.values[1] == "1" else "1"
+    nodes = [count]
+    depth = depths.get(call.values[0])
+    if depth is not None and file.source.text_of(depth) == present:
+        nodes.append(depth)
+    edits = tuple(file.edit(Edit(node.start_byte, node.end_byte, wanted)) for node in nodes)
+    label = file.label(call.node.start_byte, f"{call.values[0]} has {present}")
+    return Site(label, (Choice(f"{present} -> {wanted} buffers", edits, forward=wanted == "2"),))

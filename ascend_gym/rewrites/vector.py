@@ -1,0 +1,184 @@
+"""What rules about vector arithmetic share: calls for the first ``count`` elements, and pairs of them.
+
+Forms with masks and repeats are left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tree_sitter import Node
+
+from ascend_gym.rewrites.rule import Choice, File, Site, View
+from ascend_gym.rewrites.statements import CallPair, call_pairs, declaration_of, is_dead_after
+from ascend_gym.rewrites.syntax import Call, Edit, Source, ancestor, is_inside
+
+NUMBER = r"([+-]?(?:\d+\.?\d*|\.\d+))f?"
+UNARY = frozenset({"Abs", "Exp", "Ln", "Not", "Reciprocal", "Relu", "Rsqrt", "Sqrt"})
+WITH_SCALAR = frozenset({"Adds", "Axpy", "LeakyRelu", "Maxs", "Mins", "Muls"})
+BINARY = frozenset(
+    {"Add", "AddRelu", "And", "Div", "FusedMulAdd", "Max", "Min", "Mul", "MulAddDst", "Or", "Sub", "SubRelu"}
+)
+_ARITIES = {
+    "Duplicate": 3,
+    "Cast": 4,
+    **dict.fromkeys(UNARY, 3),
+    **dict.fromkeys(WITH_SCALAR, 4),
+    **dict.fromkeys(BINARY, 4),
+}
+_LITERAL = re.compile(rf"(?:\(\w+\))?{NUMBER}|(?:static_cast<\w+>|[A-Za-z_]\w*)\({NUMBER}\)")
+_TENSOR_TYPE = re.compile(r"(?:const)?(?:AscendC::)?LocalTensor<(.+)>")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_TWO_TYPES = frozenset({"Axpy", "MulAddDst"})
+
+
+def vector_calls(file: File) -> Iterator[Call]:
+    """Yield the statements of a file that are vector calls for the first ``count`` elements."""
+    for call in file.source.calls:
+        arity = _ARITIES.get(call.name)
+        if arity is not None and is_counted(call, arity) and call.statement is not None:
+            yield call
+
+
+def is_counted(call: Call, arity: int) -> bool:
+    """Say whether a call has so many arguments, of which the last can be a number of elements."""
+    return (
+        not call.is_method and len(call.arguments) == arity and call.arguments[-1].type != "initializer_list"
+    )
+
+
+def tensor_positions(call: Call) -> tuple[int, ...]:
+    """Return which arguments of a vector call are tensors; the first is the one that is written."""
+    if call.name in BINARY:
+        return (0, 1, 2)
+    return (0,) if call.name == "Duplicate" else (0, 1)
+
+
+def is_name(text: str) -> bool:
+    """Say whether a text is a plain identifier."""
+    return _NAME.fullmatch(text) is not None
+
+
+def literal(bare: str) -> float | None:
+    """Return the number in ``2``, ``2.0f``, ``(T)2``, ``T(2)`` or ``static_cast<T>(2)``; else ``None``."""
+    match = _LITERAL.fullmatch(bare)
+    return float(match[1] or match[2]) if match else None
+
+
+def number_of(view: View, bare: str) -> float | None:
+    """Return the number that a text is, or that the only constant of its name in the kernel is."""
+    if not is_name(bare):
+        return literal(bare)
+    values = {value for file in view.kernel for value in _constant_values(file.source, bare)}
+    return literal(values.pop()) if len(values) == 1 else None
+
+
+def texts_of(file: File, call: Call) -> list[str]:
+    """Return the arguments of a call as they are written."""
+    return [file.source.text_of(argument) for argument in call.arguments]
+
+
+def element_of(source: Source, name: str, use: Node) -> str:
+    """Return T of the ``LocalTensor<T>`` that ``name`` means at ``use``: local, parameter or member.
+
+    Empty if that cannot be seen.
+    """
+    local = declaration_of(source, name, use)
+    if local is not None:
+        return _element(local.type_text)
+    function = ancestor(use, "function_definition")
+    declared = [
+        node
+        for kind in ("parameter_declaration", "declaration", "field_declaration")
+        for node in source.nodes(kind)
+        if kind == "field_declaration" or (function is not None and is_inside(node, function))
+        if _declares(source, node, name)
+    ]
+    kind_node = declared[0].child_by_field_name("type") if len(declared) == 1 else None
+    return _element(source.bare(kind_node)) if kind_node is not None else ""
+
+
+def pairs(view: View, first: str, seconds: tuple[str, ...]) -> Iterator[CallPair]:
+    """Yield pairs of counted calls of these names that cover the same number of elements."""
+    for file in view.kernel:
+        for pair in call_pairs(file):
+            if pair.first.name != first or pair.second.name not in seconds:
+                continue
+            counted = all(is_counted(call, _ARITIES[call.name]) for call in (pair.first, pair.second))
+            if counted and pair.first.values[-1] == pair.second.values[-1]:
+                yield pair
+
+
+def fusion(pair: CallPair, name: str, arguments: list[str]) -> Iterator[Site]:
+    """Yield the site that puts one call in the place of both, with the element type that they name."""
+    element = element_type(pair)
+    if element is None:
+        return
+    text = f"{pair.second.named(name)}{template_of(name, element)}({', '.join(arguments)})"
+    edits = tuple(pair.file.edit(edit) for edit in pair.fused(text))
+    yield Site(pair.label, (Choice(text, edits),))
+
+
+def template_of(name: str, element: str) -> str:
+    """Return the template arguments of a call on tensors of one element type; empty if it is not named."""
+    return f"<{', '.join([element] * (2 if name in _TWO_TYPES else 1))}>" if element else ""
+
+
+def element_type(pair: CallPair) -> str | None:
+    """Return the element type that the calls name: empty if none does, ``None`` if it is not clear."""
+    named = {call.template[1:-1].strip() for call in (pair.first, pair.second) if call.template}
+    if len(named) > 1 or any("," in element for element in named):
+        return None
+    return named.pop() if named else ""
+
+
+def temporary_dies(pair: CallPair) -> bool:
+    """Say whether what the first call writes is not needed after the second."""
+    return is_dead_after(pair.file, pair.first.values[0], pair.second)
+
+
+def way_back(file: File, call: Call, label: str, *statements: str) -> Choice:
+    """Return the choice that puts several statements in the place of a vector call's one."""
+    statement = call.statement if call.statement is not None else call.node
+    text = f"\n{file.source.indent_of(statement)}".join(statements)
+    return Choice(label, (file.edit(Edit(statement.start_byte, statement.end_byte, text)),), forward=False)
+
+
+def site_of(file: File, call: Call, *choices: Choice) -> Site:
+    """Return the site of a call."""
+    return Site(file.label(call.node.start_byte, file.source.text_of(call.node)), choices)
+
+
+def _element(type_text: str) -> str:
+    match = _TENSOR_TYPE.fullmatch(type_text)
+    return match[1] if match else ""
+
+
+def _declares(source: Source, declaration: Node, name: str) -> bool:
+    declarators = declaration.children_by_field_name("declarator")
+    return any(source.bare(node).removeprefix("&") == name for node in declarators)
+
+
+def _constant_values(source: Source, name: str) -> Iterator[str]:
+    """Yield the bare values that a file gives to constants of a name."""
+    for kind, named, valued in (
+        ("init_declarator", "declarator", "value"),
+        ("field_declaration", "declarator", "default_value"),
+        ("preproc_def", "name", "value"),
+    ):
+        for node in source.nodes(kind):
+            target, value = node.child_by_field_name(named), node.child_by_field_name(valued)
+            if target is not None and value is not None and source.text_of(target) == name:
+                fixed = kind == "preproc_def" or _is_fixed(source, node)
+                text = source.bare(value).partition("//")[0].strip("{}")
+                yield text if fixed else "variable"
+
+
+def _is_fixed(source: Source, node: Node) -> bool:
+    holder = node if node.type == "field_declaration" else node.parent
+    children = holder.children if holder is not None else []
+    return any(
+        child.type == "type_qualifier" and source.text_of(child) in ("const", "constexpr")
+        for child in children
+    )

@@ -1,0 +1,114 @@
+"""Rules about overlap: the exact change, and where they must not apply."""
+
+import pytest
+from conftest import make_candidate
+from rewritten import HOST, KERNEL, in_function, kernel_after, rewrites
+
+from ascend_gym.rewrites.library import rule_named
+
+# rule, body of a kernel function before, the same after the only site's first choice
+KERNEL_BODIES = [
+    (
+        "queue_buffers",
+        "pipe.InitBuffer(inQueue, 1, n * sizeof(T));",
+        "pipe.InitBuffer(inQueue, 2, n * sizeof(T));",
+    ),
+    ("full_barrier_removal", "A();\nAscendC::PipeBarrier<PIPE_ALL>();\nB();", "A();\nB();"),
+    ("full_barrier_removal", "A();\npipe_barrier(PIPE_ALL);\nB();", "A();\nB();"),
+    ("full_barrier_narrowing", "PipeBarrier<PIPE_ALL>();", "PipeBarrier<PIPE_V>();"),
+    ("vector_barrier_removal", "A();\nPipeBarrier<PIPE_V>(); // for a\nB();", "A();\nB();"),
+    (
+        "loop_tail_folding",
+        "for (int32_t i = 0; i < loops-1; i++)\n{\n    CopyIn(i);\n    Compute(i, (i) * 2);\n}\n"
+        "this->count = this->tail;\nCopyIn(loops - 1);\nCompute(loops - 1, (loops - 1) * 2);\nDone();",
+        "for (int32_t i = 0; i < loops; i++)\n{\n    if (i == loops-1) {\n        this->count = this->tail;\n"
+        "    }\n    CopyIn(i);\n    Compute(i, (i) * 2);\n}\nDone();",
+    ),
+    (
+        "loop_tail_folding",
+        "for (int i = 0; i < this->loopNum - 1; i++) {\n    Step(i);\n}\nStep(this->loopNum - 1);",
+        "for (int i = 0; i < this->loopNum; i++) {\n    Step(i);\n}",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "before", "after"), KERNEL_BODIES)
+def test_kernel_rule_makes_exactly_this_change(name, before, after):
+    assert kernel_after(name, in_function(before)) == in_function(after)
+
+
+NOT_HERE = [
+    ("queue_buffers", "pipe.InitBuffer(inQueue, BUFFER_NUM, n);\npipe.InitBuffer(buf, n);"),
+    ("full_barrier_removal", "PipeBarrier<PIPE_V>();\n// PipeBarrier<PIPE_ALL>();"),
+    ("full_barrier_narrowing", "PipeBarrier<PIPE_MTE3>();"),
+    ("vector_barrier_removal", "PipeBarrier<PIPE_ALL>();"),
+    ("loop_tail_folding", "for (int i = 0; i < m; i++) {\n    Step(i);\n}\nStep(m - 1);"),
+    ("loop_tail_folding", "for (int i = 0; i < m - 1; i++) {\n    Step(i);\n}\nOther(m - 1);"),
+    ("loop_tail_folding", "for (int i = 0; i < m - 2; i++) {\n    Step(i);\n}\nStep(m - 2);"),
+]
+
+
+@pytest.mark.parametrize(("name", "body"), NOT_HERE)
+def test_kernel_rule_leaves_other_code_alone(name, body):
+    assert rule_named(name).sites(make_candidate("", in_function(body))) == []
+
+
+QUEUES = """\
+class K {
+    void Init()
+    {
+        pipe.InitBuffer(in, 1, 64);
+        pipe.InitBuffer(out, 1, 64);
+        pipe.InitBuffer(ready, 2, 64);
+    }
+    AscendC::TQue<AscendC::QuePosition::VECIN, 1> in;
+    TQue<QuePosition::VECOUT, DEPTH> out;
+    TQue<QuePosition::VECOUT, 2> ready;
+};
+"""
+
+
+def test_queue_buffers_changes_depth_with_count_and_all_queues_at_once():
+    rewrites = rewrites(rule_named("queue_buffers"), kernel=QUEUES)
+    labels = [(site, choice) for site, choice, _ in rewrites]
+    assert labels == [
+        (f"{KERNEL}:4 in has 1", "1 -> 2 buffers"),
+        (f"{KERNEL}:5 out has 1", "1 -> 2 buffers"),
+        (f"all 2 queues with 1 of {KERNEL}", "1 -> 2 buffers"),
+        (f"{KERNEL}:6 ready has 2", "2 -> 1 buffers"),
+    ]
+    after = rewrites[2][2][KERNEL]
+    assert "InitBuffer(in, 2, 64)" in after
+    assert "VECIN, 2> in" in after
+    assert "InitBuffer(out, 2, 64)" in after
+    assert "VECOUT, DEPTH> out" in after
+    assert rewrites[3][2][KERNEL] == QUEUES.replace("(ready, 2", "(ready, 1").replace("2> ready", "1> ready")
+
+
+def test_all_barriers_at_once_come_last():
+    body = "A();\nPipeBarrier<PIPE_ALL>();\nB();\nPipeBarrier<PIPE_ALL>();"
+    rewrites = rewrites(rule_named("full_barrier_removal"), kernel=in_function(body))
+    assert [site for site, _, _ in rewrites][-1] == f"all 2 PIPE_ALL barriers of {KERNEL}"
+    assert rewrites[-1][2][KERNEL] == in_function("A();\nB();")
+
+
+def test_buffer_count_of_the_kernel():
+    kernel = "constexpr int32_t BUFFER_NUM = 1;\n"
+    (site,) = rule_named("buffer_count").sites(make_candidate("", kernel))
+    assert [(choice.label, choice.forward) for choice in site.choices] == [
+        ("BUFFER_NUM: 1 -> 2", True),
+        ("BUFFER_NUM: 1 -> 3", False),
+        ("BUFFER_NUM: 1 -> 4", False),
+    ]
+    assert kernel_after("buffer_count", kernel) == "constexpr int32_t BUFFER_NUM = 2;\n"
+    assert rule_named("buffer_count").sites(make_candidate("", "constexpr int BUFFER_NUM = 9;\n")) == []
+
+
+def test_shared_buffer_count_keeps_host_and_kernel_alike():
+    tiling, kernel = (
+        "const uint64_t BUFFER_NUM = 1;\n",
+        "class K {\n    constexpr static int32_t bufferNum = 1;\n};\n",
+    )
+    _, _, after = rewrites(rule_named("shared_buffer_count"), tiling, kernel)[0]
+    assert after == {HOST: tiling.replace("1", "2"), KERNEL: kernel.replace("1", "2")}
+    assert rule_named("shared_buffer_count").sites(make_candidate(tiling, kernel.replace("1", "2"))) == []

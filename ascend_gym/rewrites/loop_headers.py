@@ -76,7 +76,8 @@ def changed_names(source: Source, within: Node) -> set[str]:
         for node in source.nodes(kind):
             if is_inside(node, within):
                 for target in node.children_by_field_name(field):
-                    changed.update(_NAME.findall(source.text_of(target)))
+                    named = target.child_by_field_name("declarator")
+                    changed |= names_in(source.text_of(named if named is not None else target))
     return changed
 
 

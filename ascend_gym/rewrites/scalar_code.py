@@ -10,7 +10,7 @@ from tree_sitter import Node
 
 from ascend_gym.rewrites.loop_headers import CountingLoop, counting_loops, fresh_name, names_in
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
-from ascend_gym.rewrites.syntax import Call, Edit, Source
+from ascend_gym.rewrites.syntax import Call, Edit, Source, is_inside
 from ascend_gym.rewrites.vector import (
     element_of,
     is_name,
@@ -169,9 +169,15 @@ def _peeled(stores: _Stores, node: Node) -> Node:
 
 def _is_uniform(stores: _Stores, node: Node) -> str | None:
     """Return a value of the element type that is the same for each index; ``None`` if it is not."""
-    text = stores.source.text_of(_peeled(stores, node))
-    plain = "(" not in text or literal(stores.source.bare(node)) is not None
-    if not plain or "++" in text or "--" in text or stores.loop.index in names_in(text):
+    value = _peeled(stores, node)
+    text = stores.source.text_of(value)
+    calls = any(is_inside(call, value) for call in stores.source.nodes("call_expression"))
+    if (
+        (calls and literal(stores.source.bare(node)) is None)
+        or "++" in text
+        or "--" in text
+        or stores.loop.index in names_in(text)
+    ):
         return None
     return f"static_cast<{stores.element}>({text})"
 

@@ -69,27 +69,27 @@ class K {
 
 
 def test_queue_buffers_changes_depth_with_count_and_all_queues_at_once():
-    rewrites = rewrites(rule_named("queue_buffers"), kernel=QUEUES)
-    labels = [(site, choice) for site, choice, _ in rewrites]
+    ways = rewrites(rule_named("queue_buffers"), kernel=QUEUES)
+    labels = [(site, choice) for site, choice, _ in ways]
     assert labels == [
         (f"{KERNEL}:4 in has 1", "1 -> 2 buffers"),
         (f"{KERNEL}:5 out has 1", "1 -> 2 buffers"),
         (f"all 2 queues with 1 of {KERNEL}", "1 -> 2 buffers"),
         (f"{KERNEL}:6 ready has 2", "2 -> 1 buffers"),
     ]
-    after = rewrites[2][2][KERNEL]
+    after = ways[2][2][KERNEL]
     assert "InitBuffer(in, 2, 64)" in after
     assert "VECIN, 2> in" in after
     assert "InitBuffer(out, 2, 64)" in after
     assert "VECOUT, DEPTH> out" in after
-    assert rewrites[3][2][KERNEL] == QUEUES.replace("(ready, 2", "(ready, 1").replace("2> ready", "1> ready")
+    assert ways[3][2][KERNEL] == QUEUES.replace("(ready, 2", "(ready, 1").replace("2> ready", "1> ready")
 
 
 def test_all_barriers_at_once_come_last():
     body = "A();\nPipeBarrier<PIPE_ALL>();\nB();\nPipeBarrier<PIPE_ALL>();"
-    rewrites = rewrites(rule_named("full_barrier_removal"), kernel=in_function(body))
-    assert [site for site, _, _ in rewrites][-1] == f"all 2 PIPE_ALL barriers of {KERNEL}"
-    assert rewrites[-1][2][KERNEL] == in_function("A();\nB();")
+    ways = rewrites(rule_named("full_barrier_removal"), kernel=in_function(body))
+    assert [site for site, _, _ in ways][-1] == f"all 2 PIPE_ALL barriers of {KERNEL}"
+    assert ways[-1][2][KERNEL] == in_function("A();\nB();")
 
 
 def test_buffer_count_of_the_kernel():

@@ -111,7 +111,7 @@ def test_what_a_rewind_does_its_rule_can_undo(rewind, candidate):
 @given(candidate=_candidates())
 def test_what_an_exact_rule_does_its_inverse_restores(name, candidate):
     rule = rule_named(name)
-    for site in rule.sites(candidate):
+    for site in (site for site in rule.sites(candidate) if not site.covers_all):
         for choice in site.choices:
             if choice.forward:
                 assert candidate in _ways(rule_named(rule.inverse), rule.apply(candidate, site, choice))

@@ -21,6 +21,7 @@ class Method(str, Enum):
     """The search methods."""
 
     BEST_OF_N = "best-of-n"
+    OPENEVOLVE = "openevolve"
 
 
 class RunSettings(BaseModel):
@@ -102,4 +103,13 @@ def _best_of_n(setting: Setting) -> Strategy:
     return BestOfN(setting.spec, setting.online, samples=setting.settings.budget)
 
 
-_FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {Method.BEST_OF_N: _best_of_n}
+def _openevolve(setting: Setting) -> Strategy:
+    from baselines.openevolve import OpenEvolve
+
+    return OpenEvolve(setting.spec, setting.online, seed=setting.settings.seed)
+
+
+_FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
+    Method.BEST_OF_N: _best_of_n,
+    Method.OPENEVOLVE: _openevolve,
+}

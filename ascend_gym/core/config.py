@@ -30,3 +30,9 @@ def openai_base_url() -> str | None:
 def openai_api_key() -> str | None:
     """Return ``$OPENAI_API_KEY``, or ``None`` when unset."""
     return os.environ.get(ENV_OPENAI_API_KEY) or None
+
+
+def child_environment(**settings: str) -> dict[str, str]:
+    """Return this process's environment with ``settings``, and without the endpoint's key, for a child."""
+    inherited = {name: value for name, value in os.environ.items() if name != ENV_OPENAI_API_KEY}
+    return {**inherited, **settings}

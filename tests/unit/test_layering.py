@@ -168,6 +168,7 @@ def _loaded_by(statement: str) -> set[str]:
         ("import ascend_gym.core.records", {"zmq", "openai", "ray", "torch", "rich", "typer", "tree_sitter"}),
         ("import ascend_gym.env.op_env", {"zmq", "openai", "ray", "torch", "rich", "typer", "tree_sitter"}),
         ("import ascend_gym.cli", {"zmq", "openai", "ray", "torch", "tree_sitter"}),
+        ("import baselines.openevolve", {"openevolve", "zmq", "openai", "ray", "torch", "tree_sitter"}),
     ],
 )
 def test_imports_are_light(statement, strangers):

@@ -38,11 +38,7 @@ def render(name: str, /, *, package: str = __package__, **values: str) -> str:
     Raises:
         MisuseError: a field is missing, or a value has no field.
     """
-    return fill(name, (files(package) / "prompts" / f"{name}.md").read_text(encoding="utf-8"), **values)
-
-
-def fill(name: str, template: str, /, **values: str) -> str:
-    """Return a template's text with its ``${fields}`` filled; see ``render``. Errors call it ``name``."""
+    template = (files(package) / "prompts" / f"{name}.md").read_text(encoding="utf-8")
     fields = set(_FIELD.findall(template))
     if fields != set(values):
         raise MisuseError(f"prompt {name!r} has the fields {sorted(fields)}, got {sorted(values)}")

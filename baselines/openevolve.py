@@ -1,0 +1,219 @@
+"""OpenEvolve: an evolution of the complete operator, by the package of that name, under our accounting.
+
+OpenEvolve (https://pypi.org/project/openevolve) keeps programs on islands in MAP-Elites grids, shows a model
+one of them with its measurement beside some good and some different ones, and takes SEARCH/REPLACE edits.
+It runs in a process of its own and comes back for two things: completions, which our model gives, and
+evaluations, which become proposals. A budget of N is N iterations of OpenEvolve: an answer that gives no
+program, or one that changes text outside of the evolve blocks, is spent as any unusable answer is. The
+operator's own sources are the initial program; their evaluation is the baseline's and costs nothing.
+
+Fitness (``combined_score``) is the speedup over the baseline, 0 for programs that fail. The grid has two
+features: ``complexity``, the length of the text (OpenEvolve's own), and ``vector_busy``, the mean over
+the cases of the share of time in which the vector pipe works (0 for programs that fail).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from statistics import fmean
+from typing import Any
+
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.own_python import own_python_command
+from ascend_gym.core.protocols import Message, Proposal
+from ascend_gym.core.records import EvalResult, OpSpec
+from ascend_gym.search.asker import Answer, Asker
+from ascend_gym.search.llm.prompts import describe_case, describe_result, render
+from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
+from ascend_gym.search.seeds import derived_seed
+from baselines.openevolve_link import Child
+from baselines.openevolve_program import ProgramText
+
+FEATURES = ("complexity", "vector_busy")
+
+_SUPPORTED = "0.4."
+_TEMPLATES = ("diff_user", "top_program", "inspiration_program")
+_FEEDBACK_CHARACTERS = 16_000  # OpenEvolve shows 20,480 and moves what is longer than 32,768 to files
+_LENGTH_ALLOWANCE = 10_000  # characters; OpenEvolve's own limit for a whole program
+
+
+@dataclass(frozen=True)
+class Evolution:
+    """OpenEvolve's settings, with its names and its defaults.
+
+    Attributes:
+        max_iterations: iterations at most; the budget usually ends the run before.
+        num_islands: populations that evolve apart.
+        population_size: programs kept, over all islands.
+        archive_size: elite programs kept.
+        elite_selection_ratio: share of the inspirations that are an island's best.
+        exploration_ratio: probability that a parent is any program of its island.
+        exploitation_ratio: probability that a parent is an elite program; else it is drawn by fitness.
+        feature_bins: cells of the grid along each feature.
+        migration_interval: generations of an island between migrations.
+        migration_rate: share of an island's programs that migrate, the best ones.
+        num_top_programs: best programs shown in a prompt.
+        num_diverse_programs: other programs shown in a prompt.
+    """
+
+    max_iterations: int = 10_000
+    num_islands: int = 5
+    population_size: int = 1000
+    archive_size: int = 100
+    elite_selection_ratio: float = 0.1
+    exploration_ratio: float = 0.2
+    exploitation_ratio: float = 0.7
+    feature_bins: int = 10
+    migration_interval: int = 50
+    migration_rate: float = 0.1
+    num_top_programs: int = 3
+    num_diverse_programs: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse settings that OpenEvolve would stumble over."""
+        counts = (self.max_iterations, self.num_islands, self.population_size, self.archive_size)
+        if min(*counts, self.feature_bins, self.migration_interval, self.num_top_programs) < 1:
+            raise MisuseError(f"expected counts of at least 1, got {self}")
+
+
+class OpenEvolve:
+    """Runs OpenEvolve. A ``Strategy`` for ``ascend_gym.search.driver.run_search``; one proposal at a time."""
+
+    def __init__(self, spec: OpSpec, asker: Asker, *, seed: int, evolution: Evolution | None = None) -> None:
+        """Prepare an evolution of ``spec``; nothing is started yet.
+
+        Args:
+            spec: the operator.
+            asker: asks the model.
+            seed: seed of the run.
+            evolution: OpenEvolve's settings; its own defaults if ``None``.
+
+        Raises:
+            MisuseError: the package is not installed, or the sources hold evolve block markers.
+        """
+        _check_package()
+        self._spec, self._asker, self._seed = spec, asker, seed
+        self._evolution = evolution or Evolution()
+        self._program = ProgramText(spec.baseline)
+        self._baseline: EvalResult | None = None
+        self._child: Child | None = None
+        self._iteration = 0
+        self._answer: Answer | None = None  # of this iteration
+        self._waiting = False
+
+    def propose(self, limit: int) -> list[Proposal]:
+        """Return the program of the next iteration; none while a result is awaited.
+
+        Raises:
+            ModelError: the model could not answer.
+            BudgetExceededError: the budget does not cover another answer.
+            InfrastructureError: OpenEvolve broke down.
+        """
+        if self._baseline is None or self._waiting or limit < 1:
+            return []
+        if self._child is None:
+            self._child = Child(own_python_command("baselines.openevolve_process"))
+            self._begin(self._child, self._baseline)
+        while (question := self._child.question()) is not None:
+            if question["ask"] == "complete":
+                self._child.answer({"text": self._completion(question["messages"])})
+            else:
+                self._waiting = True
+                return [self._proposal(question)]
+        return []
+
+    def observe(self, proposal: Proposal, result: EvalResult) -> None:
+        """Tell OpenEvolve how its program did."""
+        if proposal.origin == BASELINE_ORIGIN:
+            self._baseline = result
+        elif self._child is not None and self._baseline is not None:
+            self._waiting = False
+            self._child.answer(_verdict(result, self._baseline))
+
+    def close(self) -> None:
+        """End OpenEvolve's process and all that it started."""
+        if self._child is not None:
+            self._child.close()
+
+    def _begin(self, child: Child, baseline: EvalResult) -> None:
+        """Set OpenEvolve going and answer its evaluation of the initial program with the baseline's."""
+        child.answer(self._order(baseline))
+        question = child.question()
+        if question != {"ask": "evaluate", "program": self._program.initial}:
+            raise InfrastructureError(f"OpenEvolve began with {str(question)[:200]!r}")
+        child.answer(_verdict(baseline, baseline))
+
+    def _order(self, baseline: EvalResult) -> dict[str, Any]:
+        database = asdict(self._evolution)
+        prompt = {name: database.pop(name) for name in ("num_top_programs", "num_diverse_programs")}
+        return {
+            "program": self._program.initial,
+            "system_message": f"{render('system')}\n{_task(self._spec, baseline)}",
+            "templates": {name: _template(name) for name in _TEMPLATES},
+            "seed": derived_seed(self._seed, "openevolve"),
+            "max_iterations": database.pop("max_iterations"),
+            "max_code_length": 2 * len(self._program.initial) + _LENGTH_ALLOWANCE,
+            "prompt": prompt,
+            "database": {**database, "feature_dimensions": FEATURES},
+        }
+
+    def _completion(self, messages: list[tuple[str, str]]) -> str:
+        self._answer = self._asker.ask(
+            [Message(role, content) for role, content in messages], "openevolve", self._iteration
+        )
+        return self._answer.text
+
+    def _proposal(self, question: Mapping[str, Any]) -> Proposal:
+        """Turn the outcome of an iteration into a proposal."""
+        if self._answer is None:
+            raise InfrastructureError(f"OpenEvolve failed before it asked: {question.get('problem')}")
+        answer, self._answer = self._answer, None
+        origin = {"kind": "openevolve", "iteration": self._iteration, "calls": [answer.call]}
+        self._iteration += 1
+        problem = question.get("problem")
+        candidate = problem or self._program.candidate(question["program"])
+        if isinstance(candidate, str):
+            return UnusableProposal(self._spec.baseline, {**origin, "answer": answer.text}, candidate)
+        return Proposal(candidate, origin)
+
+
+def _verdict(result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
+    """Return the metrics and the feedback by which OpenEvolve goes on."""
+    speedup = baseline.latency_us / result.latency_us if baseline.latency_us and result.latency_us else 0.0
+    shares = [case.profile.aiv_vec_ratio for case in result.cases if case.profile is not None and speedup]
+    return {
+        "metrics": {"combined_score": speedup, "vector_busy": fmean(shares) if shares else 0.0},
+        "feedback": describe_result(result)[:_FEEDBACK_CHARACTERS],
+    }
+
+
+def _task(spec: OpSpec, baseline: EvalResult) -> str:
+    return render(
+        "openevolve/task",
+        package="baselines",
+        op_type=spec.op_type,
+        op_id=spec.op_id,
+        category=spec.category,
+        description=spec.description,
+        auto_sync="on" if spec.auto_sync else "off",
+        chip=baseline.device.chip if baseline.device else "the device",
+        cases="\n".join(describe_case(case) for case in spec.cases),
+    )
+
+
+def _template(name: str) -> str:
+    """Return a template that stands in for OpenEvolve's of that name, and has its ``{fields}``."""
+    return (files("baselines") / "prompts" / "openevolve" / f"{name}.md").read_text(encoding="utf-8")
+
+
+def _check_package() -> None:
+    try:
+        found = version("openevolve")
+    except PackageNotFoundError:
+        found = "none"
+    if not found.startswith(_SUPPORTED):
+        needed = f"method openevolve needs OpenEvolve {_SUPPORTED}x, and {found} is installed"
+        raise MisuseError(f"{needed}: pip install 'ascend-gym[openevolve]'")

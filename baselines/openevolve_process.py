@@ -1,0 +1,201 @@
+"""The process that runs OpenEvolve 0.4 (https://pypi.org/project/openevolve); see ``openevolve_link``.
+
+What it changes in OpenEvolve, and why:
+
+- The model and the evaluator are at the other end of the line, so that all methods share one accounting.
+- Iterations run in this process, one after the other, instead of in a pool of one forked worker. Their order
+  and what each one sees are those of such a pool: the first iterations, one an island, see the initial
+  program only.
+- Islands and archive are sets that keep the order of insertion. OpenEvolve draws from sets of random ids,
+  whose order differs from process to process whatever its seed. This way a run follows from its seed: ids
+  and times still differ, but no choice depends on them. (What remains: OpenEvolve evicts the oldest of
+  1,000 cached diversity values by the clock; if that is set back, others are computed again.)
+- An error that OpenEvolve would log before it goes on without the evaluation ends the process.
+- Its redaction of "secrets" is off: it would blank every long identifier in the compiler's messages. Its
+  advice to simplify programs of more than 500 characters is off too, and so are its own checkpoints.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import socket
+import sys
+from collections.abc import Iterable, Iterator, Mapping, MutableSet
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import openevolve.controller
+import openevolve.evaluator
+import openevolve.process_parallel
+from openevolve.config import Config, DatabaseConfig, EvaluatorConfig, LLMConfig, LLMModelConfig, PromptConfig
+from openevolve.evaluation_result import EvaluationResult
+
+from baselines.openevolve_link import Channel
+
+_NO_TIMEOUT_S = 10**7  # whoever answers keeps the time
+_MODEL_NAME = "ascend-gym"
+_STATUS_ALONE, _STATUS_FAILED = 3, 4
+
+
+def main() -> None:
+    """Run OpenEvolve as the first message says; the argument is the descriptor of the line."""
+    line = _Line(Channel(socket.socket(fileno=int(sys.argv[1]))))
+    order = line.wait()
+    folder = Path.cwd()
+    program_file = folder / "operator.cpp"
+    program_file.write_text(order["program"], "utf-8")
+    _redirect(line)
+    evolution = openevolve.controller.OpenEvolve(
+        str(program_file),
+        evaluation_file="",
+        config=_config(order, folder, line),
+        output_dir=str(folder / "output"),
+    )
+    evolution.database.islands = [_OrderedSet() for _ in evolution.database.islands]
+    evolution.database.archive = _OrderedSet()
+    for module in (openevolve.evaluator, openevolve.process_parallel):
+        module.logger.addHandler(_EndOnError(logging.ERROR))
+    asyncio.run(evolution.run())
+
+
+class _Line:
+    """Asks the parent. The process ends on the spot when there is no parent any more."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+
+    def wait(self) -> dict[str, Any]:
+        """Return the parent's next message."""
+        try:
+            message = self._channel.receive()
+        except OSError:
+            message = None
+        return message if message is not None else self._end_alone()
+
+    def ask(self, question: str, **details: Any) -> dict[str, Any]:
+        """Return the parent's answer to a question."""
+        try:
+            self._channel.send({"ask": question, **details})
+        except OSError:
+            self._end_alone()
+        return self.wait()
+
+    def _end_alone(self) -> Any:
+        shutil.rmtree(Path.cwd(), ignore_errors=True)
+        os._exit(_STATUS_ALONE)
+
+
+class _Model:
+    """The client that OpenEvolve asks for completions."""
+
+    def __init__(self, line: _Line) -> None:
+        self.model = _MODEL_NAME
+        self._line = line
+
+    async def generate_with_context(
+        self, system_message: str, messages: list[dict[str, str]], **_: Any
+    ) -> str:
+        chat = [["system", system_message], *([each["role"], each["content"]] for each in messages)]
+        return str(self._line.ask("complete", messages=chat)["text"])
+
+
+class _OneByOne(ThreadPoolExecutor):
+    """A pool of one in which a task is done when ``submit`` returns."""
+
+    def __init__(self, line: _Line) -> None:
+        super().__init__(max_workers=1)
+        self._line = line
+
+    def submit(self, task: Any, /, *args: Any, **options: Any) -> Future[Any]:
+        future = super().submit(task, *args, **options)
+        problem = future.result().error
+        if problem:
+            self._line.ask("next", problem=problem)
+        return future
+
+
+class _OrderedSet(MutableSet[str]):
+    """A set that is iterated in the order of insertion."""
+
+    def __init__(self, items: Iterable[str] = ()) -> None:
+        self._items = dict.fromkeys(items)
+
+    def __contains__(self, item: object) -> bool:
+        return item in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def add(self, value: str) -> None:
+        self._items[value] = None
+
+    def discard(self, value: str) -> None:
+        self._items.pop(value, None)
+
+
+class _EndOnError(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr, flush=True)
+        os._exit(_STATUS_FAILED)
+
+
+def _redirect(line: _Line) -> None:
+    """Have OpenEvolve evaluate at the other end of the line, and run its iterations in this process."""
+
+    def evaluate(program_path: str) -> EvaluationResult:
+        answer = line.ask("evaluate", program=Path(program_path).read_bytes().decode())
+        return EvaluationResult(answer["metrics"], {"measurement": answer["feedback"]})
+
+    def load(evaluator: Any) -> None:
+        evaluator.evaluate_function = evaluate
+
+    def start(controller: Any) -> None:
+        settings = controller._serialize_config(controller.config)
+        openevolve.process_parallel._worker_init(settings, controller.evaluation_file)
+        controller.executor = _OneByOne(line)
+
+    openevolve.evaluator.Evaluator._load_evaluation_function = load
+    openevolve.process_parallel.ProcessParallelController.start = start
+
+
+def _config(order: Mapping[str, Any], folder: Path, line: _Line) -> Config:
+    iterations = order["max_iterations"]
+    return Config(
+        max_iterations=iterations,
+        checkpoint_interval=iterations + 1,
+        log_level="WARNING",
+        random_seed=order["seed"],
+        language="cpp",
+        file_suffix=".cpp",
+        max_code_length=order["max_code_length"],
+        llm=LLMConfig(models=[LLMModelConfig(name=_MODEL_NAME, init_client=lambda _: _Model(line))]),
+        prompt=PromptConfig(
+            template_dir=str(_templates(folder / "templates", order["templates"])),
+            system_message=order["system_message"],
+            artifact_security_filter=False,
+            suggest_simplification_after_chars=None,
+            **order["prompt"],
+        ),
+        database=DatabaseConfig(
+            log_prompts=False,
+            artifacts_base_path=str(folder / "artifacts"),
+            max_snapshot_artifacts=None,  # it would be those of the oldest programs
+            **order["database"],
+        ),
+        evaluator=EvaluatorConfig(timeout=_NO_TIMEOUT_S, max_retries=0, cascade_evaluation=False),
+    )
+
+
+def _templates(folder: Path, texts: Mapping[str, str]) -> Path:
+    """Write templates where and how OpenEvolve looks for them."""
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text, "utf-8")
+    return folder

@@ -12,6 +12,8 @@ import ascend_gym
 from ascend_gym.core.config import ENV_CACHE, ENV_DAEMON
 from ascend_gym.suite.loader import load_operator
 
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
 
 @pytest.fixture
 def run(simulator_cache, tmp_path):
@@ -49,6 +51,16 @@ def test_optimize_gives_the_same_result_however_much_is_in_flight(run, tmp_path)
     assert journals[0] == journals[1]
     assert first["evaluations"] == 4
     assert first["speedup"] == pytest.approx(first["baseline_latency_us"] / first["best_latency_us"])
+
+
+def test_a_search_killed_at_any_point_is_resumed_to_the_same_journal(simulator_cache, tmp_path):
+    command = [sys.executable, BENCHMARKS / "resume_chaos.py", "--methods", "best-of-n"]
+    command += ["--operators", "muls", "--budget", "4", "--kills", "3"]
+    environment = {**os.environ, ENV_CACHE: str(simulator_cache), "PYTHONPATH": str(BENCHMARKS.parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    (outcome,) = _summary(done)
+    assert outcome["same_journal"]
+    assert (outcome["kills"], outcome["evaluations"]) == (3, 4)
 
 
 def test_the_best_candidate_evaluates_to_the_best_latency(run, simulator_daemon, tmp_path):

@@ -15,6 +15,7 @@ from ascend_gym.rewrites.syntax import Edit, ancestor
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)")
+_FIXED = re.compile(rb"\bconst(?:expr)?\b")
 _FACTORS = ("2", "4", "8")
 _DERIVED = re.compile(r"\b(?:\w*tile\w*|\w*chunk\w*|ubPart\w*)\b", re.IGNORECASE)
 _ARITHMETIC = re.compile(r"[\dxXa-fA-FuUlL\s()*/+-]*\d[\dxXa-fA-FuUlL\s()*/+-]*")
@@ -217,10 +218,9 @@ def _definitions(file: File) -> Iterator[Constant]:
         if name is None or value is None or parent is None or name.type != "identifier":
             continue
         type_node = parent.child_by_field_name("type")
-        fixed = any(
-            child.type == "type_qualifier" and file.source.text_of(child) in ("const", "constexpr")
-            for child in parent.children
-        )
+        line_start = file.source.data.rfind(b"\n", 0, name.start_byte) + 1
+        # By text: a macro before it without a semicolon hides the qualifier from the parser.
+        fixed = _FIXED.search(file.source.data[line_start : name.start_byte]) is not None
         type_text = file.source.text_of(type_node) if type_node else ""
         if "float" in type_text or "double" in type_text or value.type == "initializer_list":
             continue

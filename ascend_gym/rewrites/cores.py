@@ -12,6 +12,7 @@ from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, S
 from ascend_gym.rewrites.syntax import Call, Edit, Source, ancestor
 
 _CORE_COUNTS = (20, 24, 40, 48)  # cube and vector cores of the 910B family
+_FEW_CORES = "8"
 _MOST_BLOCKS = 96  # two for each vector core
 _CORE_CALLS = ("SetBlockDim", "SetNumBlocks")
 _PLATFORM_CALLS = ("GetCoreNum", "GetCoreNumAiv")
@@ -50,7 +51,7 @@ def block_dim(view: View) -> Iterator[Site]:
         yield Site(constant.label, tuple(choices))
 
 
-@rule(Family.TILING, Side.TILING, _MORE_CORES)
+@rule(Family.TILING, Side.TILING, _MORE_CORES, inverse="fixed_cores")
 def block_dim_from_platform(view: View) -> Iterator[Site]:
     """A const or constexpr number of cores is used in one function, which has the tiling context.
 
@@ -64,6 +65,19 @@ def block_dim_from_platform(view: View) -> Iterator[Site]:
                 edits.append(Edit(0, 0, f'#include "{_PLATFORM_HEADER}"\n'))
             file_edits = tuple(constant.file.edit(edit) for edit in edits)
             yield Site(constant.label, (Choice(f"{constant.name}: cores of the platform", file_edits),))
+
+
+@rule(Family.TILING, Side.TILING, _MORE_CORES)
+def fixed_cores(view: View) -> Iterator[Site]:
+    """A variable takes the number of cores from the platform, or shadows a constant with it.
+
+    A few cores take its place, or the constant comes to light again.
+    """
+    for file in view.host:
+        constants = {constant.name for constant in constants_of(file) if names_core_count(constant)}
+        for call in file.source.calls:
+            if call.is_method and call.name in _PLATFORM_CALLS and not call.arguments:
+                yield from _fixing(file, call, constants)
 
 
 @rule(Family.TILING, Side.TILING, _FEWER_LAUNCHES, inverse="core_share")
@@ -111,7 +125,7 @@ RULES: tuple[Rule, ...] = (
     single_core_limit,
     least_core_work,
 )
-REWINDS: tuple[Rule, ...] = ()
+REWINDS: tuple[Rule, ...] = (fixed_cores,)
 
 
 def _core_counts(view: View) -> Iterator[Constant]:
@@ -142,6 +156,8 @@ def _only_user(constant: Constant) -> Node | None:
         for node in source.nodes("identifier")
         if source.text_of(node) == constant.name and node.end_byte > constant.value_node.end_byte
     ]
+    if any(node.parent is not None and node.parent.type == "init_declarator" for node in uses):
+        return None
     functions = {ancestor(node, "function_definition") for node in uses}
     function = functions.pop() if len(functions) == 1 else None
     if function is None or ancestor(constant.value_node, "function_definition") is not None:
@@ -156,6 +172,20 @@ def _shadowing(constant: Constant, function: Node) -> Edit:
     at = body.start_byte + 1 if body is not None else function.end_byte
     count = "platform_ascendc::PlatformAscendC(context->GetPlatformInfo()).GetCoreNumAiv()"
     return Edit(at, at, f"\n    const {constant.type_text} {constant.name} = {count};")
+
+
+def _fixing(file: File, call: Call, constants: set[str]) -> Iterator[Site]:
+    """Yield the site that takes a number of cores from the text, and not from the platform."""
+    holder = call.node.parent
+    if holder is None or holder.type not in ("init_declarator", "assignment_expression"):
+        return
+    label = file.label(holder.start_byte, file.source.text_of(holder))
+    named = holder.child_by_field_name("declarator")
+    if named is not None and file.source.text_of(named) in constants and holder.parent is not None:
+        edit, text = file.source.removal(holder.parent), f"the constant {file.source.text_of(named)}"
+    else:
+        edit, text = Edit(call.node.start_byte, call.node.end_byte, _FEW_CORES), f"{_FEW_CORES} cores"
+    yield Site(label, (Choice(text, (file.edit(edit),), forward=False),))
 
 
 def _share_site(file: File, call: Call) -> Iterator[Site]:

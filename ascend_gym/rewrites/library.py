@@ -10,20 +10,22 @@ from ascend_gym.rewrites import (
     cores,
     fusion,
     hoisting,
+    keys,
     layout,
     long_calls,
     memory,
     movement,
     operands,
     passes,
+    rows,
     scalar_code,
     tails,
     tiling,
 )
 from ascend_gym.rewrites.rule import Rule
 
-_TILING = (tiling, cores)
-_DATA_MOVEMENT = (movement, caching)
+_TILING = (tiling, cores, keys)
+_DATA_MOVEMENT = (movement, rows, caching)
 _PIPELINING = (buffers, barriers, tails, passes)
 _COMPUTE = (fusion, operands, hoisting, scalar_code, long_calls)
 _MEMORY = (memory, layout)

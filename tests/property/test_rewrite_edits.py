@@ -16,11 +16,12 @@ _TILING_STATEMENTS = (
     "uint64_t tileBlockNum = (ubSize / 32) / parts;",
     "uint64_t tileDataNum = (ubSize / parts) / 512 * 512;",
     "if (tileDataNum >= total) { coreNum = 1; } else { coreNum = coreNum < total ? coreNum : total; }",
+    "context->SetBlockDim(BLOCK_DIM);",
+    "context->SetTilingKey(1);",
     "if (total <= 4096) coreNum = 1; else coreNum = (coreNum < total / 32) ? coreNum : total / 32;",
 )
-_RE_ENABLED = frozenset(
-    {"block_dim"}
-)  # rules whose inverse leads to where they apply again, not to the start
+# Rules whose inverse leads to where they apply again, not to the very start; at all places at once all do.
+_RE_ENABLED = frozenset({"block_dim", "block_dim_from_platform", "strided_copy"})
 _TESTED_WITH_REWINDS = (Family.PIPELINING, Family.COMPUTE)  # in test_rewinds.py
 _STATEMENTS = (
     "AscendC::PipeBarrier<PIPE_ALL>();",
@@ -34,6 +35,11 @@ _STATEMENTS = (
     "DataCopyPad(xGm[i], d, {1, static_cast<uint32_t>(n * 4), 0, 0, 0});",
     "for (int i = 0; i < m - 1; i++) {\n Step(i);\n}\nthis->n = tail;\nStep(m - 1);",
     "/* a comment */ int x = 0;",
+    "if (TILING_KEY_IS(1)) { A(); } else if (TILING_KEY_IS(2)) { B(); }",
+    "DataCopyExtParams p{m, n, 64, 0, 0};\n        DataCopyPad(d, xGm, p, {false, 0, 0, 0});",
+    "if (n % 8 == 0) { DataCopy(yGm, d, n); } else { DataCopyPad(yGm, d, {1, n, 0, 0, 0}); }",
+    "for (uint32_t i = 0; i < m; i++) {\n DataCopyPad(d[i * n], xGm[o + i * w], {1, n, 0, 0, 0}, z);\n}",
+    "for (uint32_t i = 0; i < m; i++) {\n AscendC::DataCopy(yGm[i * w], d[n * i + 8], n);\n}",
     "pipe.InitBuffer(buf, n * sizeof(T));",
     "pipe.InitBuffer(queue, 2, (n + 31) / 32 * 32 + 256);",
     "xGm.SetGlobalBuffer((__gm__ T*)x, n);",
@@ -79,7 +85,9 @@ def _candidates(draw):
         f"constexpr int32_t BUFFER_NUM = {number};\nclass K {{\n    void Compute(int n)\n    {{\n"
         f"        LocalTensor<T> t = q.AllocTensor<T>();\n        {body}\n    }}\n}};\n"
     )
-    return make_candidate(f"{host}int f()\n{{\n    {host_body}\n    return 0;\n}}\n", kernel)
+    return make_candidate(
+        f"{host}int f(gert::TilingContext* context)\n{{\n    {host_body}\n    return 0;\n}}\n", kernel
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -110,14 +118,14 @@ def _outside(before, edits, after):
     return after == before[position:]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(_candidates())
 def test_sites_are_the_same_each_time(candidate):
     for rule in RULES:
         assert rule.sites(candidate) == rule.sites(candidate)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(_candidates())
 def test_what_a_rule_with_an_inverse_does_can_be_undone(candidate):
     for rule in RULES:
@@ -128,7 +136,22 @@ def test_what_a_rule_with_an_inverse_does_can_be_undone(candidate):
             for choice in (choice for choice in site.choices if choice.forward):
                 rewritten = rule.apply(candidate, site, choice)
                 undone = [back.apply(rewritten, s, way) for s in back.sites(rewritten) for way in s.choices]
-                if rule.name in _RE_ENABLED:
-                    assert any(rule.sites(way_back) for way_back in undone)
+                if rule.name in _RE_ENABLED or site.covers_all:
+                    assert any(_forward_choices(rule, way_back) for way_back in undone)
                 else:
                     assert candidate in undone
+
+
+@settings(max_examples=25, deadline=None)
+@given(_candidates())
+def test_what_a_rewind_of_copies_does_its_rule_can_undo(candidate):
+    for name, rewind_name in (("strided_copy", "row_copies"), ("aligned_copy", "padded_copy")):
+        rule, rewind = rule_named(name), rule_named(rewind_name)
+        for site in rewind.sites(candidate):
+            for choice in site.choices:
+                assert not choice.forward
+                assert _forward_choices(rule, rewind.apply(candidate, site, choice))
+
+
+def _forward_choices(rule, candidate):
+    return [choice for site in rule.sites(candidate) for choice in site.choices if choice.forward]

@@ -11,6 +11,47 @@ COPY_PARAMETERS = "DataCopyExtParams p{1, bytes, 0, 0, 0};\nDataCopyPadExtParams
 # rule, body of a kernel function before, the same after the only site's first choice
 KERNEL_BODIES = [
     (
+        "padded_copy",
+        "if (n % 16 == 0) {\n    DataCopy(y, x, n);\n} else {\n    DataCopyPad(y, x, p, z);\n}",
+        "DataCopyPad(y, x, p, z);",
+    ),
+    (
+        "padded_copy",
+        "if (n % 16 == 0) {\n    DataCopy(y, x, n);\n} else {\n    "
+        + COPY_PARAMETERS.replace("\n", "\n    ")
+        + "DataCopyPad(y, x, p, z);\n}",
+        "{\n    " + COPY_PARAMETERS.replace("\n", "\n    ") + "DataCopyPad(y, x, p, z);\n}",
+    ),
+    (
+        "strided_copy",
+        "for (int i = 0; i < rows; i++) {\n"
+        "    AscendC::DataCopy(x[i * width], xGm[base + i * pitch], width);\n}",
+        "AscendC::DataCopyPad(x, xGm[base], AscendC::DataCopyExtParams(static_cast<uint16_t>(rows), "
+        "static_cast<uint32_t>(width * sizeof(x.GetValue(0))), "
+        "static_cast<uint32_t>(pitch * sizeof(xGm.GetValue(0)) - width * sizeof(x.GetValue(0))), "
+        "static_cast<uint32_t>((width * sizeof(x.GetValue(0)) - "
+        "(width * sizeof(x.GetValue(0)) + 31) / 32 * 32) / 32), 0), "
+        "AscendC::DataCopyPadExtParams<decltype(xGm.GetValue(0))>(false, 0, 0, 0));",
+    ),
+    (
+        "strided_copy",
+        "DataCopyExtParams p{static_cast<uint16_t>(1), 96, 0, 0, 0};\n"
+        "for (int i = 0; i < rows; i++) {\n    DataCopyPad(yGm[(top + i) * (w + 8)], y[i * 32], p);\n}",
+        "DataCopyExtParams p{static_cast<uint16_t>(1), 96, 0, 0, 0};\n"
+        "DataCopyPad(yGm[top * (w + 8)], y, DataCopyExtParams(static_cast<uint16_t>(rows), "
+        "static_cast<uint32_t>(p.blockLen), "
+        "static_cast<uint32_t>((32 * sizeof(y.GetValue(0)) - (p.blockLen + 31) / 32 * 32) / 32), "
+        "static_cast<uint32_t>((w + 8) * sizeof(yGm.GetValue(0)) - p.blockLen), 0));",
+    ),
+    (
+        "row_copies",
+        "DataCopyExtParams p{rows, 96, gap, 0, 0};\nDataCopyPad(x, xGm[i], p, z);",
+        "DataCopyExtParams p{rows, 96, gap, 0, 0};\nfor (uint32_t row = 0; row < p.blockCount; row++) {\n"
+        "    DataCopyPad(x[row * (((96 + 31) / 32 + 0) * 32 / sizeof(x.GetValue(0)))], "
+        "xGm[i][row * ((96 + p.srcStride) / sizeof(xGm[i].GetValue(0)))], "
+        "DataCopyExtParams(1, 96, 0, 0, 0), z);\n}",
+    ),
+    (
         "l2_bypass",
         "this->xGm.SetGlobalBuffer((__gm__ T*)x, n);",
         "this->xGm.SetGlobalBuffer((__gm__ T*)x, n);\n"
@@ -92,6 +133,26 @@ def test_movement_rule_makes_exactly_this_change(name, before, after):
 
 
 NOT_HERE = [
+    ("padded_copy", "if (n > 0) {\n    DataCopy(y, x, n);\n} else {\n    DataCopyPad(y, x, p, z);\n}"),
+    (
+        "padded_copy",
+        "if (n % 16 == 0) {\n    DataCopy(y, x, n);\n    Step();\n} else {\n    DataCopyPad(y, x, p, z);\n}",
+    ),
+    *(
+        ("strided_copy", f"for (int i = {start}; i < rows; i++) {{\n    {body}\n}}")
+        for start, body in (
+            ("1", "DataCopy(x[i * 8], xGm[i * w], 8);"),
+            ("0", "DataCopy(x[i * 8], y[i * 8], 8);"),  # which of them is in GM?
+            ("0", "DataCopy(x[i * 8], xGm[i * i], 8);"),
+            ("0", "DataCopy(x[i * 8], xGm[i * w], i);"),
+            ("0", "DataCopy(x[i * 8], xGm[0], 8);"),
+            ("0", "DataCopy(x[i * 8], xGm[i * w], copyParams);"),
+            ("0", "DataCopy(x[i * 8], xGm[i * w], 8);\n    Step();"),
+            ("0", "DataCopyPad(yGm[i * w], y[i * 8], unknown);"),
+            ("0", "DataCopyPad(yGm[i * w], y[i * 8], {4, 32, 0, 0, 0});"),
+        )
+    ),
+    ("row_copies", "DataCopyPad(y, x, {1, n, 0, 0, 0});\nDataCopyPad(y, x, {rows, n, 0, 0});"),
     ("l2_bypass", "if (x)\n    xGm.SetGlobalBuffer(x);"),
     ("aligned_copy", "if (n % 16 == 0) {\n    DataCopy(y, x, n);\n} else {\n    DataCopyPad(y, x, p, z);\n}"),
     ("aligned_copy", "DataCopyPad(x, xGm, p, {true, 0, pad, 0});"),

@@ -27,6 +27,11 @@ TILINGS = [
         "void f() { uint64_t ubPartNum = (wide ? 8 : 4) * 2; }\n",
     ),
     (
+        "fixed_cores",
+        "void f() { coreNum = platform.GetCoreNumAiv(); }\n",
+        "void f() { coreNum = 8; }\n",
+    ),
+    (
         "core_share",
         "void f() { coreNum = platform.GetCoreNumAiv(); }\n",
         "void f() { coreNum = platform.GetCoreNumAiv() / 2; }\n",
@@ -193,3 +198,24 @@ def test_block_dim_from_platform_shadows_the_constant_and_includes_the_header():
 )
 def test_block_dim_from_platform_needs_one_user_with_the_context(tiling):
     assert rule_named("block_dim_from_platform").sites(make_candidate(tiling, "")) == []
+
+
+def test_a_macro_without_semicolon_does_not_hide_a_constant():
+    registered = f"REGISTER_TILING_DATA_CLASS(Toy, ToyTilingData)\n\n{FIXED_CORES}"
+    assert len(rule_named("block_dim_from_platform").sites(make_candidate(registered, ""))) == 1
+
+
+def test_fixed_cores_brings_the_constant_back_to_light():
+    included = '#include "tiling/platform/platform_ascendc.h"\n' + FIXED_CORES
+    shadowed = tiling_after("block_dim_from_platform", included)
+    assert rule_named("block_dim_from_platform").sites(make_candidate(shadowed, "")) == []
+    assert tiling_after("fixed_cores", shadowed) == included
+
+
+def test_tiling_key_offers_the_other_keys_that_the_kernel_asks_for():
+    tiling = "void f() { context->SetTilingKey(1); }\n"
+    kernel = "void k() { if (TILING_KEY_IS(1)) { a(); } else if (TILING_KEY_IS(20UL)) { b(); } }\n"
+    ((_, label, after),) = rewrites(rule_named("tiling_key"), tiling, kernel)
+    assert label == "key 1 -> 20"
+    assert after == {HOST: tiling.replace("1", "20"), KERNEL: kernel}
+    assert rule_named("tiling_key").sites(make_candidate(tiling.replace("1", "2"), kernel)) == []

@@ -35,6 +35,17 @@ from baselines.openevolve_program import ProgramText
 FEATURES = ("complexity", "vector_busy")
 
 _SUPPORTED = "0.4."
+_OF_DATABASE = (
+    "num_islands",
+    "population_size",
+    "archive_size",
+    "elite_selection_ratio",
+    "exploration_ratio",
+    "exploitation_ratio",
+    "feature_bins",
+    "migration_interval",
+    "migration_rate",
+)
 _TEMPLATES = ("diff_user", "top_program", "inspiration_program")
 _FEEDBACK_CHARACTERS = 16_000  # OpenEvolve shows 20,480 and moves what is longer than 32,768 to files
 _LENGTH_ALLOWANCE = 10_000  # characters; OpenEvolve's own limit for a whole program
@@ -42,7 +53,7 @@ _LENGTH_ALLOWANCE = 10_000  # characters; OpenEvolve's own limit for a whole pro
 
 @dataclass(frozen=True)
 class Evolution:
-    """OpenEvolve's settings, with its names and its defaults.
+    """OpenEvolve's settings, with its names and its defaults; the last one is ours.
 
     Attributes:
         max_iterations: iterations at most; the budget usually ends the run before.
@@ -56,7 +67,10 @@ class Evolution:
         migration_interval: generations of an island between migrations.
         migration_rate: share of an island's programs that migrate, the best ones.
         num_top_programs: best programs shown in a prompt.
-        num_diverse_programs: other programs shown in a prompt.
+        num_diverse_programs: other programs shown in a prompt, and again as many as inspirations.
+        max_prompt_characters: fewer programs are shown when those of the initial program's length would take
+            more than this; the current one always is. A full prompt holds 8 programs, and half of the
+            operators of cann-ops have more than 33,000 characters (measured).
     """
 
     max_iterations: int = 10_000
@@ -71,12 +85,24 @@ class Evolution:
     migration_rate: float = 0.1
     num_top_programs: int = 3
     num_diverse_programs: int = 2
+    max_prompt_characters: int = 200_000
 
     def __post_init__(self) -> None:
         """Refuse settings that OpenEvolve would stumble over."""
         counts = (self.max_iterations, self.num_islands, self.population_size, self.archive_size)
-        if min(*counts, self.feature_bins, self.migration_interval, self.num_top_programs) < 1:
+        if min(*counts, self.feature_bins, self.migration_interval) < 1:
             raise MisuseError(f"expected counts of at least 1, got {self}")
+        if min(self.num_top_programs, self.num_diverse_programs) < 0:
+            raise MisuseError(f"expected numbers of programs to show, got {self}")
+
+    def shown_programs(self, program_characters: int) -> dict[str, int]:
+        """Return how many programs of a length to show beside the current one, by OpenEvolve's names."""
+        room = max(0, self.max_prompt_characters // program_characters - 1)
+        top = min(self.num_top_programs, room)
+        return {
+            "num_top_programs": top,
+            "num_diverse_programs": min(self.num_diverse_programs, (room - top) // 2),
+        }
 
 
 class OpenEvolve:
@@ -147,17 +173,16 @@ class OpenEvolve:
         child.answer(_verdict(baseline, baseline))
 
     def _order(self, baseline: EvalResult) -> dict[str, Any]:
-        database = asdict(self._evolution)
-        prompt = {name: database.pop(name) for name in ("num_top_programs", "num_diverse_programs")}
+        settings = asdict(self._evolution)
         return {
             "program": self._program.initial,
             "system_message": f"{render('system')}\n{_task(self._spec, baseline)}",
             "templates": {name: _template(name) for name in _TEMPLATES},
             "seed": derived_seed(self._seed, "openevolve"),
-            "max_iterations": database.pop("max_iterations"),
+            "max_iterations": self._evolution.max_iterations,
             "max_code_length": 2 * len(self._program.initial) + _LENGTH_ALLOWANCE,
-            "prompt": prompt,
-            "database": {**database, "feature_dimensions": FEATURES},
+            "prompt": self._evolution.shown_programs(len(self._program.initial)),
+            "database": {name: settings[name] for name in _OF_DATABASE} | {"feature_dimensions": FEATURES},
         }
 
     def _completion(self, messages: list[tuple[str, str]]) -> str:

@@ -26,7 +26,7 @@ pytest.importorskip("openevolve", reason="openevolve is not installed: pip insta
 ENTRY = 'extern "C" __global__ __aicore__ void toy(GM_ADDR x)'
 TOY = make_spec(tiling="int tile = 1024;\n", kernel=f"int buffers = 1;\n{ENTRY}\n{{\n    run();\n}}\n")
 SMALL = Evolution(num_islands=2, population_size=4, archive_size=2, migration_interval=2, feature_bins=2)
-ONE_ISLAND = Evolution(num_islands=1)
+ONE_ISLAND_SHORT_PROMPTS = Evolution(num_islands=1, max_prompt_characters=100)
 
 
 class PricingEvaluator(FakeEvaluator):
@@ -145,7 +145,9 @@ UNUSABLE = {
 
 def test_answers_without_a_usable_program_cost_an_evaluation_each_and_are_told_to_the_model(tmp_path):
     evaluator, llm = FakeEvaluator(), ScriptedModel(*UNUSABLE)
-    outcome = _search(tmp_path, llm, budget=2 * len(UNUSABLE), evaluator=evaluator, evolution=ONE_ISLAND)
+    outcome = _search(
+        tmp_path, llm, budget=2 * len(UNUSABLE), evaluator=evaluator, evolution=ONE_ISLAND_SHORT_PROMPTS
+    )
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
     assert outcome.evaluations == 2 * len(UNUSABLE) == len(llm.prompts)
     assert len(evaluator.requests) == 1
@@ -153,9 +155,9 @@ def test_answers_without_a_usable_program_cost_an_evaluation_each_and_are_told_t
     assert [proposal.origin["answer"] for proposal in proposals] == list(UNUSABLE)
     for proposal, problem in zip(proposals, UNUSABLE.values(), strict=True):
         assert problem in proposal.problem
-    assert "only text between EVOLVE-BLOCK markers may change" in "".join(
-        user.content for _, user in llm.prompts
-    )
+    prompts = "".join(user.content for _, user in llm.prompts)
+    assert "only text between EVOLVE-BLOCK markers may change" in prompts
+    assert "### Program" not in prompts
 
 
 def test_the_model_sees_task_program_measurement_and_history_and_duplicates_are_measured_once(tmp_path):
@@ -232,6 +234,18 @@ def test_another_version_is_refused_with_the_command_that_helps(monkeypatch, ins
         OpenEvolve(TOY, Asker(ScriptedModel(), seed=0), seed=0)
 
 
-def test_settings_that_cannot_work_are_refused():
-    with pytest.raises(MisuseError, match="at least 1"):
-        Evolution(num_islands=0)
+@pytest.mark.parametrize(
+    "setting", ["num_islands", "feature_bins", "num_top_programs", "num_diverse_programs"]
+)
+def test_settings_that_cannot_work_are_refused(setting):
+    with pytest.raises(MisuseError, match=f"expected.*{setting}=-1"):
+        Evolution(**{setting: -1})
+
+
+@pytest.mark.parametrize(
+    ("characters", "top", "diverse"),
+    [(25_000, 3, 2), (25_001, 3, 1), (34_000, 3, 0), (100_000, 1, 0), (100_001, 0, 0), (300_000, 0, 0)],
+)
+def test_long_programs_are_shown_with_fewer_others(characters, top, diverse):
+    shown = {"num_top_programs": top, "num_diverse_programs": diverse}
+    assert Evolution().shown_programs(characters) == shown

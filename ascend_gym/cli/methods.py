@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
+from agents.ascend_optimizer.settings import Ablation, Schedule
+from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
 from ascend_gym.core.protocols import Strategy
 from ascend_gym.core.records import OpSpec
 from ascend_gym.search.asker import Asker
@@ -22,6 +24,7 @@ class Method(str, Enum):
 
     BEST_OF_N = "best-of-n"
     OPENEVOLVE = "openevolve"
+    ASCEND_OPTIMIZER = "ascend-optimizer"
 
 
 class RunSettings(BaseModel):
@@ -42,6 +45,14 @@ class RunSettings(BaseModel):
         seed: seed of the run.
         chip: chip whose cycles are counted.
         duplicates: what proposing a known candidate costs.
+        schedule: order of AscendOptimizer's stages.
+        ablate: what AscendOptimizer goes without.
+        bank: file of AscendOptimizer's experience bank; ``None`` for the one that ships.
+        embedder: ``lexical``, or an embedding model at the endpoint that the environment names.
+        tiling_steps: evaluations of a pass of tiling search; ``None`` for 10, or half of a smaller budget.
+        refine_steps: evaluations of a pass of kernel refinement; likewise.
+        top_k: pieces of experience shown to a step of kernel refinement.
+        islands: populations of the tiling search.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -60,6 +71,14 @@ class RunSettings(BaseModel):
     seed: int = 0
     chip: str = "910B2"
     duplicates: Duplicates = Duplicates.CHARGED
+    schedule: Schedule = Schedule.ALTERNATE
+    ablate: tuple[Ablation, ...] = ()
+    bank: str | None = None
+    embedder: str = LEXICAL_EMBEDDER
+    tiling_steps: int | None = Field(default=None, ge=1)
+    refine_steps: int | None = Field(default=None, ge=1)
+    top_k: int = Field(default=3, ge=1)
+    islands: int = Field(default=1, ge=1)
 
     @property
     def limits(self) -> Budget:
@@ -68,7 +87,22 @@ class RunSettings(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """Return the settings that the journal's header does not tell otherwise."""
-        return self.model_dump(mode="json", exclude={"operator", "op_dir", "chip", "duplicates"})
+        is_agent = self.method is Method.ASCEND_OPTIMIZER
+        told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | (set() if is_agent else _OF_THE_AGENT))
+        return {**told, **agent_identity(self)} if is_agent else told
+
+
+_TOLD_OTHERWISE = {"operator", "op_dir", "chip", "duplicates"}
+_OF_THE_AGENT = {
+    "schedule",
+    "ablate",
+    "bank",
+    "embedder",
+    "tiling_steps",
+    "refine_steps",
+    "top_k",
+    "islands",
+}
 
 
 @dataclass(frozen=True)
@@ -112,4 +146,5 @@ def _openevolve(setting: Setting) -> Strategy:
 _FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
     Method.BEST_OF_N: _best_of_n,
     Method.OPENEVOLVE: _openevolve,
+    Method.ASCEND_OPTIMIZER: ascend_optimizer_of,
 }

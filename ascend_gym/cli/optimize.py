@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from agents.ascend_optimizer.settings import Ablation, Schedule
+from ascend_gym.cli.agent import LEXICAL_EMBEDDER
 from ascend_gym.cli.methods import Method, RunSettings
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
@@ -62,6 +64,20 @@ def optimize(
     duplicates: Annotated[
         Duplicates, typer.Option(help="What a candidate costs that the run knows already.")
     ] = Duplicates.CHARGED,
+    schedule: Annotated[
+        Schedule, typer.Option(help="Order of AscendOptimizer's stages.")
+    ] = Schedule.ALTERNATE,
+    ablate: Annotated[
+        list[Ablation] | None, typer.Option(help="What AscendOptimizer goes without; may be repeated.")
+    ] = None,
+    bank: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Experience bank of AscendOptimizer.")
+    ] = None,
+    embedder: Annotated[
+        str, typer.Option(help="'lexical', or an embedding model at the endpoint.")
+    ] = LEXICAL_EMBEDDER,
+    tiling_steps: Annotated[int | None, typer.Option(min=1, help="Length of a tiling search.")] = None,
+    refine_steps: Annotated[int | None, typer.Option(min=1, help="Length of a kernel refinement.")] = None,
     daemon: Daemon = None,
     out: Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")] = None,
     in_flight: InFlight = 2,
@@ -90,6 +106,12 @@ def optimize(
         seed=seed,
         chip=chip,
         duplicates=duplicates,
+        schedule=schedule,
+        ablate=tuple(ablate or ()),
+        bank=None if bank is None else str(bank.resolve()),
+        embedder=embedder,
+        tiling_steps=tiling_steps,
+        refine_steps=refine_steps,
     )
     access = _access(base_url, concurrency, requests_per_minute, cassette, replay)
     spec = operator_of(settings)

@@ -38,6 +38,7 @@ class ProblemKind(str, Enum):
     SEARCH_NOT_FOUND = "search_not_found"
     SEARCH_AMBIGUOUS = "search_ambiguous"
     NO_CHANGE = "no_change"
+    FORBIDDEN_EDIT = "forbidden_edit"
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,20 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Completion, Message
-from ascend_gym.search.llm.offline import rewrite
+from ascend_gym.search.llm.offline import diagnose, mutate_tiling, refine, rewrite, template
 from ascend_gym.search.llm.offline.dice import Dice
 
 NAME = "offline"
 
 _CHARACTERS_PER_TOKEN = 4
 _TASK = re.compile(r"^# Task: ([\w-]+)$", re.MULTILINE)
-_TASKS: Mapping[str, Callable[[str, Dice], str]] = {"rewrite": rewrite.answer}
+_TASKS: Mapping[str, Callable[[str, Dice], str]] = {
+    "rewrite": rewrite.answer,
+    "template": template.answer,
+    "mutate-tiling": mutate_tiling.answer,
+    "diagnose": diagnose.answer,
+    "refine": refine.answer,
+}
 _DEFAULT_TASK = "rewrite"
 
 

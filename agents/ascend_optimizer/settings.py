@@ -1,0 +1,72 @@
+"""Settings of AscendOptimizer: schedule, ablations, lengths of the stages, retrieval and population."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SWITCH_EVERY = 10
+"""Evaluations after which ``alternate`` changes stages (version 1, section 4.4.2)."""
+
+
+class Schedule(str, Enum):
+    """In which order the two stages run."""
+
+    ALTERNATE = "alternate"
+    """Version 1, Algorithm 1: U steps of tiling search, then S of kernel refinement, round after round."""
+    REFINE_THEN_TILE = "refine-then-tile"
+    """Version 2, Algorithm 2: S steps of kernel refinement, then U of tiling search; several passes."""
+
+
+class Ablation(str, Enum):
+    """What a variant of the method goes without."""
+
+    TILING = "tiling"
+    KERNEL = "kernel"
+    EXPERIENCE = "experience"
+    RETRIEVAL = "retrieval"
+    """Experience is drawn at random instead of retrieved."""
+
+
+class AgentSettings(BaseModel):
+    """What decides how AscendOptimizer spends its evaluations.
+
+    Attributes:
+        schedule: order of the stages.
+        ablate: what to go without.
+        tiling_steps: U, the steps of one pass of tiling search.
+        refine_steps: S, the steps of one pass of kernel refinement.
+        rounds: R, how often both stages run; ``None`` for as long as the budget lasts.
+        top_k: k, how many pieces of experience a step of refinement is shown.
+        islands: populations of the tiling search that evolve apart; step u works on island u mod islands.
+        population: survivors that each island keeps; the fastest is the parent, the others are shown.
+        migrate_every: steps after which the fastest survivor of all islands enters each of them.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    schedule: Schedule = Schedule.ALTERNATE
+    ablate: tuple[Ablation, ...] = ()
+    tiling_steps: int = Field(default=SWITCH_EVERY, ge=1)
+    refine_steps: int = Field(default=SWITCH_EVERY, ge=1)
+    rounds: int | None = Field(default=None, ge=1)
+    top_k: int = Field(default=3, ge=1)
+    islands: int = Field(default=1, ge=1)
+    population: int = Field(default=3, ge=1)
+    migrate_every: int = Field(default=5, ge=1)
+
+    @model_validator(mode="after")
+    def _something_is_left(self) -> AgentSettings:
+        if {Ablation.TILING, Ablation.KERNEL} <= set(self.ablate):
+            raise ValueError("without tiling search and without kernel refinement there is nothing to do")
+        return self
+
+    @property
+    def retrieval_key(self) -> str:
+        """The part of an experience that a diagnosis is compared with: that of the version in use."""
+        return "bottleneck" if self.schedule is Schedule.ALTERNATE else "bottleneck+applicability"
+
+    def without(self, part: Ablation) -> bool:
+        """Say whether ``part`` is ablated."""
+        return part in self.ablate

@@ -1,0 +1,107 @@
+"""Evolvable template synthesis (version 1, section 3.3 and Fig. 6).
+
+Evolution markers are put around the code of T that decides how data are partitioned and moved.
+
+The template must behave as T does. Where only comments and white space differ that is proven by comparison
+and costs nothing; else it is evaluated, and must give the same launch and the same latency in every case.
+A template that fails is replaced by one with markers around the body of the tiling function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, evaluate
+from agents.ascend_optimizer.markers import END, START, has_blocks, same_code
+from ascend_gym.core.protocols import Message
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.core.status import Status
+from ascend_gym.rewrites.candidate_files import with_texts
+from ascend_gym.rewrites.syntax import Edit, parse, splice
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
+from ascend_gym.search.llm.prompts import describe_case, render, render_sources
+
+PACKAGE = "agents.ascend_optimizer"
+
+
+def synthesize_template(spec: OpSpec, incumbent: Incumbent, asker: Asker) -> Evaluations:
+    """Return the incumbent with T as the base template T_base; at most one evaluation is spent.
+
+    Raises:
+        ModelError: the model could not answer.
+        BudgetExceededError: the budget does not cover the question.
+    """
+    answer = asker.ask(template_messages(spec, incumbent.candidate), "template")
+    template = template_from_answer(answer.text, incumbent.candidate)
+    if isinstance(template, ParseProblem):
+        return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result)
+    if same_code(template, incumbent.candidate):
+        return Incumbent(template, incumbent.result)
+    origin: Mapping[str, Any] = {"kind": "template", "calls": [answer.call]}
+    _, result = yield from evaluate(template, incumbent, origin, answer.text)
+    if behaves_alike(result, incumbent.result):
+        return Incumbent(template, result)
+    return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result)
+
+
+def template_messages(spec: OpSpec, candidate: Candidate) -> list[Message]:
+    """Return the prompt that asks for evolution markers in T."""
+    user = render(
+        "template",
+        package=PACKAGE,
+        op_type=spec.op_type,
+        op_id=spec.op_id,
+        cases="\n".join(describe_case(case) for case in spec.cases),
+        start=START,
+        end=END,
+        sources=render_sources(candidate),
+    )
+    return [Message("system", f"{render('system')}\n{render('answer_files')}"), Message("user", user)]
+
+
+def template_from_answer(answer: str, original: Candidate) -> Candidate | ParseProblem:
+    """Return the marked operator, or what is wrong with the answer."""
+    template = candidate_from_answer(answer, original)
+    if isinstance(template, ParseProblem):
+        return template
+    if template.kernel != original.kernel or not has_blocks(template):
+        expected = f"expected the host files with pairs of {START!r} and {END!r}, and the kernel as it was"
+        return ParseProblem(ProblemKind.FORBIDDEN_EDIT, expected)
+    return template
+
+
+def behaves_alike(result: EvalResult, original: EvalResult) -> bool:
+    """Say whether a result shows the launch and the latency of ``original`` in every case."""
+    if result.status is not Status.OK:
+        return False
+    seen, expected = (
+        [(case.case_id, case.launch, case.latency_us) for case in each.cases] for each in (result, original)
+    )
+    return seen == expected
+
+
+def whole_function_marked(candidate: Candidate) -> Candidate:
+    """Return ``candidate`` with markers around the body of the tiling function.
+
+    That is each function of T that takes the tiling context; the whole main file where there is none.
+    """
+    texts = {file.path: _bodies_marked(file.text) for file in candidate.host.files}
+    marked = with_texts(candidate, texts)
+    if has_blocks(marked):
+        return marked
+    main = candidate.host.main
+    return with_texts(candidate, {main: f"{START}\n{candidate.tiling_text.rstrip()}\n{END}\n"})
+
+
+def _bodies_marked(text: str) -> str:
+    source = parse(text)
+    edits = []
+    for function in source.nodes("function_definition"):
+        declarator, body = function.child_by_field_name("declarator"), function.child_by_field_name("body")
+        takes_context = declarator is not None and "TilingContext*" in source.bare(declarator)
+        if takes_context and body is not None and body.type == "compound_statement":
+            begin, end = body.start_byte + 1, body.end_byte - 1
+            edits += [Edit(begin, begin, f"\n{START}\n"), Edit(end, end, f"\n{END}\n")]
+    return splice(text, edits)

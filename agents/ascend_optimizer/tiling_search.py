@@ -1,0 +1,134 @@
+"""Stage I, evolution-guided program search (version 1, section 3.3): a model mutates the tiling function T.
+
+Each individual is a T. Offspring that do not compile, fail or compute something else are discarded at once
+(zero tolerance, equation 3); the fitness of the others is 1 / L(T, K). The fastest survivor of an island is
+the parent of its next generation (equation 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+from agents.ascend_optimizer.incumbent import (
+    Evaluations,
+    Incumbent,
+    Memory,
+    changed_lines,
+    diff_block,
+    evaluate,
+)
+from agents.ascend_optimizer.markers import END, START, same_outside_blocks
+from agents.ascend_optimizer.settings import AgentSettings
+from agents.ascend_optimizer.template import PACKAGE, synthesize_template
+from ascend_gym.core.protocols import Message, Proposal
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
+from ascend_gym.search.llm.prompts import describe_case, describe_result, render, render_sources
+
+MUTATIONS = {
+    "parameter": "fine-tune parameters: change numbers such as tile length, number of cores or share of UB",
+    "logic": "rewrite logic: change how a value is computed, such as the tiling key, the alignment, the "
+    "split of the work over the cores or the treatment of tails",
+}
+"""The two dimensions of mutation (version 1, section 3.3), tried in turn."""
+
+
+class TilingSearch:
+    """Searches T under a fixed K. What was attempted is remembered from one pass to the next."""
+
+    def __init__(self, spec: OpSpec, *, online: Asker, offline: Asker, settings: AgentSettings) -> None:
+        """Search ``spec``; ``offline`` synthesises the template, ``online`` mutates."""
+        self._spec, self._online, self._offline, self._settings = spec, online, offline, settings
+        self._memory = Memory()
+        self._template_made = False
+
+    def search(self, incumbent: Incumbent, round_: int) -> Evaluations:
+        """Run Stage I of one round: U steps under the incumbent's K; return the best (T, K).
+
+        The populations begin with the incumbent alone: fitness under another K says nothing of this one.
+        """
+        spent = 0
+        if not self._template_made:
+            evaluated = incumbent.result
+            incumbent = yield from synthesize_template(self._spec, incumbent, self._offline)
+            spent = int(incumbent.result is not evaluated)
+            self._template_made = True
+        islands = [[incumbent] for _ in range(self._settings.islands)]
+        for step in range(spent, self._settings.tiling_steps):
+            survivors = islands[step % len(islands)]
+            offspring = yield from self._tiling_search_step(survivors, round_, step)
+            if offspring is not None:
+                survivors.append(offspring)
+                self._select(survivors)
+            if (step + 1) % self._settings.migrate_every == 0:
+                self._migrate(islands)
+        return min((island[0] for island in islands), key=lambda each: each.latency_us)
+
+    def _tiling_search_step(
+        self, survivors: Sequence[Incumbent], round_: int, step: int
+    ) -> Generator[Proposal, EvalResult, Incumbent | None]:
+        """TilingSearchStep of Algorithm 1: mutate the fastest survivor; return the offspring if valid."""
+        parent = survivors[0]
+        mutation = list(MUTATIONS)[step % len(MUTATIONS)]
+        messages = mutation_messages(self._spec, survivors, MUTATIONS[mutation], self._memory.describe())
+        answer = self._online.ask(messages, "mutate-tiling", round_, step)
+        offspring = offspring_from_answer(answer.text, parent.candidate)
+        origin = {"kind": "mutate-tiling", "stage": "tiling", "round": round_, "step": step}
+        origin |= {"mutation": mutation, "calls": [answer.call]}
+        proposal, result = yield from evaluate(offspring, parent, origin, answer.text)
+        self._memory.note(parent, proposal, result)
+        if isinstance(offspring, ParseProblem) or result.latency_us is None:
+            return None
+        return Incumbent(offspring, result)
+
+    def _select(self, survivors: list[Incumbent]) -> None:
+        """Keep the fastest; of equally fast ones the earlier."""
+        survivors.sort(key=lambda each: each.latency_us)
+        del survivors[self._settings.population :]
+
+    def _migrate(self, islands: list[list[Incumbent]]) -> None:
+        """Let the fastest of all enter every island that does not have it."""
+        best = min((island[0] for island in islands), key=lambda each: each.latency_us)
+        for island in islands:
+            if best not in island:
+                island.append(best)
+                self._select(island)
+
+
+def offspring_from_answer(answer: str, parent: Candidate) -> Candidate | ParseProblem:
+    """Return the mutated T with the parent's K, or what is wrong with the answer."""
+    offspring = candidate_from_answer(answer, parent)
+    if isinstance(offspring, ParseProblem) or same_outside_blocks(parent, offspring):
+        return offspring
+    expected = (
+        f"expected changes in op_host between {START!r} and {END!r} alone, with the markers left in place"
+    )
+    return ParseProblem(ProblemKind.FORBIDDEN_EDIT, expected)
+
+
+def mutation_messages(
+    spec: OpSpec, survivors: Sequence[Incumbent], mutation: str, attempts: str
+) -> list[Message]:
+    """Return the prompt of a mutation: the parent, other survivors, and the history of performance."""
+    parent = survivors[0]
+    user = render(
+        "mutate_tiling",
+        package=PACKAGE,
+        op_type=spec.op_type,
+        op_id=spec.op_id,
+        cases="\n".join(describe_case(case) for case in spec.cases),
+        measurement=describe_result(parent.result),
+        survivors="\n".join(_survivor(each, parent) for each in survivors[1:]) or "None yet.",
+        attempts=attempts,
+        mutation=mutation,
+        start=START,
+        end=END,
+        sources=render_sources(parent.candidate),
+    )
+    return [Message("system", f"{render('system')}\n{render('answer_files')}"), Message("user", user)]
+
+
+def _survivor(survivor: Incumbent, parent: Incumbent) -> str:
+    changes = changed_lines(parent.candidate, survivor.candidate)
+    return f"### {survivor.latency_us:.2f} us, with respect to the parent\n{diff_block(changes)}"

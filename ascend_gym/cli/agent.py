@@ -1,0 +1,108 @@
+"""AscendOptimizer out of the settings of a run: bank, embedder, retrieval, lengths of the stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettings
+from ascend_gym.core.config import openai_api_key, openai_base_url
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Embedder, Strategy
+
+if TYPE_CHECKING:
+    from agents.ascend_optimizer.bank import ExperienceBank
+    from agents.ascend_optimizer.retrieval import ExperienceRetriever
+    from ascend_gym.cli.methods import RunSettings, Setting
+
+LEXICAL_EMBEDDER = "lexical"
+
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "kernel-only": {"ablate": ["tiling"]},
+    "kernel-only-no-experience": {"ablate": ["tiling", "experience"]},
+    "tiling-only": {"ablate": ["kernel"]},
+    "no-experience": {"ablate": ["experience"]},
+    "random-retrieval": {"ablate": ["retrieval"]},
+}
+"""The ablations of the papers (version 1, Table 4; version 2), as what they change in the settings."""
+
+
+def ascend_optimizer_of(setting: Setting) -> Strategy:
+    """Compose the agent.
+
+    Raises:
+        MisuseError: the settings contradict each other, or bank or embedder are not at hand.
+        ModelError: the embeddings of the bank could not be had.
+    """
+    from agents.ascend_optimizer.agent import AscendOptimizer
+
+    settings = agent_settings(setting.settings)
+    retriever = _retriever(setting.settings, settings)
+    return AscendOptimizer(
+        setting.spec,
+        online=setting.online,
+        offline=setting.offline,
+        retriever=retriever,
+        settings=settings,
+    )
+
+
+def agent_settings(settings: RunSettings) -> AgentSettings:
+    """Return the agent's own settings; a budget for less than two stages is halved between them.
+
+    Raises:
+        MisuseError: the settings contradict each other.
+    """
+    length = min(SWITCH_EVERY, max(1, settings.budget // 2))
+    try:
+        return AgentSettings(
+            schedule=settings.schedule,
+            ablate=settings.ablate,
+            tiling_steps=settings.tiling_steps or length,
+            refine_steps=settings.refine_steps or length,
+            top_k=settings.top_k,
+            islands=settings.islands,
+        )
+    except ValidationError as error:
+        raise MisuseError(f"ascend-optimizer: {error.errors()[0]['msg']}") from error
+
+
+def bank_of(settings: RunSettings) -> ExperienceBank:
+    """Return the bank that the settings name: the one that ships, or a file.
+
+    Raises:
+        MisuseError: there is no such bank, or it cannot be read.
+    """
+    from agents.ascend_optimizer.bank import ExperienceBank, default_bank
+
+    return default_bank() if settings.bank is None else ExperienceBank.load(Path(settings.bank))
+
+
+def agent_identity(settings: RunSettings) -> dict[str, Any]:
+    """Return what of the agent's composition the settings do not tell by themselves: the bank's contents."""
+    if Ablation.EXPERIENCE in settings.ablate or Ablation.KERNEL in settings.ablate:
+        return {"bank": None}
+    return {"bank": bank_of(settings).digest}
+
+
+def _retriever(settings: RunSettings, agent: AgentSettings) -> ExperienceRetriever | None:
+    from agents.ascend_optimizer.retrieval import RandomRetriever, Retriever
+
+    if agent.without(Ablation.EXPERIENCE) or agent.without(Ablation.KERNEL):
+        return None
+    bank = bank_of(settings)
+    if agent.without(Ablation.RETRIEVAL):
+        return RandomRetriever(bank, settings.seed)
+    return Retriever(bank, _embedder(settings.embedder, bank), agent.retrieval_key)
+
+
+def _embedder(name: str, bank: ExperienceBank) -> Embedder:
+    from agents.ascend_optimizer.lexical import LexicalEmbedder
+    from ascend_gym.search.llm.embeddings import OpenAiEmbedder
+
+    if name == LEXICAL_EMBEDDER:
+        return LexicalEmbedder([f"{each.bottleneck}\n{each.applicability}" for each in bank])
+    return OpenAiEmbedder(name, base_url=openai_base_url(), api_key=openai_api_key())

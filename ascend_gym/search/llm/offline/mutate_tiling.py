@@ -1,0 +1,66 @@
+"""Mutating a tiling program inside its evolve blocks: one or two rules of the host side."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ascend_gym.core.records import Candidate
+from ascend_gym.rewrites.library import RULES
+from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
+from ascend_gym.search.llm.offline.attempts import attempts_in, repeats
+from ascend_gym.search.llm.offline.dice import Dice
+from ascend_gym.search.llm.offline.impression import Impression, impression_of
+from ascend_gym.search.llm.offline.picking import rewritten, told
+from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.ub_estimate import fits_ub
+
+_RULES = tuple(rule for rule in RULES if rule.side is Side.TILING)
+_STEPS = {1: 0.7, 2: 0.3}
+_ASKED_FOR = 3.0
+_BACKWARD_WEIGHT = 0.3  # a search may go either way
+_MARKER = re.compile(r"^[ \t]*//[ \t]*EVOLVE-BLOCK-(START|END)\b[^\n]*\n?", re.MULTILINE)
+_NUMBERS_ONLY = re.compile(r".*: [\w() */+-]+ -> [\w() */+-]+")
+
+
+@dataclass(frozen=True)
+class _Mutation:
+    """The taste of a mutation: numbers or logic, as the prompt asks."""
+
+    impression: Impression
+    of_numbers: bool
+
+    def option_weight(self, rule: Rule, sites: list[Site]) -> float:
+        return self.impression.option_weight(rule, sites) * max(self.site_weight(site) for site in sites)
+
+    def site_weight(self, site: Site) -> float:
+        return max(self.choice_weight(choice, rank) for rank, choice in enumerate(site.choices))
+
+    def choice_weight(self, choice: Choice, rank: int) -> float:
+        numbers = _NUMBERS_ONLY.fullmatch(choice.label) is not None
+        fits = _ASKED_FOR if numbers == self.of_numbers else 1.0
+        return fits * (1.0 if choice.forward else _BACKWARD_WEIGHT) / (1 + rank)
+
+
+def answer(prompt: str, dice: Dice) -> str:
+    """Answer with an offspring of the parent in the prompt."""
+    parent = candidate_in(prompt)
+    if parent is None:
+        return "The prompt holds no operator with host and kernel sources, so there is nothing to mutate."
+    impression, attempts = impression_of(prompt), attempts_in(prompt)
+
+    def accepts(offspring: Candidate) -> bool:
+        allowed = _outside_blocks(offspring) == _outside_blocks(parent)
+        fits = allowed and fits_ub(offspring, parent, impression.element_bytes)
+        return fits and not repeats(parent, offspring, attempts)
+
+    taste = _Mutation(impression, "fine-tune parameters" in prompt)
+    count = dice.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
+    offspring, steps = rewritten(parent, _RULES, taste, dice, count=count, accepts=accepts)
+    if not steps:
+        return "I know of no mutation inside the marked blocks that was not attempted."
+    return told(parent, offspring, steps)
+
+
+def _outside_blocks(candidate: Candidate) -> list[list[str]]:
+    return [_MARKER.split(file.text)[::4] for file in candidate.host.files]

@@ -1,0 +1,124 @@
+"""Picking rewrite rules one after the other, by weights and by what the result may be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from ascend_gym.core.records import Candidate
+from ascend_gym.rewrites.rule import Choice, Rule, Site
+from ascend_gym.search.llm.answer import render_edits
+from ascend_gym.search.llm.offline.dice import Dice
+
+_REFUSALS = 40  # choices that are looked at and refused before a step is given up
+
+
+@dataclass(frozen=True)
+class Step:
+    """A rewrite that was made."""
+
+    rule: Rule
+    site: Site
+    choice: Choice
+
+    @property
+    def name(self) -> tuple[str, str, str]:
+        """What tells it from others on the same candidate."""
+        return self.rule.name, self.site.label, self.choice.label
+
+
+class Taste(Protocol):
+    """How promising rules, sites and choices look; weights are not negative."""
+
+    def option_weight(self, rule: Rule, sites: list[Site]) -> float:
+        """Return how likely a rule is to be tried."""
+
+    def site_weight(self, site: Site) -> float:
+        """Return how likely a site is, among those of its rule."""
+
+    def choice_weight(self, choice: Choice, rank: int) -> float:
+        """Return how likely a choice is, ``rank`` being its place among those of its site."""
+
+
+def rewritten(
+    candidate: Candidate,
+    rules: Sequence[Rule],
+    taste: Taste,
+    dice: Dice,
+    *,
+    count: int,
+    accepts: Callable[[Candidate], bool],
+) -> tuple[Candidate, list[Step]]:
+    """Apply up to ``count`` rules one after the other, each at most once; ``accepts`` has the last word."""
+    steps: list[Step] = []
+    while len(steps) < count:
+        used = {step.rule.name for step in steps}
+        step = _accepted(candidate, [rule for rule in rules if rule.name not in used], taste, dice, accepts)
+        if step is None:
+            break
+        candidate = step.rule.apply(candidate, step.site, step.choice)
+        steps.append(step)
+    return candidate, steps
+
+
+def told(before: Candidate, after: Candidate, steps: Sequence[Step]) -> str:
+    """Return an answer: a line of reasons for each step, then the changed files as edits."""
+    reasons = [f"- {step.rule.name} at {step.site.label}: {step.choice.label}" for step in steps]
+    old, new = before.texts, after.texts
+    changes = [render_edits(path, old[path], new[path]) for path in old if old[path] != new[path]]
+    return "\n".join([*reasons, "", *changes])
+
+
+def _accepted(
+    candidate: Candidate,
+    rules: list[Rule],
+    taste: Taste,
+    dice: Dice,
+    accepts: Callable[[Candidate], bool],
+) -> Step | None:
+    """Pick steps until one is accepted."""
+    refused: set[tuple[str, str, str]] = set()
+    found = [(rule, rule.sites(candidate)) for rule in rules]
+    for _ in range(_REFUSALS):
+        options = [(rule, left) for rule, sites in found if (left := _without(refused, rule, sites))]
+        options = [option for option in options if taste.option_weight(*option) > 0]
+        if not options:
+            return None
+        rule, sites = dice.pick(options, lambda option: taste.option_weight(*option))
+        step = _picked(rule, sites, taste, dice)
+        original = _original(step, found)
+        if accepts(rule.apply(candidate, original.site, original.choice)):
+            return original
+        refused.add(step.name)
+    return None
+
+
+def _without(refused: set[tuple[str, str, str]], rule: Rule, sites: list[Site]) -> list[Site]:
+    """Return the sites with the choices that are left."""
+    left = []
+    for site in sites:
+        choices = tuple(
+            choice for choice in site.choices if (rule.name, site.label, choice.label) not in refused
+        )
+        if choices:
+            left.append(Site(site.label, choices, site.covers_all))
+    return left
+
+
+def _original(step: Step, found: list[tuple[Rule, list[Site]]]) -> Step:
+    """Return the step with the site as its rule found it."""
+    sites = next(sites for rule, sites in found if rule.name == step.rule.name)
+    return Step(step.rule, next(site for site in sites if step.choice in site.choices), step.choice)
+
+
+def _picked(rule: Rule, sites: list[Site], taste: Taste, dice: Dice) -> Step:
+    """Pick a site and a choice; a site for all of several comes as often as the others together."""
+
+    def weight(site: Site) -> float:
+        return taste.site_weight(site) * (len(sites) - 1 if site.covers_all else 1)
+
+    site = dice.pick(sites, weight)
+    ranked = list(enumerate(site.choices))
+    _, choice = dice.pick(ranked, lambda item: taste.choice_weight(item[1], item[0]))
+    return Step(rule, site, choice)

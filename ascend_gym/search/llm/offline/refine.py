@@ -1,0 +1,57 @@
+"""Refining a kernel: rules that the experience in the prompt speaks for, and that were not attempted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ascend_gym.core.records import Candidate
+from ascend_gym.rewrites.library import RULES
+from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
+from ascend_gym.search.llm.offline.attempts import attempts_in, repeats
+from ascend_gym.search.llm.offline.dice import Dice
+from ascend_gym.search.llm.offline.experience import Experience, experience_in, recommendation
+from ascend_gym.search.llm.offline.impression import Impression, impression_of
+from ascend_gym.search.llm.offline.picking import rewritten, told
+from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.ub_estimate import fits_ub
+
+_RULES = tuple(rule for rule in RULES if rule.side is not Side.TILING)
+_STEPS = {1: 0.5, 2: 0.3, 3: 0.2}
+_EMPHASIS = 20.0
+
+
+@dataclass(frozen=True)
+class _Advised:
+    """The taste of an impression, with more weight on what experience speaks for."""
+
+    impression: Impression
+    experience: Sequence[Experience]
+
+    def option_weight(self, rule: Rule, sites: list[Site]) -> float:
+        advice = 1.0 + _EMPHASIS * recommendation(rule, self.experience)
+        return self.impression.option_weight(rule, sites) * advice
+
+    def site_weight(self, site: Site) -> float:
+        return self.impression.site_weight(site)
+
+    def choice_weight(self, choice: Choice, rank: int) -> float:
+        return self.impression.choice_weight(choice, rank)
+
+
+def answer(prompt: str, dice: Dice) -> str:
+    """Answer with the reasons and the changed files."""
+    before = candidate_in(prompt)
+    if before is None:
+        return "The prompt holds no operator with host and kernel sources, so there is nothing to refine."
+    impression, attempts = impression_of(prompt), attempts_in(prompt)
+
+    def accepts(after: Candidate) -> bool:
+        return fits_ub(after, before, impression.element_bytes) and not repeats(before, after, attempts)
+
+    count = dice.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
+    taste = _Advised(impression, experience_in(prompt))
+    after, steps = rewritten(before, _RULES, taste, dice, count=count, accepts=accepts)
+    if not steps:
+        return "I know of no rewrite of this kernel that was not attempted."
+    return told(before, after, steps)

@@ -1,0 +1,315 @@
+"""AscendOptimizer step by step: which stage when, what is handed over, what is kept, and exact resume."""
+
+import json
+import re
+
+import pytest
+from conftest import FakeEvaluator, make_spec, ok_result
+from experiences import make_diff, make_experience
+
+from agents.ascend_optimizer.agent import AscendOptimizer
+from agents.ascend_optimizer.bank import ExperienceBank
+from agents.ascend_optimizer.retrieval import RandomRetriever
+from agents.ascend_optimizer.settings import AgentSettings
+from ascend_gym.core.errors import ModelError
+from ascend_gym.core.protocols import Completion, Message
+from ascend_gym.core.status import Status
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.driver import run_search
+from ascend_gym.search.journal import JOURNAL_NAME, Journal
+from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.outcome import StopReason, UnusableProposal
+
+TILING = """\
+constexpr uint32_t TILE_LENGTH = 1024;
+static ge::graphStatus TilingFunc(gert::TilingContext* context)
+{
+    int tiling = 0;
+}
+"""
+SPEC = make_spec(tiling=TILING, kernel="int kernel = 0;\n")
+BANK = ExperienceBank(
+    make_experience(motif=motif, code_diff=make_diff(f"    {motif}();"), bottleneck=f"{motif} symptom")
+    for motif in ("one", "two", "three", "four")
+)
+
+
+class NumberedModel:
+    """Counts ``tiling`` or ``kernel`` up in its answers, and keeps what it was asked.
+
+    Args:
+        comments: comment on the line of each mutated or refined number, by that number.
+        answers: answers to give instead, by the number.
+    """
+
+    def __init__(self, comments=None, answers=None):
+        self.comments, self.answers = comments or {}, answers or {}
+        self.tasks, self.prompts, self.number = [], [], 0
+
+    def complete(self, messages, *, seed, max_tokens, deadline_s):
+        prompt = messages[-1].content
+        task = re.match(r"# Task: ([\w-]+)\n", prompt)[1]
+        self.tasks.append(task)
+        self.prompts.append(prompt)
+        return Completion(self._answer(task, prompt), 10, 5, "numbered")
+
+    def _answer(self, task, prompt):
+        if task == "template":
+            return (
+                OfflineModel().complete([Message("user", prompt)], seed=0, max_tokens=9999, deadline_s=1).text
+            )
+        if task == "diagnose":
+            return "Bottleneck: three symptom\nApplicability: loops"
+        self.number += 1
+        if self.number in self.answers:
+            return self.answers[self.number]
+        word, side = ("tiling", "host") if task == "mutate-tiling" else ("kernel", "kernel")
+        old = re.search(rf"^ *int {word} = .*$", prompt, re.MULTILINE)[0]
+        comment = self.comments.get(self.number, "")
+        new = f"    int {word} = {self.number};{comment}"
+        return f"### FILE: op_{side}/toy.cpp\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"
+
+
+class SavingEvaluator(FakeEvaluator):
+    """Takes off 100 us what the marks ``// saves: 7`` of both sides say."""
+
+    def _answer(self, number, request):
+        text = request.candidate.tiling_text + request.candidate.kernel_text
+        if "status" in text:
+            return super()._answer(number, request)
+        saved = sum(float(value) for value in re.findall(r"// saves: ([\d.]+)", text))
+        return ok_result(request, 100.0 - saved)
+
+
+def _agent(llm, seed=0, retriever=None, **settings):
+    asker = Asker(llm, seed=seed)
+    return AscendOptimizer(
+        SPEC, online=asker, offline=asker, retriever=retriever, settings=AgentSettings(**settings)
+    )
+
+
+def _search(folder, llm, *, budget, evaluator=None, in_flight=1, retriever=None, spec=SPEC, **settings):
+    with Journal(folder) as journal:
+        return run_search(
+            spec,
+            _agent(llm, retriever=retriever, **settings),
+            evaluator or SavingEvaluator(),
+            BudgetLedger(Budget(budget)),
+            journal,
+            in_flight=in_flight,
+        )
+
+
+def _stages(outcome):
+    return [
+        (step.proposal.origin["stage"], step.proposal.origin["round"], step.proposal.origin["step"])
+        for step in outcome.history[1:]
+    ]
+
+
+def test_alternate_is_tiling_search_then_refinement_round_after_round(tmp_path):
+    outcome = _search(tmp_path, NumberedModel(), budget=9, tiling_steps=2, refine_steps=3)
+    first = [("tiling", 1, 0), ("tiling", 1, 1), ("kernel", 1, 0), ("kernel", 1, 1), ("kernel", 1, 2)]
+    second = [("tiling", 2, 0), ("tiling", 2, 1), ("kernel", 2, 0), ("kernel", 2, 1)]
+    assert _stages(outcome) == first + second
+    assert outcome.stop_reason is StopReason.BUDGET_SPENT
+
+
+def test_refine_then_tile_begins_with_the_kernel_and_ends_after_its_rounds(tmp_path):
+    settings = {"schedule": "refine-then-tile", "tiling_steps": 1, "refine_steps": 2, "rounds": 2}
+    outcome = _search(tmp_path, NumberedModel(), budget=50, **settings)
+    assert [stage for stage, *_ in _stages(outcome)] == ["kernel", "kernel", "tiling"] * 2
+    assert outcome.stop_reason is StopReason.STRATEGY_FINISHED
+
+
+@pytest.mark.parametrize(("ablated", "stage"), [("tiling", "kernel"), ("kernel", "tiling")])
+def test_without_a_stage_the_other_one_has_the_whole_budget(tmp_path, ablated, stage):
+    model = NumberedModel()
+    outcome = _search(tmp_path, model, budget=5, ablate=(ablated,), tiling_steps=2, refine_steps=2)
+    assert {each for each, *_ in _stages(outcome)} == {stage}
+    assert ("template" in model.tasks) == (stage == "tiling")
+
+
+def test_nothing_to_do_is_refused():
+    with pytest.raises(ValueError, match="nothing to do"):
+        AgentSettings(ablate=("tiling", "kernel"))
+
+
+def test_each_stage_inherits_what_the_other_found(tmp_path):
+    # numbers 1, 2 are T, 3, 4 are K, 5 is T again
+    comments = {
+        1: " // saves: 10",
+        2: " // saves: 5",
+        3: " // saves: 1",
+        4: " // saves: 20",
+        5: " // saves: 11",
+    }
+    outcome = _search(tmp_path, NumberedModel(comments), budget=5, tiling_steps=2, refine_steps=2)
+    assert [step.result.latency_us for step in outcome.history] == pytest.approx([100, 90, 95, 89, 70, 69])
+    texts = [step.proposal.candidate.texts for step in outcome.history]
+    assert "int kernel = 4" in texts[5]["op_kernel/toy.cpp"]
+    assert "int tiling = 1" in texts[4]["op_host/toy.cpp"]
+
+
+def test_the_kernel_is_kept_only_if_it_is_faster(tmp_path):
+    comments = {1: " // saves: 10", 2: " // saves: 10", 3: " // saves: 12"}
+    model = NumberedModel(comments)
+    _search(tmp_path, model, budget=4, ablate=("tiling",))
+    refined = [prompt for prompt in model.prompts if prompt.startswith("# Task: refine")]
+    shown = [re.search(r"int kernel = (\d+);", prompt)[1] for prompt in refined]
+    assert shown == ["0", "1", "1", "3"]
+
+
+def test_invalid_offspring_are_discarded_at_once_and_told_of(tmp_path):
+    comments = {1: " // status: incorrect", 2: " // saves: 7"}
+    model = NumberedModel(comments)
+    outcome = _search(tmp_path, model, budget=3, ablate=("kernel",))
+    mutations = [prompt for prompt in model.prompts if prompt.startswith("# Task: mutate")]
+    parents = [re.search(r"^ *int tiling = (\d+);", prompt, re.MULTILINE)[1] for prompt in mutations]
+    assert parents == ["0", "0", "2"]
+    assert "### Attempt 1, failed: incorrect\n- [run_kernel]" in mutations[1]
+    assert "+int tiling = 1; // status: incorrect" in mutations[1]
+    assert outcome.best_latency_us == pytest.approx(93)
+
+
+def test_survivors_beside_the_parent_are_shown(tmp_path):
+    model = NumberedModel({1: " // saves: 7", 2: " // saves: 5"})
+    _search(tmp_path, model, budget=3, ablate=("kernel",), population=2)
+    last = model.prompts[-1]
+    survivors = last.split("## Other survivors")[1].split("## Attempted before")[0]
+    assert re.findall(r"### ([\d.]+) us", survivors) == ["95.00"]
+
+
+def test_islands_evolve_apart_until_they_migrate(tmp_path):
+    comments = {1: " // saves: 7", 2: " // saves: 1", 3: " // saves: 2", 4: " // saves: 3"}
+    model = NumberedModel(comments)
+    _search(tmp_path, model, budget=6, ablate=("kernel",), islands=2, migrate_every=4)
+    mutations = [prompt for prompt in model.prompts if prompt.startswith("# Task: mutate")]
+    parents = [re.search(r"^ *int tiling = (\d+);", prompt, re.MULTILINE)[1] for prompt in mutations]
+    assert parents == ["0", "0", "1", "2", "1", "1"]
+
+
+def test_candidates_have_no_markers(tmp_path):
+    outcome = _search(tmp_path, NumberedModel(), budget=4, tiling_steps=2, refine_steps=2)
+    assert all("EVOLVE" not in step.proposal.candidate.tiling_text for step in outcome.history)
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("### FILE: op_kernel/toy.cpp\n```cpp\nint other;\n```\n", "EVOLVE-BLOCK-START"),
+        ("### FILE: op_host/toy.cpp\n```cpp\nint other;\n```\n", "EVOLVE-BLOCK-START"),
+        ("I cannot do that.", "no_files"),
+    ],
+)
+def test_edits_outside_of_the_blocks_are_spent_as_unusable(tmp_path, answer, problem):
+    evaluator = SavingEvaluator()
+    model = NumberedModel(answers={1: answer})
+    outcome = _search(tmp_path, model, budget=2, ablate=("kernel",), evaluator=evaluator)
+    first = outcome.history[1]
+    assert isinstance(first.proposal, UnusableProposal)
+    assert problem in first.proposal.problem
+    assert first.proposal.origin["answer"] == answer
+    assert outcome.evaluations == 2
+    assert len(evaluator.requests) == 2
+
+
+def test_refinement_may_not_touch_the_tiling(tmp_path):
+    answer = "### FILE: op_host/toy.cpp\n```cpp\nint other;\n```\n"
+    outcome = _search(tmp_path, NumberedModel(answers={1: answer}), budget=1, ablate=("tiling",))
+    assert "op_kernel alone" in outcome.history[1].proposal.problem
+
+
+def test_experience_is_retrieved_told_and_put_on_record(tmp_path):
+    model = NumberedModel()
+    retriever = RandomRetriever(BANK, 0)
+    outcome = _search(tmp_path, model, budget=1, ablate=("tiling",), retriever=retriever, top_k=2)
+    prompt = model.prompts[-1]
+    assert len(re.findall(r"^### Experience \d", prompt, re.MULTILINE)) == 2
+    assert "1.200x faster (12.00 -> 10.00 us)" in prompt
+    assert "avoid when: raw tensors are shared" in prompt
+    digests = outcome.history[1].proposal.origin["experience"]
+    assert set(digests) < {experience.digest[:16] for experience in BANK}
+    calls = outcome.history[1].proposal.origin["calls"]
+    assert [call["purpose"][0] for call in calls] == ["diagnose", "refine"]
+    assert len({call["prompt_digest"] for call in calls}) == 2
+
+
+def test_experience_shown_in_vain_gives_way_to_other_experience(tmp_path):
+    model = NumberedModel()
+    retriever = RandomRetriever(BANK, 0)
+    outcome = _search(tmp_path, model, budget=2, ablate=("tiling",), retriever=retriever, top_k=2)
+    first, second = (set(step.proposal.origin["experience"]) for step in outcome.history[1:])
+    assert not first & second
+
+
+def test_proposals_wait_for_results_and_do_not_depend_on_how_many_are_in_flight(tmp_path):
+    journals = []
+    for in_flight in (1, 4):
+        folder = tmp_path / str(in_flight)
+        _search(folder, NumberedModel(), budget=7, in_flight=in_flight, tiling_steps=2, refine_steps=2)
+        journals.append((folder / JOURNAL_NAME).read_bytes())
+    assert journals[0] == journals[1]
+
+
+@pytest.mark.parametrize("schedule", ["alternate", "refine-then-tile"])
+def test_a_run_cut_anywhere_is_resumed_to_the_same_journal(tmp_path, schedule):
+    settings = {"schedule": schedule, "tiling_steps": 2, "refine_steps": 2, "budget": 5}
+    comments = {1: " // saves: 7", 2: " // status: timeout", 3: " // saves: 3"}
+    retriever = RandomRetriever(BANK, 0)
+    _search(tmp_path / "whole", NumberedModel(comments), retriever=retriever, **settings)
+    whole = (tmp_path / "whole" / JOURNAL_NAME).read_bytes()
+    timings = (tmp_path / "whole" / "timings.jsonl").read_bytes()
+    for cut in range(1, whole.count(b"\n"), 2):
+        folder = tmp_path / str(cut)
+        folder.mkdir()
+        (folder / JOURNAL_NAME).write_bytes(b"".join(whole.splitlines(keepends=True)[:cut]) + b'{"torn')
+        (folder / "timings.jsonl").write_bytes(timings)
+        _search(folder, NumberedModel(comments), retriever=retriever, **settings)
+        assert (folder / JOURNAL_NAME).read_bytes() == whole
+
+
+def test_a_model_that_fails_ends_the_search_resumably(tmp_path):
+    class Failing(NumberedModel):
+        def complete(self, messages, **options):
+            if len(self.tasks) == 4:
+                raise ModelError("gone")
+            return super().complete(messages, **options)
+
+    outcome = _search(tmp_path, Failing(), budget=9, tiling_steps=2, refine_steps=2)
+    assert outcome.stop_reason is StopReason.INFRASTRUCTURE
+    assert outcome.evaluations == 2
+    resumed = _search(tmp_path, NumberedModel(), budget=9, tiling_steps=2, refine_steps=2)
+    assert resumed.evaluations == 9
+
+
+def test_results_that_say_nothing_are_no_attempts(tmp_path):
+    model = NumberedModel()
+    evaluator = SavingEvaluator({1: Status.INVALID_REQUEST})
+    _search(tmp_path, model, budget=1, ablate=("tiling",), evaluator=evaluator)
+    assert "Nothing was attempted yet." in model.prompts[-1]
+
+
+def test_nothing_is_proposed_before_the_baseline():
+    assert _agent(NumberedModel()).propose(1) == []
+
+
+def test_the_offline_model_plays_every_part(tmp_path):
+    body = "Mul(d, d, a, n);\n    PipeBarrier<PIPE_ALL>();\n    Add(d, d, b, n);"
+    kernel = f"constexpr int32_t BUFFER_NUM = 1;\nvoid f()\n{{\n    {body}\n}}\n"
+    spec = make_spec(tiling=TILING, kernel=kernel)
+    asker = Asker(OfflineModel(), seed=1)
+    agent = AscendOptimizer(
+        spec,
+        online=asker,
+        offline=asker,
+        retriever=RandomRetriever(BANK, 0),
+        settings=AgentSettings(tiling_steps=3, refine_steps=3),
+    )
+    with Journal(tmp_path) as journal:
+        outcome = run_search(spec, agent, FakeEvaluator(), BudgetLedger(Budget(6)), journal)
+        assert json.dumps(journal.records)
+    unusable = [step for step in outcome.history if isinstance(step.proposal, UnusableProposal)]
+    assert len(unusable) <= 1
+    assert len({step.proposal.candidate.digest for step in outcome.history}) >= 6

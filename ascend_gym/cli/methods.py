@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agents.ascend_optimizer.settings import Ablation, Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Strategy
 from ascend_gym.core.records import OpSpec
 from ascend_gym.search.asker import Asker
@@ -25,6 +26,9 @@ class Method(str, Enum):
     BEST_OF_N = "best-of-n"
     OPENEVOLVE = "openevolve"
     ASCEND_OPTIMIZER = "ascend-optimizer"
+    RANDOM_REWRITES = "random-rewrites"
+    GREEDY_RULES = "greedy-rules"
+    KNOB_SEARCH = "knob-search"
 
 
 class RunSettings(BaseModel):
@@ -143,8 +147,33 @@ def _openevolve(setting: Setting) -> Strategy:
     return OpenEvolve(setting.spec, setting.online, seed=setting.settings.seed)
 
 
+def _random_rewrites(setting: Setting) -> Strategy:
+    from baselines.random_rewrites import RandomRewrites
+
+    return RandomRewrites(setting.spec, seed=setting.settings.seed)
+
+
+def _greedy_rules(setting: Setting) -> Strategy:
+    from baselines.greedy_rules import GreedyRules
+
+    return GreedyRules(setting.spec)
+
+
+def _knob_search(setting: Setting) -> Strategy:
+    try:
+        from baselines.knob_search import KnobSearch
+    except ModuleNotFoundError as error:
+        if error.name != "optuna":
+            raise
+        raise MisuseError("knob-search needs Optuna: pip install 'ascend-gym[knobs]'") from error
+    return KnobSearch(setting.spec, seed=setting.settings.seed)
+
+
 _FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
     Method.BEST_OF_N: _best_of_n,
     Method.OPENEVOLVE: _openevolve,
     Method.ASCEND_OPTIMIZER: ascend_optimizer_of,
+    Method.RANDOM_REWRITES: _random_rewrites,
+    Method.GREEDY_RULES: _greedy_rules,
+    Method.KNOB_SEARCH: _knob_search,
 }

@@ -156,16 +156,24 @@ class Rule:
         """
         if choice not in site.choices:
             raise MisuseError(f"{choice.label!r} is no choice of {site.label!r}")
-        by_path: dict[str, list[Edit]] = defaultdict(list)
-        for file_edit in choice.edits:
-            by_path[file_edit.path].append(file_edit.edit)
-        texts = candidate.texts
         try:
-            return with_texts(
-                candidate, {path: splice(texts[path], edits) for path, edits in by_path.items()}
-            )
+            return edited(candidate, choice.edits)
         except (KeyError, ValueError) as error:
             raise MisuseError(f"{site.label!r} was found in another candidate: {error}") from error
+
+
+def edited(candidate: Candidate, edits: Iterable[FileEdit]) -> Candidate:
+    """Return ``candidate`` with all edits made.
+
+    Raises:
+        KeyError: it has no file of such a path.
+        ValueError: two edits overlap, or one reaches outside its file.
+    """
+    by_path: dict[str, list[Edit]] = defaultdict(list)
+    for file_edit in edits:
+        by_path[file_edit.path].append(file_edit.edit)
+    texts = candidate.texts
+    return with_texts(candidate, {path: splice(texts.get(path, ""), own) for path, own in by_path.items()})
 
 
 def rule(

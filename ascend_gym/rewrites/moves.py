@@ -1,0 +1,38 @@
+"""Every single rewrite that is possible of a candidate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ascend_gym.core.records import Candidate
+from ascend_gym.rewrites.library import RULES
+from ascend_gym.rewrites.rule import Choice, Rule, Site, View
+
+
+@dataclass(frozen=True)
+class Move:
+    """One way to rewrite a candidate: a rule, the place, and the choice there."""
+
+    rule: Rule
+    site: Site
+    choice: Choice
+
+    @property
+    def note(self) -> dict[str, str]:
+        """Names for a proposal's origin."""
+        return {"rule": self.rule.name, "site": self.site.label, "choice": self.choice.label}
+
+    def applied_to(self, candidate: Candidate) -> Candidate:
+        """Return the rewritten candidate.
+
+        Raises:
+            MisuseError: the move was found in another candidate.
+        """
+        return self.rule.apply(candidate, self.site, self.choice)
+
+
+def moves_of(candidate: Candidate, rules: Iterable[Rule] = RULES) -> list[Move]:
+    """Return all moves: by rule in the order of the library, then by site, then by choice."""
+    view = View(candidate)
+    return [Move(rule, site, choice) for rule in rules for site in rule.find(view) for choice in site.choices]

@@ -1,0 +1,168 @@
+"""Knob search: a (mu + lambda) evolutionary search over the choices that rewrite rules expose; no model.
+
+A knob is a place in the operator's own sources where a rule applies: tile size, number of buffers, number of
+cores, a motif that is there or not. Its positions are the rule's choices and, at 0, the sources as they are.
+Where the edits of two knobs meet, the one that stands for many places wins, then the earlier one.
+
+The evolution is NSGA-II of Optuna with one objective, latency: the best POPULATION of parents and children
+together become the next parents, children come from uniform crossover and mutation. The first generation is
+the baseline and single knobs turned at random, because many knobs turned at once hardly ever build.
+
+A generation is proposed as a whole and awaited as a whole: proposals depend on seed and results alone.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.samplers import NSGAIISampler
+from optuna.trial import TrialState
+
+from ascend_gym.core.protocols import Proposal
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.core.status import RewardRule, rule_of
+from ascend_gym.rewrites.moves import moves_of
+from ascend_gym.rewrites.rule import FileEdit, Site, edited
+from ascend_gym.search.outcome import BASELINE_ORIGIN
+from ascend_gym.search.seeds import derived_seed
+
+POPULATION = 4  # mu and lambda: ten generations of 4 fit the usual budget of 40
+MUTATIONS_PER_CHILD = 2.0
+MAX_ASKS = 200  # in a row that give known candidates, before the search counts as finished
+FAILED_US = 1e12  # objective of a candidate that failed: slower than any that did not
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A place where a rule applies.
+
+    Attributes:
+        name: number, rule and place.
+        rule: name of the rule.
+        site: the place; choice k - 1 there is position k of the knob.
+    """
+
+    name: str
+    rule: str
+    site: Site
+
+
+class KnobSearch:
+    """Evolves knob positions. A ``Strategy``."""
+
+    def __init__(self, spec: OpSpec, *, seed: int) -> None:
+        """Turn the knobs of ``spec``; ``seed`` is that of the run."""
+        self._baseline = spec.baseline
+        self._knobs = knobs_of(spec.baseline)
+        self._space: dict[str, BaseDistribution] = {
+            knob.name: CategoricalDistribution(range(1 + len(knob.site.choices))) for knob in self._knobs
+        }
+        sampler = NSGAIISampler(
+            population_size=POPULATION,
+            mutation_prob=min(1.0, MUTATIONS_PER_CHILD / max(1, len(self._knobs))),
+            seed=derived_seed(seed, "knob-search"),
+        )
+        self._study = optuna.create_study(sampler=sampler)
+        self._dice = random.Random(derived_seed(seed, "knob-search", "first generation"))
+        self._trials: dict[str, optuna.Trial] = {}  # by candidate, of the generation that is awaited
+        self._ready: list[Proposal] = []
+        self._known = {spec.baseline.digest}
+        self._generation = -1
+
+    def propose(self, limit: int) -> list[Proposal]:
+        """Return candidates of the present generation; none while results of it are awaited or at the end."""
+        if not self._ready and not self._trials and self._generation >= 0:
+            self._breed()
+        taken, self._ready = self._ready[:limit], self._ready[limit:]
+        return taken
+
+    def observe(self, proposal: Proposal, result: EvalResult) -> None:
+        """Tell the evolution how a candidate did; infrastructure errors say nothing about it."""
+        if proposal.origin == BASELINE_ORIGIN:
+            self._begin(result)
+            return
+        trial = self._trials.pop(proposal.candidate.digest)
+        if rule_of(result.status).reward is RewardRule.NEUTRAL:
+            self._study.tell(trial, state=TrialState.FAIL)
+        else:
+            self._study.tell(trial, result.latency_us or FAILED_US)
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _begin(self, result: EvalResult) -> None:
+        """Make the baseline the first of the first generation."""
+        self._generation = 0
+        self._study.enqueue_trial(dict.fromkeys(self._space, 0))
+        self._study.tell(self._study.ask(self._space), result.latency_us or FAILED_US)
+
+    def _breed(self) -> None:
+        """Ask for children until the generation is full of unknown candidates or nothing unknown comes."""
+        wanted = POPULATION if self._generation else POPULATION - 1
+        asks_left = MAX_ASKS if self._knobs else 0
+        while len(self._ready) < wanted and asks_left:
+            asks_left -= 1
+            if self._generation == 0:
+                self._study.enqueue_trial(self._one_turned())
+            trial = self._study.ask(self._space)
+            candidate = turned(self._baseline, self._knobs, trial.params)
+            if candidate.digest in self._known:
+                self._study.tell(trial, state=TrialState.FAIL)
+                continue
+            asks_left = MAX_ASKS
+            self._known.add(candidate.digest)
+            self._trials[candidate.digest] = trial
+            self._ready.append(Proposal(candidate, self._origin(trial)))
+        self._generation += 1
+
+    def _one_turned(self) -> dict[str, int]:
+        """Return all knobs at 0 but one; the rule is picked first, so that no rule counts by its places."""
+        by_rule: dict[str, list[Knob]] = defaultdict(list)
+        for knob in self._knobs:
+            by_rule[knob.rule].append(knob)
+        knobs = list(by_rule.values())[int(self._dice.random() * len(by_rule))]
+        knob = knobs[int(self._dice.random() * len(knobs))]
+        position = 1 + int(self._dice.random() * len(knob.site.choices))
+        return {**dict.fromkeys(self._space, 0), knob.name: position}
+
+    def _origin(self, trial: optuna.Trial) -> Mapping[str, object]:
+        knobs = {
+            knob.name: knob.site.choices[trial.params[knob.name] - 1].label
+            for knob in self._knobs
+            if trial.params[knob.name]
+        }
+        return {"kind": "knobs", "generation": self._generation, "knobs": knobs}
+
+
+def knobs_of(candidate: Candidate) -> list[Knob]:
+    """Return the knobs of a candidate: those that stand for many places first."""
+    sites = dict.fromkeys((move.rule.name, move.site) for move in moves_of(candidate))
+    ordered = sorted(sites, key=lambda pair: not pair[1].covers_all)
+    return [Knob(f"{at:03d} {rule} {site.label}", rule, site) for at, (rule, site) in enumerate(ordered)]
+
+
+def turned(candidate: Candidate, knobs: list[Knob], positions: Mapping[str, int]) -> Candidate:
+    """Return the candidate with its knobs in ``positions``, by name; 0 leaves a place as it is."""
+    taken: list[FileEdit] = []
+    for knob in knobs:
+        if positions[knob.name]:
+            choice = knob.site.choices[positions[knob.name] - 1]
+            edits = [edit for edit in choice.edits if edit not in taken]
+            if not any(_meet(edit, other) for edit in edits for other in taken):
+                taken += edits
+    return edited(candidate, taken)
+
+
+def _meet(one: FileEdit, other: FileEdit) -> bool:
+    """Say whether two edits cannot both be made: they share bytes or insert at the same place."""
+    if one.path != other.path:
+        return False
+    first, second = sorted((one.edit, other.edit), key=lambda edit: (edit.start_byte, edit.end_byte))
+    return second.start_byte < first.end_byte or second.start_byte == first.start_byte

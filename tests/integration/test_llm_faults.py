@@ -14,6 +14,7 @@ from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.limits import CallLimits, Clock
+from ascend_gym.search.llm.metering import MeteredLlm
 from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 from baselines.best_of_n import BestOfN
@@ -115,6 +116,24 @@ def test_a_search_accounts_for_every_answer(tmp_path):
     assert by_fault["refusal"]["answer"] == "I will not."
     assert by_fault["filtered"]["answer"] == ""
     assert KEY not in (tmp_path / "journal.jsonl").read_text("utf-8")
+
+
+def test_a_budget_of_tokens_ends_the_search_within_it(tmp_path):
+    limit = 22_000  # each call may take 16,384 tokens and the prompt, and takes 120
+    with faulty_server("fine") as base_url:
+        ledger = BudgetLedger(Budget(1000, tokens=limit))
+        asker = Asker(MeteredLlm(_endpoint(base_url), ledger), seed=3)
+        with Journal(tmp_path) as journal:
+            strategy = BestOfN(SPEC, asker, samples=1000)
+            outcome = run_search(SPEC, strategy, FakeEvaluator(), ledger, journal)
+        calls = len(log_of(base_url))
+    assert outcome.stop_reason is StopReason.BUDGET_SPENT
+    assert "tokens asked for" in outcome.message
+    assert outcome.evaluations == calls > 3
+    assert ledger.spent.tokens == calls * (PROMPT_TOKENS + COMPLETION_TOKENS)
+    bound = limit - ledger.spent.tokens
+    assert 16_384 < bound < 16_384 + 120 + 10_000
+    assert ledger.reserved.tokens == 0
 
 
 def test_the_key_is_nowhere(caplog, capfd):

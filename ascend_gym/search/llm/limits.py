@@ -38,7 +38,7 @@ class CallLimits:
         max_answer_bytes: length of an answer's body.
     """
 
-    max_attempts: int = 4
+    max_attempts: int = 8
     max_concurrent: int = 8
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None

@@ -64,7 +64,8 @@ class WebClient:
         """
         self._base_url = base_url.rstrip("/")
         self._headers, self._max_bytes = dict(headers), max_bytes
-        proxies = urllib.request.ProxyHandler({} if _is_this_machine(_host_of(base_url)) else None)
+        self._host = _host_of(base_url)
+        proxies = urllib.request.ProxyHandler({} if _is_this_machine(self._host) else None)
         self._opener = urllib.request.build_opener(proxies, _NoRedirects, _HttpHandler, _HttpsHandler)
 
     def post(self, path: str, body: bytes, timeout_s: float) -> WebAnswer | NoAnswer:
@@ -77,7 +78,9 @@ class WebClient:
         )
         give_up_at = time.monotonic() + timeout_s
         answer = _within(timeout_s, lambda: self._exchange(request, give_up_at))
-        return answer or NoAnswer(f"Timeout: no whole answer within {timeout_s:.3g} s", again=True)
+        return answer or NoAnswer(
+            f"{self._host}: Timeout: no whole answer within {timeout_s:.3g} s", again=True
+        )
 
     def _exchange(self, request: urllib.request.Request, give_up_at: float) -> WebAnswer | NoAnswer:
         timeout_s = max(0.001, give_up_at - time.monotonic())
@@ -91,7 +94,7 @@ class WebClient:
             ValueError,
         ) as error:  # ValueError: broken header or chunk
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            return NoAnswer(f"{type(reason).__name__}: {reason}", again=True)
+            return NoAnswer(f"{self._host}: {type(reason).__name__}: {reason}", again=True)
         if body is None:
             return NoAnswer(f"the answer is longer than the {self._max_bytes} bytes allowed", again=True)
         return WebAnswer(response.status, headers, body)

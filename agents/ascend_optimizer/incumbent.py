@@ -69,7 +69,7 @@ class Memory:
             messages = tuple(
                 str(each)[:_MAX_MESSAGE_CHARACTERS] for each in result.all_diagnostics[:_MAX_DIAGNOSTICS]
             )
-            changes = changed_lines(unmarked(parent.candidate), proposal.candidate)
+            changes = changed_lines(unmarked(parent.candidate), unmarked(proposal.candidate))
             self.attempts.append(Attempt(changes, _outcome(parent, result), messages))
 
     def describe(self) -> str:

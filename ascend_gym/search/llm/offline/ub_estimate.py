@@ -123,10 +123,7 @@ def _value(
     if node.type == "binary_expression":
         return _binary(source, node, known, element_bytes, depth)
     inner = [child for child in node.named_children if child.type != "comment"]
-    if (
-        node.type in ("parenthesized_expression", "translation_unit", "expression_statement")
-        and len(inner) == 1
-    ):
+    if node.type == "parenthesized_expression" and len(inner) == 1:
         return _value(source, inner[0], known, element_bytes, depth)
     return None
 
@@ -134,8 +131,10 @@ def _value(
 def _named_value(name: str, known: Mapping[str, str], element_bytes: int, depth: int) -> int | None:
     if name not in known or depth == 0:
         return None
-    source = parse(f"{known[name]};")
-    return _value(source, source.root, known, element_bytes, depth - 1)
+    source = parse(f"int value = {known[name]};")
+    declared = source.nodes("init_declarator")
+    value = declared[0].child_by_field_name("value") if declared else None
+    return None if value is None else _value(source, value, known, element_bytes, depth - 1)
 
 
 def _binary(

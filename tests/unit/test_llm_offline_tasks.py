@@ -1,0 +1,198 @@
+"""The offline model's part in AscendOptimizer: what it reads in prompts, and what it makes of it."""
+
+import re
+from collections import Counter
+
+import pytest
+from conftest import make_candidate, make_spec, ok_result
+from experiences import make_diff, make_experience
+
+from agents.ascend_optimizer.diagnose import Diagnosis, diagnosis_messages, read_diagnosis
+from agents.ascend_optimizer.incumbent import Incumbent, Memory
+from agents.ascend_optimizer.markers import END, START
+from agents.ascend_optimizer.refine import kernel_from_answer, refine_messages
+from agents.ascend_optimizer.retrieval import Retrieved
+from agents.ascend_optimizer.tiling_search import MUTATIONS, mutation_messages, offspring_from_answer
+from ascend_gym.core.protocols import Message, Proposal
+from ascend_gym.core.records import Candidate, Diagnostic, MeasureProtocol, Phase, failed_result
+from ascend_gym.core.status import Status
+from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.llm.offline.attempts import attempts_in, repeats
+from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
+from ascend_gym.search.llm.prompts import render_sources
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.requests import request_for
+
+TILING = f"""\
+{START}
+constexpr uint32_t TILE_LENGTH = 1024;
+{END}
+constexpr uint32_t BLOCK_DIM = 8;
+"""
+KERNEL = """\
+constexpr int32_t BUFFER_NUM = 1;
+void Compute(uint32_t n)
+{
+    Mul(d, d, a, n);
+    PipeBarrier<PIPE_ALL>();
+    Add(d, d, b, n);
+    PipeBarrier<PIPE_V>();
+}
+"""
+SPEC = make_spec(tiling=TILING, kernel=KERNEL)
+REQUEST = request_for(SPEC, SPEC.baseline, MeasureProtocol())
+INCUMBENT = Incumbent(SPEC.baseline, ok_result(REQUEST, 100.0))
+
+
+def _answers(messages, count=30):
+    model = OfflineModel()
+    return [model.complete(messages, seed=seed, max_tokens=9999, deadline_s=1).text for seed in range(count)]
+
+
+def _refined(retrieved=(), attempts="Nothing was attempted yet.", count=30):
+    messages = refine_messages(SPEC, INCUMBENT, Diagnosis("waits", "", {}), retrieved, attempts)
+    return [kernel_from_answer(answer, SPEC.baseline) for answer in _answers(messages, count)]
+
+
+def _told(candidate, status=None, latency_us=None):
+    """Return the section of prompts that tells of one attempt."""
+    memory = Memory()
+    result = ok_result(REQUEST, latency_us) if status is None else None
+    result = result or failed_result(REQUEST, status, Diagnostic(phase=Phase.VERIFY, message="wrong"))
+    memory.note(INCUMBENT, Proposal(candidate, {}), result)
+    return memory.describe()
+
+
+def test_refinements_change_the_kernel_alone():
+    candidates = _refined()
+    assert all(isinstance(candidate, Candidate) for candidate in candidates)
+    assert all(candidate.host == SPEC.baseline.host for candidate in candidates)
+    assert len({candidate.digest for candidate in candidates}) >= 5
+
+
+def test_mutations_stay_inside_the_blocks():
+    for mutation in MUTATIONS.values():
+        messages = mutation_messages(SPEC, [INCUMBENT], mutation, "Nothing was attempted yet.")
+        offspring = [offspring_from_answer(answer, SPEC.baseline) for answer in _answers(messages)]
+        assert all(isinstance(each, Candidate) for each in offspring)
+        assert len({each.digest for each in offspring}) >= 3
+        assert all("BLOCK_DIM = 8" in each.tiling_text for each in offspring)
+
+
+def _share(candidates, holds):
+    return sum(holds(candidate) for candidate in candidates) / len(candidates)
+
+
+def _without_vector_barrier(candidate):
+    return "PIPE_V>" not in candidate.kernel_text
+
+
+def test_experience_is_followed_and_more_so_the_more_it_gained():
+    def share(slow_us):
+        told = make_experience(motif="vector_barrier_removal", slow_us=slow_us, fast_us=10.0)
+        return _share(_refined([Retrieved(told, 1.0)], count=60), _without_vector_barrier)
+
+    none, little, much = _share(_refined(count=60), _without_vector_barrier), share(10.3), share(20.0)
+    assert none < little < much
+
+
+def test_what_was_attempted_is_not_repeated():
+    again = Counter(candidate.kernel_text for candidate in _refined(count=40))
+    most, _ = again.most_common(1)[0]
+    attempted = SPEC.baseline.rewritten(kernel=most)
+    for told in (_told(attempted, Status.INCORRECT), _told(attempted, latency_us=120.0)):
+        assert most not in {candidate.kernel_text for candidate in _refined(attempts=told, count=40)}
+
+
+def test_what_failed_is_not_tried_as_a_part_of_more_but_what_was_slow_can_be():
+    alone = SPEC.baseline.rewritten(kernel=KERNEL.replace("    PipeBarrier<PIPE_ALL>();\n", ""))
+    both = alone.rewritten(kernel=alone.kernel_text.replace("BUFFER_NUM = 1", "BUFFER_NUM = 2"))
+    assert repeats(SPEC.baseline, both, attempts_in(_told(alone, Status.RUNTIME_FAULT)))
+    assert not repeats(SPEC.baseline, both, attempts_in(_told(alone, latency_us=130.0)))
+    assert repeats(both, alone, attempts_in(_told(both, latency_us=90.0))) is False
+
+
+def test_what_helped_is_not_taken_back():
+    faster = SPEC.baseline.rewritten(kernel=KERNEL.replace("NUM = 1", "NUM = 2"))
+    assert repeats(faster, SPEC.baseline, attempts_in(_told(faster, latency_us=90.0)))
+
+
+@pytest.mark.parametrize("task", ["refine", "mutate-tiling", "diagnose", "template"])
+def test_a_prompt_without_an_operator_gets_words(task):
+    (answer,) = _answers([Message("user", f"# Task: {task}\nHello.\n")], 1)
+    assert isinstance(answer, str)
+    assert "### FILE" not in answer
+
+
+def test_when_nothing_is_left_it_says_so():
+    spec = make_spec(tiling=f"{START}\nint a;\n{END}\n", kernel="int b;\n")
+    incumbent = Incumbent(spec.baseline, INCUMBENT.result)
+    messages = mutation_messages(spec, [incumbent], MUTATIONS["logic"], "")
+    assert "not attempted" in _answers(messages, 1)[0]
+    messages = refine_messages(spec, incumbent, Diagnosis("", "", {}), [], "")
+    assert "not attempted" in _answers(messages, 1)[0]
+
+
+def test_the_diagnosis_speaks_of_profile_and_code():
+    (answer,) = _answers(diagnosis_messages(SPEC, INCUMBENT, ""), 1)
+    bottleneck, _ = read_diagnosis(answer)
+    assert "even the busiest idles 50 %" in bottleneck
+    assert "PipeBarrier PIPE_ALL" in bottleneck
+    assert "single buffer" in bottleneck
+    assert "GetValue" not in bottleneck
+
+
+# What the shipped kernels of the core suite ask for, added up by hand from their InitBuffer calls.
+@pytest.mark.parametrize(
+    ("name", "element_bytes", "expected"),
+    [("add", 2, 3 * 2048 * 2), ("gelu", 4, 3 * 1024 * 4), ("gelu", 2, 1024 * (2 * 2 + 3 * 4))],
+)
+def test_ub_is_added_up_for_an_element_size(name, element_bytes, expected):
+    assert ub_bytes(load_operator(name).baseline, element_bytes) == expected
+
+
+def _queue_kernel(init):
+    return make_candidate(
+        "constexpr uint32_t TILE = 8 * 1024;\nvoid T() { tiling.set_tileLength(TILE); }\n",
+        f"constexpr int N = 2;\nclass K {{ void Init() {{ {init} }} }};\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("init", "expected"),
+    [
+        ("pipe.InitBuffer(q, N, this->tileLength * sizeof(float));", 2 * 8192 * 4),
+        ("pipe.InitBuffer(q, N, (tileLength + 64) / 32 * 32);", 2 * 8256),
+        ("pipe.InitBuffer(b, unknown * 4); pipe.InitBuffer(q, 1, 0x100);", 256),
+        ("pipe.InitBuffer(q, N, 7 / 0);", 0),
+        ("", 0),
+    ],
+)
+def test_ub_is_added_up_as_far_as_it_is_known(init, expected):
+    assert ub_bytes(_queue_kernel(init), 4) == expected
+
+
+def test_candidates_that_overflow_ub_are_not_proposed():
+    spec = load_operator("softmax")
+    assert fits_ub(spec.baseline, spec.baseline, (2, 4))
+    longer = spec.baseline.rewritten(tiling=spec.baseline.tiling_text.replace("= 4096", "= 65536"))
+    assert ub_bytes(longer, 4) > UB_BYTES
+    assert not fits_ub(longer, spec.baseline, (2, 4))
+    assert fits_ub(longer, longer, (2, 4))
+    prompt = f"# Task: rewrite\n- c: (x float32 8x8)\n{render_sources(spec.baseline)}"
+    tiles = set()
+    for answer in _answers([Message("user", prompt)], 40):
+        tiles |= set(re.findall(r"TILE_LENGTH = (\d+)", answer))
+    assert "8192" in tiles
+    assert "32768" not in tiles
+
+
+def test_experiences_of_a_prompt_are_told_apart():
+    told = [
+        Retrieved(make_experience(motif=motif, code_diff=make_diff(f"    {motif}();")), 0.0)
+        for motif in ("buffer_count", "axpy")
+    ]
+    candidates = _refined(told, count=60)
+    assert _share(candidates, lambda each: "NUM = 2" in each.kernel_text) > _share(
+        _refined(count=60), lambda each: "NUM = 2" in each.kernel_text
+    )

@@ -3,9 +3,9 @@
 What it changes in OpenEvolve, and why:
 
 - The model and the evaluator are at the other end of the line, so that all methods share one accounting.
-- Iterations run in this process, one after the other, instead of in a pool of one forked worker. Their order
-  and what each one sees are those of such a pool: the first iterations, one an island, see the initial
-  program only.
+- Iterations run in this process, one after the other, instead of in a pool of one forked worker. Each sees
+  the population that it would see there (read from OpenEvolve's source): the first ones, one an island, only
+  the initial program. Worker and controller draw from one stream of random numbers.
 - Islands and archive are sets that keep the order of insertion. OpenEvolve draws from sets of random ids,
   whose order differs from process to process whatever its seed. This way a run follows from its seed: ids
   and times still differ, but no choice depends on them. (What remains: OpenEvolve evicts the oldest of

@@ -37,12 +37,18 @@ def hoisted_duplicate(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FILLED_ONCE)
 def duplicate_sinking(view: View) -> Iterator[Site]:
-    """A ``Duplicate`` stands right before a for loop. Restores what ``hoisted_duplicate`` moved."""
+    """A ``Duplicate`` stands right before a for loop that leaves the buffer as it is.
+
+    Restores what ``hoisted_duplicate`` moved.
+    """
     for file in view.kernel:
         for call in file.source.calls:
-            first = _first_of_loop_behind(call.statement)
-            if call.name == "Duplicate" and call.statement is not None and first is not None:
-                yield _sink(file, call.statement, first)
+            fills = call.name == "Duplicate" and is_counted(call, 3)
+            first = _first_of_loop_behind(call.statement) if fills else None
+            if first is not None and call.statement is not None:
+                loop = siblings_after(call.statement)[0]
+                if _is_invariant(file.source, call, loop):
+                    yield _sink(file, call.statement, first)
 
 
 @rule(Family.COMPUTE, Side.KERNEL, _READ_ONCE, inverse="element_sinking")

@@ -8,6 +8,7 @@ from ascend_gym.rewrites import (
     buffers,
     caching,
     cores,
+    events,
     fusion,
     hoisting,
     keys,
@@ -17,6 +18,7 @@ from ascend_gym.rewrites import (
     movement,
     operands,
     passes,
+    placement,
     rows,
     scalar_code,
     tails,
@@ -26,7 +28,7 @@ from ascend_gym.rewrites.rule import Rule
 
 _TILING = (tiling, cores, keys)
 _DATA_MOVEMENT = (movement, rows, caching)
-_PIPELINING = (buffers, barriers, tails, passes)
+_PIPELINING = (buffers, barriers, events, placement, tails, passes)
 _COMPUTE = (fusion, operands, hoisting, scalar_code, long_calls)
 _MEMORY = (memory, layout)
 _ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, *_MEMORY)

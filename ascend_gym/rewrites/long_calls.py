@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from tree_sitter import Node
+
 from ascend_gym.rewrites.loop_headers import CountingLoop, counting_loops, fresh_name, names_in
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
 from ascend_gym.rewrites.statements import BARRIERS, is_dead_after
@@ -20,6 +22,7 @@ from ascend_gym.rewrites.vector import (
 
 _PIECE = 256  # elements: at least 256 bytes, and a multiple of the 32 bytes that addresses need
 _FOLDABLE = 128  # elements: two repeats of float
+_WORTH_FOLDING = 1024  # elements: below, an instruction more costs as much as the reduction saves
 _TENSOR = re.compile(r"([A-Za-z_][\w.>()<:-]*)\[(.+)\]")
 _LONGER = Effect((Pipe.VECTOR, Pipe.SCALAR), "start-up costs of vector instructions paid once")
 _TREE = Effect((Pipe.VECTOR,), "halves are added by fast instructions; little is left to the slow reduction")
@@ -57,14 +60,16 @@ def pieces(view: View) -> Iterator[Site]:
 def reduction_tree(view: View) -> Iterator[Site]:
     """``ReduceSum`` over a number of elements of a plain tensor that is not needed afterwards.
 
-    While it is a multiple of 128, the second half is added to the first; the order of additions changes.
+    Down to 1024, while it is a multiple of 128, the second half is added to the first; the order of
+    additions changes.
     """
     for file in view.kernel:
         for call in file.source.calls:
             if call.name != "ReduceSum" or len(call.values) != 4 or call.is_method or call.statement is None:
                 continue
             source = call.values[1]
-            if is_name(source) and source != call.values[0] and is_dead_after(file, source, call):
+            plain = is_name(source) and source != call.values[0] and "," not in call.template
+            if plain and is_dead_after(file, source, call):
                 yield _tree_site(file, call)
 
 
@@ -91,8 +96,9 @@ RULES: tuple[Rule, ...] = (whole_call, reduction_tree)
 REWINDS: tuple[Rule, ...] = (pieces, flat_reduction)
 
 
-def _is_barrier(file: File, step: object) -> bool:
-    return any(call.statement == step for call in file.source.calls if call.name in BARRIERS)
+def _is_barrier(file: File, step: Node) -> bool:
+    call = file.source.call_of(step)
+    return call is not None and call.name in BARRIERS
 
 
 def _whole(loop: CountingLoop, call: Call) -> list[str] | None:
@@ -175,7 +181,7 @@ def _tree_lines(file: File, call: Call, left: str, count: str) -> tuple[str, ...
     return (
         "{",
         f"    uint32_t {left} = {count};",
-        f"    for (; {left} > 0 && {left} % {_FOLDABLE} == 0; {left} /= 2) {{",
+        f"    for (; {left} >= {_WORTH_FOLDING} && {left} % {_FOLDABLE} == 0; {left} /= 2) {{",
         f"        {add}{template}({source}, {source}, {source}[{left} / 2], {left} / 2);",
         "    }",
         f"    {call.callee}{template}({target}, {source}, {work}, {left});",

@@ -105,7 +105,7 @@ REWINDS: tuple[Rule, ...] = (rerolling, prefetch_removal)
 def _is_scalar_loop(loop: CountingLoop) -> bool:
     source = loop.file.source
     inner = any(is_inside(node, loop.body) for kind in _INNER_LOOPS for node in source.nodes(kind))
-    calls = [call for call in source.calls if is_inside(call.node, loop.body)]
+    calls = source.calls_within(loop.body)
     scalar = any(call.name in _SCALAR_CALLS for call in calls)
     known = all(call.name in (*_SCALAR_CALLS, *INSTRUCTIONS) or call.name.endswith("_cast") for call in calls)
     fixed = "(" not in loop.bound_text and not names_in(loop.bound_text) & changed_names(source, loop.body)
@@ -154,12 +154,12 @@ def _ahead(view: View, loop: CountingLoop) -> list[Node]:
     plain = all(step.type == "expression_statement" for step in rest)
     if not copies or not rest or not plain or loop.index not in used or jumps(source, loop.body):
         return []
-    called = {call.name for call in source.calls if is_inside(call.node, loop.body)}
+    called = {call.name for call in source.calls_within(loop.body)}
     return ahead if all(_keeps_members(view, name) for name in called) else []
 
 
 def _copies_in(source: Source, statement: Node) -> bool:
-    call = next((call for call in source.calls if call.statement == statement), None)
+    call = source.call_of(statement)
     return call is not None and not call.is_method and _COPY_IN.fullmatch(call.name) is not None
 
 

@@ -33,18 +33,21 @@ _INTEGER = re.compile(r"u?int\d*(?:_t)?|bool")
 def vector_fill(view: View) -> Iterator[Site]:
     """A for loop from 0 sets the elements of a local tensor to a value that does not depend on the index."""
     for stores in _stores(view):
-        value = _is_uniform(stores, stores.value)
+        value = _uniform(stores, stores.value)
         if value is not None:
             yield _vectorised(stores, f"Duplicate({stores.target}, {value}, {stores.loop.bound_text})")
 
 
 @rule(Family.COMPUTE, Side.KERNEL, _VECTORISED, inverse="scalar_index")
 def vector_index(view: View) -> Iterator[Site]:
-    """A for loop from 0 sets the elements of a local tensor to their index, or to that and a constant."""
+    """A for loop from 0 sets the elements of a local tensor to their index, plus or times a constant."""
     for stores in _stores(view):
-        first = _first_index(stores)
+        first, factor = _first_index(stores), _index_factor(stores)
+        begin = f"({stores.target}, static_cast<{stores.element}>(0)"
         if first is not None:
             yield _vectorised(stores, f"CreateVecIndex({stores.target}, {first}, {stores.loop.bound_text})")
+        elif factor is not None:
+            yield _vectorised(stores, f"ArithProgression{begin}, {factor}, {stores.loop.bound_text})")
 
 
 @rule(Family.COMPUTE, Side.KERNEL, _VECTORISED, inverse="scalar_arithmetic")
@@ -167,7 +170,7 @@ def _peeled(stores: _Stores, node: Node) -> Node:
         node = inner
 
 
-def _is_uniform(stores: _Stores, node: Node) -> str | None:
+def _uniform(stores: _Stores, node: Node) -> str | None:
     """Return a value of the element type that is the same for each index; ``None`` if it is not."""
     value = _peeled(stores, node)
     text = stores.source.text_of(value)
@@ -206,12 +209,21 @@ def _first_index(stores: _Stores) -> str | None:
     """Return the value at index 0 if the value is the index, or the index and a constant."""
     if stores.source.bare(_peeled(stores, stores.value)) == stores.loop.index:
         return f"static_cast<{stores.element}>(0)"
+    return _beside_index(stores, "+")
+
+
+def _index_factor(stores: _Stores) -> str | None:
+    """Return the constant if the value is the index times a constant."""
+    return _beside_index(stores, "*")
+
+
+def _beside_index(stores: _Stores, operator: str) -> str | None:
     operation = _operation(stores)
-    if operation is None or operation[1] != "+":
+    if operation is None or operation[1] != operator:
         return None
     for index, constant in ((operation[0], operation[2]), (operation[2], operation[0])):
         if stores.source.bare(_peeled(stores, index)) == stores.loop.index:
-            return _is_uniform(stores, constant)
+            return _uniform(stores, constant)
     return None
 
 
@@ -229,7 +241,7 @@ def _arithmetic(stores: _Stores) -> str | None:
         return f"{_BINARY[operator]}({stores.target}, {tensors[0]}, {tensors[1]}"
     if tensors[0] is None:
         tensors, right = tensors[::-1], left
-    scalar = _is_uniform(stores, right)
+    scalar = _uniform(stores, right)
     if tensors[0] is None or scalar is None or operator not in _WITH_SCALAR:
         return None
     return f"{_WITH_SCALAR[operator]}({stores.target}, {tensors[0]}, {scalar}"

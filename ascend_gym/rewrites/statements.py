@@ -135,8 +135,7 @@ def argument_of(source: Source, mention: Node) -> Call | None:
         around = around.parent
     if around is None or around.type != "argument_list" or around.parent is None:
         return None
-    node = around.parent
-    call = next((call for call in source.calls if call.node.id == node.id), None)
+    call = source.call_of(around.parent)
     return call if call is not None and call.statement is not None else None
 
 

@@ -8,7 +8,7 @@ which is what every edit is applied to.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -121,6 +121,25 @@ class Source:
         """All calls of named functions and methods, in the order of the text."""
         found = (_read_call(self, node) for node in self.nodes("call_expression"))
         return [call for call in found if call is not None]
+
+    def calls_within(self, node: Node) -> list[Call]:
+        """Return the calls inside a node, in the order of the text."""
+        first = bisect_left(self._call_starts, node.start_byte)
+        last = bisect_left(self._call_starts, node.end_byte)
+        return [call for call in self.calls[first:last] if is_inside(call.node, node)]
+
+    def call_of(self, node: Node) -> Call | None:
+        """Return the call that a node, an expression or a whole statement, consists of."""
+        return self._call_by_node.get(node.id)
+
+    @cached_property
+    def _call_starts(self) -> list[int]:
+        return [call.node.start_byte for call in self.calls]
+
+    @cached_property
+    def _call_by_node(self) -> dict[int, Call]:
+        statements = {call.statement.id: call for call in self.calls if call.statement is not None}
+        return {**{call.node.id: call for call in self.calls}, **statements}
 
     @cached_property
     def _by_kind(self) -> dict[str, list[Node]]:

@@ -35,10 +35,13 @@ _TWO_TYPES = frozenset({"Axpy", "MulAddDst"})
 
 def vector_calls(file: File) -> Iterator[Call]:
     """Yield the statements of a file that are vector calls for the first ``count`` elements."""
-    for call in file.source.calls:
-        arity = _ARITIES.get(call.name)
-        if arity is not None and is_counted(call, arity) and call.statement is not None:
-            yield call
+    yield from (call for call in file.source.calls if is_vector_call(call))
+
+
+def is_vector_call(call: Call) -> bool:
+    """Say whether a call is a statement and a vector instruction for the first ``count`` elements."""
+    arity = _ARITIES.get(call.name)
+    return arity is not None and is_counted(call, arity) and call.statement is not None
 
 
 def is_counted(call: Call, arity: int) -> bool:
@@ -87,16 +90,19 @@ def element_of(source: Source, name: str, use: Node) -> str:
     local = declaration_of(source, name, use)
     if local is not None:
         return _element(local.type_text)
-    function = ancestor(use, "function_definition")
-    declared = [
-        node
-        for kind in ("parameter_declaration", "declaration", "field_declaration")
+    function, own_class = ancestor(use, "function_definition"), ancestor(use, "class_specifier")
+    elements = {
+        _element(source.bare(kind_node))
+        for kind, around in (
+            ("parameter_declaration", function),
+            ("declaration", function),
+            ("field_declaration", own_class or source.root),
+        )
         for node in source.nodes(kind)
-        if kind == "field_declaration" or (function is not None and is_inside(node, function))
-        if _declares(source, node, name)
-    ]
-    kind_node = declared[0].child_by_field_name("type") if len(declared) == 1 else None
-    return _element(source.bare(kind_node)) if kind_node is not None else ""
+        if around is not None and is_inside(node, around) and _declares(source, node, name)
+        if (kind_node := node.child_by_field_name("type")) is not None
+    }
+    return elements.pop() if len(elements) == 1 else ""
 
 
 def pairs(view: View, first: str, seconds: tuple[str, ...]) -> Iterator[CallPair]:

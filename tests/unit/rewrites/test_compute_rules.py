@@ -8,8 +8,75 @@ from ascend_gym.rewrites.library import rule_named
 
 LOCAL_T = "LocalTensor<float> t = q.AllocTensor<float>();\n"
 
+TYPED = "LocalTensor<float> x = q.DeQue<float>();\nLocalTensor<float> y = o.AllocTensor<float>();\n"
+
 # rule, body of a kernel function before, the same after the only site's first choice
 KERNEL_BODIES = [
+    ("rsqrt", "Sqrt(y, x, n);\nReciprocal(y, y, n);", "Rsqrt(y, x, n);"),
+    ("square", "Power(y, x, 2.0f, n);", "Mul(y, x, x, n);"),
+    (
+        "scalar_operand",
+        "Duplicate(y, s, n);\nMul(y, y, x, n);",
+        "Muls(y, x, s, n);",
+    ),
+    (  # c is still needed, but a product is cheaper than a quotient
+        "scalar_operand",
+        "Duplicate<float>(c, s, n);\nDiv<float>(y, x, c, n);",
+        "Duplicate<float>(c, s, n);\nMuls<float>(y, x, static_cast<float>(1.0f / static_cast<float>(s)), n);",
+    ),
+    (
+        "reciprocal",
+        "constexpr float ONE = 1.0f;\nDuplicate(c, ONE, n);\nDiv(y, c, x, n);",
+        "constexpr float ONE = 1.0f;\nDuplicate(c, ONE, n);\nReciprocal(y, x, n);",
+    ),
+    (
+        "hoisted_element",
+        TYPED + "for (int i = 0; i < m; i++) {\n    float v = x.GetValue(0);\n    Adds(y[i], y[i], v, n);\n}",
+        TYPED + "float v = x.GetValue(0);\nfor (int i = 0; i < m; i++) {\n    Adds(y[i], y[i], v, n);\n}",
+    ),
+    (
+        "vector_fill",
+        TYPED + "for (uint32_t i = 0; i < n; ++i) {\n    y.SetValue(i, s);\n}",
+        TYPED + "AscendC::Duplicate(y, static_cast<float>(s), n);",
+    ),
+    (
+        "vector_index",
+        TYPED + "for (uint32_t i = 0; i < n; i++) {\n    y.SetValue(i, static_cast<float>(i));\n}",
+        TYPED + "AscendC::CreateVecIndex(y, static_cast<float>(0), n);",
+    ),
+    (
+        "vector_index",
+        TYPED + "for (uint32_t i = 0; i < n; i++) {\n    y.SetValue(i, i * 4);\n}",
+        TYPED + "AscendC::ArithProgression(y, static_cast<float>(0), static_cast<float>(4), n);",
+    ),
+    (
+        "vector_arithmetic",
+        TYPED + "for (uint32_t i = 0; i < n; i++) {\n    y.SetValue(i, s * (float)x.GetValue(i));\n}",
+        TYPED + "AscendC::Muls(y, x, static_cast<float>(s), n);",
+    ),
+    (
+        "vector_arithmetic",
+        TYPED + "for (uint32_t i = 0; i < n; i++) {\n    y.SetValue(i, x.GetValue(i) - y.GetValue(i));\n}",
+        TYPED + "AscendC::Sub(y, x, y, n);",
+    ),
+    (
+        "whole_call",
+        "for (int r = 0; r < rows; r++) {\n    Add(y[b + r * n], x[r * n], z[n * r], n);\n"
+        "    PipeBarrier<PIPE_V>();\n}",
+        "Add(y[b], x, z, (rows) * (n));",
+    ),
+    (
+        "whole_call",
+        "for (uint32_t p = 0; p < n; p += 64) {\n    Exp(y[p], x[p], n - p < 64 ? n - p : 64);\n}",
+        "Exp(y, x, n);",
+    ),
+    (
+        "reduction_tree",
+        LOCAL_T + "ReduceSum(y, t, work, n);\nq.FreeTensor(t);",
+        LOCAL_T + "{\n    uint32_t left = n;\n    for (; left >= 1024 && left % 128 == 0; left /= 2) {\n"
+        "        Add(t, t, t[left / 2], left / 2);\n    }\n    ReduceSum(y, t, work, left);\n}\n"
+        "q.FreeTensor(t);",
+    ),
     (
         "axpy",
         LOCAL_T + "Muls(t, a, s, n);\nPipeBarrier<PIPE_V>();\nAdd(d, d, t, n);\nq.FreeTensor(t);",
@@ -83,6 +150,37 @@ def test_kernel_rule_makes_exactly_this_change(name, before, after):
 
 
 NOT_HERE = [
+    ("rsqrt", "Sqrt(t, x, n);\nReciprocal(y, t, n);"),  # t could be read by others
+    ("square", "Power(y, x, 3.0f, n);"),
+    ("reciprocal", "float ONE = 1.0f;\nDuplicate(c, ONE, n);\nDiv(y, c, x, n);"),  # may have changed
+    *(
+        ("hoisted_element", TYPED + "for (int i = 0; i < m; i++) {\n" + body + "\n}")
+        for body in (
+            "float v = x.GetValue(i);\nAdds(y, y, v, n);",
+            "float v = x.GetValue(0);\nAdds(x, y, v, n);",
+            "float v = x.GetValue(0);\nv += 1;\nAdds(y, y, v, n);",
+            "float v = x.GetValue(0);\nStep(v);",
+            "float v = xGm.GetValue(0);\nAdds(y, y, v, n);",
+        )
+    ),
+    *(
+        (name, TYPED + "for (uint32_t i = 0; i < n; i++) {\n" + body + "\n}")
+        for name, body in (
+            ("vector_fill", "y.SetValue(i, Next());"),
+            ("vector_fill", "yGm.SetValue(i, s);"),
+            ("vector_fill", "y.SetValue(i + 1, s);"),
+            ("vector_fill", "y.SetValue(i, s++);"),
+            ("vector_index", "y.SetValue(i, i / 4);"),
+            ("vector_arithmetic", "y.SetValue(i, x.GetValue(i + 1) + s);"),
+            ("vector_arithmetic", "y.SetValue(i, s - x.GetValue(i));"),
+            ("vector_arithmetic", "y.SetValue(i, static_cast<int>(x.GetValue(i)) * s);"),
+        )
+    ),
+    ("vector_fill", TYPED + "for (uint32_t i = 1; i < n; i++) {\n    y.SetValue(i, s);\n}"),
+    ("whole_call", "for (int r = 0; r < rows; r++) {\n    Add(y[r * n], x, z[n * r], n);\n}"),
+    ("whole_call", "for (int r = 0; r < rows; r++) {\n    Exp(y[r * m], x[r * m], n);\n}"),
+    ("whole_call", "for (int r = 0; r < rows; r++) {\n    Adds(y[r * n], x[r * n], v.GetValue(r), n);\n}"),
+    ("reduction_tree", LOCAL_T + "ReduceSum(y, t, work, n);\nExp(y, t, n);"),
     ("axpy", "Muls(t, a, s, n);\nAdd(d, d, t, n);"),  # t could be read by others
     ("axpy", LOCAL_T + "Muls(t, a, s, n);\nAdd(d, d, t, n);\nExp(y, t, n);"),
     ("axpy", LOCAL_T + "Muls(t, a, s, n);\nAdd(d, d, t, m);"),

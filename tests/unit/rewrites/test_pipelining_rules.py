@@ -7,7 +7,45 @@ from rewritten import HOST, KERNEL, in_function, kernel_after, rewrites
 from ascend_gym.rewrites.library import rule_named
 
 # rule, body of a kernel function before, the same after the only site's first choice
+FLAGS = "SetFlag<HardEvent::V_S>(e);\nWaitFlag<HardEvent::V_S>(e);\n"
+SET, WAIT, _ = FLAGS.split("\n")
+TAKE_Y = "LocalTensor<T> y = out.AllocTensor<T>();"
+TAKE_X = "LocalTensor<T> x = in.DeQue<T>();\n"
+
 KERNEL_BODIES = [
+    (
+        "barrier_hoisting",
+        "for (int i = 0; i < m; i++) {\n    Add(y[i], y[i], x, n);\n    PipeBarrier<PIPE_V>();\n}\nDone();",
+        "for (int i = 0; i < m; i++) {\n    Add(y[i], y[i], x, n);\n}\nPipeBarrier<PIPE_V>();\nDone();",
+    ),
+    ("event_removal", f"Exp(y, x, n);\n{FLAGS}v = y.GetValue(0);", "Exp(y, x, n);\nv = y.GetValue(0);"),
+    (
+        "event_removal",
+        "set_flag(PIPE_V, PIPE_S, EVENT_ID0);\nwait_flag(PIPE_V, PIPE_S, EVENT_ID0);\nDone();",
+        "Done();",
+    ),
+    (
+        "scalar_wait_later",
+        f"{FLAGS}Exp(z, x, n);\nAdds(z, z, s, n);\nv = y.GetValue(0);",
+        f"{SET}\nExp(z, x, n);\nAdds(z, z, s, n);\n{WAIT}\nv = y.GetValue(0);",
+    ),
+    (
+        "late_acquire",
+        f"{TAKE_Y}\nExp(z, x, n);\nPipeBarrier<PIPE_V>();\nAdd(y, z, x, n);",
+        f"Exp(z, x, n);\nPipeBarrier<PIPE_V>();\n{TAKE_Y}\nAdd(y, z, x, n);",
+    ),
+    (
+        "early_release",
+        f"{TAKE_X}Exp(z, x, n);\nAdds(z, z, s, n);\nin.FreeTensor(x);",
+        f"{TAKE_X}Exp(z, x, n);\nin.FreeTensor(x);\nAdds(z, z, s, n);",
+    ),
+    (
+        "loop_unrolling",
+        "for (int i = 0; i < m; ++i) {\n    sum += x.GetValue(i);\n}",
+        "{\n    int i = 0;\n    for (; i + 1 < m; i += 2) {\n        {\n            sum += x.GetValue(i);\n"
+        "        }\n        {\n            sum += x.GetValue((i + 1));\n        }\n    }\n"
+        "    for (; i < m; i++) {\n        sum += x.GetValue(i);\n    }\n}",
+    ),
     (
         "queue_buffers",
         "pipe.InitBuffer(inQueue, 1, n * sizeof(T));",
@@ -38,6 +76,28 @@ def test_kernel_rule_makes_exactly_this_change(name, before, after):
 
 
 NOT_HERE = [
+    (
+        "barrier_hoisting",
+        "for (int i = 0; i < m; i++) {\n    PipeBarrier<PIPE_V>();\n    Add(y, y, x, n);\n}",
+    ),
+    ("event_removal", "SetFlag<HardEvent::V_S>(e);\nWaitFlag<HardEvent::V_S>(f);"),
+    ("event_removal", "SetFlag<HardEvent::V_S>(e);\nExp(y, x, n);\nWaitFlag<HardEvent::V_S>(e);"),
+    ("scalar_wait_later", f"{FLAGS}Adds(z, z, y.GetValue(0), n);"),
+    ("scalar_wait_later", f"{FLAGS}Step(z);"),
+    ("scalar_wait_later", FLAGS.replace("V_S", "V_MTE3") + "Exp(z, x, n);"),
+    ("late_acquire", f"{TAKE_Y}\nAdd(y, z, x, n);"),
+    ("late_acquire", f"{TAKE_Y}\nStep();\nAdd(y, z, x, n);"),  # Step may use the queue
+    ("late_acquire", f"{TAKE_Y}\nT v = out.GetSize();\nExp(z, x, n);"),
+    ("early_release", f"{TAKE_X}Exp(z, x, n);\nin.FreeTensor(x);"),
+    ("early_release", f"{TAKE_X}auto v = x[8];\nExp(z, v, n);\nin.FreeTensor(x);"),  # v looks at x
+    ("early_release", "Exp(z, z, n);\nin.FreeTensor(x);"),  # a member?
+    ("loop_unrolling", "for (int i = 0; i < m; i++) {\n    m = x.GetValue(i);\n}"),
+    (
+        "loop_unrolling",
+        "for (int i = 0; i < m; i++) {\n    if (x.GetValue(i) > 0) {\n        break;\n    }\n}",
+    ),
+    ("loop_unrolling", "for (int i = 0; i < m; i++) {\n    Step(x.GetValue(i));\n}"),
+    ("prefetch", "for (int i = 0; i < m; i++) {\n    CopyIn(i);\n    Compute(i);\n}"),  # functions unseen
     ("queue_buffers", "pipe.InitBuffer(inQueue, BUFFER_NUM, n);\npipe.InitBuffer(buf, n);"),
     ("full_barrier_removal", "PipeBarrier<PIPE_V>();\n// PipeBarrier<PIPE_ALL>();"),
     ("full_barrier_narrowing", "PipeBarrier<PIPE_MTE3>();"),
@@ -112,3 +172,51 @@ def test_shared_buffer_count_keeps_host_and_kernel_alike():
     _, _, after = rewrites(rule_named("shared_buffer_count"), tiling, kernel)[0]
     assert after == {HOST: tiling.replace("1", "2"), KERNEL: kernel.replace("1", "2")}
     assert rule_named("shared_buffer_count").sites(make_candidate(tiling, kernel.replace("1", "2"))) == []
+
+
+PASSES = """\
+class K {
+    void Process()
+    {
+        for (uint32_t o = 0; o < total; o += tile) {
+            const uint32_t count = total - o;
+            CopyIn(o, count);
+            Compute(o);
+        }
+    }
+    void CopyIn(uint32_t o, uint32_t count)
+    {
+        DataCopy(x, xGm[o], count);
+    }
+    void Compute(uint32_t o)
+    {
+        uint32_t at = o;
+        at++;
+    }
+};
+"""
+AHEAD = """\
+        if (0 < total) {
+            const uint32_t count = total - 0;
+            CopyIn(0, count);
+        }
+        for (uint32_t o = 0; o < total; o += tile) {
+            const uint32_t count = total - o;
+            if ((o + tile) < total) {
+                const uint32_t count = total - (o + tile);
+                CopyIn((o + tile), count);
+            }
+            Compute(o);
+        }
+"""
+
+
+def test_prefetch_copies_a_pass_ahead_under_a_condition():
+    after = kernel_after("prefetch", PASSES)
+    loop = PASSES[PASSES.index("        for") : PASSES.index("    }\n    void CopyIn")]
+    assert after == PASSES.replace(loop, AHEAD)
+
+
+def test_prefetch_needs_functions_that_keep_members():
+    changed = PASSES.replace("at++;", "this->at++;")
+    assert rule_named("prefetch").sites(make_candidate("", changed)) == []

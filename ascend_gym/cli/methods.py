@@ -53,7 +53,8 @@ class RunSettings(BaseModel):
         ablate: what AscendOptimizer goes without.
         bank: file of AscendOptimizer's experience bank; ``None`` for the one that ships.
         embedder: ``lexical``, or an embedding model at the endpoint that the environment names.
-        tiling_steps: evaluations of a pass of tiling search; ``None`` for 10, or half of a smaller budget.
+        tiling_steps: evaluations of a pass of tiling search; ``None`` for a quarter of the
+            budget, at most 10.
         refine_steps: evaluations of a pass of kernel refinement; likewise.
         top_k: pieces of experience shown to a step of kernel refinement.
         islands: populations of the tiling search.

@@ -17,7 +17,8 @@ from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
 from ascend_gym.search.llm.offline import OfflineModel
-from ascend_gym.search.llm.offline.attempts import attempts_in, repeats
+from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
+from ascend_gym.search.llm.offline.trends import trends_of
 from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import render_sources
 from ascend_gym.suite.loader import load_operator
@@ -107,14 +108,23 @@ def test_what_was_attempted_is_not_repeated():
 def test_what_failed_is_not_tried_as_a_part_of_more_but_what_was_slow_can_be():
     alone = SPEC.baseline.rewritten(kernel=KERNEL.replace("    PipeBarrier<PIPE_ALL>();\n", ""))
     both = alone.rewritten(kernel=alone.kernel_text.replace("BUFFER_NUM = 1", "BUFFER_NUM = 2"))
-    assert repeats(SPEC.baseline, both, attempts_in(_told(alone, Status.RUNTIME_FAULT)))
-    assert not repeats(SPEC.baseline, both, attempts_in(_told(alone, latency_us=130.0)))
-    assert repeats(both, alone, attempts_in(_told(both, latency_us=90.0))) is False
+    assert is_doomed(SPEC.baseline, both, attempts_in(_told(alone, Status.RUNTIME_FAULT)))
+    assert not is_doomed(SPEC.baseline, both, attempts_in(_told(alone, latency_us=130.0)))
+    assert not repeats(SPEC.baseline, both, attempts_in(_told(alone, Status.RUNTIME_FAULT)))
 
 
 def test_what_helped_is_not_taken_back():
     faster = SPEC.baseline.rewritten(kernel=KERNEL.replace("NUM = 1", "NUM = 2"))
     assert repeats(faster, SPEC.baseline, attempts_in(_told(faster, latency_us=90.0)))
+
+
+def test_numbers_go_on_where_that_helped_and_not_again_where_it_did_not():
+    longer = SPEC.baseline.rewritten(tiling=TILING.replace("= 1024", "= 2048"))
+    up, down = "TILE_LENGTH: 2048 -> 4096", "TILE_LENGTH: 2048 -> 1024"
+    helped = trends_of(attempts_in(_told(longer, latency_us=90.0)))
+    assert helped.weight(up) > helped.weight(down) == 1.0
+    in_vain = trends_of(attempts_in(_told(longer, latency_us=110.0)))
+    assert in_vain.weight(up) < in_vain.weight(down) == in_vain.weight("remove") == 1.0
 
 
 @pytest.mark.parametrize("task", ["refine", "mutate-tiling", "diagnose", "template"])

@@ -23,11 +23,15 @@ class Attempt:
     kept: bool
     failed: bool
 
-    def forbids(self, changes: frozenset[str]) -> bool:
-        """Say whether other changes repeat this, contain what failed, or take back what helped."""
+    def repeated_by(self, changes: frozenset[str]) -> bool:
+        """Say whether other changes are the same, or take back what helped."""
         if self.kept:
             return changes == frozenset(_reversed(change) for change in self.changes)
-        return self.changes <= changes if self.failed else self.changes == changes
+        return self.changes == changes
+
+    def dooms(self, changes: frozenset[str]) -> bool:
+        """Say whether other changes contain these, which failed."""
+        return self.failed and self.changes <= changes
 
 
 def attempts_in(prompt: str) -> list[Attempt]:
@@ -44,7 +48,13 @@ def attempts_in(prompt: str) -> list[Attempt]:
 def repeats(before: Candidate, after: Candidate, attempts: Sequence[Attempt]) -> bool:
     """Say whether going from ``before`` to ``after`` was tried already."""
     changes = changes_between(before, after)
-    return any(attempt.forbids(changes) for attempt in attempts)
+    return any(attempt.repeated_by(changes) for attempt in attempts)
+
+
+def is_doomed(before: Candidate, after: Candidate, attempts: Sequence[Attempt]) -> bool:
+    """Say whether going from ``before`` to ``after`` includes something that failed."""
+    changes = changes_between(before, after)
+    return any(attempt.dooms(changes) for attempt in attempts)
 
 
 def changes_between(before: Candidate, after: Candidate) -> frozenset[str]:

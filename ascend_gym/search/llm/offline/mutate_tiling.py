@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
-from ascend_gym.search.llm.offline.attempts import attempts_in, repeats
+from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
 from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.impression import Impression, impression_of
-from ascend_gym.search.llm.offline.picking import rewritten, told
+from ascend_gym.search.llm.offline.picking import novel, told
 from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.trends import Trends, trends_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _RULES = tuple(rule for rule in RULES if rule.side is Side.TILING)
@@ -29,6 +30,7 @@ class _Mutation:
 
     impression: Impression
     of_numbers: bool
+    trends: Trends
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
         return self.impression.option_weight(rule, sites) * max(self.site_weight(site) for site in sites)
@@ -39,7 +41,12 @@ class _Mutation:
     def choice_weight(self, choice: Choice, rank: int) -> float:
         numbers = _NUMBERS_ONLY.fullmatch(choice.label) is not None
         fits = _ASKED_FOR if numbers == self.of_numbers else 1.0
-        return fits * (1.0 if choice.forward else _BACKWARD_WEIGHT) / (1 + rank)
+        return (
+            fits
+            * self.trends.weight(choice.label)
+            * (1.0 if choice.forward else _BACKWARD_WEIGHT)
+            / (1 + rank)
+        )
 
 
 def answer(prompt: str, dice: Dice) -> str:
@@ -52,11 +59,14 @@ def answer(prompt: str, dice: Dice) -> str:
     def accepts(offspring: Candidate) -> bool:
         allowed = _outside_blocks(offspring) == _outside_blocks(parent)
         fits = allowed and fits_ub(offspring, parent, impression.element_bytes)
-        return fits and not repeats(parent, offspring, attempts)
+        return fits and not is_doomed(parent, offspring, attempts)
 
-    taste = _Mutation(impression, "fine-tune parameters" in prompt)
+    def is_new(offspring: Candidate) -> bool:
+        return not repeats(parent, offspring, attempts)
+
+    taste = _Mutation(impression, "fine-tune parameters" in prompt, trends_of(attempts))
     count = dice.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
-    offspring, steps = rewritten(parent, _RULES, taste, dice, count=count, accepts=accepts)
+    offspring, steps = novel(parent, _RULES, taste, dice, count=count, accepts=accepts, is_new=is_new)
     if not steps:
         return "I know of no mutation inside the marked blocks that was not attempted."
     return told(parent, offspring, steps)

@@ -11,6 +11,7 @@ from ascend_gym.rewrites.rule import Choice, Rule, Site
 from ascend_gym.search.llm.answer import render_edits
 from ascend_gym.search.llm.offline.dice import Dice
 
+_REDRAWS = 9
 _REFUSALS = 40  # choices that are looked at and refused before a step is given up
 
 
@@ -60,6 +61,36 @@ def rewritten(
         candidate = step.rule.apply(candidate, step.site, step.choice)
         steps.append(step)
     return candidate, steps
+
+
+def novel(
+    candidate: Candidate,
+    rules: Sequence[Rule],
+    taste: Taste,
+    dice: Dice,
+    *,
+    count: int,
+    accepts: Callable[[Candidate], bool],
+    is_new: Callable[[Candidate], bool],
+) -> tuple[Candidate, list[Step]]:
+    """Like ``rewritten``, with a result that is new.
+
+    Several rules together may be new though each alone is not; where one rule alone leaves nothing new,
+    two or more are tried.
+    """
+
+    def one() -> tuple[Candidate, list[Step]]:
+        return rewritten(
+            candidate, rules, taste, dice, count=1, accepts=lambda after: accepts(after) and is_new(after)
+        )
+
+    after, steps = one() if count == 1 else (candidate, [])
+    for redraw in range(_REDRAWS):
+        if steps and is_new(after):
+            return after, steps
+        wanted = max(2, count) + redraw // 3
+        after, steps = rewritten(candidate, rules, taste, dice, count=wanted, accepts=accepts)
+    return (after, steps) if steps and is_new(after) else one()
 
 
 def told(before: Candidate, after: Candidate, steps: Sequence[Step]) -> str:

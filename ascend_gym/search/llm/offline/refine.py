@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
-from ascend_gym.search.llm.offline.attempts import attempts_in, repeats
+from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
 from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.experience import Experience, experience_in, recommendation
 from ascend_gym.search.llm.offline.impression import Impression, impression_of
-from ascend_gym.search.llm.offline.picking import rewritten, told
+from ascend_gym.search.llm.offline.picking import novel, told
 from ascend_gym.search.llm.offline.reading import candidate_in
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
@@ -47,11 +47,15 @@ def answer(prompt: str, dice: Dice) -> str:
     impression, attempts = impression_of(prompt), attempts_in(prompt)
 
     def accepts(after: Candidate) -> bool:
-        return fits_ub(after, before, impression.element_bytes) and not repeats(before, after, attempts)
+        fits = fits_ub(after, before, impression.element_bytes)
+        return fits and not is_doomed(before, after, attempts)
+
+    def is_new(after: Candidate) -> bool:
+        return not repeats(before, after, attempts)
 
     count = dice.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
     taste = _Advised(impression, experience_in(prompt))
-    after, steps = rewritten(before, _RULES, taste, dice, count=count, accepts=accepts)
+    after, steps = novel(before, _RULES, taste, dice, count=count, accepts=accepts, is_new=is_new)
     if not steps:
         return "I know of no rewrite of this kernel that was not attempted."
     return told(before, after, steps)

@@ -1,11 +1,12 @@
-"""Evaluates edited versions of a built-in operator on the real simulator, through the real pipeline."""
+"""Evaluates edited versions of an operator on the real simulator, through the real pipeline."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from ascend_gym.core.records import Candidate, EvalRequest, EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
 
@@ -13,8 +14,16 @@ from npu_daemon.in_process import InProcessEvaluator
 class Workbench:
     """One operator, one case, and the candidates made of it by replacing text."""
 
-    def __init__(self, backend: SimulatorBackend, cache_dir: Path, operator: str, case_id: str) -> None:
-        self.spec: OpSpec = load_operator(operator)
+    def __init__(
+        self,
+        backend: SimulatorBackend,
+        cache_dir: Path,
+        operator: str,
+        case_id: str,
+        *,
+        op_dir: Path | None = None,
+    ) -> None:
+        self.spec: OpSpec = load_operator(operator, op_dir=op_dir)
         self._evaluator = InProcessEvaluator(backend, cache_dir)
         self._case_id = case_id
 
@@ -29,14 +38,9 @@ class Workbench:
 
     def evaluate(self, candidate: Candidate, *, run_timeout_s: float = 20.0) -> EvalResult:
         """Evaluate without the result cache."""
-        request = EvalRequest(
-            op_id=self.spec.op_id,
-            folder_digest=self.spec.folder_digest,
-            candidate=candidate,
-            case_ids=(self._case_id,),
-            protocol=MeasureProtocol(run_timeout_s=run_timeout_s),
-            use_cache=False,
-        )
+        protocol = MeasureProtocol(run_timeout_s=run_timeout_s)
+        request = request_for(self.spec, candidate, protocol, (self._case_id,))
+        request = request.model_copy(update={"use_cache": False})
         request_id = self._evaluator.submit(request)
         ((answered, result),) = self._evaluator.poll(timeout_s=60.0)
         assert answered == request_id
@@ -46,7 +50,11 @@ class Workbench:
         self, *, kernel: dict[str, str] | None = None, tiling: dict[str, str] | None = None
     ) -> float:
         """Return the latency of an edited version, which must be correct."""
-        result = self.evaluate(self.edited(kernel=kernel, tiling=tiling))
+        return self.latency_of_us(self.edited(kernel=kernel, tiling=tiling))
+
+    def latency_of_us(self, candidate: Candidate) -> float:
+        """Return the latency of a candidate, which must be correct."""
+        result = self.evaluate(candidate)
         assert result.latency_us is not None, [str(d) for d in result.all_diagnostics]
         return result.latency_us
 

@@ -4,44 +4,61 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from tree_sitter import Node
 
+from ascend_gym.rewrites.loop_headers import fresh_name
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
-from ascend_gym.rewrites.statements import LocalDeclaration, declaration_of, mentions
+from ascend_gym.rewrites.statements import LocalDeclaration, argument_of, declaration_of, mentions
 from ascend_gym.rewrites.syntax import Call, Edit, Source
 
 _ELEMENTWISE = re.compile("Muls|Adds|Maxs|Mins|Exp|Ln|Sqrt|Rsqrt|Abs|Relu|Reciprocal|LeakyRelu|Not")
 
 
-@rule(
-    Family.MEMORY,
-    Side.KERNEL,
-    Effect((Pipe.VECTOR,), "a buffer less in UB: room for larger tiles, fewer bank conflicts"),
-)
+_LESS_UB = Effect((Pipe.VECTOR,), "a buffer less in UB: room for larger tiles, fewer bank conflicts")
+
+
+@rule(Family.MEMORY, Side.KERNEL, _LESS_UB, inverse="separate_result")
 def in_place_compute(view: View) -> Iterator[Site]:
     """A temporary of a TBuf is first written element by element from a tensor that is then only freed.
 
-    Both are declared in the function with the same type, and the buffer is used for nothing else: the
-    temporary takes the place of its source, and the buffer goes.
+    Both are declared in the function with the same type: the source takes the temporary's place, and a
+    buffer that is used for nothing else goes. Taken for granted: nobody looks at what is left in the buffer.
     """
     for file in view.kernel:
         for call in file.source.calls:
-            if _ELEMENTWISE.fullmatch(call.name) and not call.is_method and len(call.values) in (3, 4):
+            if _is_elementwise(call):
                 yield from _in_place(file, call)
 
 
+@rule(Family.MEMORY, Side.KERNEL, _LESS_UB)
+def separate_result(view: View) -> Iterator[Site]:
+    """A tensor that a queue of the class gave is computed in place, element by element, and later freed.
+
+    A buffer as large as the queue's takes the result, and from there on the tensor's place.
+    """
+    for file in view.kernel:
+        for call in file.source.calls:
+            if _is_elementwise(call) and call.values[0] == call.values[1]:
+                yield from _separate(file, call)
+
+
 RULES: tuple[Rule, ...] = (in_place_compute,)
-REWINDS: tuple[Rule, ...] = ()
+REWINDS: tuple[Rule, ...] = (separate_result,)
+
+
+def _is_elementwise(call: Call) -> bool:
+    return _ELEMENTWISE.fullmatch(call.name) is not None and not call.is_method and len(call.values) in (3, 4)
 
 
 def _in_place(file: File, call: Call) -> Iterator[Site]:
     temporary, source = (declaration_of(file.source, name, call.node) for name in call.values[:2])
     if temporary is None or source is None or temporary.type_text != source.type_text:
         return
-    buffer_edits = _buffer_removal(file.source, temporary)
-    if not temporary.buffer or temporary.name == source.name or buffer_edits is None:
+    if not temporary.buffer or temporary.name == source.name:
         return
+    buffer_edits = _buffer_removal(file.source, temporary)
     uses = mentions(file.source, temporary.name, temporary.scope)
     written_first = min(use.start_byte for use in uses if use.start_byte > temporary.declaration.end_byte)
     if not _only_freed(file.source, source, call, max(use.start_byte for use in uses)):
@@ -58,7 +75,8 @@ def _in_place(file: File, call: Call) -> Iterator[Site]:
         ),
     ]
     label = file.label(call.node.start_byte, f"{temporary.name} takes the place of {source.name}")
-    choice = Choice(f"compute in place, drop {temporary.buffer}", tuple(file.edit(edit) for edit in edits))
+    what = f"compute in place, drop {temporary.buffer}" if buffer_edits else "compute in place"
+    choice = Choice(what, tuple(file.edit(edit) for edit in edits))
     yield Site(label, (choice,))
 
 
@@ -80,8 +98,8 @@ def _only_freed(source: Source, tensor: LocalDeclaration, call: Call, last_use: 
     return True
 
 
-def _buffer_removal(source: Source, temporary: LocalDeclaration) -> list[Edit] | None:
-    """Return the edits that remove the temporary's TBuf; ``None`` if it is used for anything else.
+def _buffer_removal(source: Source, temporary: LocalDeclaration) -> list[Edit]:
+    """Return the edits that remove the temporary's TBuf; none if it is used for anything else.
 
     What may be left of it are its declaration, one InitBuffer and the one Get.
     """
@@ -99,8 +117,67 @@ def _buffer_removal(source: Source, temporary: LocalDeclaration) -> list[Edit] |
     seen = [*source.nodes("identifier"), *source.nodes("field_identifier")]
     count = sum(source.text_of(node) == owner for node in seen)
     if len(inits) != 1 or len(declared) != 1 or count != 3 or inits[0].statement is None:
-        return None
+        return []
     return [source.removal(inits[0].statement), source.removal(declared[0])]
+
+
+def _separate(file: File, call: Call) -> Iterator[Site]:
+    """Yield the site that gives the result of an instruction a buffer of its own."""
+    source, tensor = file.source, declaration_of(file.source, call.values[0], call.node)
+    queue = _queue_of(source, tensor) if tensor is not None and tensor.declaration != call.statement else None
+    if tensor is None or queue is None or call.statement is None:
+        return
+    later = [
+        use
+        for use in mentions(source, tensor.name, tensor.scope)
+        if use.start_byte >= call.statement.end_byte and not _is_freed(source, use)
+    ]
+    kind = tensor.declaration.child_by_field_name("type")
+    if kind is None or not later:
+        return
+    name = fresh_name(source, f"{tensor.name}Result")
+    size = source.text_of(queue.init.arguments[-1])
+    element = tensor.type_text.partition("<")[2]
+    get = f"{source.text_of(kind)} {name} = {name}Buf.Get<{element}();"
+    edits = [
+        source.insertion_after(queue.statement, f"{queue.init.callee}({name}Buf, {size});"),
+        source.insertion_after(queue.declaration, f"AscendC::TBuf<AscendC::TPosition::VECCALC> {name}Buf;"),
+        source.insertion_before(call.statement, get),
+        *(Edit(use.start_byte, use.end_byte, name) for use in (call.arguments[0], *later)),
+    ]
+    label = file.label(call.node.start_byte, source.text_of(call.node))
+    choice = Choice(f"into {name}Buf", tuple(file.edit(edit) for edit in edits), forward=False)
+    yield Site(label, (choice,))
+
+
+@dataclass(frozen=True)
+class _Queue:
+    """A queue of the class: its declaration, and its one InitBuffer, which is a statement."""
+
+    declaration: Node
+    init: Call
+    statement: Node
+
+
+def _queue_of(source: Source, tensor: LocalDeclaration) -> _Queue | None:
+    """Return the queue that a variable takes its tensor from, if it is a member that is set up once."""
+    taken = re.fullmatch(r"(?:this->)?(\w+)\.DeQue<\w+>\(\)", source.bare(tensor.value))
+    if taken is None or "Tensor<" not in tensor.type_text:
+        return None
+    inits = [
+        call
+        for call in source.calls
+        if call.name == "InitBuffer" and call.values[:1] in ((taken[1],), (f"this->{taken[1]}",))
+    ]
+    fields = [node for node in source.nodes("field_declaration") if _declares(source, node, taken[1])]
+    if len(inits) != 1 or inits[0].statement is None or len(fields) != 1:
+        return None
+    return _Queue(fields[0], inits[0], inits[0].statement)
+
+
+def _is_freed(source: Source, use: Node) -> bool:
+    call = argument_of(source, use)
+    return call is not None and call.name == "FreeTensor"
 
 
 def _declares(source: Source, declaration: Node, name: str) -> bool:

@@ -21,7 +21,7 @@ _TILING_STATEMENTS = (
     "if (total <= 4096) coreNum = 1; else coreNum = (coreNum < total / 32) ? coreNum : total / 32;",
 )
 # Rules whose inverse leads to where they apply again, not to the very start; at all places at once all do.
-_RE_ENABLED = frozenset({"block_dim", "block_dim_from_platform", "strided_copy"})
+_RE_ENABLED = frozenset({"block_dim", "block_dim_from_platform", "in_place_compute", "strided_copy"})
 _TESTED_WITH_REWINDS = (Family.PIPELINING, Family.COMPUTE)  # in test_rewinds.py
 _STATEMENTS = (
     "AscendC::PipeBarrier<PIPE_ALL>();",

@@ -47,11 +47,65 @@ def test_in_place_compute_drops_the_buffer():
             "queue.FreeTensor(x);\n        Add(y, z, scaled, n);",
         ),
         ("LocalTensor<T> scaled", "LocalTensor<float> scaled"),
-        ("void Compute()", "void More() { Exp(y, tmpBuf.Get<T>(), n); }\n    void Compute()"),
     ],
 )
-def test_in_place_compute_needs_a_source_that_is_done_with_and_a_private_buffer(old, new):
+def test_in_place_compute_needs_a_source_that_is_done_with(old, new):
     assert rule_named("in_place_compute").sites(make_candidate("", IN_PLACE.replace(old, new))) == []
+
+
+SEPARATE = """\
+class K {
+    void Init()
+    {
+        pipe.InitBuffer(queue, 1, n * 4);
+    }
+    void Compute()
+    {
+        LocalTensor<T> x = queue.DeQue<T>();
+        Muls(x, x, alpha, n);
+        Add(y, z, x, n);
+        queue.FreeTensor(x);
+    }
+    TQue<TPosition::VECIN, 1> queue;
+};
+"""
+
+
+def test_separate_result_gives_a_buffer_that_in_place_compute_drops():
+    rewound = kernel_after("separate_result", SEPARATE)
+    changes = {
+        "        Muls(x, x": "        LocalTensor<T> xResult = xResultBuf.Get<T>();\n        Muls(xResult, x",
+        "z, x, n": "z, xResult, n",
+        "n * 4);\n": "n * 4);\n        pipe.InitBuffer(xResultBuf, n * 4);\n",
+        "1> queue;\n": "1> queue;\n    AscendC::TBuf<AscendC::TPosition::VECCALC> xResultBuf;\n",
+    }
+    expected = SEPARATE
+    for old, new in changes.items():
+        expected = expected.replace(old, new)
+    assert rewound == expected
+    assert kernel_after("in_place_compute", rewound) == SEPARATE
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("queue.DeQue<T>()", "other"),
+        ("Add(y, z, x, n);", ""),
+        ("Muls(x, x", "Muls(x, z"),
+        ("    TQue<TPosition::VECIN, 1> queue;\n", ""),
+    ],
+)
+def test_separate_result_needs_a_member_queue_and_a_later_use(old, new):
+    assert rule_named("separate_result").sites(make_candidate("", SEPARATE.replace(old, new))) == []
+
+
+def test_a_buffer_with_other_uses_stays_when_computing_in_place():
+    used = IN_PLACE.replace(
+        "void Compute()", "void More() { Exp(y, tmpBuf.Get<T>(), n); }\n    void Compute()"
+    )
+    after = kernel_after("in_place_compute", used)
+    assert "Muls(x, x, alpha, n);\n        Add(y, z, x, n);" in after
+    assert "InitBuffer(tmpBuf, 64)" in after
 
 
 KERNEL_BODIES = [

@@ -12,7 +12,7 @@ END_TILING_DATA_DEF;
 REGISTER_TILING_DATA_CLASS(Columns, ColumnsTilingData)
 
 constexpr uint32_t BLOCK_DIM = 8;
-constexpr uint32_t TILE_ROWS = 10; // as in the kernel
+constexpr uint32_t TILE_ROWS = 11; // as in the kernel
 
 static ge::graphStatus TilingFunc(gert::TilingContext* context)
 {

@@ -11,15 +11,20 @@ from urllib.parse import urlsplit
 
 import openai
 import pytest
-from conftest import make_spec, ok_result
+from conftest import FakeEvaluator, make_spec, ok_result
 
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import MeasureProtocol
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.driver import run_search
+from ascend_gym.search.journal import JOURNAL_NAME, Journal
+from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm import model_named
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.prompts import best_of_n_messages
 from ascend_gym.search.llm.server import MAX_BODY_BYTES
 from ascend_gym.suite.requests import request_for
+from baselines.best_of_n import BestOfN
 
 SPEC = make_spec(
     tiling="constexpr uint32_t TILE_LENGTH = 1024;\nconstexpr uint32_t BLOCK_DIM = 8;\n",
@@ -80,6 +85,17 @@ def test_the_served_model_answers_as_the_one_in_this_process(client, seed):
 def test_our_own_client_gets_the_same_completion(base_url):
     served = model_named("offline", base_url=base_url)
     assert served.complete(PROMPT, seed=3, max_tokens=16384, deadline_s=60.0) == _offline(3)
+
+
+def test_a_search_over_http_writes_the_same_journal(base_url, tmp_path):
+    models = {"here": OfflineModel(), "there": model_named("offline", base_url=base_url)}
+    for folder, model in models.items():
+        with Journal(tmp_path / folder) as journal:
+            strategy = BestOfN(SPEC, Asker(model, seed=4, concurrency=3), samples=6)
+            run_search(SPEC, strategy, FakeEvaluator(), BudgetLedger(Budget(6)), journal, in_flight=2)
+    here, there = ((tmp_path / folder / JOURNAL_NAME).read_bytes() for folder in models)
+    assert here == there
+    assert here.count(b'"kind":"proposal"') == 7
 
 
 def test_a_stream_holds_the_same_text(client):

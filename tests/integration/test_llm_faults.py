@@ -1,7 +1,9 @@
 """A model behind a real HTTP server process that does everything wrong that a server can."""
 
 import logging
+import socket
 import time
+from contextlib import ExitStack
 
 import pytest
 from conftest import FakeEvaluator, make_spec
@@ -13,6 +15,7 @@ from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.llm import web
 from ascend_gym.search.llm.limits import CallLimits, Clock
 from ascend_gym.search.llm.metering import MeteredLlm
 from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
@@ -72,6 +75,25 @@ def test_an_answer_that_never_ends_is_given_up_at_the_deadline(fault):
         with pytest.raises(ModelError, match="Timeout"):
             _complete(_endpoint(base_url), deadline_s=0.3)
         assert time.monotonic() - began < 5
+
+
+def test_a_host_that_does_not_take_the_call_is_given_up_long_before_the_deadline(monkeypatch):
+    monkeypatch.setattr(web, "_CONNECT_TIMEOUT_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as callers:
+        for _ in range(4):  # more than fit: the next one finds nobody at home
+            caller = callers.enter_context(socket.socket())
+            caller.setblocking(False)
+            caller.connect_ex(full.getsockname())
+        began = time.monotonic()
+        with pytest.raises(ModelError, match="timed out"):
+            _complete(_endpoint(f"http://127.0.0.1:{full.getsockname()[1]}/v1", max_attempts=2))
+        assert time.monotonic() - began < 20
+
+
+def test_an_answer_may_take_longer_than_connecting(monkeypatch):
+    monkeypatch.setattr(web, "_CONNECT_TIMEOUT_S", 0.02)
+    with faulty_server("slow") as base_url:  # thinks for 0.05 s
+        assert _complete(_endpoint(base_url)).text == answer_text(5)
 
 
 def test_redirects_are_not_followed_with_the_key():

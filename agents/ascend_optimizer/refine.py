@@ -23,6 +23,7 @@ from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_fr
 from ascend_gym.search.llm.prompts import describe_case, describe_result, render, render_sources
 
 _CANDIDATES_PER_PLACE = 8
+_HOST_FAMILIES = "host."
 _DIFF_FURNITURE = ("--- ", "+++ ", "@@", "\\")
 
 
@@ -67,13 +68,17 @@ class KernelRefinement:
         return Incumbent(rewritten, result)
 
     def _retrieve(self, diagnosis: Diagnosis) -> list[Retrieved]:
-        """Return the top k for the diagnosis; what was shown in vain for this kernel comes after the rest."""
+        """Return the top k for the diagnosis; what was shown in vain for this kernel comes after the rest.
+
+        Experience with tiling programs is left out: T is fixed here.
+        """
         if self._retriever is None:
             return []
         with_applicability = self._settings.retrieval_key != "bottleneck"
         parts = (diagnosis.bottleneck, diagnosis.applicability if with_applicability else "")
         query = "\n".join(part for part in parts if part)
         found = self._retriever.top(query, self._settings.top_k * _CANDIDATES_PER_PLACE)
+        found = [each for each in found if not each.experience.family.startswith(_HOST_FAMILIES)]
         found.sort(key=lambda each: self._in_vain[each.experience.motif])
         return found[: self._settings.top_k]
 

@@ -39,14 +39,12 @@ def ascend_optimizer_of(setting: Setting) -> Strategy:
     """
     from agents.ascend_optimizer.agent import AscendOptimizer
 
-    settings = agent_settings(setting.settings)
-    retriever = _retriever(setting.settings, settings)
     return AscendOptimizer(
         setting.spec,
         online=setting.online,
         offline=setting.offline,
-        retriever=retriever,
-        settings=settings,
+        retriever=retriever_of(setting.settings),
+        settings=agent_settings(setting.settings),
     )
 
 
@@ -83,20 +81,26 @@ def bank_of(settings: RunSettings) -> ExperienceBank:
 
 def agent_identity(settings: RunSettings) -> dict[str, Any]:
     """Return what of the agent's composition the settings do not tell by themselves: the bank's contents."""
-    if Ablation.EXPERIENCE in settings.ablate or Ablation.KERNEL in settings.ablate:
+    if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return {"bank": None}
     return {"bank": bank_of(settings).digest}
 
 
-def _retriever(settings: RunSettings, agent: AgentSettings) -> ExperienceRetriever | None:
+def retriever_of(settings: RunSettings) -> ExperienceRetriever | None:
+    """Return where experience comes from; ``None`` where the ablations leave no use for it.
+
+    Raises:
+        MisuseError: bank or embedder are not at hand.
+        ModelError: the embeddings of the bank could not be had.
+    """
     from agents.ascend_optimizer.retrieval import RandomRetriever, Retriever
 
-    if agent.without(Ablation.EXPERIENCE) or agent.without(Ablation.KERNEL):
+    if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return None
     bank = bank_of(settings)
-    if agent.without(Ablation.RETRIEVAL):
+    if Ablation.RETRIEVAL in settings.ablate:
         return RandomRetriever(bank, settings.seed)
-    return Retriever(bank, _embedder(settings.embedder, bank), agent.retrieval_key)
+    return Retriever(bank, _embedder(settings.embedder, bank), agent_settings(settings).retrieval_key)
 
 
 def _embedder(name: str, bank: ExperienceBank) -> Embedder:

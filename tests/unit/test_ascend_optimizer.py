@@ -236,6 +236,13 @@ def test_experience_is_retrieved_told_and_put_on_record(tmp_path):
     assert len({call["prompt_digest"] for call in calls}) == 2
 
 
+def test_experience_with_tiling_programs_is_not_shown_under_a_fixed_tiling(tmp_path):
+    bank = ExperienceBank([make_experience(motif="block_dim", family="host.tiling.block_dim")])
+    model = NumberedModel()
+    _search(tmp_path, model, budget=1, ablate=("tiling",), retriever=RandomRetriever(bank, 0))
+    assert "### Experience" not in model.prompts[-1]
+
+
 def test_experience_shown_in_vain_gives_way_to_other_experience(tmp_path):
     model = NumberedModel()
     retriever = RandomRetriever(BANK, 0)

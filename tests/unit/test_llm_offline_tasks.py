@@ -97,6 +97,14 @@ def test_experience_is_followed_and_more_so_the_more_it_gained():
     assert none < little < much
 
 
+def test_experience_speaks_against_what_it_says_to_avoid():
+    def share(avoid_when):
+        told = make_experience(motif="vector_barrier_removal", slow_us=20.0, avoid_when=(avoid_when,))
+        return _share(_refined([Retrieved(told, 1.0)], count=60), _without_vector_barrier)
+
+    assert share("synchronisation is by hand") < share("tensors are shared") / 2
+
+
 def test_what_was_attempted_is_not_repeated():
     again = Counter(candidate.kernel_text for candidate in _refined(count=40))
     most, _ = again.most_common(1)[0]

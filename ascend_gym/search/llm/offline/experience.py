@@ -14,8 +14,16 @@ _SECTION = re.compile(
 )
 _MOTIF = re.compile(r"^- motif: (\w+) \(([\w.]+)\)", re.MULTILINE)
 _SPEEDUP = re.compile(r"^- measured on .*?: (\d+(?:\.\d+)?)x faster", re.MULTILINE)
+_AVOID = re.compile(r"^- avoid when: (.*)$", re.MULTILINE)
 _WORD = re.compile(r"[a-z]+")
 _SAME_FAMILY = 0.15
+_ADVISED_AGAINST = 0.2
+
+_CONDITIONS = (
+    (re.compile(r"synchronisation is by hand|without automatic synchronisation"), r"synchronisation off\b"),
+    (re.compile(r"without a queue"), r"\A(?!.*\bTQue\b)"),
+)
+"""What experience says to avoid, and how a prompt shows that it is the case."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +35,14 @@ class Experience:
         family: its family.
         title: one line.
         gain: natural logarithm of the measured speedup.
+        is_advised_against: whether the prompt shows a condition under which it is to be avoided.
     """
 
     motif: str
     family: str
     title: str
     gain: float
+    is_advised_against: bool = False
 
     def speaks_for(self, rule: Rule) -> float:
         """Return between 0 and 1 how much this experience is about what ``rule`` does."""
@@ -51,13 +61,29 @@ def experience_in(prompt: str) -> list[Experience]:
         motif, speedup = _MOTIF.search(section["body"]), _SPEEDUP.search(section["body"])
         if motif is not None and speedup is not None:
             gain = math.log(max(1.0, float(speedup[1])))
-            found.append(Experience(motif[1], motif[2], section["title"], gain))
+            against = _holds(_AVOID.findall(section["body"]), prompt)
+            found.append(Experience(motif[1], motif[2], section["title"], gain, against))
     return found
 
 
-def recommendation(rule: Rule, experience: Sequence[Experience]) -> float:
-    """Return how strongly all experience together speaks for a rule: 0 if none does."""
-    return sum(each.speaks_for(rule) * math.sqrt(each.gain) for each in experience)
+def recommendation(rule: Rule, experience: Sequence[Experience], emphasis: float) -> float:
+    """Return the factor by which experience makes a rule more likely, or less: 1 if none speaks of it."""
+    factor = 1.0
+    for each in experience:
+        if each.is_advised_against:
+            factor *= _ADVISED_AGAINST if each.speaks_for(rule) == 1.0 else 1.0
+        else:
+            factor += emphasis * each.speaks_for(rule) * math.sqrt(each.gain)
+    return factor
+
+
+def _holds(avoided: Sequence[str], prompt: str) -> bool:
+    """Say whether the prompt shows one of the conditions that are to be avoided."""
+    return any(
+        said.search(text) and re.search(shown, prompt, re.DOTALL)
+        for text in avoided
+        for said, shown in _CONDITIONS
+    )
 
 
 def _words(text: str) -> list[str]:

@@ -118,9 +118,8 @@ def _accepted(
             return None
         rule, sites = dice.pick(options, lambda option: taste.option_weight(*option))
         step = _picked(rule, sites, taste, dice)
-        original = _original(step, found)
-        if accepts(rule.apply(candidate, original.site, original.choice)):
-            return original
+        if accepts(rule.apply(candidate, step.site, step.choice)):
+            return step
         refused.add(step.name)
     return None
 
@@ -135,12 +134,6 @@ def _without(refused: set[tuple[str, str, str]], rule: Rule, sites: list[Site]) 
         if choices:
             left.append(Site(site.label, choices, site.covers_all))
     return left
-
-
-def _original(step: Step, found: list[tuple[Rule, list[Site]]]) -> Step:
-    """Return the step with the site as its rule found it."""
-    sites = next(sites for rule, sites in found if rule.name == step.rule.name)
-    return Step(step.rule, next(site for site in sites if step.choice in site.choices), step.choice)
 
 
 def _picked(rule: Rule, sites: list[Site], taste: Taste, dice: Dice) -> Step:

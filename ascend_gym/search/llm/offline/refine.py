@@ -29,7 +29,7 @@ class _Advised:
     experience: Sequence[Experience]
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
-        advice = 1.0 + _EMPHASIS * recommendation(rule, self.experience)
+        advice = recommendation(rule, self.experience, _EMPHASIS)
         return self.impression.option_weight(rule, sites) * advice
 
     def site_weight(self, site: Site) -> float:

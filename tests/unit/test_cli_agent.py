@@ -1,0 +1,79 @@
+"""AscendOptimizer composed from the settings of a run."""
+
+import pytest
+from conftest import make_spec
+from experiences import make_experience
+
+from agents.ascend_optimizer.agent import AscendOptimizer
+from agents.ascend_optimizer.bank import ExperienceBank
+from agents.ascend_optimizer.retrieval import RandomRetriever, Retriever
+from ascend_gym.cli.agent import VARIANTS, agent_settings, retriever_of
+from ascend_gym.cli.methods import Method, RunSettings, Setting, strategy_of
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.llm.offline import OfflineModel
+
+
+@pytest.fixture
+def bank(tmp_path):
+    path = tmp_path / "bank.jsonl"
+    ExperienceBank([make_experience()]).save(path)
+    return path
+
+
+def _settings(bank=None, **settings):
+    values = {"operator": "toy", "method": "ascend-optimizer", "bank": str(bank) if bank else None}
+    return RunSettings.model_validate({**values, **settings})
+
+
+@pytest.mark.parametrize(("budget", "length"), [(1, 1), (5, 1), (20, 5), (40, 10), (400, 10)])
+def test_stages_take_a_quarter_of_the_budget_and_ten_at_most(budget, length):
+    settings = agent_settings(_settings(budget=budget))
+    assert (settings.tiling_steps, settings.refine_steps) == (length, length)
+    assert agent_settings(_settings(budget=budget, refine_steps=7)).refine_steps == 7
+
+
+@pytest.mark.parametrize(
+    ("ablate", "kind"),
+    [([], Retriever), (["tiling"], Retriever), (["retrieval"], RandomRetriever), (["experience"], None)],
+)
+def test_ablations_decide_where_experience_comes_from(bank, ablate, kind):
+    retriever = retriever_of(_settings(bank, ablate=ablate))
+    assert (type(retriever) if retriever else None) is kind
+
+
+def test_without_experience_no_bank_is_needed(tmp_path):
+    missing = tmp_path / "nowhere.jsonl"
+    assert retriever_of(_settings(missing, ablate=["experience"])) is None
+    assert retriever_of(_settings(missing, ablate=["kernel"])) is None
+    with pytest.raises(MisuseError, match="nowhere"):
+        retriever_of(_settings(missing))
+
+
+def test_nothing_left_to_do_is_misuse():
+    with pytest.raises(MisuseError, match="nothing to do"):
+        agent_settings(_settings(ablate=["tiling", "kernel"]))
+
+
+def test_the_contents_of_the_bank_are_part_of_the_identity_and_its_place_is_not(bank, tmp_path):
+    identity = _settings(bank).identity()
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(bank.read_bytes())
+    assert _settings(copy).identity() == identity
+    ExperienceBank([make_experience(slow_us=13.0)]).save(copy)
+    assert _settings(copy).identity() != identity
+    assert {"schedule", "ablate", "embedder"} <= set(identity)
+
+
+def test_other_methods_are_not_told_of_the_agent():
+    identity = _settings(method="best-of-n").identity()
+    assert not {"schedule", "ablate", "bank", "embedder"} & set(identity)
+
+
+@pytest.mark.parametrize("variant", list(VARIANTS))
+def test_every_variant_is_composed(bank, variant):
+    asker = Asker(OfflineModel(), seed=0)
+    settings = _settings(bank, **VARIANTS[variant])
+    strategy = strategy_of(Setting(make_spec(), settings, asker, asker))
+    assert isinstance(strategy, AscendOptimizer)
+    assert settings.method is Method.ASCEND_OPTIMIZER

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Completion, Message
-from ascend_gym.search.llm.offline import diagnose, mutate_tiling, refine, rewrite, template
+from ascend_gym.search.llm.offline import diagnose, distill, mutate_tiling, refine, rewind, rewrite, template
 from ascend_gym.search.llm.offline.dice import Dice
 
 NAME = "offline"
@@ -24,6 +24,8 @@ _TASKS: Mapping[str, Callable[[str, Dice], str]] = {
     "mutate-tiling": mutate_tiling.answer,
     "diagnose": diagnose.answer,
     "refine": refine.answer,
+    "rewind": rewind.answer,
+    "distill": distill.answer,
 }
 _DEFAULT_TASK = "rewrite"
 

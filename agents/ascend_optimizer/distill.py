@@ -1,0 +1,129 @@
+"""Semantic distillation: from a validated pair to an optimisation tuple (section 3.4.1, step 3).
+
+What was measured (latencies, profile, diff) is taken from the evaluations; a model tells what it means.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from agents.ascend_optimizer.distill_answer import Told, told_in_answer
+from agents.ascend_optimizer.experience import Experience, ProfileChange, Provenance
+from agents.ascend_optimizer.rewind import RewindStep
+from agents.ascend_optimizer.rewind_answer import Unreadable
+from ascend_gym.core.protocols import Message
+from ascend_gym.core.records import CaseResult, OpSpec, Profile
+from ascend_gym.search.asker import Answer, Asker
+from ascend_gym.search.llm.prompts import describe_case, render
+
+_TELLING_CHANGE = 0.01
+_MAX_EVIDENCE = 8
+_COPIES = {
+    "gm_to_ub_bytes_per_instruction": ("gm_to_ub_bytes", "aiv_mte2_instructions"),
+    "ub_to_gm_bytes_per_instruction": ("ub_to_gm_bytes", "aiv_mte3_instructions"),
+}
+
+
+def distil(spec: OpSpec, step: RewindStep, asker: Asker, *, chip: str, seed: int) -> Experience | Unreadable:
+    """Ask what a pair teaches; an answer that cannot be used is a value.
+
+    Raises:
+        ModelError: the model could not answer.
+        BudgetExceededError: the budget does not cover the question.
+    """
+    answer = asker.ask(distill_messages(spec, step, chip), "distill", step.trajectory, step.depth)
+    told = told_in_answer(answer.text)
+    if isinstance(told, Unreadable):
+        return told
+    return experience_of(spec, step, told, _provenance(step, answer, chip, seed))
+
+
+def experience_of(spec: OpSpec, step: RewindStep, told: Told, provenance: Provenance) -> Experience:
+    """Put together what was measured and what was told."""
+    fields = told.model_dump()
+    return Experience(
+        operator=spec.op_id,
+        motif=step.motif,
+        **{**fields, "family": told.family or f"kernel.{step.motif}"},
+        slow_us=step.slow.latency_us,
+        fast_us=step.fast.latency_us,
+        profile_evidence=telling_changes(profile_changes(*telling_case(step))),
+        code_diff=step.diff,
+        provenance=provenance,
+    )
+
+
+def distill_messages(spec: OpSpec, step: RewindStep, chip: str) -> list[Message]:
+    """Return the prompt that shows a pair and its measurements."""
+    slow, fast = telling_case(step)
+    changes = profile_changes(slow, fast)
+    user = render(
+        "distill",
+        package=__package__,
+        op_type=spec.op_type,
+        op_id=spec.op_id,
+        category=spec.category,
+        description=spec.description,
+        motif=step.motif,
+        site=step.site or "a place that the diff shows",
+        cases="\n".join(_case_lines(spec, step)),
+        case_id=slow.case_id,
+        chip=chip,
+        changes="\n".join(f"- {each.metric}: {each.before:.6g} -> {each.after:.6g}" for each in changes),
+        diff=step.diff.rstrip("\n"),
+    )
+    return [Message("system", render("system")), Message("user", user)]
+
+
+def telling_case(step: RewindStep) -> tuple[CaseResult, CaseResult]:
+    """Return slow and fast result of the case that the motif makes faster by the largest factor."""
+    pairs = zip(step.slow.result.cases, step.fast.result.cases, strict=True)
+    return max(pairs, key=lambda pair: (pair[0].latency_us or 0.0) / (pair[1].latency_us or math.inf))
+
+
+def profile_changes(slow: CaseResult, fast: CaseResult) -> list[ProfileChange]:
+    """Return every figure of the profile before and after, in the order of msprof; bytes per copy last."""
+    if slow.profile is None or fast.profile is None:
+        return []
+    before, after = _figures(slow.profile), _figures(fast.profile)
+    return [ProfileChange(metric=name, before=before[name], after=after[name]) for name in before]
+
+
+def telling_changes(changes: list[ProfileChange]) -> tuple[ProfileChange, ...]:
+    """Return the figures that changed by more than a hundredth, the largest factor first."""
+    telling = [change for change in changes if _factor(change) > math.log1p(_TELLING_CHANGE)]
+    return tuple(sorted(telling, key=_factor, reverse=True)[:_MAX_EVIDENCE])
+
+
+def _factor(change: ProfileChange) -> float:
+    """Return by how much a figure changed, up or down, as a logarithm; from or to zero counts most."""
+    if change.before == change.after:
+        return 0.0
+    if change.before <= 0 or change.after <= 0:
+        return math.inf
+    return abs(math.log(change.after / change.before))
+
+
+def _figures(profile: Profile) -> dict[str, float]:
+    names = [name for name in Profile.model_fields if name != "aiv_total_cycles"]  # aiv_time in other units
+    figures = {name: float(getattr(profile, name)) for name in names}
+    for name, (moved, instructions) in _COPIES.items():
+        figures[name] = figures[moved] / max(1.0, figures[instructions])
+    return figures
+
+
+def _case_lines(spec: OpSpec, step: RewindStep) -> Iterator[str]:
+    cases = {case.case_id: case for case in spec.cases}
+    for slow, fast in zip(step.slow.result.cases, step.fast.result.cases, strict=True):
+        yield f"{describe_case(cases[slow.case_id])}: {slow.latency_us:.3f} us -> {fast.latency_us:.3f} us"
+
+
+def _provenance(step: RewindStep, answer: Answer, chip: str, seed: int) -> Provenance:
+    return Provenance(
+        chip=chip,
+        model=str(answer.call["model"]),
+        seed=seed,
+        slow_digest=step.slow.candidate.digest,
+        fast_digest=step.fast.candidate.digest,
+    )

@@ -129,6 +129,11 @@ def default_bank() -> ExperienceBank:
         return ExperienceBank.load(path)
 
 
+def bank_at(path: Path | None) -> ExperienceBank:
+    """Return the bank at ``path``, or the one that ships; see ``ExperienceBank.load``."""
+    return default_bank() if path is None else ExperienceBank.load(path)
+
+
 def change_key(experience: Experience) -> str:
     """Return what makes two experiences one: chip, operator and the change of its code.
 

@@ -9,6 +9,7 @@ import pytest
 from conftest import FakeEvaluator, make_spec
 from typer.main import get_command
 
+import agents
 import ascend_gym
 import baselines
 import npu_daemon
@@ -41,7 +42,9 @@ def _table_names(text: str, heading: str) -> list[str]:
     return re.findall(r"^\| `(\w+)`", table, re.MULTILINE)
 
 
-@pytest.mark.parametrize("package", [ascend_gym, baselines, npu_daemon], ids=lambda package: package.__name__)
+@pytest.mark.parametrize(
+    "package", [agents, ascend_gym, baselines, npu_daemon], ids=lambda package: package.__name__
+)
 def test_the_installed_package_has_every_file(package):
     source = ROOT / package.__name__
     assert _files(source) - _files(Path(package.__file__).parent) == set()

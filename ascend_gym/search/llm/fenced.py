@@ -47,9 +47,14 @@ class Section:
 
 def render_file(path: str, text: str) -> str:
     """Return ``text`` as a fenced block under its path header; a missing last newline is added."""
+    return f"### FILE: {path}\n{fenced(text, 'cpp')}"
+
+
+def fenced(text: str, language: str) -> str:
+    """Return ``text`` as a fenced block; a missing last newline is added."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"### FILE: {path}\n{fence}cpp\n{with_last_newline(text)}{fence}\n"
+    return f"{fence}{language}\n{with_last_newline(text)}{fence}\n"
 
 
 def with_last_newline(text: str) -> str:

@@ -1,0 +1,177 @@
+"""Bank construction (Algorithm 1 of version 2): rewind an operator, validate, distil what was learnt.
+
+One operator has one folder: the calibrated noise, the journal of its rewinds, the experiences. A
+construction that was broken off goes on from there; one that is done is not repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from agents.ascend_optimizer.distill import distil
+from agents.ascend_optimizer.experience import Experience
+from agents.ascend_optimizer.noise import Noise, calibrate
+from agents.ascend_optimizer.rewind import RewindSettings, RewindStep, RewindStrategy
+from agents.ascend_optimizer.rewind_answer import Unreadable
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.records import MeasureProtocol, OpSpec
+from ascend_gym.search.append_log import AppendLog
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.driver import run_search
+from ascend_gym.search.journal import Journal
+from ascend_gym.search.ledger import BudgetLedger
+from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
+
+NOISE_NAME = "noise.json"
+LESSONS_NAME = "lessons.jsonl"
+
+
+class ConstructionSettings(BaseModel):
+    """What decides the experience of an operator, beside its sources.
+
+    Attributes:
+        budget: evaluations for an operator; strengthening is part of it.
+        strengthen: evaluations spent on making the first implementation faster.
+        length: steps after which a trajectory ends.
+        patience: failed attempts in a row after which a trajectory ends.
+        model: model that rewinds and distils.
+        seed: seed of the construction.
+        chip: chip whose cycles are counted.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    budget: int
+    strengthen: int = 0
+    length: int = 8
+    patience: int = 4
+    model: str
+    seed: int
+    chip: str
+
+
+@dataclass(frozen=True)
+class Harvest:
+    """What the rewinds of one operator gave.
+
+    Attributes:
+        steps: validated pairs.
+        experiences: what was distilled from them.
+        problems: answers to distillations that could not be used.
+        evaluations: evaluations that were charged.
+        noise: calibration of the threshold.
+    """
+
+    steps: int
+    experiences: tuple[Experience, ...]
+    problems: tuple[str, ...]
+    evaluations: int
+    noise: Noise
+
+
+def construct(
+    spec: OpSpec,
+    asker: Asker,
+    evaluator: Evaluator,
+    ledger: BudgetLedger,
+    folder: Path,
+    settings: ConstructionSettings,
+    *,
+    on_event: Callable[[Step], None] | None = None,
+) -> Harvest:
+    """Rewind ``spec.baseline``, the strongest implementation known, and distil each validated pair.
+
+    Args:
+        spec: the operator.
+        asker: asks the offline model.
+        evaluator: evaluates; stays open.
+        ledger: a fresh one, of ``settings.budget`` evaluations.
+        folder: folder of this operator; may hold a construction that was broken off.
+        settings: what decides the outcome.
+        on_event: called with each evaluation as it is observed.
+
+    Raises:
+        InfrastructureError: evaluator or model broke; call again to go on.
+        KeyboardInterrupt: interrupted; call again to go on.
+        MisuseError: the operator's baseline fails, or the folder is that of another construction.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    protocol = MeasureProtocol(chip=settings.chip)
+    noise = _noise(folder / NOISE_NAME, lambda: calibrate(evaluator, spec, spec.baseline, protocol))
+    strategy = RewindStrategy(spec, asker, _rewind_settings(settings, noise))
+    identity = {"method": "rewind", **settings.model_dump(), "tau_noise": noise.tau_noise}
+    with Journal(folder) as journal:
+        outcome = run_search(
+            spec,
+            strategy,
+            evaluator,
+            ledger,
+            journal,
+            on_event=on_event,
+            protocol=protocol,
+            settings=identity,
+        )
+    _check_finished(outcome)
+    with AppendLog(folder / LESSONS_NAME) as lessons:
+        _distil_all(spec, strategy.steps, asker, lessons, settings)
+        return _harvest(lessons.records, outcome, noise)
+
+
+def _rewind_settings(settings: ConstructionSettings, noise: Noise) -> RewindSettings:
+    return RewindSettings(
+        tau_noise=noise.tau_noise,
+        strengthen=settings.strengthen,
+        length=settings.length,
+        patience=settings.patience,
+    )
+
+
+def _noise(path: Path, measured: Callable[[], Noise]) -> Noise:
+    """Return the noise on file; measure it first where there is none, so that a resumed run keeps its own."""
+    if not path.exists():
+        scratch = path.with_suffix(".part")
+        scratch.write_text(measured().model_dump_json() + "\n", "utf-8")
+        scratch.replace(path)
+    try:
+        return Noise.model_validate_json(path.read_bytes())
+    except ValueError as error:
+        raise MisuseError(f"{path} holds no calibration; remove it to calibrate anew: {error}") from error
+
+
+def _check_finished(outcome: SearchOutcome) -> None:
+    if outcome.stop_reason is StopReason.INTERRUPTED:
+        raise KeyboardInterrupt
+    if outcome.stop_reason in RESUMABLE:
+        raise InfrastructureError(outcome.message)
+    if outcome.stop_reason is StopReason.BASELINE_FAILED:
+        raise MisuseError(f"{outcome.spec.op_id} cannot be rewound: {outcome.message}")
+
+
+def _distil_all(
+    spec: OpSpec, steps: list[RewindStep], asker: Asker, lessons: AppendLog, settings: ConstructionSettings
+) -> None:
+    """Distil the pairs that have no lesson on file yet; an answer that cannot be used is on file too."""
+    for step in steps[len(lessons.records) :]:
+        told = distil(spec, step, asker, chip=settings.chip, seed=settings.seed)
+        if isinstance(told, Unreadable):
+            lessons.append({"problem": str(told)})
+        else:
+            lessons.append({"experience": told.model_dump(mode="json")})
+
+
+def _harvest(lessons: list[dict[str, Any]], outcome: SearchOutcome, noise: Noise) -> Harvest:
+    return Harvest(
+        steps=len(lessons),
+        experiences=tuple(
+            Experience.model_validate(lesson["experience"]) for lesson in lessons if "experience" in lesson
+        ),
+        problems=tuple(str(lesson["problem"]) for lesson in lessons if "problem" in lesson),
+        evaluations=outcome.evaluations,
+        noise=noise,
+    )

@@ -1,0 +1,144 @@
+"""``ascend-gym bank``: build experience banks, look into them, put them together."""
+
+from __future__ import annotations
+
+import time
+from enum import Enum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ascend_gym.cli.bank_build import BuildRequest, build_bank
+from ascend_gym.cli.models import ModelAccess
+from ascend_gym.cli.options import EXIT_INTERRUPTED, Chip, Daemon, console, note
+
+app = typer.Typer(no_args_is_help=True, help="Build experience banks and look into them.")
+
+BankFile = Annotated[
+    Path | None, typer.Option("--bank", metavar="FILE", help="Bank; by default the one that ships.")
+]
+_FOLDER = typer.Option(exists=True, file_okay=False, metavar="DIR")
+
+
+class Format(str, Enum):
+    """How a bank is exported."""
+
+    MARKDOWN = "md"
+    JSON = "json"
+
+
+@app.command("build")
+def bank_build(
+    suite: Annotated[str, typer.Option(help="Suite whose operators are rewound.")] = "core",
+    op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
+    budget: Annotated[int, typer.Option(min=1, help="Evaluations for each operator.")] = 20,
+    strengthen: Annotated[
+        int, typer.Option(min=0, help="Part of the budget spent on a faster start, by greedy rewriting.")
+    ] = 0,
+    length: Annotated[int, typer.Option(min=1, help="Steps after which a trajectory ends.")] = 8,
+    patience: Annotated[int, typer.Option(min=1, help="Failures after which a trajectory ends.")] = 4,
+    runs: Annotated[list[Path] | None, _FOLDER] = None,
+    model: Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")] = "offline",
+    base_url: Annotated[str | None, typer.Option(help="Endpoint; default $OPENAI_BASE_URL.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the construction.")] = 0,
+    chip: Chip = "910B2",
+    daemon: Daemon = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The bank.")] = Path("bank.jsonl"),
+) -> None:
+    """Rewind operators and distil what each motif is worth; the same command goes on where it was broken off.
+
+    Journals and lessons lie in FILE.build. --runs names searches whose best candidates are rewound.
+    """
+    from agents.ascend_optimizer.construction import ConstructionSettings
+
+    settings = ConstructionSettings(
+        budget=budget,
+        strengthen=strengthen,
+        length=length,
+        patience=patience,
+        model=model,
+        seed=seed,
+        chip=chip,
+    )
+    request = BuildRequest(suite, tuple(op or ()), tuple(runs or ()), settings, out)
+    began = time.monotonic()
+    try:
+        bank = build_bank(request, ModelAccess(base_url=base_url), daemon, note)
+    except KeyboardInterrupt as error:
+        note("interrupted; the same command goes on from here")
+        raise typer.Exit(EXIT_INTERRUPTED) from error
+    note(f"{out}: {len(bank)} experiences, {len(bank.motifs)} motifs, {time.monotonic() - began:.0f} s")
+
+
+@app.command("show")
+def bank_show(
+    bank: BankFile = None,
+    motif: Annotated[str | None, typer.Option(help="Only this motif.")] = None,
+    operator: Annotated[str | None, typer.Option(help="Only this operator.")] = None,
+) -> None:
+    """List the experiences of a bank, and how often each motif is in it."""
+    from collections import Counter
+
+    from agents.ascend_optimizer.bank import bank_at
+    from agents.ascend_optimizer.bank_text import one_line
+
+    shown = bank_at(bank).select(motif=motif, operator=operator)
+    terminal = console()
+    for experience in shown:
+        terminal.print(one_line(experience), soft_wrap=True)
+    counts = Counter(experience.motif for experience in shown)
+    told = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+    terminal.print(f"{len(shown)} experiences; {len(counts)} motifs: {told or 'none'}", soft_wrap=True)
+
+
+@app.command("query")
+def bank_query(
+    text: Annotated[str, typer.Argument(help="A bottleneck, in words.")],
+    bank: BankFile = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many to return.")] = 3,
+    embedder: Annotated[
+        str, typer.Option(help="'lexical', 'minilm', or an embedding model at the endpoint.")
+    ] = "lexical",
+    key: Annotated[
+        str, typer.Option(help="What is compared: 'bottleneck' or 'bottleneck+applicability'.")
+    ] = "bottleneck+applicability",
+    base_url: Annotated[str | None, typer.Option(help="Endpoint; default $OPENAI_BASE_URL.")] = None,
+) -> None:
+    """Retrieve the experiences whose bottleneck is most like TEXT, each of another motif."""
+    from agents.ascend_optimizer.bank import bank_at
+    from agents.ascend_optimizer.bank_text import one_line
+    from agents.ascend_optimizer.embedders import retriever_named, vectors_for
+
+    retriever = retriever_named(embedder, bank_at(bank), key, vectors=vectors_for(bank), base_url=base_url)
+    for found in retriever.top(text, k):
+        console().print(f"{found.score:.3f}  {one_line(found.experience)}", soft_wrap=True)
+        console().print(f"       {found.experience.bottleneck}", soft_wrap=True)
+
+
+@app.command("merge")
+def bank_merge(
+    banks: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Banks to put together.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The merged bank.")],
+) -> None:
+    """Put banks together; of what two know of one change, the stronger evidence stays."""
+    from agents.ascend_optimizer.bank import ExperienceBank
+
+    merged = ExperienceBank()
+    for path in banks:
+        merged = merged.merge(ExperienceBank.load(path))
+    merged.save(out)
+    note(f"{out}: {len(merged)} experiences, {len(merged.motifs)} motifs")
+
+
+@app.command("export")
+def bank_export(
+    bank: BankFile = None,
+    form: Annotated[Format, typer.Option("--format", help="Markdown or JSON.")] = Format.MARKDOWN,
+) -> None:
+    """Print a bank as a page or as one JSON list."""
+    from agents.ascend_optimizer.bank import bank_at
+    from agents.ascend_optimizer.bank_text import to_json, to_markdown
+
+    exported = bank_at(bank)
+    typer.echo(to_markdown(exported) if form is Format.MARKDOWN else to_json(exported))

@@ -1,0 +1,114 @@
+"""Composing the construction of an experience bank over a suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ascend_gym.cli.methods import RunSettings
+from ascend_gym.cli.models import ModelAccess, opened_models
+from ascend_gym.cli.options import opened_evaluator
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.records import OpSpec
+from ascend_gym.search.ledger import BudgetLedger
+from ascend_gym.search.outcome import Step
+from ascend_gym.suite.loader import list_operators, load_operator
+
+if TYPE_CHECKING:
+    from agents.ascend_optimizer.bank import ExperienceBank
+    from agents.ascend_optimizer.construction import ConstructionSettings, Harvest
+    from agents.ascend_optimizer.experience import Experience
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class BuildRequest:
+    """A bank that is asked for.
+
+    Attributes:
+        suite: suite whose operators are rewound.
+        operators: names of the operators; empty for all of the suite.
+        runs: folders of searches whose best candidates are rewound.
+        settings: what decides the experience of each operator.
+        out: the file.
+    """
+
+    suite: str
+    operators: tuple[str, ...]
+    runs: tuple[Path, ...]
+    settings: ConstructionSettings
+    out: Path
+
+    def specs(self) -> list[OpSpec]:
+        """Return the operators, each with the strongest implementation known as its baseline."""
+        from agents.ascend_optimizer.strongest import strongest_known
+
+        named = [load_operator(name) for name in self.operators] or list_operators(self.suite)
+        return [spec.model_copy(update={"baseline": strongest_known(spec, self.runs)}) for spec in named]
+
+
+def build_bank(request: BuildRequest, access: ModelAccess, daemon: str | None, tell: Tell) -> ExperienceBank:
+    """Build a bank, or go on with it, and write it to ``request.out``.
+
+    Args:
+        request: what to build.
+        access: how models are reached.
+        daemon: address of a daemon; ``None`` for a private one.
+        tell: told what happens, line by line.
+
+    Raises:
+        MisuseError: an operator cannot be rewound, or the folder is that of another construction.
+        InfrastructureError: evaluator or model broke; call again to go on.
+        KeyboardInterrupt: interrupted; call again to go on.
+    """
+    from agents.ascend_optimizer.bank import ExperienceBank
+
+    experiences: list[Experience] = []
+    with opened_evaluator(daemon, request.settings.chip) as evaluator:
+        for spec in request.specs():
+            harvest = _harvested(spec, request, access, evaluator, tell)
+            tell(
+                f"{spec.op_id}: {harvest.steps} validated pairs in {harvest.evaluations} evaluations, "
+                f"tau_noise {harvest.noise.tau_noise:.2%}"
+            )
+            experiences += harvest.experiences
+    if not experiences:
+        raise MisuseError("no rewind was validated: raise --budget, or name other operators")
+    bank = ExperienceBank(experiences).in_order()
+    bank.save(request.out)
+    return bank
+
+
+def _harvested(
+    spec: OpSpec, request: BuildRequest, access: ModelAccess, evaluator: Evaluator, tell: Tell
+) -> Harvest:
+    from agents.ascend_optimizer.construction import construct
+
+    settings = request.settings
+    folder = request.out.with_name(f"{request.out.name}.build") / spec.op_id.replace("/", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    models = RunSettings(
+        operator=spec.op_id, budget=settings.budget, model=settings.model, seed=settings.seed
+    )
+    ledger = BudgetLedger(models.limits)
+
+    def told(step: Step) -> None:
+        tell(_line(spec, step, settings.budget))
+
+    with opened_models(models, access, ledger, folder) as opened:
+        harvest = construct(spec, opened.offline, evaluator, ledger, folder, settings, on_event=told)
+    for problem in harvest.problems:
+        tell(f"{spec.op_id}: a pair was not distilled: {problem}")
+    return harvest
+
+
+def _line(spec: OpSpec, step: Step, budget: int) -> str:
+    """Say in a line how an evaluation ended."""
+    origin, result = step.proposal.origin, step.result
+    what = f"{origin['kind']} {origin.get('motif', '')}".strip()
+    ended = result.status.value if result.latency_us is None else f"{result.latency_us:.2f} us"
+    return f"{spec.op_id} {step.spent.evaluations}/{budget} {what}: {ended}"

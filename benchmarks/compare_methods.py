@@ -44,6 +44,7 @@ from ascend_gym.report.costs import PHASES, Costs, read_costs
 from ascend_gym.report.curves import Curve, read_curve
 from ascend_gym.report.metrics import BUDGETS
 from ascend_gym.search.journal import JOURNAL_NAME
+from ascend_gym.search.outcome import StopReason
 from ascend_gym.suite.loader import list_operators, load_operator
 
 SUITES = ("core", "cann-ops")
@@ -178,7 +179,8 @@ def _run(job: Job, address: str) -> str:
     curve = job.curve()
     if curve is None:
         return f"NOT FINISHED, exit status {status}: {said}"
-    return f"{curve.speedup_at(job.settings.budget):.3f}x with {curve.evaluations} evaluations"
+    found = f"{curve.speedup_at(job.settings.budget):.3f}x with {curve.evaluations} evaluations"
+    return found if curve.stop_reason == StopReason.BUDGET_SPENT.value else f"{found}, {curve.stop_reason}"
 
 
 def _report(jobs: list[Job], arguments: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from ascend_gym.rewrites.copy_parameters import copy_fields, fixed_values, listed
-from ascend_gym.rewrites.loop_headers import CountingLoop, counting_loops, names_in
+from ascend_gym.rewrites.loop_headers import CountingLoop, counting_loops, names_in, with_index
 from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, Side, Site, View, rule
 from ascend_gym.rewrites.statements import declaration_of
 from ascend_gym.rewrites.syntax import Call, Edit
@@ -18,6 +18,7 @@ _BLOCK_BYTES = 32
 _PADDED_FIELDS = 5
 _PLAIN_ARITY = 3
 _INTO_UB_ARITY = 4
+_OFFSET_AND_COPY = 2
 _ONE = re.compile(r"\(?(?:(?:static_cast<\w+>|\(\w+\)|\w+)\()?1[uU]?\)*")
 _GLOBAL = re.compile(r"gm|global", re.IGNORECASE)
 
@@ -30,8 +31,8 @@ _ROWS_AT_ONCE = Effect(
 def strided_copy(view: View) -> Iterator[Site]:
     """A loop from 0 in steps of 1 does nothing but copy a row between GM and UB in each pass.
 
-    The places in GM and in UB advance evenly. Taken for granted: there is at least one row and at most 4095,
-    rows do not overlap, and in UB they begin at multiples of 32 bytes.
+    It may compute an offset before. The places in GM and in UB advance evenly. Taken for granted: there is
+    at least one row and at most 4095, rows do not overlap, and in UB they begin at multiples of 32 bytes.
     """
     for file in view.kernel:
         for loop in counting_loops(file):
@@ -108,13 +109,35 @@ def _strided(loop: CountingLoop) -> str | None:
     parameters = row.call.named("DataCopyExtParams")
     listed_fields = ", ".join((count, f"static_cast<uint32_t>({length})", *gaps, "0"))
     arguments = f"{row.target.text}, {row.source.text}, {parameters}({listed_fields}){row.padding}"
-    return f"{row.call.named('DataCopyPad')}({arguments});"
+    return f"{row.call.named('DataCopyPad')}({arguments});{_last_offset(loop)}"
+
+
+def _last_offset(loop: CountingLoop) -> str:
+    """Return the statement that leaves the value of the last pass in an offset that outlives the loop."""
+    name, value = _computed_offset(loop)
+    if value is None or loop.steps[0].type == "declaration":
+        return ""
+    last = with_index(loop.file.source.text_of(value), loop.index, f"({loop.bound_text} - 1)")
+    return f"\n{loop.file.source.indent_of(loop.node)}{name} = {last};"
+
+
+def _computed_offset(loop: CountingLoop) -> tuple[str, Node | None]:
+    """Return name and value of what the first of two statements of a pass sets; no value if there is none."""
+    first = loop.steps[0].named_children[-1] if len(loop.steps) == _OFFSET_AND_COPY else None
+    left = first.child_by_field_name("declarator") or first.child_by_field_name("left") if first else None
+    right = first.child_by_field_name("value") or first.child_by_field_name("right") if first else None
+    plain = first is not None and (first.type == "init_declarator" or _operator(first) == "=")
+    if left is None or right is None or not plain or left.type not in ("identifier", "field_expression"):
+        return "", None
+    return loop.file.source.text_of(left), right
 
 
 def _row_copy(loop: CountingLoop) -> _RowCopy | None:
     steps = loop.steps
-    call = next((call for call in loop.file.source.calls if steps and call.statement == steps[0]), None)
-    if call is None or len(steps) != 1 or loop.start != "0" or loop.step != "1":
+    call = next((call for call in loop.file.source.calls if steps and call.statement == steps[-1]), None)
+    if call is None or loop.start != "0" or loop.step != "1":
+        return None
+    if len(steps) > 1 and _computed_offset(loop)[1] is None:
         return None
     if call.name not in ("DataCopy", "DataCopyPad") or len(call.arguments) < _PLAIN_ARITY:
         return None
@@ -125,7 +148,7 @@ def _row_copy(loop: CountingLoop) -> _RowCopy | None:
         return None
     rest = {name for argument in call.arguments[2:] for name in names_in(loop.file.source.text_of(argument))}
     into_ub = _goes_into_ub(call, target, source)
-    if loop.index in rest or into_ub is None:
+    if {loop.index, _computed_offset(loop)[0].rpartition("->")[2]} & rest or into_ub is None:
         return None
     if call.name == "DataCopy":
         element = f"decltype({source.tensor}.GetValue(0))"
@@ -155,7 +178,7 @@ def _length(file: File, call: Call) -> str | None:
         values, length = fixed_values(file, parameters), f"{file.source.text_of(parameters)}.blockLen"
     if values is None or len(values) != _PADDED_FIELDS or not _ONE.fullmatch(values[0].replace(" ", "")):
         return None
-    return length or f"({values[1]})"
+    return length or _factor(values[1])
 
 
 def _operand(loop: CountingLoop, argument: Node) -> _Operand | None:
@@ -175,7 +198,10 @@ def _affine(loop: CountingLoop, node: Node) -> tuple[str, str] | None:
     if node.type == "parenthesized_expression" and node.named_children[0].type == "binary_expression":
         return _affine(loop, node.named_children[0])
     text = loop.file.source.text_of(node)
-    if loop.index not in names_in(text):
+    name, value = _computed_offset(loop)
+    if value is not None and text == name and loop.steps[0].end_byte <= node.start_byte:
+        return _affine(loop, value)
+    if not {loop.index, name.rpartition("->")[2]} & names_in(text):
         loose = node.type != "binary_expression" or _operator(node) not in ("+", "-", "*", "/", "%")
         return (_factor(text) if loose else text), "0"
     if node.type == "identifier":

@@ -44,6 +44,24 @@ KERNEL_BODIES = [
         "static_cast<uint32_t>((w + 8) * sizeof(yGm.GetValue(0)) - p.blockLen), 0));",
     ),
     (
+        "strided_copy",
+        "for (int i = 0; i < rows; i++) {\n    uint64_t at = top + i * w;\n"
+        "    DataCopyPad(yGm[at], y[i * 32], {1, 96, 0, 0, 0});\n}",
+        "DataCopyPad(yGm[top], y, DataCopyExtParams(static_cast<uint16_t>(rows), "
+        "static_cast<uint32_t>(96), "
+        "static_cast<uint32_t>((32 * sizeof(y.GetValue(0)) - (96 + 31) / 32 * 32) / 32), "
+        "static_cast<uint32_t>(w * sizeof(yGm.GetValue(0)) - 96), 0));",
+    ),
+    (
+        "strided_copy",
+        "for (int i = 0; i < rows; i++) {\n    this->at = i * 8;\n"
+        "    DataCopyPad(yGm[top + this->at], y[i * 8], {1, 32, 0, 0, 0});\n}",
+        "DataCopyPad(yGm[top], y, DataCopyExtParams(static_cast<uint16_t>(rows), "
+        "static_cast<uint32_t>(32), "
+        "static_cast<uint32_t>((8 * sizeof(y.GetValue(0)) - (32 + 31) / 32 * 32) / 32), "
+        "static_cast<uint32_t>(8 * sizeof(yGm.GetValue(0)) - 32), 0));\nthis->at = (rows - 1) * 8;",
+    ),
+    (
         "row_copies",
         "DataCopyExtParams p{rows, 96, gap, 0, 0};\nDataCopyPad(x, xGm[i], p, z);",
         "DataCopyExtParams p{rows, 96, gap, 0, 0};\nfor (uint32_t row = 0; row < p.blockCount; row++) {\n"
@@ -148,6 +166,8 @@ NOT_HERE = [
             ("0", "DataCopy(x[i * 8], xGm[0], 8);"),
             ("0", "DataCopy(x[i * 8], xGm[i * w], copyParams);"),
             ("0", "DataCopy(x[i * 8], xGm[i * w], 8);\n    Step();"),
+            ("0", "at += w;\n    DataCopyPad(yGm[at], y[i * 8], {1, 32, 0, 0, 0});"),
+            ("0", "at = i * w;\n    DataCopyPad(yGm[at], y[i * 8], {1, at, 0, 0, 0});"),
             ("0", "DataCopyPad(yGm[i * w], y[i * 8], unknown);"),
             ("0", "DataCopyPad(yGm[i * w], y[i * 8], {4, 32, 0, 0, 0});"),
         )

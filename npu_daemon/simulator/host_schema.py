@@ -36,6 +36,8 @@ HOST_TYPES: dict[DType, str] = {
     DType.INT64: "DT_INT64",
     DType.UINT64: "DT_UINT64",
     DType.BOOL: "DT_BOOL",
+    DType.FLOAT64: "DT_DOUBLE",
+    DType.COMPLEX64: "DT_COMPLEX64",
 }
 
 _DEFAULT_LAYOUT = "ND"

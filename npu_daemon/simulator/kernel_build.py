@@ -16,6 +16,8 @@ from npu_daemon.simulator.source_guard import refused_flags, refused_source
 from npu_daemon.simulator.toolchain import Toolchain
 
 _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
+# A launch from host code, which only the device compiler can read.
+_LAUNCH = re.compile(r"\b\w+\s*<<<[^;]*>>>\s*\([^;]*\)\s*;")
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
 _LIBRARY = "kernel.so"
@@ -45,6 +47,11 @@ def entry_name(sources: Sources, preferred: str) -> str | None:
     if not names:
         return None
     return preferred if preferred in names else str(names[0])
+
+
+def without_launches(text: str) -> str:
+    """Return kernel text without host-side launches (``kernel<<<...>>>(...);``), lines kept in place."""
+    return _LAUNCH.sub(lambda launch: ";" + "\n" * launch.group().count("\n"), text)
 
 
 def wrapper_source(sources: Sources, entry: str) -> str:
@@ -95,7 +102,7 @@ def build_kernel(
     for file in sources.files:
         path = work_dir / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(file.text, encoding="utf-8")
+        path.write_text(without_launches(file.text), encoding="utf-8")
     (work_dir / _PRELUDE).write_text(prelude, encoding="utf-8")
     (work_dir / _WRAPPER).write_text(wrapper_source(sources, entry), encoding="utf-8")
     include_dirs = [Path(folder) for folder in header_folders(sources)]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, MeasureProtocol, Phase, TensorSpec
 from ascend_gym.core.status import Status
+from ascend_gym.suite.inputs import numpy_dtype
 from npu_daemon.sandbox import ProcessOutcome
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
-from npu_daemon.simulator.host_schema import OperatorDefinition, match_outputs, match_tensors
+from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
 from npu_daemon.simulator.host_side import TilingOutcome
 
 RECORD_LIMIT = 20_000_000
@@ -92,6 +95,7 @@ def write_job(
     job = KernelJob(folder, folder / "job", folder / "trace", folder / "tensor_ranges", outputs)
     (folder / "tiling_data").write_bytes(tiling.tiling_data)
     addresses = place_tensors((*case.inputs, *case.outputs))
+    filled = _write_initial(folder, definition, case) if tiling.need_atomic else {}
     lines = [
         f"kernel {library}",
         f"trace {job.trace}",
@@ -103,11 +107,26 @@ def write_job(
         f"workspace_bytes {sum(tiling.workspace_bytes)}",
         f"record_limit {RECORD_LIMIT}",
         f"time_limit_ms {int(protocol.run_timeout_s * 1000)}",
-        *_parameter_lines(definition, case, inputs, outputs, addresses),
+        *_parameter_lines(definition, case, inputs, outputs, addresses, filled),
     ]
     job.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    job.tensor_ranges.write_text(_range_lines(case, addresses), encoding="utf-8")
+    job.tensor_ranges.write_text(_range_lines(case, addresses, filled), encoding="utf-8")
     return job
+
+
+def _write_initial(folder: Path, definition: OperatorDefinition, case: Case) -> dict[str, Sequence[Path]]:
+    """Write what outputs with initial values (``OpDef.InitValue``) hold at launch; return files by output."""
+    column = definition.columns().index(match_column(definition, case))
+    files: dict[str, Sequence[Path]] = {}
+    for parameter, tensor in zip(definition.outputs, match_outputs(definition, case), strict=True):
+        values = parameter.initial_values
+        if tensor is None or not values:
+            continue
+        value = values[column % len(values)]
+        files[tensor.name] = [folder / f"initial-{tensor.name}-{item}" for item in range(len(tensor.shapes))]
+        for path, shape in zip(files[tensor.name], tensor.shapes, strict=True):
+            np.full(shape, value).astype(numpy_dtype(tensor.dtype)).tofile(path)
+    return files
 
 
 def _parameter_lines(
@@ -116,10 +135,11 @@ def _parameter_lines(
     inputs: Sequence[Sequence[Path]],
     outputs: Sequence[Sequence[Path]],
     addresses: Sequence[Sequence[int]],
+    filled: Mapping[str, Sequence[Path]],
 ) -> list[str]:
     """Return the arguments in the order of the definition; an output named like an input is in place."""
     places = {id(tensor): row for tensor, row in zip((*case.inputs, *case.outputs), addresses, strict=True)}
-    in_files = {tensor.name: files for tensor, files in zip(case.inputs, inputs, strict=True)}
+    in_files = {**filled, **{tensor.name: files for tensor, files in zip(case.inputs, inputs, strict=True)}}
     out_files = {tensor.name: files for tensor, files in zip(case.outputs, outputs, strict=True)}
     lines = []
     matched_inputs = match_tensors(definition.inputs, case.inputs, "inputs")
@@ -142,18 +162,20 @@ def _parameter_lines(
     return lines
 
 
-def _range_lines(case: Case, addresses: Sequence[Sequence[int]]) -> str:
+def _range_lines(case: Case, addresses: Sequence[Sequence[int]], filled: Collection[str]) -> str:
     """Return ``in|out address bytes name`` of every tensor, but for those computed in place.
 
-    What a kernel updates in place it may leave as it is.
+    What a kernel updates in place, or finds filled at launch, it may leave as it is; what the case leaves
+    open it need not write.
     """
     tensors = (*case.inputs, *case.outputs)
     sides = [*("in" for _ in case.inputs), *("out" for _ in case.outputs)]
     in_place = {tensor.name for tensor in case.inputs} & {tensor.name for tensor in case.outputs}
+    in_place |= set(filled)
     return "".join(
         f"{side} {address} {size_bytes} {tensor.name}\n"
         for side, tensor, row in zip(sides, tensors, addresses, strict=True)
-        if not tensor.optional_absent and tensor.name not in in_place
+        if not tensor.optional_absent and not tensor.open and tensor.name not in in_place
         for address, size_bytes in zip(row, tensor_sizes_bytes(tensor), strict=True)
     )
 

@@ -47,7 +47,6 @@ _KERNEL_OPTIONS = (
     "--param=asan-stack=0",
     "--param=asan-globals=0",
     "-DASCENDC_CPU_DEBUG",
-    "-D__CCE_KT_TEST__",
     "-D__CCE_AICORE__=220",
     "-D__DAV_C220_VEC__",
 )

@@ -284,3 +284,42 @@ def test_operands_must_be_aligned_and_inside(machine: Machine) -> None:
         machine.call("count float16>float32", DST + 4, SRC, NONE, 8)
     with pytest.raises(MachineFault, match="runs past its buffer"):
         machine.call("count float16>float32", machine.ub.size - 32, SRC, NONE, 9)
+
+
+ROUNDED = {NONE: np.rint, RINT: np.rint, FLOOR: np.floor, CEIL: np.ceil, TRUNC: np.trunc}
+
+
+@pytest.mark.parametrize("mode", [*ROUNDED, ROUND])
+@pytest.mark.parametrize("count", [1, 6, 129])
+def test_half_becomes_four_bits_two_a_byte(machine: Machine, mode: int, count: int) -> None:
+    machine.reset()
+    values = np.random.default_rng(count).uniform(-9.0, 9.0, count).round(1).astype(np.float16)
+    values[:1] = 2.5
+    before = np.full(count // 2 + 1, 0xA5, np.uint8)
+    machine.put(SRC, values)
+    machine.put(DST, before)
+    machine.call("to int4", DST, SRC, mode, count)
+    wide = values.astype(np.float64)
+    away = np.copysign(np.floor(np.abs(wide) + 0.5), wide)
+    whole = np.clip(away if mode == ROUND else ROUNDED[mode](wide), -8, 7).astype(int) & 15
+    expected = before.astype(int)
+    for index, bits in enumerate(whole.tolist()):
+        shift = 4 * (index % 2)
+        expected[index // 2] = expected[index // 2] & ~(15 << shift) | bits << shift
+    assert machine.view(DST, "uint8", len(before)).tolist() == expected.tolist()
+    (line,) = machine.trace()
+    assert (line.name, line.repeats) == ("Cast", -(-count // 128))
+
+
+def test_four_bits_become_half(machine: Machine) -> None:
+    machine.reset()
+    machine.put(SRC, np.array([0x10, 0x32, 0x87, 0xF9], np.uint8))
+    machine.call("from int4", DST, SRC, NONE, 7)
+    assert machine.view(DST, "float16", 8).tolist() == [0, 1, 2, 3, 7, -8, -7, 0]
+
+
+def test_four_bits_take_no_other_rounding_mode(machine: Machine) -> None:
+    with pytest.raises(MachineFault, match="use CAST_NONE"):
+        machine.call("from int4", DST, SRC, RINT, 8)
+    with pytest.raises(MachineFault, match="CAST_ODD"):
+        machine.call("to int4", DST, SRC, ODD, 8)

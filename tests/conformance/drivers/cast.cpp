@@ -29,6 +29,12 @@ bool register_pairs(asim::TypeList<asim::CastPair<D, S>...>) {
 
 const bool g_registered = register_pairs(asim::ExactCasts{}) && register_pairs(asim::RoundingCasts{}) &&
                           register_pairs(asim::RoundingOrNoneCasts{}) && register_pairs(asim::ScaledCasts{});
+const Register g_to_int4("to int4", [](Arguments a) {
+    AscendC::Cast(tensor<int4b_t>(a[0]), tensor<half>(a[1]), static_cast<AscendC::RoundMode>(a[2]), static_cast<uint32_t>(a[3]));
+});
+const Register g_from_int4("from int4", [](Arguments a) {
+    AscendC::Cast(tensor<half>(a[0]), tensor<int4b_t>(a[1]), static_cast<AscendC::RoundMode>(a[2]), static_cast<uint32_t>(a[3]));
+});
 const Register g_scale("SetDeqScale", [](Arguments a) { AscendC::SetDeqScale(scalar<half>(a[0])); });
 
 }  // namespace

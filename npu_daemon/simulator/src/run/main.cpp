@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -177,12 +178,25 @@ void install_handlers(uint32_t time_limit_ms) {
     setitimer(ITIMER_PROF, &timer, nullptr);  // CPU time: what else runs on the host does not count
 }
 
+// Arrays of the kernel library that kernels pass to GlobalTensor: whatever it holds beside code.
+int add_constants(dl_phdr_info *library, size_t, void *load_address) {
+    if (library->dlpi_addr != reinterpret_cast<ElfW(Addr)>(load_address)) return 0;
+    for (int i = 0; i < library->dlpi_phnum; ++i) {
+        const ElfW(Phdr) &segment = library->dlpi_phdr[i];
+        if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) != 0) continue;
+        add_gm_constants(reinterpret_cast<const void *>(library->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+    }
+    return 1;
+}
+
 KernelEntry load_kernel(const std::string &path) {
     void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw std::runtime_error(std::string("cannot load the kernel: ") + dlerror());
     void *entry = dlsym(library, "asim_kernel_entry");
     if (entry == nullptr) throw std::runtime_error("the kernel library has no entry");
     set_kernel_image(entry);
+    Dl_info image;
+    if (dladdr(entry, &image) != 0) dl_iterate_phdr(add_constants, image.dli_fbase);
     return reinterpret_cast<KernelEntry>(entry);
 }
 

@@ -24,6 +24,20 @@ uint64_t g_next_own_address = kFirstOwnAddress;
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
+bool read_only(GmRole role) {
+    return role == GmRole::Input || role == GmRole::Tiling || role == GmRole::List || role == GmRole::Constant;
+}
+
+// Keeps the regions in the order of their addresses; returns the one added.
+GmRegion &insert(const GmRegion &region) {
+    if (region.canonical_base == g_next_own_address) {
+        g_next_own_address += round_up(region.size_bytes + region.slack_bytes, kCanonicalAlignment);
+    }
+    const auto next = std::upper_bound(g_regions.begin(), g_regions.end(), region,
+                                       [](const GmRegion &a, const GmRegion &b) { return a.base < b.base; });
+    return *g_regions.insert(next, region);
+}
+
 bool inside(const GmRegion &region, const uint8_t *address) {
     return address >= region.base && address < region.base + region.size_bytes + region.slack_bytes;
 }
@@ -47,12 +61,17 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint
               static_cast<unsigned long long>(size_bytes), name);
     }
     region.base = static_cast<uint8_t *>(mapped) + page;
-    if (canonical_base == kOwnAddress) {
-        g_next_own_address += round_up(size_bytes + region.slack_bytes, kCanonicalAlignment);
-    }
-    g_regions.push_back(region);
-    std::sort(g_regions.begin(), g_regions.end(), [](const auto &a, const auto &b) { return a.base < b.base; });
-    return *std::find_if(g_regions.begin(), g_regions.end(), [&](const auto &r) { return r.base == region.base; });
+    return insert(region);
+}
+
+void add_gm_constants(const void *base, uint64_t bytes) {
+    GmRegion region{};
+    region.base = static_cast<uint8_t *>(const_cast<void *>(base));
+    region.size_bytes = bytes;
+    region.canonical_base = g_next_own_address;
+    region.role = GmRole::Constant;
+    snprintf(region.name, sizeof region.name, "constants of the kernel");
+    insert(region);
 }
 
 const GmRegion *find_gm_region(const void *pointer) {
@@ -83,7 +102,7 @@ uint64_t checked_gm(const char *call, const void *pointer, uint64_t bytes, bool 
               static_cast<unsigned long long>(offset), static_cast<unsigned long long>(offset + bytes), region->name,
               static_cast<unsigned long long>(region->size_bytes));
     }
-    if (write && (region->role == GmRole::Input || region->role == GmRole::Tiling || region->role == GmRole::List)) {
+    if (write && read_only(region->role)) {
         fault(FaultKind::RuntimeFault, call, "writes to %s, which is read-only for a kernel", region->name);
     }
     return region->canonical_base + offset;

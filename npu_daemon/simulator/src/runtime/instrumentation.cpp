@@ -29,8 +29,10 @@ void native_access(const void *address, uint64_t bytes, bool write) {
     const char *call = write ? "store through a raw pointer" : "load through a raw pointer";
     if (block().ub != nullptr && pointer >= block().ub && pointer < block().ub + block().ub_bytes) {
         access_words(call, pointer, bytes, write, scalar_ub_unaligned);
-    } else if (find_gm_region(address) != nullptr) {
-        access_words(call, pointer, bytes, write, scalar_gm);
+    } else {
+        const GmRegion *region = find_gm_region(address);
+        const bool counted = region != nullptr && region->role != GmRole::Constant;  // tables of the code are cached
+        if (counted) access_words(call, pointer, bytes, write, scalar_gm);
     }
 }
 

@@ -71,11 +71,16 @@ uint8_t *Queue::allocate() {
           "all %u buffers of the queue are in use: FreeTensor one first, or give the queue more buffers", buffer_count_);
 }
 
+// The buffer that a tensor lies in. Buffers of no length share an address: the one in use is meant.
 Queue::Buffer &Queue::find(const char *call, const uint8_t *base) {
+    Buffer *found = nullptr;
     for (uint32_t i = 0; i < buffer_count_; ++i) {
-        if (buffers_[i].base == base) return buffers_[i];
+        Buffer &buffer = buffers_[i];
+        const bool inside = base == buffer.base || (base > buffer.base && base < buffer.base + bytes_each_);
+        if (inside && (found == nullptr || found->state == State::Free)) found = &buffer;
     }
-    fault(FaultKind::RuntimeFault, call, "the tensor does not start at a buffer of this queue");
+    if (found != nullptr) return *found;
+    fault(FaultKind::RuntimeFault, call, "the tensor does not lie in a buffer of this queue");
 }
 
 void Queue::enqueue(const uint8_t *base) {

@@ -140,6 +140,23 @@ void sync_all_blocks() {
     swapcontext(&g_running->context, &g_scheduler);
 }
 
+void cross_core_set(uint32_t flag) {
+    if (flag >= kCrossCoreFlags) {
+        fault(FaultKind::RuntimeFault, "CrossCoreSetFlag", "flag %u does not exist: there are flags 0 to %u", flag,
+              kCrossCoreFlags - 1);
+    }
+    ++block().cross_core_sets[flag];
+}
+
+void cross_core_wait(uint32_t flag) {
+    if (flag >= kCrossCoreFlags || block().cross_core_sets[flag] == 0) {
+        fault(FaultKind::RuntimeFault, "CrossCoreWaitFlag",
+              "waits for flag %u, which this core has not set: the launch would hang", flag);
+    }
+    --block().cross_core_sets[flag];
+    sync_all_blocks();
+}
+
 void run_blocks(const LaunchShape &shape, const std::function<void()> &entry) {
     g_shape = shape;
     g_entry = &entry;

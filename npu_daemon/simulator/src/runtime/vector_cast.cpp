@@ -58,7 +58,55 @@ void convert_scaled(Lanes dst, Lanes src, const Shape &shape) {
                         source<int32_t>(src));
 }
 
+constexpr int kInt4Min = -8, kInt4Max = 7;
+
+int8_t round_to_int8(RoundMode mode, half x) {
+    switch (mode) {
+        case RoundMode::CAST_FLOOR: return convert<RoundMode::CAST_FLOOR, int8_t>(x);
+        case RoundMode::CAST_CEIL: return convert<RoundMode::CAST_CEIL, int8_t>(x);
+        case RoundMode::CAST_ROUND: return convert<RoundMode::CAST_ROUND, int8_t>(x);
+        case RoundMode::CAST_TRUNC: return convert<RoundMode::CAST_TRUNC, int8_t>(x);
+        default: return convert<RoundMode::CAST_RINT, int8_t>(x);
+    }
+}
+
+// Traces a conversion between `count` halves and packed four-bit numbers; `packed` says which side is packed.
+void emit_int4(uint8_t *dst, bool dst_packed, uint8_t *src, bool src_packed, uint32_t count) {
+    const auto operand = [count](const char *role, const uint8_t *base, bool packed) {
+        const uint32_t bytes = packed ? (count + 1) / 2 : count * static_cast<uint32_t>(sizeof(half));
+        const uint64_t offset = checked_ub("Cast", base, bytes);
+        check_ub_alignment("Cast", role, offset, kUbBlockBytes);
+        return Operand{offset, static_cast<uint64_t>(Space::Ub), bytes, 1u | 8u << 16};
+    };
+    const Operand out = operand("dst", dst, dst_packed), in = operand("src", src, src_packed);
+    emit_vector(Op::Cast, sizeof(half), repeats_of(Shape::first(count), sizeof(half)), {out, in});
+}
+
 }  // namespace
+
+void cast_to_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count) {
+    if (mode == RoundMode::CAST_ODD) {
+        fault(FaultKind::RuntimeFault, "Cast", "CAST_ODD is not a rounding mode of half to int4b_t");
+    }
+    emit_int4(dst, true, src, false, count);
+    const half *from = reinterpret_cast<const half *>(src);
+    for (uint32_t i = 0; i < count; ++i) {
+        const int value = std::clamp<int>(round_to_int8(mode, from[i]), kInt4Min, kInt4Max) & 15;
+        dst[i / 2] = static_cast<uint8_t>(i % 2 ? (dst[i / 2] & 15) | value << 4 : (dst[i / 2] & 240) | value);
+    }
+}
+
+void cast_from_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count) {
+    if (mode != RoundMode::CAST_NONE) {
+        fault(FaultKind::RuntimeFault, "Cast", "int4b_t to half is exact: use CAST_NONE");
+    }
+    emit_int4(dst, false, src, true, count);
+    half *to = reinterpret_cast<half *>(dst);
+    for (uint32_t i = 0; i < count; ++i) {
+        const int bits = i % 2 ? src[i / 2] >> 4 : src[i / 2] & 15;
+        to[i] = static_cast<half>(bits > kInt4Max ? bits - 16 : bits);
+    }
+}
 
 template <typename D, typename S>
 void cast(Lanes dst, Lanes src, RoundMode mode, const Shape &shape) {

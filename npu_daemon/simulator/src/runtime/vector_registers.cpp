@@ -3,6 +3,7 @@
 #include <deque>
 
 #include "asim/machine/block.h"
+#include "asim/semantics/vector.h"
 
 namespace asim {
 
@@ -13,6 +14,25 @@ VectorRegisters &vector_registers() {
         registers.resize(self.index + 1);
     }
     return registers[self.index];
+}
+
+void keep_mask(uint64_t low, uint64_t high) {
+    block().mask[0] = low;
+    block().mask[1] = high;
+}
+
+void keep_leading_mask(uint64_t lanes) {
+    if (block().counter_mode) {
+        keep_mask(lanes, 0);
+    } else {
+        const Shape shape = Shape::leading(lanes, 1);
+        keep_mask(shape.mask[0], shape.mask[1]);
+    }
+}
+
+void reset_mask() {
+    block().counter_mode = false;
+    keep_mask(~0ull, ~0ull);
 }
 
 }  // namespace asim

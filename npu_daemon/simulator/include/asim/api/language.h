@@ -105,5 +105,15 @@ __aicore__ inline bfloat16_t ToBfloat16(const float &value) { return bfloat16_t(
 
 }  // namespace AscendC
 
+// Builtins of the device compiler. Functions of a kernel with the same names are the better match.
+template <typename T, typename U>
+__aicore__ constexpr inline auto min(const T &first, const U &second) {
+    return second < first ? second : first;
+}
+template <typename T, typename U>
+__aicore__ constexpr inline auto max(const T &first, const U &second) {
+    return first < second ? second : first;
+}
+
 #define likely(condition) __builtin_expect(static_cast<bool>(condition), 1)
 #define unlikely(condition) __builtin_expect(static_cast<bool>(condition), 0)

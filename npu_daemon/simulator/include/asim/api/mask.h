@@ -1,7 +1,7 @@
 // The vector mask register, and how an instruction's mask argument becomes the lanes it works on.
 #pragma once
 #include "asim/api/tensor.h"
-#include "asim/machine/block.h"
+#include "asim/machine/vector_registers.h"
 #include "asim/semantics/vector.h"
 
 namespace asim {
@@ -13,10 +13,12 @@ inline Shape register_shape(uint32_t repeats) {
                              : Shape::masked(self.mask[0], self.mask[1], repeats);
 }
 
-// `mask` leading lanes of each repeat; in counter mode the number of elements in all.
+// `mask` leading lanes of each repeat; in counter mode the number of elements in all. A mask that comes with a call
+// stays in the register (asc-devkit docs, Memory矢量计算/SIMD计算说明/掩码.md).
 template <typename T, bool set_mask>
 Shape mask_shape(uint64_t mask, uint32_t repeats) {
     if (!set_mask) return register_shape(repeats);
+    keep_leading_mask(mask);
     return block().counter_mode ? Shape::counter(static_cast<int64_t>(mask)) : Shape::leading(mask, repeats);
 }
 
@@ -24,7 +26,17 @@ Shape mask_shape(uint64_t mask, uint32_t repeats) {
 template <typename T, bool set_mask>
 Shape mask_shape(const uint64_t mask[], uint32_t repeats) {
     if (!set_mask) return register_shape(repeats);
+    keep_mask(mask[0], mask[1]);
     return block().counter_mode ? Shape::counter(static_cast<int64_t>(mask[0])) : Shape::masked(mask[0], mask[1], repeats);
+}
+
+// The first `count` elements, contiguous. A call with a count leaves the register at its default (same page); without a
+// mask of its own it takes the register as it is.
+template <bool set_mask = true>
+Shape counted_shape(int64_t count) {
+    if (!set_mask) return register_shape(1);
+    reset_mask();
+    return Shape::first(count);
 }
 
 }  // namespace asim

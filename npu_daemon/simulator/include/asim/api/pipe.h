@@ -15,6 +15,19 @@ constexpr asim::Pipe consumer_of(TPosition position) {
     return position == TPosition::VECOUT ? asim::Pipe::MTE3 : asim::Pipe::V;
 }
 
+// Options of a queue; they tell the compiler what it may leave out, and change no result.
+struct TQueConfig {
+    bool nd2nz = false;
+    bool nz2nd = false;
+    bool scmBlockGroup = false;
+    uint32_t bufferLen = 0;
+    uint32_t bufferNumber = 0;
+    uint32_t consumerSize = 0;
+    TPosition consumer[8] = {};
+    bool enableStaticEvtId = false;
+    bool enableLoopQueue = false;
+};
+
 template <TPosition source, TPosition destination, int32_t depth, auto mask = 0>
 class TQueBind {
 public:

@@ -48,6 +48,18 @@ __aicore__ inline void SyncAll(const GlobalTensor<int32_t> &, const LocalTensor<
     asim::sync_all_blocks();
 }
 
+template <uint8_t modeId, pipe_t pipe>
+__aicore__ inline void CrossCoreSetFlag(uint16_t flagId) {
+    static_assert(modeId == 0, "flags between cores are simulated in mode 0 (all vector cores)");
+    static_assert(pipe != PIPE_S && pipe != PIPE_ALL, "a flag between cores belongs to one pipe, not the scalar unit");
+    asim::cross_core_set(flagId);
+}
+
+template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
+__aicore__ inline void CrossCoreWaitFlag(uint16_t flagId) {
+    asim::cross_core_wait(flagId);
+}
+
 template <typename T, CacheLine line, DcciDst destination>
 __aicore__ inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &) {}
 template <typename T, CacheLine line>

@@ -12,7 +12,19 @@ template <typename T, typename U>
 __aicore__ inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src, const RoundMode &roundMode,
                             const uint32_t count) {
     static_assert(asim::can_cast<T, U>, "Cast does not support this pair of element types on Atlas A2");
-    asim::cast<T, U>(asim::linear(dst), asim::linear(src), roundMode, asim::Shape::first(count));
+    asim::cast<T, U>(asim::linear(dst), asim::linear(src), roundMode, asim::counted_shape(count));
+}
+
+__aicore__ inline void Cast(const LocalTensor<int4b_t> &dst, const LocalTensor<half> &src, const RoundMode &roundMode,
+                            const uint32_t count) {
+    asim::reset_mask();
+    asim::cast_to_int4(dst.bytes(), src.bytes(), roundMode, count);
+}
+
+__aicore__ inline void Cast(const LocalTensor<half> &dst, const LocalTensor<int4b_t> &src, const RoundMode &roundMode,
+                            const uint32_t count) {
+    asim::reset_mask();
+    asim::cast_from_int4(dst.bytes(), src.bytes(), roundMode, count);
 }
 
 template <typename T, typename U>

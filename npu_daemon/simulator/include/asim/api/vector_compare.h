@@ -93,7 +93,7 @@ __aicore__ inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &s
                               const LocalTensor<T> &src1, SELMODE selMode, uint32_t count) {
     require_selectable<T>();
     asim::select<T>(asim::linear(dst), selector_of(selMask, selMode), asim::linear(src0), asim::linear(src1),
-                    asim::Shape::first(count));
+                    asim::counted_shape(count));
 }
 
 template <typename T, typename U, bool isSetMask = true, typename Mask>
@@ -112,7 +112,7 @@ __aicore__ inline void Select(const LocalTensor<T> &dst, const LocalTensor<U> &s
                               SELMODE selMode, uint32_t count) {
     require_selectable<T>();
     asim::select_scalar<T>(asim::linear(dst), selector_of(selMask, selMode), asim::linear(src0), src1,
-                           asim::Shape::first(count));
+                           asim::counted_shape(count));
 }
 
 template <typename T, typename U, bool isSetMask = true, typename Mask>

@@ -52,7 +52,7 @@ constexpr void require_type() {
 template <asim::Op O, typename T>
 __aicore__ inline void unary_counted(const LocalTensor<T> &dst, const LocalTensor<T> &src, int32_t count) {
     require_type<O, T>();
-    asim::unary<O, T>(asim::linear(dst), asim::linear(src), asim::Shape::first(count));
+    asim::unary<O, T>(asim::linear(dst), asim::linear(src), asim::counted_shape(count));
 }
 
 template <asim::Op O, typename T>
@@ -67,7 +67,7 @@ template <asim::Op O, typename T>
 __aicore__ inline void binary_counted(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
                                       int32_t count) {
     require_type<O, T>();
-    asim::binary<O, T>(asim::linear(dst), asim::linear(src0), asim::linear(src1), asim::Shape::first(count));
+    asim::binary<O, T>(asim::linear(dst), asim::linear(src0), asim::linear(src1), asim::counted_shape(count));
 }
 
 template <asim::Op O, typename T>
@@ -79,10 +79,10 @@ __aicore__ inline void binary_repeated(const LocalTensor<T> &dst, const LocalTen
                        asim::strided(src1, params.src1BlkStride, params.src1RepStride), shape);
 }
 
-template <asim::Op O, typename T>
+template <asim::Op O, bool set_mask, typename T>
 __aicore__ inline void scalar_counted(const LocalTensor<T> &dst, const LocalTensor<T> &src, T scalar, int32_t count) {
     require_type<O, T>();
-    asim::with_scalar<O, T>(asim::linear(dst), asim::linear(src), scalar, asim::Shape::first(count));
+    asim::with_scalar<O, T>(asim::linear(dst), asim::linear(src), scalar, asim::counted_shape<set_mask>(count));
 }
 
 template <asim::Op O, typename T>
@@ -130,7 +130,7 @@ __aicore__ inline void scalar_repeated(const LocalTensor<T> &dst, const LocalTen
     template <typename T, bool isSetMask = true>                                                                       \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar,                 \
                                 const int32_t &count) {                                                                \
-        scalar_counted<asim::Op::Name>(dst, src, scalar, count);                                                       \
+        scalar_counted<asim::Op::Name, isSetMask>(dst, src, scalar, count);                                                       \
     }                                                                                                                  \
     template <typename T, bool isSetMask = true>                                                                       \
     __aicore__ inline void Name(const LocalTensor<T> &dst, const LocalTensor<T> &src, const T &scalar, uint64_t mask,  \
@@ -180,19 +180,19 @@ ASIM_SCALAR(ShiftRight)
 // dst = src * scalar + dst
 template <typename T, typename U>
 __aicore__ inline void Axpy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const U &scalar, const int32_t &count) {
-    asim::axpy<T, U>(asim::linear(dst), asim::linear(src), scalar, asim::Shape::first(count));
+    asim::axpy<T, U>(asim::linear(dst), asim::linear(src), scalar, asim::counted_shape(count));
 }
 
 // dst = src0 * src1 + dst
 template <typename T, typename U>
 __aicore__ inline void MulAddDst(const LocalTensor<T> &dst, const LocalTensor<U> &src0, const LocalTensor<U> &src1,
                                  const int32_t &count) {
-    asim::mul_add_dst<T, U>(asim::linear(dst), asim::linear(src0), asim::linear(src1), asim::Shape::first(count));
+    asim::mul_add_dst<T, U>(asim::linear(dst), asim::linear(src0), asim::linear(src1), asim::counted_shape(count));
 }
 
 template <typename T>
 __aicore__ inline void Duplicate(const LocalTensor<T> &dst, const T &scalar, const int32_t &count) {
-    asim::duplicate<T>(asim::linear(dst), scalar, asim::Shape::first(count));
+    asim::duplicate<T>(asim::linear(dst), scalar, asim::counted_shape(count));
 }
 
 template <typename T, bool isSetMask = true>

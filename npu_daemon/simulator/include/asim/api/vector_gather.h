@@ -58,7 +58,7 @@ template <typename T>
 __aicore__ inline void Gather(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint32_t> &srcOffset,
                               const uint32_t srcBaseOffset, const uint32_t count) {
     require_movable<T>();
-    asim::gather<asim::BitsOf<T>>(asim::linear(dst), src.bytes(), srcOffset.bytes(), srcBaseOffset, asim::Shape::first(count));
+    asim::gather<asim::BitsOf<T>>(asim::linear(dst), src.bytes(), srcOffset.bytes(), srcBaseOffset, asim::counted_shape(count));
 }
 
 template <typename T, typename Mask>

@@ -176,7 +176,7 @@ __aicore__ inline void ReduceSum(const LocalTensor<T> &dst, const LocalTensor<T>
     require_reducible<T>();
     (void)work;
     asim::reduce_sum<T>(dst.bytes(), asim::linear(src),
-                        isSetMask ? asim::Shape::first(count) : asim::register_shape(1));
+                        asim::counted_shape<isSetMask>(count));
 }
 
 template <typename T>
@@ -184,7 +184,7 @@ __aicore__ inline void ReduceMax(const LocalTensor<T> &dst, const LocalTensor<T>
                                  const int32_t count, bool calIndex = false) {
     require_reducible<T>();
     asim::reduce_extreme<T>(asim::Reduction::Max, dst.bytes(), asim::linear(src), work.bytes(),
-                            asim::Shape::first(count), calIndex);
+                            asim::counted_shape(count), calIndex);
 }
 
 template <typename T>
@@ -192,7 +192,7 @@ __aicore__ inline void ReduceMin(const LocalTensor<T> &dst, const LocalTensor<T>
                                  const int32_t count, bool calIndex = false) {
     require_reducible<T>();
     asim::reduce_extreme<T>(asim::Reduction::Min, dst.bytes(), asim::linear(src), work.bytes(),
-                            asim::Shape::first(count), calIndex);
+                            asim::counted_shape(count), calIndex);
 }
 
 // Extreme over all repeats of the last WholeReduceMax or WholeReduceMin, and its index as bits of T.

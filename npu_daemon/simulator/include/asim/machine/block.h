@@ -11,6 +11,8 @@ constexpr uint32_t kRepeatBytes = 256;      // one vector repeat
 constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md section 2)
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
 
+constexpr uint32_t kCrossCoreFlags = 16;    // ids of CrossCoreSetFlag
+
 constexpr uint32_t kScalarLines = 16;       // how many lines of scalar accesses are told apart
 
 enum class AtomicMode : uint8_t { None, Add, Max, Min };
@@ -30,6 +32,7 @@ struct Block {
     uint8_t atomic_dtype = 0;
     uint8_t event_ids[kPipeCount][kPipeCount] = {};     // bit set = allocated
     uint8_t flags_raised[kPipeCount][kPipeCount] = {};  // bit set = set and not yet waited for
+    uint8_t cross_core_sets[kCrossCoreFlags] = {};      // flags of this core set and not yet waited for
     uint64_t scalar_blocks = 0;
     uint64_t scalar_accesses = 0;
     uint64_t scalar_lines[kScalarLines] = {};   // lines touched by scalar code since the last other instruction
@@ -45,5 +48,10 @@ inline Block &block() { return *g_block; }
 
 // Hands control to the other blocks until all have arrived here.
 void sync_all_blocks();
+
+// Flags between cores, mode 0: a wait ends when every core has set the flag. Each core sets it before it waits, so the
+// wait is a meeting of all blocks, and priced as one.
+void cross_core_set(uint32_t flag);
+void cross_core_wait(uint32_t flag);
 
 }  // namespace asim

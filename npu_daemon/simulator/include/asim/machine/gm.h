@@ -5,7 +5,7 @@
 
 namespace asim {
 
-enum class GmRole : uint8_t { Input, Output, InOut, Workspace, Tiling, List };
+enum class GmRole : uint8_t { Input, Output, InOut, Workspace, Tiling, List, Constant };
 
 // A tensor in GM. Hardware allocations are rounded up to 32 B plus 32 B more
 // (aclrtMalloc, facts/hard_features.md section H), so an aligned copy of a tail may touch that slack.
@@ -21,6 +21,8 @@ struct GmRegion {
 constexpr uint64_t kOwnAddress = 0;         // let the region take the next address above all tensors
 
 GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint64_t canonical_base);
+// Lets copies and GetValue read `bytes` at `base`: arrays of the kernel itself, which lie in GM on the device.
+void add_gm_constants(const void *base, uint64_t bytes);
 const GmRegion *find_gm_region(const void *pointer);
 size_t gm_region_count();
 const GmRegion &gm_region(size_t index);

@@ -18,4 +18,9 @@ struct VectorRegisters {
 // Those of the running block.
 VectorRegisters &vector_registers();
 
+// Writes to the mask register, out of line so that they cost kernels nothing beside the call they belong to.
+void keep_mask(uint64_t low, uint64_t high);
+void keep_leading_mask(uint64_t lanes);     // in counter mode the number of elements
+void reset_mask();                          // all lanes, normal mode
+
 }  // namespace asim

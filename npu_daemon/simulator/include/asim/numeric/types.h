@@ -31,7 +31,7 @@ private:
     uint16_t bits_;
 };
 
-// Two signed numbers of four bits; kernels name the type, but no instruction on it is simulated.
+// Signed numbers of four bits. A tensor of them is only reinterpreted and cast as a whole: its elements have no address.
 struct int4b_t {
     uint8_t storage;
 };

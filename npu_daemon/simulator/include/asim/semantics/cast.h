@@ -36,4 +36,8 @@ constexpr bool takes_mode(RoundMode mode) {
 template <typename D, typename S>
 void cast(Lanes dst, Lanes src, RoundMode mode, const Shape &shape);
 
+// half to four bits, saturating, and back; two numbers a byte, the first in the low half (asc-devkit, basic API, Cast).
+void cast_to_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
+void cast_from_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
+
 }  // namespace asim

@@ -1,4 +1,4 @@
-// ge::Shape: extents as graph-level functions take them.
+// ge::Shape, and tensors as graph-level functions take them.
 #pragma once
 
 #include <cstdint>
@@ -29,6 +29,21 @@ class Shape {
 
  private:
     std::vector<int64_t> extents_;
+};
+
+// What an Operator holds: nothing here, see graph/operator.h.
+class TensorDesc {
+ public:
+    Shape GetShape() const { return {}; }
+    DataType GetDataType() const { return DT_UNDEFINED; }
+    Format GetFormat() const { return FORMAT_ND; }
+};
+
+class Tensor {
+ public:
+    const uint8_t *GetData() const { return nullptr; }
+    size_t GetSize() const { return 0; }
+    TensorDesc GetTensorDesc() const { return {}; }
 };
 
 }  // namespace ge

@@ -8,7 +8,7 @@
 #include "register/op_param_def.h"
 
 namespace ge {
-class Operator;
+class Operator;  // graph/operator.h
 }  // namespace ge
 
 namespace optiling {

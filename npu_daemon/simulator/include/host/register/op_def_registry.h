@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/operator.h"
 #include "register/op_def.h"
 #include "register/tilingdata_base.h"
 

@@ -1,0 +1,59 @@
+"""What kernels rely on beside instructions: flags between cores, own arrays, outputs filled at launch."""
+
+from __future__ import annotations
+
+import pytest
+from simulated import Workbench
+
+from ascend_gym.core.status import Status
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.simulator.kernel_build import without_launches
+
+INIT = "pipe.InitBuffer(inQueueX1"
+WAIT = "AscendC::CrossCoreWaitFlag(3); "
+MEET = "AscendC::CrossCoreSetFlag<0, PIPE_MTE3>(3); " + WAIT
+COPY_IN = "AscendC::DataCopyPad(x1Local, x1Gm[offset]"
+COPY_OUT = "AscendC::DataCopyPad(yGm[offset]"
+BLOCK_DIM = "context->SetBlockDim(blockDim);"
+OUTPUT = 'this->Output("y")'
+ADDS_UP = {COPY_OUT: "AscendC::SetAtomicAdd<T>(); " + COPY_OUT}
+
+
+@pytest.fixture(scope="module")
+def bench(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Workbench:
+    return Workbench(simulator, tmp_path_factory.mktemp("data"), "add", "fp16_1777x1003")
+
+
+def test_cores_meet_at_a_flag(bench: Workbench) -> None:
+    assert bench.latency_us(kernel={INIT: MEET + INIT}) > bench.latency_us()
+
+
+def test_a_core_that_waits_for_a_flag_it_never_sets_is_stopped(bench: Workbench) -> None:
+    result = bench.evaluate(bench.edited(kernel={INIT: WAIT + INIT}))
+    assert result.status is Status.RUNTIME_FAULT
+    assert "waits for flag 3, which this core has not set" in str(result.all_diagnostics[0])
+
+
+def test_arrays_of_the_kernel_are_global_memory_that_is_only_read(bench: Workbench) -> None:
+    table = "static const __gm__ uint16_t TABLE[16] = {1, 2, 3};\n"
+    view = "AscendC::GlobalTensor<T> table; table.SetGlobalBuffer((__gm__ T *)TABLE, 16); "
+    first = {"template <typename T>": table + "template <typename T>"}
+    bench.latency_us(kernel=first | {COPY_IN: view + "AscendC::DataCopy(x1Local, table, 16); " + COPY_IN})
+    result = bench.evaluate(
+        bench.edited(kernel=first | {COPY_OUT: view + "AscendC::DataCopy(table, yLocal, 16); " + COPY_OUT})
+    )
+    assert "writes to constants of the kernel, which is read-only" in str(result.all_diagnostics[0])
+
+
+def test_outputs_are_filled_at_launch_if_the_tiling_asks_for_it(bench: Workbench) -> None:
+    initial = {OUTPUT: OUTPUT + ".InitValue(0)"}
+    result = bench.evaluate(bench.edited(kernel=ADDS_UP, tiling=initial))
+    assert result.status is Status.INCORRECT
+    bench.latency_us(
+        kernel=ADDS_UP, tiling=initial | {BLOCK_DIM: BLOCK_DIM + " context->SetNeedAtomic(true);"}
+    )
+
+
+def test_launches_from_host_code_are_left_out() -> None:
+    text = "void run() {\n    add<<<blocks,\n        nullptr, stream>>>(x, y);\n    done();\n}\n"
+    assert without_launches(text) == "void run() {\n    ;\n\n    done();\n}\n"

@@ -39,6 +39,8 @@ class DType(str, Enum):
     INT64 = "int64"
     UINT64 = "uint64"
     BOOL = "bool"
+    FLOAT64 = "float64"
+    COMPLEX64 = "complex64"
 
     @property
     def itemsize_bytes(self) -> int:
@@ -47,8 +49,8 @@ class DType(str, Enum):
 
     @property
     def is_floating(self) -> bool:
-        """Whether elements are floating-point numbers."""
-        return self in (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16)
+        """Whether elements are (pairs of) floating-point numbers."""
+        return self in (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16, DType.FLOAT64, DType.COMPLEX64)
 
 
 _ITEMSIZE_BYTES = {
@@ -64,6 +66,8 @@ _ITEMSIZE_BYTES = {
     DType.INT64: 8,
     DType.UINT64: 8,
     DType.BOOL: 1,
+    DType.FLOAT64: 8,
+    DType.COMPLEX64: 8,
 }
 
 
@@ -89,6 +93,7 @@ class TensorSpec(Record):
         dynamic: whether the parameter is a list of tensors.
         values: how an input is filled; ignored for outputs.
         optional_absent: an optional input that the case leaves out (passed as a null pointer).
+        open: an output without a reference: it is not compared, and a kernel need not write it.
     """
 
     name: str
@@ -97,6 +102,7 @@ class TensorSpec(Record):
     dynamic: bool = False
     values: ValueRange = ValueRange()
     optional_absent: bool = False
+    open: bool = Field(default=False, exclude_if=lambda value: not value)
 
     @model_validator(mode="after")
     def _check_shapes(self) -> TensorSpec:

@@ -4,6 +4,7 @@
 // writes to files tells which tensor each file comes from. ASCEND_GYM_RECORD names the folder to write to.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <complex>
 #include <cstddef>

@@ -60,7 +60,7 @@ def bind(definition: OperatorDef, arguments: Sequence[Argument], function: str) 
         attributes={
             attribute.name: position
             for attribute in definition.attributes
-            if (position := by_name[(AttributeDef, attribute.name)]) is not None
+            if (position := _present(by_name[(AttributeDef, attribute.name)], arguments)) is not None
         },
     )
 
@@ -120,10 +120,10 @@ def _may_be_left_out(slot: Slot) -> bool:
 
 
 def _fits(slot: Slot, argument: Argument) -> bool:
+    if argument.kind == "absent":
+        return _may_be_left_out(slot)
     if isinstance(slot, AttributeDef):
         return argument.kind in _ATTRIBUTE_KINDS.get(slot.type, set())
-    if argument.kind == "absent":
-        return slot.optional
     if slot.dynamic:
         return argument.kind == "list"
     return argument.kind == "tensor" or argument.kind in _CONSTANT_KINDS

@@ -8,6 +8,7 @@ Folders that say these things in another way are refused with the reason.
 
 from __future__ import annotations
 
+import math
 import re
 import shutil
 import tempfile
@@ -20,6 +21,7 @@ from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue, Candidate, Case, DType, OpSpec, TensorSpec, Tolerance
 from ascend_gym.suite.cann_binding import Binding, bind
 from ascend_gym.suite.cann_gen_data import run_gen_data
+from ascend_gym.suite.cann_layers import Layer, layer_of
 from ascend_gym.suite.cann_opdef import (
     OperatorDef,
     ParameterDef,
@@ -28,6 +30,7 @@ from ascend_gym.suite.cann_opdef import (
     read_opdef,
 )
 from ascend_gym.suite.cann_record import Argument, RecordedCall, record_call, recorder_program
+from ascend_gym.suite.cann_references import referenced_outputs
 from ascend_gym.suite.cann_sources import BuildFile, read_build_file, read_cann_candidate
 from ascend_gym.suite.compare import UPSTREAM_LOSS
 
@@ -49,11 +52,19 @@ _NUMBER_ATTRIBUTES: dict[str, type[int | bool | float]] = {"Int": int, "Bool": b
 
 @dataclass(frozen=True)
 class Example:
-    """What an example folder says: the one case it runs, and which arguments of its call make it up."""
+    """What an example folder says.
+
+    Attributes:
+        definition: the operator, with the outputs that the call asks for.
+        case: the one case that it runs.
+        binding: which arguments of the call make up the case.
+        shapes: shapes of all tensors of the call, as the call gives them.
+    """
 
     definition: OperatorDef
     case: Case
     binding: Binding
+    shapes: tuple[tuple[int, ...], ...]
 
 
 def has_example(folder: Path) -> bool:
@@ -96,9 +107,13 @@ def read_example(folder: Path) -> Example:
     return _example(folder, build, read_cann_candidate(folder, build))
 
 
-def call_arguments(call: RecordedCall) -> tuple[Argument, ...]:
-    """Return the arguments of a recorded call without the results that every aclnn call ends with."""
-    return tuple(argument for argument in call.arguments if argument.kind != "result")
+def call_arguments(call: RecordedCall, op_type: str) -> tuple[Argument, ...]:
+    """Return the arguments of a recorded call in the order of the definition.
+
+    The results that every aclnn call ends with are left out.
+    """
+    given = [argument for argument in call.arguments if argument.kind != "result"]
+    return tuple(layer_of(op_type).arrange(given))
 
 
 def _example(folder: Path, build: BuildFile, candidate: Candidate) -> Example:
@@ -111,18 +126,33 @@ def _example(folder: Path, build: BuildFile, candidate: Candidate) -> Example:
         complete = False
     if not complete:  # its shapes or values come from the files of gen_data.py
         call, written = _run_example(folder, program, with_data=True)
-    arguments = call_arguments(call)
+    arguments = call_arguments(call, definition.op_type)
     if not definition.outputs:
         definition = _with_results(definition, arguments, written)
+    definition = replace(definition, outputs=_given_outputs(definition, arguments, call.function))
     binding = bind(definition, arguments, call.function)
     try:
-        return Example(definition, _case(folder, definition, arguments, binding), binding)
+        case = _case(folder, definition, arguments, binding, written)
+        shapes = tuple(tensor.shape for argument in call.arguments for tensor in argument.tensors)
+        return Example(definition, case, binding, shapes)
     except ValidationError as error:
         raise OperatorFormatError(f"{folder}/{EXAMPLE_FOLDER}: {error.errors()[0]['msg']}") from error
 
 
-def _run_example(folder: Path, program: Path, *, with_data: bool) -> tuple[RecordedCall, set[int]]:
-    """Return the call of the example and the numbers of the tensors that it writes to files afterwards."""
+def _given_outputs(
+    definition: OperatorDef, arguments: tuple[Argument, ...], function: str
+) -> tuple[ParameterDef, ...]:
+    """Return the outputs of a definition without optional ones for which the call passes a null pointer."""
+    positions = bind(definition, arguments, function).outputs
+    return tuple(
+        output
+        for output, position in zip(definition.outputs, positions, strict=True)
+        if arguments[position].kind != "absent"
+    )
+
+
+def _run_example(folder: Path, program: Path, *, with_data: bool) -> tuple[RecordedCall, dict[int, int]]:
+    """Return the call of the example, and how many bytes of which tensors it writes to files afterwards."""
     with tempfile.TemporaryDirectory(prefix="ascend-gym-example-") as scratch:
         work, record_dir = Path(scratch) / "example", Path(scratch) / "record"
         record_dir.mkdir()
@@ -133,23 +163,29 @@ def _run_example(folder: Path, program: Path, *, with_data: bool) -> tuple[Recor
         before = {path: path.read_bytes() for path in (work / "output").iterdir()}
         call = record_call(program, work / "output", record_dir)
         after = {path: path.read_bytes() for path in (work / "output").iterdir()}
-    return call, {data[0] for path, data in after.items() if data and data != before.get(path)}
+    return call, {data[0]: len(data) for path, data in after.items() if data and data != before.get(path)}
 
 
 def _is_complete(call: RecordedCall) -> bool:
-    """Say whether every tensor and array of a call has elements."""
+    """Say whether every tensor has elements, and every array some that are not 0.
+
+    Arrays without are read from files that do not exist yet.
+    """
     tensors = [tensor for argument in call.arguments for tensor in argument.tensors]
     arrays = [argument.value for argument in call.arguments if isinstance(argument.value, list)]
-    return all(arrays) and all(0 not in tensor.shape for tensor in tensors)
+    return all(map(any, arrays)) and all(0 not in tensor.shape for tensor in tensors)
 
 
-def _with_results(definition: OperatorDef, arguments: tuple[Argument, ...], written: set[int]) -> OperatorDef:
-    """Return a definition without outputs with those inputs as outputs that the example writes to files."""
+def _with_results(
+    definition: OperatorDef, arguments: tuple[Argument, ...], written: dict[int, int]
+) -> OperatorDef:
+    """Return a definition without outputs with inputs as outputs: those that the example writes to files."""
     binding = bind(definition, arguments, definition.op_type)
     results = [
         parameter
         for parameter, position in zip(definition.inputs, binding.inputs, strict=True)
-        if position is not None and written & {tensor.number for tensor in arguments[position].tensors}
+        if parameter.name in referenced_outputs(definition.op_type)
+        or (position is not None and _numbers(arguments[position]) & written.keys())
     ]
     if not results:
         raise OperatorFormatError(
@@ -166,16 +202,29 @@ def _definition(folder: Path, build: BuildFile, candidate: Candidate) -> Operato
     return read_opdef(text, f"{folder}/op_host", build.op_type)
 
 
-def _case(folder: Path, definition: OperatorDef, arguments: tuple[Argument, ...], binding: Binding) -> Case:
-    columns = _matching_columns(definition, arguments, binding)
+def _case(
+    folder: Path,
+    definition: OperatorDef,
+    arguments: tuple[Argument, ...],
+    binding: Binding,
+    written: dict[int, int],
+) -> Case:
+    layer = layer_of(definition.op_type)
+    handwritten = any((folder / "op_host").glob("aclnn_*.cpp"))
+    columns = _matching_columns(definition, arguments, binding, may_cast=handwritten)
+    compared = referenced_outputs(definition.op_type)
     outputs = [
-        _tensor_spec(parameter, arguments[position])
+        _tensor_spec(parameter, _as_read(arguments[position], written), columns, layer).model_copy(
+            update={
+                "open": parameter.name not in compared and not _numbers(arguments[position]) & written.keys()
+            }
+        )
         for parameter, position in zip(definition.outputs, binding.outputs, strict=True)
     ]
     return Case(
         case_id=CASE_ID,
         inputs=tuple(
-            _input_spec(parameter, None if position is None else arguments[position], columns)
+            _input_spec(parameter, None if position is None else arguments[position], columns, layer)
             for parameter, position in zip(definition.inputs, binding.inputs, strict=True)
         ),
         outputs=tuple(outputs),
@@ -183,15 +232,20 @@ def _case(folder: Path, definition: OperatorDef, arguments: tuple[Argument, ...]
             attribute.name: _attribute_value(attribute.type, arguments[binding.attributes[attribute.name]])
             for attribute in definition.attributes
             if attribute.name in binding.attributes
-        },
+        }
+        | dict(layer.attributes),
         tolerance=_tolerance(folder, outputs),
     )
 
 
 def _matching_columns(
-    definition: OperatorDef, arguments: tuple[Argument, ...], binding: Binding
+    definition: OperatorDef, arguments: tuple[Argument, ...], binding: Binding, *, may_cast: bool
 ) -> list[int]:
-    """Return the dtype combinations of the definition that the tensors of the call have."""
+    """Return the dtype combinations of the definition that the tensors of the call have.
+
+    A hand-written aclnn function casts tensors to what its kernel takes (``may_cast``): without a combination
+    that fits, the first of those that need the fewest casts counts.
+    """
     parameters = [*definition.inputs, *definition.outputs]
     positions = [*binding.inputs, *binding.outputs]
     given = [
@@ -200,45 +254,69 @@ def _matching_columns(
         if parameter.dtypes and position is not None and arguments[position].kind in ("tensor", "list")
     ]
     count = max((len(dtypes) for dtypes, _ in given), default=0)
-    columns = [
-        column
+    casts = [
+        sum(column >= len(dtypes) or dtypes[column] is not dtype for dtypes, dtype in given)
         for column in range(count)
-        if all(column < len(dtypes) and dtypes[column] is dtype for dtypes, dtype in given)
     ]
-    if given and not columns:
+    if given and min(casts) > 0 and not may_cast:
         raise OperatorFormatError(
             f"main.cpp: the definition of {definition.op_type} has no dtype combination "
             f"{[dtype.value for _, dtype in given]}"
         )
-    return columns
+    fewest = min(casts, default=0)
+    fitting = [column for column, needed in enumerate(casts) if needed == fewest]
+    return fitting if fewest == 0 else fitting[:1]
 
 
-def _input_spec(parameter: ParameterDef, argument: Argument | None, columns: list[int]) -> TensorSpec:
+def _as_read(argument: Argument, written: dict[int, int]) -> Argument:
+    """Return a result with the shapes that the example reads.
+
+    Some examples make a result as large as an input, of which they then write only a few leading elements.
+    """
+    tensors = []
+    for tensor in argument.tensors:
+        read_bytes = written.get(tensor.number, 0)
+        shape = (read_bytes // tensor.dtype.itemsize_bytes,)
+        few = shape[0] > 0 and read_bytes < math.prod(tensor.shape)
+        tensors.append(tensor.model_copy(update={"shape": shape}) if few else tensor)
+    return argument.model_copy(update={"tensors": tuple(tensors)})
+
+
+def _numbers(argument: Argument) -> set[int]:
+    return {tensor.number for tensor in argument.tensors}
+
+
+def _column_dtype(parameter: ParameterDef, columns: list[int]) -> DType | None:
+    """Return the element type of a parameter in the chosen dtype combination."""
+    return parameter.dtypes[columns[0]] if columns and columns[0] < len(parameter.dtypes) else None
+
+
+def _input_spec(
+    parameter: ParameterDef, argument: Argument | None, columns: list[int], layer: Layer
+) -> TensorSpec:
     if argument is None:
         dtype = next((dtype for dtype in parameter.dtypes if dtype is not None), DType.FLOAT32)
-        if columns and columns[0] < len(parameter.dtypes):
-            dtype = parameter.dtypes[columns[0]] or dtype
         return TensorSpec(
             name=parameter.name,
-            dtype=dtype,
+            dtype=_column_dtype(parameter, columns) or dtype,
             shapes=() if parameter.dynamic else ((0,),),
             dynamic=parameter.dynamic,
             optional_absent=True,
         )
     if argument.kind in ("tensor", "list"):
-        return _tensor_spec(parameter, argument)
+        return _tensor_spec(parameter, argument, columns, layer)
     return _constant_spec(parameter, argument, columns)
 
 
-def _tensor_spec(parameter: ParameterDef, argument: Argument) -> TensorSpec:
+def _tensor_spec(parameter: ParameterDef, argument: Argument, columns: list[int], layer: Layer) -> TensorSpec:
     if not argument.tensors:
         raise OperatorFormatError(f"main.cpp: {parameter.name} is an empty list of tensors")
     if not all(tensor.contiguous for tensor in argument.tensors):
         raise OperatorFormatError(f"main.cpp: {parameter.name} is not contiguous")
     return TensorSpec(
         name=parameter.name,
-        dtype=argument.tensors[0].dtype,
-        shapes=tuple(tensor.shape for tensor in argument.tensors),
+        dtype=_column_dtype(parameter, columns) or argument.tensors[0].dtype,
+        shapes=tuple(layer.shape(parameter.name, tensor.shape) for tensor in argument.tensors),
         dynamic=parameter.dynamic,
     )
 
@@ -247,8 +325,7 @@ def _constant_spec(parameter: ParameterDef, argument: Argument, columns: list[in
     """Return the small tensor that a scalar or an array becomes, in the dtype that the kernel takes."""
     count = len(argument.tensors) or (len(argument.value) if isinstance(argument.value, list) else 1)
     dtype = argument.tensors[0].dtype if argument.tensors else _CONSTANT_DTYPES[argument.kind]
-    if columns and columns[0] < len(parameter.dtypes):
-        dtype = parameter.dtypes[columns[0]] or dtype
+    dtype = _column_dtype(parameter, columns) or dtype
     return TensorSpec(name=parameter.name, dtype=dtype, shapes=((count,),))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -27,6 +28,7 @@ numpy.random.seed(seed)
 if sys.argv[2] == "torch":
     import torch
     torch.manual_seed(seed)
+sys.argv = ["gen_data.py", *sys.argv[3:]]
 runpy.run_path("gen_data.py", run_name="__main__")
 """
 
@@ -36,6 +38,7 @@ def __getattr__(name):
 """
 
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(\w+)", re.MULTILINE)
+_CALL = re.compile(r"python3? gen_data\.py([^\n`;&|$]*)$", re.MULTILINE)
 _MISSING_MODULE = re.compile(r"No module named '(\w+)")
 _USES_TORCH = "torch is not installed"
 
@@ -63,9 +66,10 @@ def run_gen_data(work: Path, seed: int) -> None:
         stubs.mkdir()
         (stubs / "torch.py").write_text(_EMPTY_TORCH, encoding="utf-8")
         python_path.append(str(stubs))
+    module = "torch" if uses_torch and has_torch else ""
     try:
         done = subprocess.run(
-            [sys.executable, "-c", _RUNNER, str(seed % 2**32), "torch" if uses_torch and has_torch else ""],
+            [sys.executable, "-c", _RUNNER, str(seed % 2**32), module, *_arguments(work)],
             cwd=work,
             env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(python_path)},
             stdin=subprocess.DEVNULL,
@@ -78,6 +82,14 @@ def run_gen_data(work: Path, seed: int) -> None:
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip()
         raise OperatorFormatError(_complaint(said, done.returncode))
+
+
+def _arguments(work: Path) -> list[str]:
+    """Return the arguments that run.sh gives gen_data.py."""
+    script = work / "run.sh"
+    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+    call = _CALL.search(text)
+    return shlex.split(call.group(1)) if call else []
 
 
 def _complaint(said: str, returncode: int) -> str:

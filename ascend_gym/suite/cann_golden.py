@@ -21,7 +21,9 @@ from ascend_gym.core.protocols import Verdict
 from ascend_gym.core.records import Case, TensorSpec
 from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, Example, call_arguments, read_example
 from ascend_gym.suite.cann_gen_data import run_gen_data
+from ascend_gym.suite.cann_layers import layer_of
 from ascend_gym.suite.cann_record import Argument, RecordedTensor, record_call, recorder_program
+from ascend_gym.suite.cann_references import reference_outputs
 from ascend_gym.suite.inputs import Array, numpy_dtype
 from ascend_gym.suite.verdict import judge
 
@@ -54,10 +56,11 @@ class ExampleOracle:
             run_gen_data(work, seed)
             generated = _fingerprints(work / "output")
             program = recorder_program(self._folder / EXAMPLE_FOLDER / "main.cpp")
-            arguments = call_arguments(record_call(program, work / "output", record_dir))
+            call = record_call(program, work / "output", record_dir)
+            arguments = call_arguments(call, self._example.definition.op_type)
             inputs = _inputs(record_dir, case, self._example, arguments)
             golden = _golden_files(work, generated)
-            self._golden[_content_digest(inputs)] = _expected(case, self._example, arguments, golden)
+            self._golden[_content_digest(inputs)] = _expected(case, self._example, arguments, golden, inputs)
         return inputs
 
     def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
@@ -89,16 +92,20 @@ def _inputs(
     record_dir: Path, case: Case, example: Example, arguments: Sequence[Argument]
 ) -> list[list[Array]]:
     arrays: list[list[Array]] = []
+    layer = layer_of(example.definition.op_type)
     for tensor, position in zip(case.inputs, example.binding.inputs, strict=True):
         if position is None:
             arrays.append([])
             continue
         argument = arguments[position]
         if argument.kind in ("tensor", "list"):
-            read = [_recorded_array(record_dir, each, tensor.name) for each in argument.tensors]
+            read = [
+                layer.array(tensor.name, _recorded_array(record_dir, each, tensor.name))
+                for each in argument.tensors
+            ]
             if tuple(array.shape for array in read) != tensor.shapes:
                 raise OperatorFormatError(f"main.cpp gives {tensor.name} other shapes once its inputs exist")
-            arrays.append(read)
+            arrays.append([_read_only(array.astype(numpy_dtype(tensor.dtype))) for array in read])
         else:
             arrays.append([_constant(record_dir, argument, tensor)])
     return arrays
@@ -117,7 +124,10 @@ def _recorded_array(record_dir: Path, tensor: RecordedTensor, name: str) -> Arra
 def _constant(record_dir: Path, argument: Argument, tensor: TensorSpec) -> Array:
     scalars = [_recorded_array(record_dir, each, tensor.name)[0] for each in argument.tensors]
     values = scalars if argument.value is None else argument.value
-    array = np.array(values).astype(numpy_dtype(tensor.dtype)).reshape(tensor.shapes[0])
+    return _read_only(np.array(values).astype(numpy_dtype(tensor.dtype)).reshape(tensor.shapes[0]))
+
+
+def _read_only(array: Array) -> Array:
     array.flags.writeable = False
     return array
 
@@ -166,25 +176,51 @@ def _only_pair(written: dict[str, bytes], generated: dict[str, bytes]) -> list[t
 
 
 def _expected(
-    case: Case, example: Example, arguments: Sequence[Argument], golden: dict[int, bytes]
+    case: Case,
+    example: Example,
+    arguments: Sequence[Argument],
+    golden: dict[int, bytes],
+    inputs: Sequence[list[Array]],
 ) -> list[list[Array]]:
-    arrays = []
+    """Return the arrays of each output: what gen_data.py says, else a reference, nothing for an open one."""
+    op_type, layer = example.definition.op_type, layer_of(example.definition.op_type)
+    named = {tensor.name: arrays for tensor, arrays in zip(case.inputs, inputs, strict=True)}
+    computed = reference_outputs(op_type, named, case.attributes)
+    rows: list[list[Array]] = []
     for tensor, position in zip(case.outputs, example.binding.outputs, strict=True):
         items = arguments[position].tensors
-        missing = [item.number for item in items if item.number not in golden]
-        if missing:
+        if tensor.open:
+            rows.append([])
+        elif all(item.number in golden for item in items):
+            arrays = [
+                _golden_array(golden[item.number], tensor, _read_shape(item.shape, shape))
+                for item, shape in zip(items, tensor.shapes, strict=True)
+            ]
+            rows.append([layer.array(tensor.name, array) for array in arrays])
+        elif tensor.name in computed:
+            rows.append(
+                [
+                    array.reshape(shape)
+                    for array, shape in zip(computed[tensor.name], tensor.shapes, strict=True)
+                ]
+            )
+        else:
             raise OperatorFormatError(
                 f"gen_data.py gives golden outputs for {len(golden)} tensors, none for output {tensor.name}"
             )
-        arrays.append([_golden_array(golden[item.number], tensor, item.shape) for item in items])
-    return arrays
+    return rows
+
+
+def _read_shape(given: tuple[int, ...], read: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a golden array: as the call gives it, unless the example reads only part of it."""
+    return given if math.prod(given) == math.prod(read) else read
 
 
 def _golden_array(data: bytes, tensor: TensorSpec, shape: tuple[int, ...]) -> Array:
     """Return golden data as an array: in the dtype of the output, or wider when the bytes say so."""
     count = math.prod(shape)
     own = numpy_dtype(tensor.dtype)
-    wider = ("float32", "float64") if tensor.dtype.is_floating else ()
+    wider = ("float32", "float64") if tensor.dtype.is_floating else ("int32", "int64")
     for dtype in (own, *(np.dtype(name) for name in wider)):
         if len(data) == count * dtype.itemsize:
             return np.frombuffer(data, dtype=dtype).reshape(shape)

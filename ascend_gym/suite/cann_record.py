@@ -50,10 +50,12 @@ _DTYPES = {
     8: DType.UINT32,
     9: DType.INT64,
     10: DType.UINT64,
+    11: DType.FLOAT64,
     12: DType.BOOL,
+    16: DType.COMPLEX64,
     27: DType.BFLOAT16,
 }
-_UNCARRIED_NAMES = {11: "double", 16: "complex64", 17: "complex128", 29: "int4"}
+_UNCARRIED_NAMES = {17: "complex128", 29: "int4"}
 
 
 class RecordedTensor(Record):

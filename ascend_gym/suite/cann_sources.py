@@ -64,13 +64,25 @@ def read_build_file(folder: Path) -> BuildFile:
         *_listed(text, "target_include_directories", r"\w+", folder),
         *(_resolve(option, folder) for option in _INCLUDE_OPTION.findall(text)),
     ]
+    tiling = _existing(_listed(text, "target_sources", "optiling", folder))
+    definition = _existing(_listed(text, "target_sources", r"op_host_aclnn\w*", folder))
     return BuildFile(
         op_type=op_type.group(1) if op_type else None,
-        tiling=_existing(_listed(text, "target_sources", "optiling", folder)),
-        definition=_existing(_listed(text, "target_sources", r"op_host_aclnn\w*", folder)),
+        tiling=tiling if _has_tiling((*tiling, *definition)) else _with_tiling(folder, tiling),
+        definition=definition,
         include_dirs=tuple(dict.fromkeys(place for place in folders if place and place.is_dir())),
         auto_sync="--cce-auto-sync=off" not in text,
     )
+
+
+def _has_tiling(paths: Iterable[Path]) -> bool:
+    return any(_TILING_FUNCTION in read_source(path) for path in paths)
+
+
+def _with_tiling(folder: Path, tiling: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return ``tiling`` and the sources of op_host with the tiling functions that the build file forgets."""
+    sources = sorted(path for path in (folder / "op_host").glob("*") if path.suffix in _COMPILED)
+    return (*tiling, *(path for path in sources if tiling and _has_tiling([path])))
 
 
 def read_cann_candidate(folder: Path, build: BuildFile) -> Candidate:
@@ -126,10 +138,21 @@ def _closure(
         found[virtual] = SourceFile(path=virtual, text=read_source(path))
         for name in _INCLUDE.findall(found[virtual].text):
             included = _find(name, [path.parent, *search], root or folder)
-            if included is not None and included not in seen and not _is_logging(included, root):
-                seen.add(included)
-                waiting.append(included)
+            if included is None or included in seen or _is_logging(included, root):
+                continue
+            new = [included, *_definitions(included, folder, root)]
+            waiting += [path for path in new if path not in seen]
+            seen.update(new)
     return found
+
+
+def _definitions(header: Path, folder: Path, root: Path | None) -> list[Path]:
+    """Return the source with the functions of another operator's header: all are linked into one library."""
+    shared = root is None or header.is_relative_to((root / "src" / "common").resolve())
+    if shared or header.is_relative_to(folder.resolve()) or header.parent.name != "op_host":
+        return []
+    sources = (header.with_suffix(suffix) for suffix in _COMPILED)
+    return [source for source in sources if source.is_file()]
 
 
 def _is_logging(path: Path, root: Path | None) -> bool:

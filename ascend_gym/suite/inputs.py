@@ -59,12 +59,14 @@ def _draw(tensor: TensorSpec, shape: tuple[int, ...], words: np.random.Philox) -
         array = _raw(words, count).argsort(kind="stable").astype(dtype)
     elif values.kind == "integers" or not tensor.dtype.is_floating:
         array = _integers(values, count, words, dtype)
+    elif dtype.kind == "c":
+        array = _fine_floats(values, _raw(words, count).view(np.uint32)).view(dtype)
     elif dtype.itemsize == 2:
         bits = _raw(words, -(-count // 4)).view(np.uint16)[:count]
         array = _quantiles(values, tensor.dtype)[bits]
     else:
         bits32 = _raw(words, -(-count // 2)).view(np.uint32)[:count]
-        array = _fine_floats(values, bits32)
+        array = _fine_floats(values, bits32).astype(dtype, copy=False)
     array = array.reshape(shape)
     array.flags.writeable = False
     return array

@@ -136,7 +136,7 @@ def refuse(folder: Path, **changes: str) -> str:
             "aclnnTwice(tensor, tensor) does not fit the definition of Twice(x, bias",
         ),
         ("aclnnTwiceGetWorkspaceSize", "aclopExecute", "no call of aclnn<Op>GetWorkspaceSize"),
-        ("ACL_FLOAT, &x", "ACL_COMPLEX64, &x", "uses tensors of complex64, which cases cannot hold"),
+        ("ACL_FLOAT, &x", "ACL_COMPLEX128, &x", "uses tensors of complex128, which cases cannot hold"),
         ("ACL_FLOAT, &x", "ACL_FLOAT16, &x", "no dtype combination ['float16', 'float32']"),
         ("scale = 2.0f", "scale = Choose()", "line 22: ‘Choose’ was not declared"),
         ("float scale", "return 3; float scale", "ended before its aclnn call: exit status 3"),

@@ -6,7 +6,11 @@ decides), run (every block executes), correct (outputs agree with the golden one
 measured in a process of its own with a time limit. Progress goes to standard error; the counts close the
 table on standard output.
 
-    python benchmarks/cann_ops_coverage.py --cann-ops DIR [--op NAME ...] [--json FILE]
+With ``--larger`` the examples run at larger, unaligned shapes instead: their literals are rewritten in a copy
+of the checkout by the rules of ``ascend_gym.suite.cann_enlarge``, tried in order until one is complete. The
+reason says which rule it was, or how far each got.
+
+    python benchmarks/cann_ops_coverage.py --cann-ops DIR [--op NAME ...] [--larger] [--json FILE]
 """
 
 from __future__ import annotations
@@ -14,9 +18,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,11 +32,14 @@ from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import MeasureProtocol, Phase
 from ascend_gym.core.status import Status
+from ascend_gym.suite.cann_enlarge import RULES, enlarge_example
+from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, read_example
 from ascend_gym.suite.imported import select_operators
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
+from npu_daemon.service import harness_digest
 
 STEPS = ("load", "host", "definition", "kernel", "data", "tiling", "run", "correct", "price")
 COMPLETE = "complete"
@@ -38,7 +47,7 @@ PAPER_LIST = Path(__file__).with_name("cann_ops_paper.txt")
 INPUT_SEED = 0
 _BUILD_STEP = {Phase.BUILD_TILING: "host", Phase.BUILD_KERNEL: "kernel", Phase.GUARD: "kernel"}
 _RUN_STEP = {Phase.RUN_TILING: "tiling"}
-_REASON_LENGTH = 160
+_REASON_LENGTH = 220
 
 Outcome = tuple[str, str]  # the step that failed, or COMPLETE; and why
 
@@ -50,13 +59,20 @@ def main() -> int:
         step, reason = measure(Path(arguments.child))
         print(json.dumps({"stopped_at": step, "reason": reason}))
         return 0
-    folders = _selected(arguments.cann_ops, arguments.op, arguments.paper)
+    checkout = arguments.cann_ops.resolve()
+    folders = _selected(checkout, arguments.op, arguments.paper)
     rows = []
-    for number, folder in enumerate(folders, start=1):
-        rows.append(_measure_apart(folder, arguments.limit_s))
-        _show(rows[-1], number, len(folders))
-        if arguments.json:
-            arguments.json.write_text(json.dumps(_report(rows), indent=1) + "\n", encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="ascend-gym-larger-") as scratch:
+        copy = _copied(checkout, Path(scratch)) if arguments.larger else None
+        for number, folder in enumerate(folders, start=1):
+            if copy is None:
+                outcome = _measure_apart(folder, arguments.limit_s)
+            else:
+                outcome = _measure_larger(folder, copy / folder.relative_to(checkout), arguments.limit_s)
+            rows.append(_row(folder, outcome))
+            _show(rows[-1], number, len(folders))
+            if arguments.json:
+                arguments.json.write_text(json.dumps(_report(rows), indent=1) + "\n", encoding="utf-8")
     print(table(rows))
     print(summary(rows))
     return 0
@@ -76,7 +92,9 @@ def measure(folder: Path) -> Outcome:
         return "definition" if definition else _step(built, _BUILD_STEP, "host"), _reason(built)
     try:
         oracle = oracle_for(spec)
-        data = CaseDataCache(cache_root() / "coverage", "coverage").obtain(spec, oracle, case, INPUT_SEED)
+        data = CaseDataCache(cache_root() / "coverage", harness_digest()).obtain(
+            spec, oracle, case, INPUT_SEED
+        )
     except AscendGymError as error:
         return "data", str(error)
     run = backend.run(built, case, data.input_files, protocol)
@@ -122,7 +140,29 @@ def passed_steps(rows: Sequence[dict[str, str]]) -> dict[str, int]:
     return counts
 
 
-def _measure_apart(folder: Path, limit_s: float) -> dict[str, str]:
+def _copied(checkout: Path, scratch: Path) -> Path:
+    shutil.copytree(checkout / "src", scratch / "src", symlinks=True)
+    return scratch
+
+
+def _measure_larger(folder: Path, copy: Path, limit_s: float) -> Outcome:
+    """Measure a copy of an operator at larger shapes: by the first rule that completes, or by all."""
+    try:
+        shapes = read_example(folder).shapes
+    except AscendGymError as error:
+        return "load", str(error).removeprefix(f"{folder}/")
+    outcomes = {}
+    for rule in RULES:
+        shutil.copytree(folder / EXAMPLE_FOLDER, copy / EXAMPLE_FOLDER, dirs_exist_ok=True)
+        enlarge_example(copy / EXAMPLE_FOLDER, shapes, rule)
+        outcomes[rule] = _measure_apart(copy, limit_s)
+        if outcomes[rule][0] == COMPLETE:
+            return COMPLETE, rule
+    best = max(outcomes.values(), key=lambda outcome: STEPS.index(outcome[0]))[0]
+    return best, "; ".join(f"{rule}: {step} {reason}" for rule, (step, reason) in outcomes.items())
+
+
+def _measure_apart(folder: Path, limit_s: float) -> Outcome:
     command = [sys.executable, "-P", __file__, "--child", str(folder)]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
@@ -133,22 +173,26 @@ def _measure_apart(folder: Path, limit_s: float) -> dict[str, str]:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
-        answer = {"stopped_at": STEPS[0], "reason": f"measuring took longer than {limit_s:g} s"}
+        return STEPS[0], f"measuring took longer than {limit_s:g} s"
     except (IndexError, ValueError):
         last = (errors.strip().splitlines() or [f"exit status {process.returncode}"])[-1]
-        answer = {"stopped_at": STEPS[0], "reason": f"measuring failed: {last}"}
-    reason = " ".join(answer["reason"].split())[:_REASON_LENGTH]
+        return STEPS[0], f"measuring failed: {last}"
+    return answer["stopped_at"], " ".join(answer["reason"].split())[:_REASON_LENGTH]
+
+
+def _row(folder: Path, outcome: Outcome) -> dict[str, str]:
+    step, reason = outcome
     return {
         "operator": folder.name,
         "category": folder.parent.name,
-        "stopped_at": answer["stopped_at"],
+        "stopped_at": step,
         "reason": reason,
     }
 
 
 def _selected(checkout: Path, names: Sequence[str], paper: bool) -> list[Path]:
     listed = PAPER_LIST.read_text(encoding="ascii").split() if paper else []
-    return list(select_operators(checkout.resolve(), [*names, *listed]).values())
+    return list(select_operators(checkout, [*names, *listed]).values())
 
 
 def _step(failure: Failure, steps: dict[Phase, str], otherwise: str) -> str:
@@ -175,6 +219,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--cann-ops", type=Path, metavar="DIR", help="the checkout")
     parser.add_argument("--op", nargs="+", default=[], metavar="NAME", help="only these operators")
     parser.add_argument("--paper", action="store_true", help="the vector operators of the published list")
+    parser.add_argument("--larger", action="store_true", help="at larger, unaligned shapes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every operator")
     parser.add_argument("--limit-s", type=float, default=240.0, help="wall seconds per operator")
     parser.add_argument("--child", help=argparse.SUPPRESS)

@@ -7,6 +7,7 @@ from ascend_gym.rewrites import (
     barriers,
     buffers,
     caching,
+    casts,
     cores,
     events,
     fusion,
@@ -29,7 +30,7 @@ from ascend_gym.rewrites.rule import Rule
 _TILING = (tiling, cores, keys)
 _DATA_MOVEMENT = (movement, rows, caching)
 _PIPELINING = (buffers, barriers, events, placement, tails, passes)
-_COMPUTE = (fusion, operands, hoisting, scalar_code, long_calls)
+_COMPUTE = (fusion, operands, casts, hoisting, scalar_code, long_calls)
 _MEMORY = (memory, layout)
 _ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, *_MEMORY)
 

@@ -24,6 +24,7 @@ _PIECE = 256  # elements: at least 256 bytes, and a multiple of the 32 bytes tha
 _FOLDABLE = 128  # elements: two repeats of float
 _WORTH_FOLDING = 1024  # elements: below, an instruction more costs as much as the reduction saves
 _TENSOR = re.compile(r"([A-Za-z_][\w.>()<:-]*)\[(.+)\]")
+_MEMBER = re.compile(r"(?:\w+(?:->|\.))*\w+")
 _LONGER = Effect((Pipe.VECTOR, Pipe.SCALAR), "start-up costs of vector instructions paid once")
 _TREE = Effect((Pipe.VECTOR,), "halves are added by fast instructions; little is left to the slow reduction")
 
@@ -151,7 +152,7 @@ def _row_begin(text: str, bare: str, offsets: set[str]) -> str | None:
 
 def _in_pieces(file: File, call: Call, index: str) -> Choice:
     texts = texts_of(file, call)
-    count = texts[-1] if is_name(texts[-1]) else f"({texts[-1]})"
+    count = texts[-1] if _MEMBER.fullmatch(texts[-1]) else f"({texts[-1]})"
     for at in tensor_positions(call):
         texts[at] = f"{texts[at]}[{index}]"
     rest = f"{count} - {index}"

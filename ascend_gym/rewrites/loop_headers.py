@@ -94,7 +94,7 @@ def jumps(source: Source, within: Node) -> bool:
 def fresh_name(source: Source, wish: str) -> str:
     """Return ``wish``, or ``wish2`` and so on: the first that the file does not have."""
     name, number = wish, 1
-    while re.search(rf"\b{name}\b", source.text):
+    while name in source.words:
         number += 1
         name = f"{wish}{number}"
     return name

@@ -92,8 +92,10 @@ def _acquisitions(view: View) -> Iterator[tuple[File, Node, str, str]]:
         for declarator in file.source.nodes("init_declarator"):
             name, value = (declarator.child_by_field_name(field) for field in ("declarator", "value"))
             declaration = declarator.parent
-            taken = _TAKEN.fullmatch(file.source.bare(value)) if value is not None else None
-            if name is None or declaration is None or taken is None:
+            if name is None or declaration is None or value is None or value.type != "call_expression":
+                continue
+            taken = _TAKEN.fullmatch(file.source.bare(value))
+            if taken is None:
                 continue
             if len(declaration.children_by_field_name("declarator")) == 1:
                 yield file, declaration, file.source.text_of(name), _last_name(taken["queue"])

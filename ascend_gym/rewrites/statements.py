@@ -120,9 +120,7 @@ def declaration_of(source: Source, name: str, use: Node) -> LocalDeclaration | N
 def mentions(source: Source, name: str, within: Node) -> list[Node]:
     """Return the identifiers ``name`` inside a node, in the order of the text."""
     return [
-        node
-        for node in source.nodes("identifier")
-        if within.start_byte <= node.start_byte < within.end_byte and source.text_of(node) == name
+        node for node in source.identifiers(name) if within.start_byte <= node.start_byte < within.end_byte
     ]
 
 

@@ -132,6 +132,22 @@ class Source:
         """Return the call that a node, an expression or a whole statement, consists of."""
         return self._call_by_node.get(node.id)
 
+    def identifiers(self, name: str) -> list[Node]:
+        """Return the identifiers of a name, in the order of the text."""
+        return self._identifiers.get(name, [])
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All words of the text, in comments too."""
+        return frozenset(re.findall(r"\w+", self.text))
+
+    @cached_property
+    def _identifiers(self) -> dict[str, list[Node]]:
+        by_name: dict[str, list[Node]] = defaultdict(list)
+        for node in self.nodes("identifier"):
+            by_name[self.text_of(node)].append(node)
+        return by_name
+
     @cached_property
     def _call_starts(self) -> list[int]:
         return [call.node.start_byte for call in self.calls]

@@ -6,7 +6,9 @@ Forms with masks and repeats are left alone.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import lru_cache
 
 from tree_sitter import Node
 
@@ -92,15 +94,9 @@ def element_of(source: Source, name: str, use: Node) -> str:
         return _element(local.type_text)
     function, own_class = ancestor(use, "function_definition"), ancestor(use, "class_specifier")
     elements = {
-        _element(source.bare(kind_node))
-        for kind, around in (
-            ("parameter_declaration", function),
-            ("declaration", function),
-            ("field_declaration", own_class or source.root),
-        )
-        for node in source.nodes(kind)
-        if around is not None and is_inside(node, around) and _declares(source, node, name)
-        if (kind_node := node.child_by_field_name("type")) is not None
+        element
+        for declaration, element in _tensor_declarations(source).get(name, [])
+        if is_inside(declaration, (own_class or source.root) if _is_member(declaration) else function or use)
     }
     return elements.pop() if len(elements) == 1 else ""
 
@@ -161,9 +157,21 @@ def _element(type_text: str) -> str:
     return match[1] if match else ""
 
 
-def _declares(source: Source, declaration: Node, name: str) -> bool:
-    declarators = declaration.children_by_field_name("declarator")
-    return any(source.bare(node).removeprefix("&") == name for node in declarators)
+@lru_cache(maxsize=64)
+def _tensor_declarations(source: Source) -> dict[str, list[tuple[Node, str]]]:
+    """Return, by name, the declarations of tensors (parameters and members too) with their elements."""
+    declared: dict[str, list[tuple[Node, str]]] = defaultdict(list)
+    for kind in ("parameter_declaration", "declaration", "field_declaration"):
+        for node in source.nodes(kind):
+            type_node = node.child_by_field_name("type")
+            element = _element(source.bare(type_node)) if type_node is not None else ""
+            for declarator in node.children_by_field_name("declarator") if element else []:
+                declared[source.bare(declarator).removeprefix("&")].append((node, element))
+    return declared
+
+
+def _is_member(declaration: Node) -> bool:
+    return declaration.type == "field_declaration"
 
 
 def _constant_values(source: Source, name: str) -> Iterator[str]:

@@ -26,6 +26,7 @@ REWRITTEN = {
     "scalar_fill",
     "scalar_index",
     "tail_splitting",
+    "widening",
 }
 # Rules after which a rewind restores the very text that was there.
 EXACT = (
@@ -57,6 +58,8 @@ _STATEMENTS = (
     "AscendC::MulAddDst(d, a, b, n);",
     "AscendC::Muls(d, a, (s) * (r), n);",
     "AscendC::Duplicate(d, s, n);",
+    "AscendC::LocalTensor<half> g = q.DeQue<half>();\nAscendC::LocalTensor<half> h = p.AllocTensor<half>();\n"
+    "AscendC::Exp(h, g, n);",
     "AscendC::CreateVecIndex(d, 3.0f, n);",
     "AscendC::ReduceSum(d, t, w, n);",
     "q.FreeTensor(t);",

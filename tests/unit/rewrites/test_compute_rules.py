@@ -11,7 +11,18 @@ LOCAL_T = "LocalTensor<float> t = q.AllocTensor<float>();\n"
 TYPED = "LocalTensor<float> x = q.DeQue<float>();\nLocalTensor<float> y = o.AllocTensor<float>();\n"
 
 # rule, body of a kernel function before, the same after the only site's first choice
+HALVES = (
+    "LocalTensor<half> x = in.DeQue<half>();\nLocalTensor<half> y = out.AllocTensor<half>();\n"
+    "LocalTensor<float> f = wide.Get<float>();\n"
+)
+
 KERNEL_BODIES = [
+    (
+        "narrowing",
+        HALVES + "Cast(f, x, RoundMode::CAST_NONE, n);\nPipeBarrier<PIPE_V>();\nMuls(f, f, s, n);\n"
+        "Cast(y, f, RoundMode::CAST_RINT, n);\nout.EnQue(y);",
+        HALVES + "Muls(y, x, static_cast<half>(s), n);\nout.EnQue(y);",
+    ),
     ("rsqrt", "Sqrt(y, x, n);\nReciprocal(y, y, n);", "Rsqrt(y, x, n);"),
     ("square", "Power(y, x, 2.0f, n);", "Mul(y, x, x, n);"),
     (
@@ -150,6 +161,16 @@ def test_kernel_rule_makes_exactly_this_change(name, before, after):
 
 
 NOT_HERE = [
+    (  # f is read again
+        "narrowing",
+        HALVES + "Cast(f, x, RoundMode::CAST_NONE, n);\nExp(f, f, n);\nCast(y, f, RoundMode::CAST_RINT, n);\n"
+        "Cast(z, f, RoundMode::CAST_RINT, n);",
+    ),
+    (  # integers are not half
+        "narrowing",
+        HALVES.replace("half", "int32_t") + "Cast(f, x, RoundMode::CAST_NONE, n);\nMuls(f, f, s, n);\n"
+        "Cast(y, f, RoundMode::CAST_RINT, n);",
+    ),
     ("rsqrt", "Sqrt(t, x, n);\nReciprocal(y, t, n);"),  # t could be read by others
     ("square", "Power(y, x, 3.0f, n);"),
     ("reciprocal", "float ONE = 1.0f;\nDuplicate(c, ONE, n);\nDiv(y, c, x, n);"),  # may have changed

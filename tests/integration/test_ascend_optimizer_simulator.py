@@ -16,7 +16,7 @@ from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.in_process import InProcessEvaluator
 
-BUDGET = 6
+BUDGET = 4
 BANK = ExperienceBank(
     [make_experience(motif="full_barrier_removal", title="No full barrier where queues order everything")]
 )
@@ -30,7 +30,7 @@ def _search(simulator, folder, cache):
         online=asker,
         offline=asker,
         retriever=Retriever(BANK, embedder, "bottleneck"),
-        settings=AgentSettings(tiling_steps=3, refine_steps=3),
+        settings=AgentSettings(tiling_steps=2, refine_steps=2),
     )
     evaluator = InProcessEvaluator(simulator, cache)
     with Journal(folder) as journal:
@@ -45,7 +45,7 @@ def test_both_stages_find_a_faster_correct_operator_and_the_same_one_again(simul
     assert outcome.best_result.status is Status.OK
     assert outcome.speedup > 1.2
     kinds = [step.proposal.origin["kind"] for step in outcome.history[1:]]
-    assert kinds == ["mutate-tiling"] * 3 + ["refine"] * 3
+    assert kinds == ["mutate-tiling"] * 2 + ["refine"] * 2
     _search(simulator, tmp_path / "second", tmp_path / "cache")
     first, second = ((tmp_path / name / JOURNAL_NAME).read_bytes() for name in ("first", "second"))
     assert first == second

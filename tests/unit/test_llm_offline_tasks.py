@@ -121,6 +121,18 @@ def test_what_failed_is_not_tried_as_a_part_of_more_but_what_was_slow_can_be():
     assert not repeats(SPEC.baseline, both, attempts_in(_told(alone, Status.RUNTIME_FAULT)))
 
 
+def test_the_call_that_a_diagnostic_names_is_to_blame_and_not_what_changed_beside_it():
+    both = KERNEL.replace("NUM = 1", "NUM = 2").replace("    PipeBarrier<PIPE_V>();\n", "")
+    beside = SPEC.baseline.rewritten(kernel=KERNEL.replace("NUM = 1", "NUM = 2"))
+    blamed = SPEC.baseline.rewritten(kernel=KERNEL.replace("    PipeBarrier<PIPE_V>();\n", ""))
+    told = _told(SPEC.baseline.rewritten(kernel=both), Status.RUNTIME_FAULT)
+    said = "[run_kernel] op_kernel/toy.cpp:7: PipeBarrier: missing"
+    attempts = attempts_in(told.replace("[verify] wrong", said))
+    assert is_doomed(SPEC.baseline, blamed, attempts)
+    assert not is_doomed(SPEC.baseline, beside, attempts)
+    assert not is_doomed(SPEC.baseline, blamed, attempts_in(told))
+
+
 def test_what_helped_is_not_taken_back():
     faster = SPEC.baseline.rewritten(kernel=KERNEL.replace("NUM = 1", "NUM = 2"))
     assert repeats(faster, SPEC.baseline, attempts_in(_told(faster, latency_us=90.0)))

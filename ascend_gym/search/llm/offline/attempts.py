@@ -12,16 +12,25 @@ from ascend_gym.core.records import Candidate
 _ATTEMPT = re.compile(
     r"^### Attempt \d+, (?P<outcome>kept|not faster|failed)\b.*?$(?P<rest>.*?)(?=^#{2,3} |\Z)", re.M | re.S
 )
+_CALL = re.compile(r"^- \[\w+\] (?:[\w/.]+:\d+: )?(\w+)(?:\([^)\n]*\))?: ", re.M)
 _DIFF = re.compile(r"^~~~~diff\n(.*?)^~~~~", re.M | re.S)
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """Lines removed (``-``) and added (``+``), and whether that was kept or failed."""
+    """What was attempted, and how it ended.
+
+    Attributes:
+        changes: lines removed (``-``) and added (``+``).
+        kept: whether it was valid and faster.
+        failed: whether it was invalid.
+        culprits: of a failed attempt, the changes with the call that the diagnostics complain of.
+    """
 
     changes: frozenset[str]
     kept: bool
     failed: bool
+    culprits: frozenset[str] = frozenset()
 
     def repeated_by(self, changes: frozenset[str]) -> bool:
         """Say whether other changes are the same, or take back what helped."""
@@ -30,8 +39,8 @@ class Attempt:
         return self.changes == changes
 
     def dooms(self, changes: frozenset[str]) -> bool:
-        """Say whether other changes contain these, which failed."""
-        return self.failed and self.changes <= changes
+        """Say whether other changes contain what failed: all of these, or the culprits."""
+        return self.failed and (self.culprits or self.changes) <= changes
 
 
 def attempts_in(prompt: str) -> list[Attempt]:
@@ -41,7 +50,10 @@ def attempts_in(prompt: str) -> list[Attempt]:
         diff = _DIFF.search(match["rest"])
         if diff is not None:
             changes = frozenset(line for line in diff[1].split("\n") if line[:1] in ("-", "+"))
-            found.append(Attempt(changes, match["outcome"] == "kept", match["outcome"] == "failed"))
+            kept, failed = match["outcome"] == "kept", match["outcome"] == "failed"
+            found.append(
+                Attempt(changes, kept, failed, _culprits(changes, match["rest"]) if failed else frozenset())
+            )
     return [attempt for attempt in found if attempt.changes]
 
 
@@ -67,6 +79,12 @@ def changes_between(before: Candidate, after: Candidate) -> frozenset[str]:
             body = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
             changes |= {line[0] + line[1:].strip() for line in body if line[1:].strip()}
     return frozenset(changes)
+
+
+def _culprits(changes: frozenset[str], diagnostics: str) -> frozenset[str]:
+    """Return the changes with a call that the diagnostics name."""
+    calls = _CALL.findall(diagnostics)
+    return frozenset(change for change in changes if any(call in change for call in calls))
 
 
 def _reversed(change: str) -> str:

@@ -19,7 +19,7 @@ from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 _RULES = tuple(rule for rule in RULES if rule.side is Side.TILING)
 _STEPS = {1: 0.7, 2: 0.3}
 _ASKED_FOR = 3.0
-_BACKWARD_WEIGHT = 0.3  # a search may go either way
+_BACKWARD_WEIGHT = 0.15  # a search may go either way
 _MARKER = re.compile(r"^[ \t]*//[ \t]*EVOLVE-BLOCK-(START|END)\b[^\n]*\n?", re.MULTILINE)
 _NUMBERS_ONLY = re.compile(r".*: [\w() */+-]+ -> [\w() */+-]+")
 

@@ -17,7 +17,7 @@ import argparse
 import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -42,6 +42,9 @@ CHOICES = 2
 HELPS = 0.99  # of the baseline's latency, at most
 BASELINE = ""
 _NOT_BUILT = frozenset({Status.BUILD_ERROR.value, Status.GUARD_REJECTED.value})
+
+
+Key = tuple[str, str, str]  # operator, rule, digest of the candidate
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ class Trial:
     message: str
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> Key:
         """What makes it a repetition of another one."""
         return self.operator, self.rule, self.digest
 
@@ -94,7 +97,8 @@ def main() -> int:
     arguments = _parse()
     subjects = list(_subjects(arguments))
     if arguments.evaluate:
-        _evaluate_all(subjects, arguments.records, arguments.workers)
+        rules = arguments.rule or [rule.name for rule in RULES]
+        _evaluate_all(subjects, rules, arguments.records, arguments.workers)
     trials = list(_read(arguments.records)) if arguments.records else []
     names = {subject.name for subject in subjects}
     rows = rows_of(subjects, [trial for trial in trials if trial.operator in names])
@@ -176,31 +180,41 @@ def _subjects(arguments: argparse.Namespace) -> Iterator[Subject]:
                 yield Subject(spec.op_id, "", spec.baseline)
 
 
-def _evaluate_all(subjects: Sequence[Subject], records: Path, workers: int) -> None:
-    done = {trial.key for trial in _read(records)}
+def _evaluate_all(subjects: Sequence[Subject], rules: Sequence[str], records: Path, workers: int) -> None:
+    trials = list(_read(records))
+    records.write_text("".join(map(_line, trials)), encoding="utf-8")  # without a line that was cut off
+    done = {trial.key: trial for trial in trials}
     with ProcessPoolExecutor(workers) as pool, records.open("a", encoding="utf-8") as file:
-        waiting = {pool.submit(_evaluate, subject, done): subject.name for subject in subjects}
+        waiting = {pool.submit(_evaluate, subject, rules, done): subject.name for subject in subjects}
         for number, future in enumerate(as_completed(waiting), start=1):
             for trial in future.result():
-                file.write(json.dumps(asdict(trial)) + "\n")
+                file.write(_line(trial))
             file.flush()
             print(f"[{number}/{len(subjects)}] {waiting[future]}", file=sys.stderr, flush=True)
 
 
-def _evaluate(subject: Subject, done: set[tuple[str, str, str]]) -> list[Trial]:
-    """Evaluate the baseline, and if it is correct every rewrite that is not done."""
+def _evaluate(subject: Subject, rules: Sequence[str], done: Mapping[Key, Trial]) -> list[Trial]:
+    """Evaluate the baseline, and if it is correct every rewrite; return what was not done before."""
     try:
         spec = subject.load()
     except AscendGymError as error:
         failed = Status.UNSUPPORTED.value
         return [Trial(subject.name, BASELINE, "", subject.candidate.digest, failed, None, str(error))]
     evaluator = InProcessEvaluator(SimulatorBackend(cache_root()))
-    trials = [_trial(evaluator, spec, subject, BASELINE, ("baseline", spec.baseline))]
-    if trials[0].latency_us is not None:
+    trials: list[Trial] = []
+
+    def evaluate(rule: str, rewrite: tuple[str, Candidate]) -> Trial:
+        key = (subject.name, rule, rewrite[1].digest)
+        if key in done:
+            return done[key]
+        trials.append(_trial(evaluator, spec, subject, rule, rewrite))
+        return trials[-1]
+
+    if evaluate(BASELINE, ("baseline", spec.baseline)).latency_us is not None:
         for rule in RULES:
-            for rewrite in rewrites_of(rule, spec.baseline):
-                if (subject.name, rule.name, rewrite[1].digest) not in done:
-                    trials.append(_trial(evaluator, spec, subject, rule.name, rewrite))
+            if rule.name in rules:
+                for rewrite in rewrites_of(rule, spec.baseline):
+                    evaluate(rule.name, rewrite)
     evaluator.close()
     return trials
 
@@ -219,6 +233,10 @@ def _first_message(result: EvalResult) -> str:
     return " ".join(str(result.all_diagnostics[0]).split())[:160] if result.all_diagnostics else ""
 
 
+def _line(trial: Trial) -> str:
+    return json.dumps(asdict(trial)) + "\n"
+
+
 def _read(records: Path) -> Iterator[Trial]:
     """Yield what earlier runs recorded; a last line that was cut off is ignored."""
     text = records.read_text(encoding="utf-8") if records.exists() else ""
@@ -235,11 +253,15 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--cann-ops", type=Path, metavar="DIR", help="a checkout, in place of a suite")
     parser.add_argument("--suite", choices=SUITES, default="core", help="operators of an installed suite")
     parser.add_argument("--op", nargs="+", default=[], metavar="NAME", help="only these operators")
+    parser.add_argument("--rule", nargs="+", default=[], metavar="NAME", help="evaluate only these rules")
     parser.add_argument("--evaluate", action="store_true", help="also build, run and price rewrites")
     parser.add_argument("--records", type=Path, metavar="FILE", help="evaluations, one a line; appended to")
     parser.add_argument("--workers", type=int, default=1, help="operators evaluated at a time")
     parser.add_argument("--json", type=Path, metavar="FILE", help="the table as JSON")
     arguments = parser.parse_args()
+    unknown = sorted(set(arguments.rule) - {rule.name for rule in RULES})
+    if unknown:
+        parser.error(f"no rules {unknown}; there are {', '.join(rule.name for rule in RULES)}")
     if arguments.evaluate and not arguments.records:
         parser.error("--evaluate needs --records FILE, which keeps what was evaluated")
     return arguments

@@ -14,7 +14,7 @@ A generation is proposed as a whole and awaited as a whole: proposals depend on 
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,6 +33,7 @@ from ascend_gym.search.seeds import derived_seed
 
 POPULATION = 4  # mu and lambda: ten generations of 4 fit the usual budget of 40
 MUTATIONS_PER_CHILD = 2.0
+MAX_KNOBS = 64
 MAX_ASKS = 200  # in a row that give known candidates, before the search counts as finished
 FAILED_US = 1e12  # objective of a candidate that failed: slower than any that did not
 
@@ -142,10 +143,19 @@ class KnobSearch:
 
 
 def knobs_of(candidate: Candidate) -> list[Knob]:
-    """Return the knobs of a candidate: those that stand for many places first."""
-    sites = dict.fromkeys((move.rule.name, move.site) for move in moves_of(candidate))
-    ordered = sorted(sites, key=lambda pair: not pair[1].covers_all)
-    return [Knob(f"{at:03d} {rule} {site.label}", rule, site) for at, (rule, site) in enumerate(ordered)]
+    """Return the knobs of a candidate: those that stand for many places, then each rule's first place ...
+
+    Large kernels have places by the thousand; ``MAX_KNOBS`` are kept.
+    """
+    places = dict.fromkeys((move.rule.name, move.site) for move in moves_of(candidate))
+    seen: Counter[str] = Counter()
+    ranked = []
+    for rule, site in places:
+        seen[rule] += 1
+        ranked.append((not site.covers_all, seen[rule], rule, site))
+    ranked.sort(key=lambda place: place[:2])
+    kept = enumerate(ranked[:MAX_KNOBS])
+    return [Knob(f"{number:02d} {rule} {site.label}", rule, site) for number, (_, _, rule, site) in kept]
 
 
 def turned(candidate: Candidate, knobs: list[Knob], positions: Mapping[str, int]) -> Candidate:

@@ -247,3 +247,12 @@ def test_every_position_of_every_knob_alone_is_that_choice_of_its_rule():
         for position, choice in enumerate(knob.site.choices, 1):
             expected = rule_named(knob.rule).apply(SPEC.baseline, knob.site, choice)
             assert _knobs().turned(SPEC.baseline, knobs, {**zero, knob.name: position}) == expected
+
+
+def test_large_kernels_keep_a_limited_number_of_knobs_of_every_rule():
+    barriers = "    PipeBarrier<PIPE_ALL>();\n    Exp(d, d, n);\n" * 100
+    large = make_spec(tiling=TILING, kernel=KERNEL.replace("        Exp(d, d, n);\n", barriers))
+    knobs = _knobs().knobs_of(large.baseline)
+    assert len(knobs) == _knobs().MAX_KNOBS
+    assert {knob.rule for knob in knobs} == {move.rule.name for move in moves_of(large.baseline)}
+    assert any(knob.site.covers_all for knob in knobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from tree_sitter import Node
@@ -21,9 +22,10 @@ from ascend_gym.rewrites.rule import (
 )
 from ascend_gym.rewrites.statements import INSTRUCTIONS
 from ascend_gym.rewrites.syntax import Call, siblings_after, siblings_before
-from ascend_gym.rewrites.vector import vector_calls
+from ascend_gym.rewrites.vector import element_of, is_vector_call
 
 _SETS = {"SetFlag": "WaitFlag", "set_flag": "wait_flag"}
+_SETS_AND_WAITS = ("SetFlag", "WaitFlag")
 _LESS_WAITING = Effect(
     (Pipe.SCALAR, Pipe.VECTOR, Pipe.MTE2, Pipe.MTE3), "pipes stop waiting where nothing depends on it"
 )
@@ -47,22 +49,24 @@ def event_removal(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _LESS_WAITING)
 def event_insertion(view: View) -> Iterator[Site]:
-    """A vector instruction has no event behind it.
+    """A vector instruction, or a copy from or to a tensor of visible type, stands as a statement.
 
-    Undoes ``event_removal`` there: the scalar unit waits for the instruction. Queues use no such event.
+    Undoes ``event_removal`` there: the scalar unit waits for it, by an event that queues do not use.
     """
     for file in view.kernel:
         sites = []
-        for call in vector_calls(file):
-            statement = call.statement
-            if statement is None or statement.parent is None or statement.parent.type != "compound_statement":
+        for call in file.source.calls:
+            pipe, statement = _pipe_of(file, call), call.statement
+            if not pipe or statement is None or statement.parent is None:
+                continue
+            if statement.parent.type != "compound_statement":
                 continue
             scope = call.callee.removesuffix(call.name)
-            flags = [f"{scope}{name}<{scope}HardEvent::V_S>(EVENT_ID0);" for name in ("SetFlag", "WaitFlag")]
+            flags = [f"{scope}{name}<{scope}HardEvent::{pipe}_S>(EVENT_ID0);" for name in _SETS_AND_WAITS]
             edit = file.edit(file.source.insertion_after(statement, *flags))
             label = file.label(statement.start_byte, file.source.text_of(call.node))
             sites.append(Site(label, (Choice("wait for it", (edit,), forward=False),)))
-        yield from one_and_all(sites, f"vector instructions of {file.path}")
+        yield from one_and_all(sites, f"instructions of {file.path}")
 
 
 @rule(Family.PIPELINING, Side.KERNEL, _ISSUES_AHEAD, inverse="scalar_wait_earlier")
@@ -97,6 +101,16 @@ def scalar_wait_earlier(view: View) -> Iterator[Site]:
 
 RULES: tuple[Rule, ...] = (event_removal, scalar_wait_later)
 REWINDS: tuple[Rule, ...] = (event_insertion, scalar_wait_earlier)
+
+
+def _pipe_of(file: File, call: Call) -> str:
+    """Return the pipe on which a call surely runs; empty if it is none of those or cannot be seen."""
+    if is_vector_call(call):
+        return "V"
+    if call.name not in ("DataCopy", "DataCopyPad") or call.is_method or len(call.values) < 3:
+        return ""
+    local = [bool(element_of(file.source, re.split(r"\W", value)[0], call.node)) for value in call.values[:2]]
+    return {(True, False): "MTE2", (False, True): "MTE3"}.get((local[0], local[1]), "")
 
 
 def _event_pairs(file: File) -> Iterator[tuple[Node, Node]]:

@@ -40,7 +40,10 @@ def vector_fill(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _VECTORISED, inverse="scalar_index")
 def vector_index(view: View) -> Iterator[Site]:
-    """A for loop from 0 sets the elements of a local tensor to their index, plus or times a constant."""
+    """A for loop from 0 sets the elements of a local tensor to their index, plus or times a constant.
+
+    Taken for granted for products: nothing is kept in what is left of the last block of 32 bytes.
+    """
     for stores in _stores(view):
         first, factor = _first_index(stores), _index_factor(stores)
         begin = f"({stores.target}, static_cast<{stores.element}>(0)"

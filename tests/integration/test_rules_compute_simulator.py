@@ -47,6 +47,7 @@ SUBJECTS = [
     ("vector_motifs", "hoisted_duplicate", "Duplicate", ()),
     ("vector_motifs", "whole_call", "piece", ()),
     ("vector_motifs", "reduction_tree", "ReduceSum", ()),
+    ("exp", "narrowing", "Cast", ()),
     ("scalar_motifs", "loop_unrolling", "this->n", ()),
     ("scalar_motifs", "prefetch", "row", ()),
     ("scalar_motifs", "hoisted_element", "GetValue", ()),
@@ -57,10 +58,11 @@ SUBJECTS = [
 
 
 class Bench:
-    """Latencies of candidates of one operator; each is evaluated once."""
+    """Latencies of candidates of one operator on its last case; each is evaluated once."""
 
     def __init__(self, name: str, evaluator: InProcessEvaluator) -> None:
-        self.spec = load_operator(name, op_dir=OPERATORS / name)
+        folder = OPERATORS / name
+        self.spec = load_operator(name, op_dir=folder if folder.is_dir() else None)
         self._evaluator = evaluator
         self._known: dict[str, float] = {}
 
@@ -69,9 +71,10 @@ class Bench:
         if candidate.digest not in self._known:
             request = EvalRequest(
                 op_id=self.spec.op_id,
-                op_folder=self.spec.folder,
+                op_folder=self.spec.folder if OPERATORS in Path(self.spec.folder).parents else None,
                 folder_digest=self.spec.folder_digest,
                 candidate=candidate,
+                case_ids=(self.spec.cases[-1].case_id,),
                 protocol=MeasureProtocol(run_timeout_s=20.0),
             )
             self._evaluator.submit(request)
@@ -84,7 +87,7 @@ class Bench:
 @pytest.fixture(scope="module")
 def benches(simulator, simulator_cache):
     evaluator = InProcessEvaluator(simulator, simulator_cache)
-    return {name: Bench(name, evaluator) for name in ("vector_motifs", "scalar_motifs")}
+    return {name: Bench(name, evaluator) for name in {name for name, *_ in SUBJECTS}}
 
 
 def _applied(rule: Rule, candidate: Candidate, where: str = "") -> Candidate:

@@ -13,6 +13,18 @@ TAKE_Y = "LocalTensor<T> y = out.AllocTensor<T>();"
 TAKE_X = "LocalTensor<T> x = in.DeQue<T>();\n"
 
 KERNEL_BODIES = [
+    (  # into UB, so by MTE2
+        "event_insertion",
+        f"{TAKE_X}A::DataCopy(x, xGm[i], n);",
+        f"{TAKE_X}A::DataCopy(x, xGm[i], n);\nA::SetFlag<A::HardEvent::MTE2_S>(EVENT_ID0);\n"
+        "A::WaitFlag<A::HardEvent::MTE2_S>(EVENT_ID0);",
+    ),
+    (
+        "event_insertion",
+        f"{TAKE_X}DataCopy(xGm[i], x, n);",
+        f"{TAKE_X}DataCopy(xGm[i], x, n);\nSetFlag<HardEvent::MTE3_S>(EVENT_ID0);\n"
+        "WaitFlag<HardEvent::MTE3_S>(EVENT_ID0);",
+    ),
     (
         "barrier_hoisting",
         "for (int i = 0; i < m; i++) {\n    Add(y[i], y[i], x, n);\n    PipeBarrier<PIPE_V>();\n}\nDone();",
@@ -76,6 +88,7 @@ def test_kernel_rule_makes_exactly_this_change(name, before, after):
 
 
 NOT_HERE = [
+    ("event_insertion", "DataCopy(held, other, n);"),  # in which direction?
     (
         "barrier_hoisting",
         "for (int i = 0; i < m; i++) {\n    PipeBarrier<PIPE_V>();\n    Add(y, y, x, n);\n}",

@@ -21,7 +21,7 @@ _CORE_NAME = re.compile(r"[\w.>-]*(?:core|block_?dim)\w*", re.IGNORECASE)
 _ONE = re.compile(r"1[uUlL]*")
 _HOLDERS = ("init_declarator", "assignment_expression", "field_initializer", "return_statement")
 _SHARES = (2, 4, 8)
-_LIMIT_DIVISORS = (8, 64)
+_LIMIT_FACTORS = (8, 64)
 _BLOCKS_PER_CORE = (16, 64)  # of 32 bytes mostly: 512 B and 2 KB
 
 _MORE_CORES = Effect(
@@ -92,11 +92,12 @@ def core_share(view: View) -> Iterator[Site]:
                 yield from _share_site(file, call)
 
 
-@rule(Family.TILING, Side.TILING, _MORE_CORES, inverse="single_core_limit")
+@rule(Family.TILING, Side.TILING, _FEWER_LAUNCHES, inverse="single_core_limit")
 def single_core_limit(view: View) -> Iterator[Site]:
     """An if statement sets a number of cores to 1 when one quantity does not exceed another: the limit.
 
-    A lower limit spreads work that would fit one core. Taken for granted: the else branch can cut it.
+    A higher limit keeps on one core what would not repay starting more. Taken for granted: a core can do
+    more than one tile.
     """
     for file in view.host:
         for branch in file.source.nodes("if_statement"):
@@ -230,16 +231,24 @@ def _limit_of(source: Source, branch: Node) -> Node | None:
 
 def _limit_site(file: File, limit: Node) -> Site:
     text = file.source.text_of(limit)
-    plain, _, factor = text.rpartition(" / ")
-    if factor in map(str, _LIMIT_DIVISORS):
-        texts = [(plain, False)]
-    else:
-        base = text if limit.type != "binary_expression" else f"({text})"
-        texts = [(f"{base} / {divisor}", True) for divisor in _LIMIT_DIVISORS]
-        texts.append((f"{base} * {_LIMIT_DIVISORS[0]}", False))
+    base = text if limit.type in ("identifier", "call_expression", "field_expression") else f"({text})"
+    texts = [(f"{base} * {factor}", True) for factor in _LIMIT_FACTORS]
+    texts.append((f"{base} / {_LIMIT_FACTORS[0]}", False))
+    texts += _present_factor(file.source, limit)
     edits = ((new, file.edit(Edit(limit.start_byte, limit.end_byte, new)), ahead) for new, ahead in texts)
     choices = tuple(Choice(f"{text} -> {new}", (edit,), forward=ahead) for new, edit, ahead in edits)
     return Site(file.label(limit.start_byte, f"one core up to {text}"), choices)
+
+
+def _present_factor(source: Source, limit: Node) -> list[tuple[str, bool]]:
+    """Return the limit without a factor or divisor of ours, and whether it is higher so; else nothing."""
+    left, operator, right = (limit.child_by_field_name(field) for field in ("left", "operator", "right"))
+    if left is None or operator is None or right is None or operator.type not in ("*", "/"):
+        return []
+    if source.text_of(right) not in map(str, _LIMIT_FACTORS):
+        return []
+    plain = left.named_children[0] if left.type == "parenthesized_expression" else left
+    return [(source.text_of(plain), operator.type == "/")]
 
 
 def _core_units(source: Source, conditional: Node) -> list[Node] | None:

@@ -44,17 +44,12 @@ TILINGS = [
     (
         "single_core_limit",
         "void f() { if (tile >= total) { coreNum = 1; } else { cut(); } }\n",
-        "void f() { if (tile / 8 >= total) { coreNum = 1; } else { cut(); } }\n",
+        "void f() { if (tile * 8 >= total) { coreNum = 1; } else { cut(); } }\n",
     ),
     (
         "single_core_limit",
         "void f() { if (total < a + b) info->usedCoreNum = 1U; else cut(); }\n",
-        "void f() { if (total < (a + b) / 8) info->usedCoreNum = 1U; else cut(); }\n",
-    ),
-    (
-        "single_core_limit",
-        "void f() { if (tile / 64 >= total) { coreNum = 1; } else { cut(); } }\n",
-        "void f() { if (tile >= total) { coreNum = 1; } else { cut(); } }\n",
+        "void f() { if (total < (a + b) * 8) info->usedCoreNum = 1U; else cut(); }\n",
     ),
     (
         "least_core_work",
@@ -219,3 +214,14 @@ def test_tiling_key_offers_the_other_keys_that_the_kernel_asks_for():
     assert label == "key 1 -> 20"
     assert after == {HOST: tiling.replace("1", "20"), KERNEL: kernel}
     assert rule_named("tiling_key").sites(make_candidate(tiling.replace("1", "2"), kernel)) == []
+
+
+def test_a_limit_of_one_core_can_be_lowered_and_set_back():
+    tiling = "void f() { if ((a + b) * 64 >= total) { coreNum = 1; } else { cut(); } }\n"
+    (site,) = rule_named("single_core_limit").sites(make_candidate(tiling, ""))
+    assert [(choice.label.split(" -> ")[1], choice.forward) for choice in site.choices] == [
+        ("((a + b) * 64) * 8", True),
+        ("((a + b) * 64) * 64", True),
+        ("((a + b) * 64) / 8", False),
+        ("a + b", False),
+    ]

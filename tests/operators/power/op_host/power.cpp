@@ -15,7 +15,7 @@ REGISTER_TILING_DATA_CLASS(Power, PowerTilingData)
 constexpr uint64_t BLOCK_SIZE = 32;            // bytes that a core's share is a multiple of
 constexpr uint64_t UB_RESERVED_BYTES = 131072; // bytes of UB that the tiles leave free
 constexpr uint64_t SHARES = 7;                 // parts of UB, six of which the kernel can use
-constexpr uint64_t CORE_BLOCKS = 128;          // blocks that a core gets at least
+constexpr uint64_t CORE_BLOCKS = 8;            // blocks that a core gets at least
 
 static ge::graphStatus TilingFunc(gert::TilingContext* context)
 {

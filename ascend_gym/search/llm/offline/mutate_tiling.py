@@ -19,18 +19,27 @@ from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 _RULES = tuple(rule for rule in RULES if rule.side is Side.TILING)
 _STEPS = {1: 0.7, 2: 0.3}
 _ASKED_FOR = 3.0
-_BACKWARD_WEIGHT = 0.15  # a search may go either way
+_BACKWARD_WEIGHT = 0.15
+_EITHER_WAY = {True: 1.0, False: 3.0}
 _MARKER = re.compile(r"^[ \t]*//[ \t]*EVOLVE-BLOCK-(START|END)\b[^\n]*\n?", re.MULTILINE)
 _NUMBERS_ONLY = re.compile(r".*: [\w() */+-]+ -> [\w() */+-]+")
 
 
 @dataclass(frozen=True)
 class _Mutation:
-    """The taste of a mutation: numbers or logic, as the prompt asks."""
+    """The taste of a mutation.
+
+    Attributes:
+        impression: what the prompt says about the parent.
+        of_numbers: whether the prompt asks for numbers rather than logic.
+        trends: which way numbers went well.
+        backward_weight: weight of choices that go another way than is expected to help.
+    """
 
     impression: Impression
     of_numbers: bool
     trends: Trends
+    backward_weight: float
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
         return self.impression.option_weight(rule, sites) * max(self.site_weight(site) for site in sites)
@@ -44,7 +53,7 @@ class _Mutation:
         return (
             fits
             * self.trends.weight(choice.label)
-            * (1.0 if choice.forward else _BACKWARD_WEIGHT)
+            * (1.0 if choice.forward else self.backward_weight)
             / (1 + rank)
         )
 
@@ -64,12 +73,14 @@ def answer(prompt: str, dice: Dice) -> str:
     def is_new(offspring: Candidate) -> bool:
         return not repeats(parent, offspring, attempts)
 
-    taste = _Mutation(impression, "fine-tune parameters" in prompt, trends_of(attempts))
     count = dice.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
-    offspring, steps = novel(parent, _RULES, taste, dice, count=count, accepts=accepts, is_new=is_new)
-    if not steps:
-        return "I know of no mutation inside the marked blocks that was not attempted."
-    return told(parent, offspring, steps)
+    either_way = dice.pick(list(_EITHER_WAY), lambda either: _EITHER_WAY[either])
+    for backward_weight in (_BACKWARD_WEIGHT,) if either_way else (0.0, _BACKWARD_WEIGHT):
+        taste = _Mutation(impression, "fine-tune parameters" in prompt, trends_of(attempts), backward_weight)
+        offspring, steps = novel(parent, _RULES, taste, dice, count=count, accepts=accepts, is_new=is_new)
+        if steps:
+            return told(parent, offspring, steps)
+    return "I know of no mutation inside the marked blocks that was not attempted."
 
 
 def _outside_blocks(candidate: Candidate) -> list[list[str]]:

@@ -40,6 +40,7 @@ class ConstructionSettings(BaseModel):
         strengthen: evaluations spent on making the first implementation faster.
         length: steps after which a trajectory ends.
         patience: failed attempts in a row after which a trajectory ends.
+        max_slowdown: a trajectory ends when it is that many times slower than the strongest.
         model: model that rewinds and distils.
         seed: seed of the construction.
         chip: chip whose cycles are counted.
@@ -51,6 +52,7 @@ class ConstructionSettings(BaseModel):
     strengthen: int = 0
     length: int = 8
     patience: int = 4
+    max_slowdown: float = 8.0
     model: str
     seed: int
     chip: str
@@ -129,6 +131,7 @@ def _rewind_settings(settings: ConstructionSettings, noise: Noise) -> RewindSett
         strengthen=settings.strengthen,
         length=settings.length,
         patience=settings.patience,
+        max_slowdown=settings.max_slowdown,
     )
 
 

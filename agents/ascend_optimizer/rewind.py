@@ -88,12 +88,15 @@ class RewindSettings:
         strengthen: evaluations spent on making the first implementation faster before it is rewound.
         length: steps after which a trajectory ends.
         patience: failed attempts in a row after which a trajectory ends.
+        max_slowdown: a trajectory ends when it is that many times slower than the strongest implementation,
+            because what a motif is worth there tells little of good kernels.
     """
 
     tau_noise: float
     strengthen: int = 0
     length: int = 8
     patience: int = 4
+    max_slowdown: float = 8.0
 
 
 @dataclass(frozen=True)
@@ -209,8 +212,15 @@ class RewindStrategy:
             self._strongest = _faster_of(self._strongest, measured)
             self._in_vain += [] if attempt is None else [attempt]
             self._failed += [] if attempt is None or measured is not None else [attempt]
-        if self._failures >= self._settings.patience or len(self._taken) >= self._settings.length:
+        if self._trajectory_is_over():
             self._begin_trajectory()
+
+    def _trajectory_is_over(self) -> bool:
+        settings, strongest, current = self._settings, self._strongest, self._current
+        long = len(self._taken) >= settings.length or self._failures >= settings.patience
+        if long or strongest is None or current is None:
+            return True
+        return current.latency_us > strongest.latency_us * settings.max_slowdown
 
     def _begin_trajectory(self) -> None:
         """Go back to the strongest implementation; what did not work at all is not tried again."""

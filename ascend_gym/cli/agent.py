@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettings
-from ascend_gym.core.config import openai_api_key, openai_base_url
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Embedder, Strategy
+from ascend_gym.core.protocols import Strategy
 
 if TYPE_CHECKING:
     from agents.ascend_optimizer.bank import ExperienceBank
@@ -93,20 +92,14 @@ def retriever_of(settings: RunSettings) -> ExperienceRetriever | None:
         MisuseError: bank or embedder are not at hand.
         ModelError: the embeddings of the bank could not be had.
     """
-    from agents.ascend_optimizer.retrieval import RandomRetriever, Retriever
+    from agents.ascend_optimizer.embedders import retriever_named, vectors_for
+    from agents.ascend_optimizer.retrieval import RandomRetriever
 
     if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return None
     bank = bank_of(settings)
     if Ablation.RETRIEVAL in settings.ablate:
         return RandomRetriever(bank, settings.seed)
-    return Retriever(bank, _embedder(settings.embedder, bank), agent_settings(settings).retrieval_key)
-
-
-def _embedder(name: str, bank: ExperienceBank) -> Embedder:
-    from agents.ascend_optimizer.lexical import LexicalEmbedder
-    from ascend_gym.search.llm.embeddings import OpenAiEmbedder
-
-    if name == LEXICAL_EMBEDDER:
-        return LexicalEmbedder([f"{each.bottleneck}\n{each.applicability}" for each in bank])
-    return OpenAiEmbedder(name, base_url=openai_base_url(), api_key=openai_api_key())
+    vectors = vectors_for(Path(settings.bank) if settings.bank else None)
+    key = agent_settings(settings).retrieval_key
+    return retriever_named(settings.embedder, bank, key, vectors=vectors)

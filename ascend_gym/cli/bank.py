@@ -38,6 +38,9 @@ def bank_build(
     ] = 0,
     length: Annotated[int, typer.Option(min=1, help="Steps after which a trajectory ends.")] = 8,
     patience: Annotated[int, typer.Option(min=1, help="Failures after which a trajectory ends.")] = 4,
+    max_slowdown: Annotated[
+        float, typer.Option(min=1, help="Factor of slowdown after which a trajectory ends.")
+    ] = 8.0,
     runs: Annotated[list[Path] | None, _FOLDER] = None,
     model: Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")] = "offline",
     base_url: Annotated[str | None, typer.Option(help="Endpoint; default $OPENAI_BASE_URL.")] = None,
@@ -57,6 +60,7 @@ def bank_build(
         strengthen=strengthen,
         length=length,
         patience=patience,
+        max_slowdown=max_slowdown,
         model=model,
         seed=seed,
         chip=chip,

@@ -111,6 +111,12 @@ def test_a_trajectory_ends_when_patience_does(tmp_path):
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
 
 
+def test_a_trajectory_ends_where_it_is_too_slow_to_teach(tmp_path):
+    model = Model(rewound(390, "one"), rewound(410, "two"), rewound(120, "three"))
+    strategy, _ = search(tmp_path, model, budget=3, max_slowdown=4.0)
+    assert _told(strategy) == [(0, 0, "one"), (0, 1, "two"), (1, 0, "three")]
+
+
 def test_two_barren_trajectories_end_the_search(tmp_path):
     strategy, outcome = search(tmp_path, Model(), budget=50, patience=3)
     assert strategy.steps == []

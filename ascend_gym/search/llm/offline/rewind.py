@@ -80,14 +80,19 @@ def _options(candidate: Candidate) -> Iterator[_Option]:
 
 
 def _picked(options: Sequence[_Option], known: Collection[str], dice: Dice) -> _Option:
-    """Pick a motif, then one of its sites; what is known already comes seldom."""
+    """Pick a motif, then one of its sites; what is known already comes seldom, and so do known motifs."""
 
     def novelty(option: _Option) -> float:
         return _KNOWN_WEIGHT if option.line in known else 1.0
 
     motifs = list(dict.fromkeys(option.motif for option in options))
     by_motif = {motif: [option for option in options if option.motif == motif] for motif in motifs}
-    motif = dice.pick(motifs, lambda motif: max(novelty(option) for option in by_motif[motif]))
+
+    def weight(motif: str) -> float:
+        times = sum(line.startswith(f"- {motif}: ") for line in known)
+        return max(novelty(option) for option in by_motif[motif]) / (1 + times)
+
+    motif = dice.pick(motifs, weight)
     return dice.pick(by_motif[motif], novelty)
 
 

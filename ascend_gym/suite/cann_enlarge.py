@@ -11,7 +11,8 @@ A rule says what becomes of the extents of the tensors of the call:
 
 An extent of 1 stays. Lists of literals that are the shape of a tensor become its larger shape. Other
 literals of 16 and more are rewritten wherever they equal an extent or the number of elements of a tensor;
-smaller ones, which may be anything, only in lines that name a shape, a dimension or a length.
+smaller ones, which may be anything, only in lines that name a shape, a dimension or a length, and no window,
+padding or group.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ _UNMISTAKABLE = 16
 _LIST = re.compile(r"(?<=[\[({])\s*\d+(?:\s*,\s*\d+)*(?=\s*,?\s*[\])}])")
 _LITERAL = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _SHAPE_LINE = re.compile(r"shape|\bdim\w*\b|\w*(?:length|size)\s*=|\b[A-Za-z]\s*=\s*\d", re.IGNORECASE)
+_WINDOW_LINE = re.compile(r"kernel|stride|pad|dilation|group", re.IGNORECASE)  # sizes that stay
 _COMMENT = re.compile(r"^\s*(?:#(?!define)|//|/?\*)")
 
 
@@ -93,7 +95,8 @@ def enlarge_example(example: Path, shapes: Collection[Shape], rule: str) -> None
 def _enlarge_line(line: str, shapes: Collection[Shape], extents: Mapping[int, int]) -> str:
     if _COMMENT.match(line):
         return line
-    smallest = 2 if _SHAPE_LINE.search(line) else _UNMISTAKABLE
+    names_shape = _SHAPE_LINE.search(line) and not _WINDOW_LINE.search(line)
+    smallest = 2 if names_shape else _UNMISTAKABLE
 
     def grown(literal: re.Match[str]) -> str:
         value = int(literal.group())

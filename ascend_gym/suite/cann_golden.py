@@ -18,7 +18,7 @@ import numpy as np
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.protocols import Verdict
-from ascend_gym.core.records import Case, TensorSpec
+from ascend_gym.core.records import Case, DType, TensorSpec
 from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, Example, call_arguments, read_example
 from ascend_gym.suite.cann_gen_data import run_gen_data
 from ascend_gym.suite.cann_layers import layer_of
@@ -193,7 +193,7 @@ def _expected(
             rows.append([])
         elif all(item.number in golden for item in items):
             arrays = [
-                _golden_array(golden[item.number], tensor, _read_shape(item.shape, shape))
+                _golden_array(golden[item.number], tensor.name, item.dtype, _read_shape(item.shape, shape))
                 for item, shape in zip(items, tensor.shapes, strict=True)
             ]
             rows.append([layer.array(tensor.name, array) for array in arrays])
@@ -216,15 +216,15 @@ def _read_shape(given: tuple[int, ...], read: tuple[int, ...]) -> tuple[int, ...
     return given if math.prod(given) == math.prod(read) else read
 
 
-def _golden_array(data: bytes, tensor: TensorSpec, shape: tuple[int, ...]) -> Array:
-    """Return golden data as an array: in the dtype of the output, or wider when the bytes say so."""
+def _golden_array(data: bytes, name: str, given: DType, shape: tuple[int, ...]) -> Array:
+    """Return golden data as an array: in the dtype that the call gives, or wider when the bytes say so."""
     count = math.prod(shape)
-    own = numpy_dtype(tensor.dtype)
-    wider = ("float32", "float64") if tensor.dtype.is_floating else ("int32", "int64")
-    for dtype in (own, *(np.dtype(name) for name in wider)):
+    own = numpy_dtype(given)
+    wider = ("float32", "float64") if given.is_floating else ("int32", "int64")
+    for dtype in (own, *(np.dtype(each) for each in wider)):
         if len(data) == count * dtype.itemsize:
             return np.frombuffer(data, dtype=dtype).reshape(shape)
     raise OperatorFormatError(
-        f"the golden file of {tensor.name} has {len(data)} bytes; shape {shape} of {tensor.dtype.value} "
+        f"the golden file of {name} has {len(data)} bytes; shape {shape} of {given.value} "
         f"has {count * own.itemsize}"
     )

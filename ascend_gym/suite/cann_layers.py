@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue
 from ascend_gym.suite.cann_record import Argument
 from ascend_gym.suite.inputs import Array
@@ -87,6 +88,17 @@ def _paddings_of_all_axes(arguments: Sequence[Argument]) -> list[Argument]:
     return [grad, Argument(kind="ints", value=[extent for pair in every for extent in pair]), out]
 
 
+def _with_mode(mode: str) -> Arrange:
+    """Return the arrangement of a padding gradient whose kernel is told how the tensor was padded."""
+
+    def arrange(arguments: Sequence[Argument]) -> list[Argument]:
+        grad, pairs, out = _paddings_of_all_axes(arguments)
+        contiguous = Argument(kind="bool", value=True)
+        return [grad, pairs, Argument(kind="string", value=mode), contiguous, out]
+
+    return arrange
+
+
 def _embedding_bag(arguments: Sequence[Argument]) -> list[Argument]:
     weight, indices, offsets, by_frequency, mode, sparse, weights, last, padding, *outputs = arguments
     chosen = _named(mode, "sum", "mean", "max")
@@ -115,8 +127,12 @@ def _scatter_add(arguments: Sequence[Argument]) -> list[Argument]:
 
 
 def _scatter_elements(arguments: Sequence[Argument]) -> list[Argument]:
+    """The kernel works on the last axis: the function moves the first one there."""
     x, axis, index, source, reduction, out = arguments
-    return [_updated(x, out), index, source, axis, _named(reduction, "none", "add", "mul")]
+    if axis.value != 0:
+        raise OperatorFormatError(f"main.cpp scatters along axis {axis.value}; only axis 0 is understood")
+    last = Argument(kind="int", value=-1)
+    return [_updated(x, out), index, source, last, _named(reduction, "none", "add", "mul")]
 
 
 def _average_pool_grad(arguments: Sequence[Argument]) -> list[Argument]:
@@ -159,6 +175,16 @@ def _ranked(array: Array) -> Array:
     return array.reshape((1,) * (_PADDED_RANK - array.ndim) + array.shape)
 
 
+def _as_nchw(array: Array) -> Array:
+    """Put axes of extent 1 last, up to the rank that the normalisation kernel works on."""
+    return array.reshape(array.shape + (1,) * (4 - array.ndim))
+
+
+def _first_axis_last(array: Array) -> Array:
+    result: Array = array.swapaxes(0, -1)
+    return result
+
+
 def _sorted(array: Array) -> Array:
     return np.sort(array, axis=-1, kind="stable")
 
@@ -184,7 +210,9 @@ _LAYERS: dict[str, Layer] = {
         layouts={"grads": _merged_channels_last, "output": _merged_channels_last},
         attributes={"data_format": "NDHWC"},
     ),
-    "BatchNormV3": Layer(arrange=_order(0, 1, 2, 3, 4, 7, 6, 5, 8, 9, 10)),
+    "BatchNormV3": Layer(
+        arrange=_order(0, 1, 2, 3, 4, 7, 6, 5, 8, 9, 10), layouts={"x": _as_nchw, "y": _as_nchw}
+    ),
     "CircularPadGrad": _PAD_GRADIENT,
     "EmbeddingBag": Layer(arrange=_embedding_bag),
     "FakeQuantAffineCachemask": Layer(arrange=_fake_quant),
@@ -198,11 +226,14 @@ _LAYERS: dict[str, Layer] = {
     "LayerNormV4": Layer(arrange=_without(8)),
     "MSELossV2": Layer(arrange=_loss_reduction),
     "MseLossGradV2": Layer(arrange=lambda arguments: _loss_reduction(_order(1, 2, 0, 3, 4)(arguments))),
-    "PadV3GradReplicate": _PAD_GRADIENT,
+    "PadV3GradReplicate": Layer(arrange=_with_mode("edge"), layouts=_PAD_GRADIENT.layouts),
     "PadV3GradReplication": _PAD_GRADIENT,
-    "PadV4Grad": _PAD_GRADIENT,
+    "PadV4Grad": Layer(arrange=_with_mode("reflect"), layouts=_PAD_GRADIENT.layouts),
     "ReflectionPad3dGrad": _PAD_GRADIENT,
     "ScatterAddWithSorted": Layer(arrange=_scatter_add, layouts=_SORTED),
     "TopKV3": Layer(arrange=_order(0, 1, 4, 2, 3, 5, 6)),
-    "ScatterElementsV2": Layer(arrange=_scatter_elements),
+    "ScatterElementsV2": Layer(
+        arrange=_scatter_elements,
+        layouts={"var": _first_axis_last, "indices": _first_axis_last, "updates": _first_axis_last},
+    ),
 }

@@ -38,11 +38,16 @@ def test_an_operator_that_is_not_listed_gets_its_arguments_as_they_are() -> None
 
 def test_paddings_of_the_last_axes_become_pairs_of_all_axes() -> None:
     padding = Argument(kind="ints", value=[1, 2, 3, 4])
-    grad, pairs, out = layer_of("PadV3GradReplicate").arrange(
-        [tensor(1, 1, 1, 9, 6), tensor(2, 1, 1, 2, 3), padding, tensor(3, 1, 1, 2, 3)]
-    )
+    given = [tensor(1, 1, 1, 9, 6), tensor(2, 1, 1, 2, 3), padding, tensor(3, 1, 1, 2, 3)]
+    grad, pairs, out = layer_of("CircularPadGrad").arrange(given)
     assert (grad.tensors[0].number, out.tensors[0].number) == (1, 3)
     assert pairs.value == [0, 0, 0, 0, 3, 4, 1, 2]
+    assert [each.value for each in layer_of("PadV3GradReplicate").arrange(given)[1:4]] == [
+        [0, 0, 0, 0, 3, 4, 1, 2],
+        "edge",
+        True,
+    ]
+    assert layer_of("PadV4Grad").shape("x", (1, 4)) == (1, 1, 1, 4)
 
 
 def test_axes_are_reordered_alike_in_shapes_and_arrays() -> None:
@@ -64,6 +69,28 @@ def test_a_result_apart_becomes_the_input_that_the_kernel_updates() -> None:
     layer = layer_of("InplaceIndexAddWithSorted")
     assert layer.array("sorted_indices", np.array([3, 1, 2, 1])).tolist() == [1, 1, 2, 3]
     assert layer.array("pos", np.array([3, 1, 2, 1])).tolist() == [1, 3, 2, 0]
+
+
+def test_scattering_along_the_first_axis_becomes_scattering_along_the_last() -> None:
+    layer = layer_of("ScatterElementsV2")
+
+    def arranged(axis: int) -> list[Argument]:
+        numbers = Argument(kind="int", value=axis), Argument(kind="int", value=1)
+        given = [tensor(1, 3, 4), numbers[0], tensor(2, 2, 3), tensor(3, 2, 3), numbers[1], tensor(4, 3, 4)]
+        return list(layer.arrange(given))
+
+    assert [each.value for each in arranged(0)[3:]] == [-1, "add"]
+    assert layer.shape("var", (3, 4)) == (4, 3)
+    with pytest.raises(OperatorFormatError, match="along axis 1; only axis 0"):
+        arranged(1)
+
+
+def test_one_scale_becomes_one_for_each_row() -> None:
+    rest = [Argument(kind="float", value=1.0), Argument(kind="int", value=0), tensor(4, 5, 2)]
+    _, scale, *_ = layer_of("FakeQuantAffineCachemask").arrange(
+        [tensor(1, 5, 2), tensor(2, 1), tensor(3, 1), *rest]
+    )
+    assert [each.number for each in scale.tensors] == [2] * 5
 
 
 def test_modes_given_as_numbers_are_named() -> None:

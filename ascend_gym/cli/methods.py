@@ -52,7 +52,7 @@ class RunSettings(BaseModel):
         schedule: order of AscendOptimizer's stages.
         ablate: what AscendOptimizer goes without.
         bank: file of AscendOptimizer's experience bank; ``None`` for the one that ships.
-        embedder: ``lexical``, or an embedding model at the endpoint that the environment names.
+        embedder: ``lexical``, ``minilm``, or an embedding model at the endpoint of the environment.
         tiling_steps: evaluations of a pass of tiling search; ``None`` for a quarter of the
             budget, at most 10.
         refine_steps: evaluations of a pass of kernel refinement; likewise.

@@ -41,6 +41,16 @@ Cassette = Annotated[
     Path | None, typer.Option(dir_okay=False, help="File of answers to take from and to add to.")
 ]
 Replay = Annotated[bool, typer.Option("--replay", help="Take all answers from --cassette; ask nobody.")]
+ScheduleOption = Annotated[Schedule, typer.Option(help="Order of AscendOptimizer's stages.")]
+Ablate = Annotated[
+    list[Ablation] | None, typer.Option(help="What AscendOptimizer goes without; may be repeated.")
+]
+Bank = Annotated[Path | None, typer.Option(dir_okay=False, help="Experience bank of AscendOptimizer.")]
+EmbedderName = Annotated[
+    str, typer.Option(help="'lexical', 'minilm', or an embedding model at the endpoint.")
+]
+TilingSteps = Annotated[int | None, typer.Option(min=1, help="Length of a tiling search.")]
+RefineSteps = Annotated[int | None, typer.Option(min=1, help="Length of a kernel refinement.")]
 
 
 def optimize(
@@ -64,20 +74,12 @@ def optimize(
     duplicates: Annotated[
         Duplicates, typer.Option(help="What a candidate costs that the run knows already.")
     ] = Duplicates.CHARGED,
-    schedule: Annotated[
-        Schedule, typer.Option(help="Order of AscendOptimizer's stages.")
-    ] = Schedule.ALTERNATE,
-    ablate: Annotated[
-        list[Ablation] | None, typer.Option(help="What AscendOptimizer goes without; may be repeated.")
-    ] = None,
-    bank: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Experience bank of AscendOptimizer.")
-    ] = None,
-    embedder: Annotated[
-        str, typer.Option(help="'lexical', or an embedding model at the endpoint.")
-    ] = LEXICAL_EMBEDDER,
-    tiling_steps: Annotated[int | None, typer.Option(min=1, help="Length of a tiling search.")] = None,
-    refine_steps: Annotated[int | None, typer.Option(min=1, help="Length of a kernel refinement.")] = None,
+    schedule: ScheduleOption = Schedule.ALTERNATE,
+    ablate: Ablate = None,
+    bank: Bank = None,
+    embedder: EmbedderName = LEXICAL_EMBEDDER,
+    tiling_steps: TilingSteps = None,
+    refine_steps: RefineSteps = None,
     daemon: Daemon = None,
     out: Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")] = None,
     in_flight: InFlight = 2,

@@ -9,7 +9,7 @@ from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.in_process import InProcessEvaluator
 
-SETTINGS = ConstructionSettings(budget=5, strengthen=1, model="offline", seed=0, chip="910B2")
+SETTINGS = ConstructionSettings(budget=3, model="offline", seed=0, chip="910B2")
 
 
 def test_rewinds_of_add_become_experience(simulator, tmp_path):
@@ -22,8 +22,8 @@ def test_rewinds_of_add_become_experience(simulator, tmp_path):
     evaluator.close()
     harvest = harvests[0]
     assert harvest.noise.spread == 0.0
-    assert harvest.evaluations == 5
-    assert len(harvest.experiences) >= 2
+    assert harvest.evaluations == 3
+    assert len(harvest.experiences) >= 1
     assert not harvest.problems
     for experience in harvest.experiences:
         assert experience.slow_us > experience.fast_us * (1 + FLOOR)

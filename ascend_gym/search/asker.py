@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from multiprocessing.pool import ThreadPool
 from typing import Any
 
 from ascend_gym.core.protocols import Llm, Message
@@ -76,12 +76,24 @@ class Asker:
     def ask_all(self, messages: Sequence[Message], purposes: Sequence[Purpose]) -> Iterator[Answer]:
         """Yield one answer for each purpose, in their order, asking up to ``concurrency`` at a time.
 
+        After an error no question is begun, and those under way are waited for. A Ctrl-C, or a caller that
+        takes no more answers, does not wait: calls under way end with the process at the latest.
+
         Raises:
             ModelError: the model could not answer one of them.
             BudgetExceededError: the budget does not cover one of them.
         """
         if self.concurrency == 1 or len(purposes) < 2:
             yield from (self.ask(messages, *purpose) for purpose in purposes)
-        else:
-            with ThreadPoolExecutor(self.concurrency) as pool:
-                yield from pool.map(lambda purpose: self.ask(messages, *purpose), purposes)
+            return
+        pool = ThreadPool(min(self.concurrency, len(purposes)))
+        waits = True
+        try:
+            yield from pool.imap(lambda purpose: self.ask(messages, *purpose), purposes)
+        except (KeyboardInterrupt, GeneratorExit):
+            waits = False
+            raise
+        finally:
+            pool.terminate()
+            if waits:
+                pool.join()

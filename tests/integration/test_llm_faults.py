@@ -15,7 +15,7 @@ from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
-from ascend_gym.search.llm import web
+from ascend_gym.search.llm import openai_client
 from ascend_gym.search.llm.limits import CallLimits, Clock
 from ascend_gym.search.llm.metering import MeteredLlm
 from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
@@ -78,7 +78,7 @@ def test_an_answer_that_never_ends_is_given_up_at_the_deadline(fault):
 
 
 def test_a_host_that_does_not_take_the_call_is_given_up_long_before_the_deadline(monkeypatch):
-    monkeypatch.setattr(web, "_CONNECT_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(openai_client, "_CONNECT_TIMEOUT_S", 0.05)
     with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as callers:
         for _ in range(4):  # more than fit: the next one finds nobody at home
             caller = callers.enter_context(socket.socket())
@@ -91,7 +91,7 @@ def test_a_host_that_does_not_take_the_call_is_given_up_long_before_the_deadline
 
 
 def test_an_answer_may_take_longer_than_connecting(monkeypatch):
-    monkeypatch.setattr(web, "_CONNECT_TIMEOUT_S", 0.02)
+    monkeypatch.setattr(openai_client, "_CONNECT_TIMEOUT_S", 0.02)
     with faulty_server("slow") as base_url:  # thinks for 0.05 s
         assert _complete(_endpoint(base_url)).text == answer_text(5)
 

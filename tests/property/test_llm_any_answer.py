@@ -4,7 +4,7 @@ import contextlib
 import json
 import socket
 import threading
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -91,10 +91,19 @@ def server():
     server.close()
 
 
+@cache
+def _endpoint(base_url):
+    return OpenAiEndpoint("m", base_url=base_url, api_key=KEY, limits=LIMITS)
+
+
+@cache
+def _embedder(base_url):
+    return OpenAiEmbedder("m", base_url=base_url, api_key=KEY, limits=LIMITS)
+
+
 def _asked(base_url):
     """Return the completion or the error, which has to be clear."""
-    endpoint = OpenAiEndpoint("m", base_url=base_url, api_key=KEY, limits=LIMITS)
-    ask = partial(endpoint.complete, [Message("user", "hi")], seed=1, max_tokens=5, deadline_s=5.0)
+    ask = partial(_endpoint(base_url).complete, [Message("user", "hi")], seed=1, max_tokens=5, deadline_s=5.0)
     return _clear(_outcome(ask))
 
 
@@ -144,8 +153,7 @@ def test_any_document_is_an_answer_or_a_clear_error(server, status, document):
 def test_any_document_is_a_unit_vector_or_a_clear_error(server, document):
     body = json.dumps(document).encode()
     server.answer = b"HTTP/1.1 200 X\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-    embedder = OpenAiEmbedder("m", base_url=server.base_url, api_key=KEY, limits=LIMITS)
-    outcome = _clear(_outcome(partial(embedder.embed, ["a"])))
+    outcome = _clear(_outcome(partial(_embedder(server.base_url).embed, ["a"])))
     if not isinstance(outcome, ModelError):
         assert outcome.shape[0] == 1
         assert outcome.dtype == np.float32

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from chat_server import ChatServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai_faults import faulty_server, log_of
@@ -11,7 +12,6 @@ from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Message
 from ascend_gym.search.llm.limits import WINDOW_S, CallLimits, Clock, MinuteLimit, prompt_bound_tokens
 from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
-from ascend_gym.search.llm.web import WebAnswer
 
 MESSAGES = [Message("user", "hello")]
 
@@ -134,30 +134,28 @@ class _CountingServer:
         self.barrier = threading.Barrier(expected, timeout=20)
         self.lock, self.under_way, self.most = threading.Lock(), 0, 0
 
-    def post(self, path, content, timeout_s):
+    def answer(self, body):
         with self.lock:
             self.under_way += 1
             self.most = max(self.most, self.under_way)
         self.barrier.wait()
         with self.lock:
             self.under_way -= 1
-        return WebAnswer(200, {}, b'{"choices": [{"message": {"content": "hi"}}]}')
+        return {"choices": [{"message": {"content": "hi"}}]}
 
 
-def test_no_more_calls_than_allowed_are_under_way_at_a_time(monkeypatch):
-    endpoint = OpenAiEndpoint(
-        "m", base_url="http://127.0.0.1:1", api_key=None, limits=CallLimits(max_concurrent=3)
-    )
-    server = _CountingServer(3)
-    monkeypatch.setattr(endpoint._endpoint, "_web", server)
-    threads = [threading.Thread(target=_complete, args=(endpoint,)) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
-    assert server.most == 3
-    assert server.under_way == 0
-    assert not server.barrier.broken
+def test_no_more_calls_than_allowed_are_under_way_at_a_time():
+    counting, limits = _CountingServer(3), CallLimits(max_concurrent=3)
+    with ChatServer((200, {}, counting.answer)) as server:
+        endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None, limits=limits)
+        threads = [threading.Thread(target=_complete, args=(endpoint,)) for _ in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(20)
+    assert counting.most == 3
+    assert counting.under_way == 0
+    assert not counting.barrier.broken
 
 
 def test_waiting_for_a_free_slot_ends_at_the_deadline():

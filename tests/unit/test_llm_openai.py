@@ -207,6 +207,37 @@ def test_an_address_that_cannot_be_right_is_refused(base_url):
         OpenAiEndpoint("m", base_url=base_url, api_key=None)
 
 
+@pytest.mark.parametrize("base_url", ["http://999.0.0.1/v1", "http://h/\x7f", "http://h/\x01/v1"])
+def test_an_address_that_the_http_client_refuses_is_refused(base_url):
+    with pytest.raises(MisuseError, match="check the address"):
+        OpenAiEndpoint("m", base_url=base_url, api_key=None)
+
+
+@pytest.mark.parametrize("proxy", ["gopher://proxy:1", "http://proxy:port"])
+def test_a_proxy_that_cannot_be_used_is_refused(proxy, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    monkeypatch.setenv("https_proxy", proxy)
+    with pytest.raises(MisuseError, match="_PROXY in the environment"):
+        OpenAiEndpoint("m", base_url="https://host/v1", api_key=None)
+    OpenAiEndpoint("m", base_url="http://127.0.0.1:1/v1", api_key=None)
+
+
+def test_without_a_key_none_is_sent(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ChatServer((200, {}, chat())) as server:
+        endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None)
+        endpoint.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0)
+    assert server.requests[0][1] is None
+
+
+def test_a_prompt_with_lone_surrogates_is_sent():
+    with ChatServer((200, {}, chat("fine"))) as server:
+        endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None)
+        prompt = [Message("user", "a \ud800 b")]
+        assert endpoint.complete(prompt, seed=1, max_tokens=5, deadline_s=20.0).text == "fine"
+    assert server.requests[0][2]["messages"][0]["content"] == "a \ufffd b"
+
+
 def test_an_address_with_a_password_is_refused_without_repeating_it():
     with pytest.raises(MisuseError) as caught:
         OpenAiEndpoint("m", base_url=f"http://me:{KEY}@host/v1", api_key=None)

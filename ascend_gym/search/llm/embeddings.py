@@ -13,6 +13,7 @@ import numpy as np
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Embedder
+from ascend_gym.core.text import well_formed
 from ascend_gym.search.llm.cassette import CassetteMode
 from ascend_gym.search.llm.endpoint import Endpoint, Failure
 from ascend_gym.search.llm.limits import CallLimits, Clock, texts_bound_tokens
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
 BATCH = 64
 DEADLINE_S = 120.0
 
-_MAX_ANSWER_BYTES = 32 * 2**20  # 64 vectors of 8192 numbers of 20 characters, and more
+MAX_VECTORS_BYTES = 32 * 2**20  # 64 vectors of 8192 numbers of 20 characters, and more
 _TURN = "embed"
+
+
+def embedding_name(model: str) -> str:
+    """Return the identity of a model's embeddings, wherever it is served."""
+    return f"openai:{model}"
 
 
 class OpenAiEmbedder:
@@ -46,13 +52,13 @@ class OpenAiEmbedder:
             MisuseError: the address or the key cannot be right, or both are missing.
         """
         self.model = model
-        limits = limits or CallLimits(max_answer_bytes=_MAX_ANSWER_BYTES)
+        limits = limits or CallLimits(max_answer_bytes=MAX_VECTORS_BYTES)
         self._endpoint = Endpoint(base_url, api_key, limits, clock or Clock())
 
     @property
     def name(self) -> str:
-        """Identity of the embedding: the model's name, wherever it is served."""
-        return f"openai:{self.model}"
+        """Identity of the embedding."""
+        return embedding_name(self.model)
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Return a float32 array of shape ``(len(texts), d)`` whose rows have length 1.
@@ -66,10 +72,10 @@ class OpenAiEmbedder:
         return np.concatenate(batches) if batches else np.zeros((0, 0), np.float32)
 
     def _batch(self, texts: Sequence[str]) -> Array:
-        asked = [text or " " for text in texts]  # OpenAI refuses empty texts
+        asked = [well_formed(text) or " " for text in texts]  # OpenAI refuses empty texts
         outcome = self._endpoint.ask(
-            "embeddings",
-            {"model": self.model, "input": asked},
+            self._endpoint.sdk.embeddings.with_raw_response.create,
+            {"model": self.model, "input": asked, "encoding_format": "float"},
             lambda answer: _vectors(answer, len(asked)),
             bound_tokens=texts_bound_tokens(asked),
             give_up_at=self._endpoint.deadline(DEADLINE_S),

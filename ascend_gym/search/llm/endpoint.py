@@ -1,4 +1,4 @@
-"""An endpoint in the OpenAI format: JSON out, JSON in, asked again when busy or broken, within limits."""
+"""An endpoint in the OpenAI format: asked again when busy or broken, within limits; JSON that may be any."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import openai
+
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.search.llm.limits import CallLimits, Clock, MinuteLimit
-from ascend_gym.search.llm.web import NoAnswer, WebAnswer, WebClient
+from ascend_gym.search.llm.openai_client import HttpAnswer, NoAnswer, OpenAiClient
 
-OPENAI_BASE_URL = "https://api.openai.com/v1"
 FIRST_DELAY_S = 0.5
 MAX_DELAY_S = 20.0
 
@@ -63,18 +64,16 @@ class Endpoint:
             raise MisuseError("set OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint that needs no key")
         if not (key.isascii() and key.isprintable()):
             raise MisuseError("OPENAI_API_KEY holds characters that no key has")
-        headers = {
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            "User-Agent": "ascend-gym",
-        }
-        if key:
-            headers["Authorization"] = f"Bearer {key}"
         self._secret = key if len(key) >= _PLACEHOLDER_LENGTH else ""
         self._limits, self._clock = limits, clock
-        self._web = WebClient(base_url or OPENAI_BASE_URL, headers, limits.max_answer_bytes)
+        self._client = OpenAiClient(base_url, key or None, limits.max_answer_bytes)
         self._minute = MinuteLimit(limits.requests_per_minute, limits.tokens_per_minute)
         self._slots = threading.BoundedSemaphore(limits.max_concurrent)
+
+    @property
+    def sdk(self) -> openai.OpenAI:
+        """The client whose methods ``ask`` takes."""
+        return self._client.sdk
 
     def deadline(self, deadline_s: float) -> float:
         """Return the clock's time in ``deadline_s`` seconds."""
@@ -86,25 +85,24 @@ class Endpoint:
 
     def ask(
         self,
-        path: str,
+        create: Callable[..., Any],
         body: Mapping[str, Any],
         read: Callable[[Any], _T],
         *,
         bound_tokens: int,
         give_up_at: float,
     ) -> _T | Failure:
-        """Post ``body`` and return what ``read`` makes of the JSON answer.
+        """Send ``body`` and return what ``read`` makes of the JSON answer.
 
         Args:
-            path: where to post, such as ``chat/completions``.
-            body: the request.
+            create: method of ``sdk`` that sends, in its ``with_raw_response`` form.
+            body: arguments of that method.
             read: raises ``ValueError`` for an answer that it does not understand.
             bound_tokens: tokens that the request can take at most.
             give_up_at: time of ``deadline`` at which to give up; waiting for limits counts.
         """
-        content = json.dumps(body).encode()
         for attempt in range(1, self._limits.max_attempts + 1):
-            outcome = self._attempt(path, content, read, bound_tokens, give_up_at)
+            outcome = self._attempt(create, body, read, bound_tokens, give_up_at)
             if not isinstance(outcome, Failure) or not outcome.again:
                 break
             delay_s = outcome.delay_s
@@ -116,9 +114,14 @@ class Endpoint:
         return outcome
 
     def _attempt(
-        self, path: str, content: bytes, read: Callable[[Any], _T], bound_tokens: int, give_up_at: float
+        self,
+        create: Callable[..., Any],
+        body: Mapping[str, Any],
+        read: Callable[[Any], _T],
+        bound_tokens: int,
+        give_up_at: float,
     ) -> _T | Failure:
-        """Wait for a slot and for the rate limits, post, and read the answer."""
+        """Wait for a slot and for the rate limits, send, and read the answer."""
         if not self._slots.acquire(timeout=max(0.0, give_up_at - self._clock.now_s())):
             return Failure(
                 f"all {self._limits.max_concurrent} requests allowed at a time are under way", False
@@ -130,7 +133,7 @@ class Endpoint:
                 return Failure("the rate limits allow no request before the deadline", again=False)
             if booking.start_s > now_s:
                 self._clock.wait(booking.start_s - now_s)
-            answer = self._web.post(path, content, max(0.0, give_up_at - self._clock.now_s()))
+            answer = self._client.ask(create, body, max(0.0, give_up_at - self._clock.now_s()))
         finally:
             self._slots.release()
         outcome, tokens = self._read(answer, read)
@@ -138,11 +141,11 @@ class Endpoint:
         return outcome
 
     def _read(
-        self, answer: WebAnswer | NoAnswer, read: Callable[[Any], _T]
+        self, answer: HttpAnswer | NoAnswer, read: Callable[[Any], _T]
     ) -> tuple[_T | Failure, int | None]:
         """Return what an answer says, and the tokens that it took; ``None`` if it does not tell."""
         if isinstance(answer, NoAnswer):
-            return Failure(self.redacted(answer.message), answer.again), None
+            return Failure(self.redacted(answer.message), again=True), None
         if not 200 <= answer.status < 300:
             return self._refused(answer), 0
         try:
@@ -153,7 +156,7 @@ class Endpoint:
             began = self._shown(answer.body.decode("utf-8", "replace"))
             return Failure(f"not understood: {self._shown(str(error))}; it began: {began!r}", True), None
 
-    def _refused(self, answer: WebAnswer) -> Failure:
+    def _refused(self, answer: HttpAnswer) -> Failure:
         said = _error_in(answer.body)
         message = said.get("message")
         message = message if isinstance(message, str) and message else answer.body.decode("utf-8", "replace")

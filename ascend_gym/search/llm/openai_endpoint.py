@@ -9,6 +9,7 @@ from typing import Any
 
 from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Message
+from ascend_gym.core.text import well_formed
 from ascend_gym.search.llm.endpoint import Endpoint, Failure, used_tokens
 from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
 
@@ -99,10 +100,10 @@ class OpenAiEndpoint:
         """
         give_up_at = self._endpoint.deadline(deadline_s)
         dialect = self._dialect
-        chat = [{"role": message.role, "content": message.content} for message in messages]
+        chat = [{"role": message.role, "content": well_formed(message.content)} for message in messages]
         while True:
             outcome = self._endpoint.ask(
-                "chat/completions",
+                self._endpoint.sdk.chat.completions.with_raw_response.create,
                 {
                     "model": self.model,
                     "messages": chat,

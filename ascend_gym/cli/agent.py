@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettings
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Strategy
+from ascend_gym.core.protocols import Embedder, Strategy
+from ascend_gym.search.llm import embedder_named
 
 if TYPE_CHECKING:
     from agents.ascend_optimizer.bank import ExperienceBank
@@ -42,7 +43,7 @@ def ascend_optimizer_of(setting: Setting) -> Strategy:
         setting.spec,
         online=setting.online,
         offline=setting.offline,
-        retriever=retriever_of(setting.settings),
+        retriever=retriever_of(setting.settings, setting.embedder),
         settings=agent_settings(setting.settings),
     )
 
@@ -85,21 +86,28 @@ def agent_identity(settings: RunSettings) -> dict[str, Any]:
     return {"bank": bank_of(settings).digest}
 
 
-def retriever_of(settings: RunSettings) -> ExperienceRetriever | None:
+def retriever_of(
+    settings: RunSettings, embedder: Callable[[str], Embedder] = embedder_named
+) -> ExperienceRetriever | None:
     """Return where experience comes from; ``None`` where the ablations leave no use for it.
+
+    Args:
+        settings: settings of the run.
+        embedder: opens the embedding model of a name.
 
     Raises:
         MisuseError: bank or embedder are not at hand.
         ModelError: the embeddings of the bank could not be had.
     """
-    from agents.ascend_optimizer.embedders import retriever_named, vectors_for
-    from agents.ascend_optimizer.retrieval import RandomRetriever
+    from agents.ascend_optimizer.embedders import LEXICAL, SENTENCE, retriever_named
+    from agents.ascend_optimizer.retrieval import RandomRetriever, Retriever
 
     if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return None
     bank = bank_of(settings)
     if Ablation.RETRIEVAL in settings.ablate:
         return RandomRetriever(bank, settings.seed)
-    vectors = vectors_for(Path(settings.bank) if settings.bank else None)
     key = agent_settings(settings).retrieval_key
-    return retriever_named(settings.embedder, bank, key, vectors=vectors)
+    if settings.embedder in (LEXICAL, SENTENCE):
+        return retriever_named(settings.embedder, bank, key)
+    return Retriever(bank, embedder(settings.embedder), key)

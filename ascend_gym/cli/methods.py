@@ -12,12 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from agents.ascend_optimizer.settings import Ablation, Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Strategy
+from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
-from ascend_gym.search.llm import OFFLINE_MODEL
+from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
 
 
 class Method(str, Enum):
@@ -52,7 +52,7 @@ class RunSettings(BaseModel):
         schedule: order of AscendOptimizer's stages.
         ablate: what AscendOptimizer goes without.
         bank: file of AscendOptimizer's experience bank; ``None`` for the one that ships.
-        embedder: ``lexical``, ``minilm``, or an embedding model at the endpoint of the environment.
+        embedder: ``lexical``, ``minilm``, or an embedding model at the endpoint.
         tiling_steps: evaluations of a pass of tiling search; ``None`` for a quarter of the
             budget, at most 10.
         refine_steps: evaluations of a pass of kernel refinement; likewise.
@@ -119,12 +119,14 @@ class Setting:
         settings: settings of the run.
         online: asks the model of the search.
         offline: asks the model of what is prepared once.
+        embedder: opens the embedding model of a name.
     """
 
     spec: OpSpec
     settings: RunSettings
     online: Asker
     offline: Asker
+    embedder: Callable[[str], Embedder] = embedder_named
 
 
 def strategy_of(setting: Setting) -> Strategy:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ascend_gym.cli.methods import RunSettings
-from ascend_gym.core.protocols import Llm
+from ascend_gym.core.protocols import Embedder, Llm
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.ledger import BudgetLedger
-from ascend_gym.search.llm import OFFLINE_MODEL, model_named
+from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named, model_named
 from ascend_gym.search.llm.cassette import CassetteLlm, CassetteMode
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.llm.metering import MeteredLlm, Price
@@ -40,10 +40,14 @@ class ModelAccess:
 
 @dataclass(frozen=True)
 class Models:
-    """Who is asked: ``online`` during the search, ``offline`` for what is prepared once."""
+    """Who is asked: ``online`` during the search, ``offline`` for what is prepared once.
+
+    ``embedder`` opens the embedding model of a name.
+    """
 
     online: Asker
     offline: Asker
+    embedder: Callable[[str], Embedder]
 
 
 @contextmanager
@@ -66,7 +70,8 @@ def opened_models(
 
         online = asker(settings.model)
         same = settings.offline_model in (None, settings.model)
-        yield Models(online, online if same else asker(settings.offline_model or settings.model))
+        offline = online if same else asker(settings.offline_model or settings.model)
+        yield Models(online, offline, lambda name: _recorded_embedder(name, access, folder, opened))
 
 
 def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Path, opened: ExitStack) -> Llm:
@@ -91,3 +96,22 @@ def _cassette(
     cassette = CassetteLlm(llm, path, mode, model=identity)
     opened.callback(cassette.close)
     return cassette
+
+
+def _recorded_embedder(name: str, access: ModelAccess, folder: Path, opened: ExitStack) -> Embedder:
+    """Return an embedding model that remembers its vectors, in the files in which answers are kept."""
+    from ascend_gym.search.llm.embeddings import CassetteEmbedder, embedding_name
+
+    embedder: Embedder | None = None
+    if not access.replay:
+        embedder = embedder_named(name, base_url=access.base_url, limits=access.limits)
+
+    def recorded(inner: Embedder | None, path: Path, mode: CassetteMode) -> Embedder:
+        cassette = CassetteEmbedder(inner, path, mode, name=embedding_name(name))
+        opened.callback(cassette.close)
+        return cassette
+
+    if access.cassette is not None:
+        mode = CassetteMode.REPLAY if access.replay else CassetteMode.RECORD
+        embedder = recorded(embedder, access.cassette, mode)
+    return recorded(embedder, folder / ANSWERS_NAME, CassetteMode.RESUME)

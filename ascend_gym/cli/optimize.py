@@ -36,7 +36,8 @@ from ascend_gym.search.outcome import SearchOutcome, StopReason
 InFlight = Annotated[int, typer.Option(min=1, help="Evaluations under way at a time.")]
 Concurrency = Annotated[int, typer.Option(min=1, help="Questions to the model under way at a time.")]
 BaseUrl = Annotated[str | None, typer.Option(help="Endpoint in the OpenAI format; default $OPENAI_BASE_URL.")]
-RequestsPerMinute = Annotated[int | None, typer.Option(min=1, help="Questions to the model a minute.")]
+RequestsPerMinute = Annotated[int | None, typer.Option(min=1, help="Questions to each model a minute.")]
+TokensPerMinute = Annotated[int | None, typer.Option(min=1, help="Tokens of each model a minute.")]
 Cassette = Annotated[
     Path | None, typer.Option(dir_okay=False, help="File of answers to take from and to add to.")
 ]
@@ -86,6 +87,7 @@ def optimize(
     base_url: BaseUrl = None,
     concurrency: Concurrency = 1,
     requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
     cassette: Cassette = None,
     replay: Replay = False,
     as_json: Json = False,
@@ -115,7 +117,7 @@ def optimize(
         tiling_steps=tiling_steps,
         refine_steps=refine_steps,
     )
-    access = _access(base_url, concurrency, requests_per_minute, cassette, replay)
+    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, cassette, replay)
     spec = operator_of(settings)
     folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
     write_settings(folder, settings)
@@ -129,13 +131,14 @@ def resume(
     base_url: BaseUrl = None,
     concurrency: Concurrency = 1,
     requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
     cassette: Cassette = None,
     replay: Replay = False,
     as_json: Json = False,
 ) -> None:
     """Go on with a search that was broken off, in the folder that holds its journal."""
     settings = read_settings(folder)
-    access = _access(base_url, concurrency, requests_per_minute, cassette, replay)
+    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, cassette, replay)
     _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
 
 
@@ -143,12 +146,17 @@ def _access(
     base_url: str | None,
     concurrency: int,
     requests_per_minute: int | None,
+    tokens_per_minute: int | None,
     cassette: Path | None,
     replay: bool,
 ) -> ModelAccess:
     if replay and cassette is None:
         raise MisuseError("--replay needs --cassette FILE, the answers to take")
-    limits = CallLimits(max_concurrent=concurrency, requests_per_minute=requests_per_minute)
+    limits = CallLimits(
+        max_concurrent=concurrency,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+    )
     return ModelAccess(base_url, limits, concurrency, cassette, replay)
 
 

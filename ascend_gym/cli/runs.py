@@ -73,7 +73,7 @@ def run_in_folder(
     ):
         return run_search(
             spec,
-            strategy_of(Setting(spec, settings, models.online, models.offline)),
+            strategy_of(Setting(spec, settings, models.online, models.offline, models.embedder)),
             evaluator,
             ledger,
             journal,

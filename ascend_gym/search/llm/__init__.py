@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ascend_gym.core.config import openai_api_key, openai_base_url
-from ascend_gym.core.protocols import Llm
+from ascend_gym.core.protocols import Embedder, Llm
 from ascend_gym.search.llm.limits import CallLimits
 
 OFFLINE_MODEL = "offline"
@@ -39,3 +41,21 @@ def model_named(
     return OpenAiEndpoint(
         name, base_url=address, api_key=openai_api_key(), temperature=temperature, limits=limits
     )
+
+
+def embedder_named(name: str, *, base_url: str | None = None, limits: CallLimits | None = None) -> Embedder:
+    """Return the embedding model of that name at an endpoint in the OpenAI format.
+
+    Args:
+        name: name of the model.
+        base_url: address of the endpoint; ``None`` means the one that the environment names.
+        limits: attempts, rates and concurrency of the calls; answers may be as long as vectors are.
+
+    Raises:
+        MisuseError: there is no endpoint, or its address cannot be right.
+    """
+    from ascend_gym.search.llm.embeddings import MAX_VECTORS_BYTES, OpenAiEmbedder
+
+    limits = replace(limits or CallLimits(), max_answer_bytes=MAX_VECTORS_BYTES)
+    address = base_url or openai_base_url()
+    return OpenAiEmbedder(name, base_url=address, api_key=openai_api_key(), limits=limits)

@@ -129,8 +129,7 @@ def _example(folder: Path, build: BuildFile, candidate: Candidate) -> Example:
     arguments = call_arguments(call, definition.op_type)
     if not definition.outputs:
         definition = _with_results(definition, arguments, written)
-    definition = replace(definition, outputs=_given_outputs(definition, arguments, call.function))
-    binding = bind(definition, arguments, call.function)
+    definition, binding = _bind_given(definition, arguments, call.function)
     try:
         case = _case(folder, definition, arguments, binding, written)
         shapes = tuple(tensor.shape for argument in call.arguments for tensor in argument.tensors)
@@ -139,16 +138,14 @@ def _example(folder: Path, build: BuildFile, candidate: Candidate) -> Example:
         raise OperatorFormatError(f"{folder}/{EXAMPLE_FOLDER}: {error.errors()[0]['msg']}") from error
 
 
-def _given_outputs(
+def _bind_given(
     definition: OperatorDef, arguments: tuple[Argument, ...], function: str
-) -> tuple[ParameterDef, ...]:
-    """Return the outputs of a definition without optional ones for which the call passes a null pointer."""
-    positions = bind(definition, arguments, function).outputs
-    return tuple(
-        output
-        for output, position in zip(definition.outputs, positions, strict=True)
-        if arguments[position].kind != "absent"
-    )
+) -> tuple[OperatorDef, Binding]:
+    """Bind a call; optional outputs for which it passes a null pointer are left out of both."""
+    binding = bind(definition, arguments, function)
+    bound = zip(definition.outputs, binding.outputs, strict=True)
+    given = {position: output for output, position in bound if arguments[position].kind != "absent"}
+    return replace(definition, outputs=tuple(given.values())), replace(binding, outputs=tuple(given))
 
 
 def _run_example(folder: Path, program: Path, *, with_data: bool) -> tuple[RecordedCall, dict[int, int]]:

@@ -151,7 +151,8 @@ def _fake_quant(arguments: Sequence[Argument]) -> list[Argument]:
     """One scale and one zero point become one for each row."""
     x, scale, zero_point, _, *rest = arguments
     rows = x.tensors[0].shape[0]
-    return [x, _repeated(scale, rows), _repeated(zero_point, rows), *rest]
+    axis = Argument(kind="int", value=0)
+    return [x, _repeated(scale, rows), _repeated(zero_point, rows), axis, *rest]
 
 
 def _repeated(argument: Argument, count: int) -> Argument:
@@ -202,6 +203,7 @@ _SORTED = {"sorted_indices": _sorted, "sorted_index": _sorted, "pos": _sort_orde
 _LAYERS: dict[str, Layer] = {
     "AdaptiveAvgPool3dGrad": Layer(layouts={"y_grad": _depth_first, "x_grad": _depth_first}),
     "AdaptiveAvgPool3d": Layer(layouts={"x": _CHANNELS_LAST_3D, "y": _CHANNELS_LAST_3D}),
+    "ApplyAdamWV2": Layer(arrange=_order(0, 1, 2, 4, 5, 3, 6, 7, 8, 9, 10, 11, 12)),
     "AvgPool3D": Layer(
         layouts={"x": _CHANNELS_LAST_3D, "y": _CHANNELS_LAST_3D}, attributes={"data_format": "NDHWC"}
     ),
@@ -220,6 +222,7 @@ _LAYERS: dict[str, Layer] = {
         arrange=_grid_sampler_grad,
         layouts={"grad": _CHANNELS_LAST, "x": _CHANNELS_LAST, "dx": _CHANNELS_LAST},
     ),
+    "GroupNormGrad": Layer(arrange=_order(0, 2, 3, 1, 4, 8, 10, 11, 12)),
     "HistogramV2": Layer(arrange=_order(0, 2, 3, 1, 4)),
     "InplaceIndexAddWithSorted": Layer(arrange=_index_add, layouts=_SORTED),
     "LayerNormGradV3": Layer(arrange=_order(0, 1, 4, 3, 5, 8, 9, 10)),

@@ -128,6 +128,16 @@ def test_an_output_that_the_example_never_looks_at_is_open(tmp_path: Path) -> No
     assert not oracle.judge(case, [[right], [right + 1.0]], expected).correct
 
 
+def test_an_optional_output_that_the_call_does_not_ask_for_is_no_output(tmp_path: Path) -> None:
+    host = TWO_OUTPUTS.replace('"side").ParamType(REQUIRED)', '"side").ParamType(OPTIONAL)')
+    main = MAIN_CPP.replace("scale, y,", "scale, nullptr, y,")
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, host=host, main=main))
+    assert [output.name for output in spec.cases[0].outputs] == ["y"]
+    oracle = oracle_for(spec)
+    inputs = oracle.inputs(spec.cases[0], 0)
+    assert np.array_equal(oracle.expected(spec.cases[0], inputs)[0][0], 2.0 * inputs[0][0])
+
+
 def test_a_result_of_which_the_example_reads_few_elements_has_no_more(tmp_path: Path) -> None:
     main = MAIN_CPP.replace(
         "(char*)yData.data(), 32 * 4);\n    return", "(char*)yData.data(), 8);\n    return"

@@ -46,7 +46,7 @@ class AgentSettings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    schedule: Schedule = Schedule.ALTERNATE
+    schedule: Schedule = Schedule.REFINE_THEN_TILE
     ablate: tuple[Ablation, ...] = ()
     tiling_steps: int = Field(default=SWITCH_EVERY, ge=1)
     refine_steps: int = Field(default=SWITCH_EVERY, ge=1)

@@ -76,7 +76,7 @@ class RunSettings(BaseModel):
     seed: int = 0
     chip: str = "910B2"
     duplicates: Duplicates = Duplicates.CHARGED
-    schedule: Schedule = Schedule.ALTERNATE
+    schedule: Schedule = Schedule.REFINE_THEN_TILE
     ablate: tuple[Ablation, ...] = ()
     bank: str | None = None
     embedder: str = LEXICAL_EMBEDDER

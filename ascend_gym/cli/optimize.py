@@ -75,7 +75,7 @@ def optimize(
     duplicates: Annotated[
         Duplicates, typer.Option(help="What a candidate costs that the run knows already.")
     ] = Duplicates.CHARGED,
-    schedule: ScheduleOption = Schedule.ALTERNATE,
+    schedule: ScheduleOption = Schedule.REFINE_THEN_TILE,
     ablate: Ablate = None,
     bank: Bank = None,
     embedder: EmbedderName = LEXICAL_EMBEDDER,

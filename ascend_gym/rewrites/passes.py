@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 
 from tree_sitter import Node
 
+from ascend_gym.rewrites.constants import constants_of
 from ascend_gym.rewrites.loop_headers import (
     CountingLoop,
     changed_names,
@@ -76,12 +78,13 @@ def rerolling(view: View) -> Iterator[Site]:
 def prefetch(view: View) -> Iterator[Site]:
     """The body of a for loop begins with a function that copies a tile in, and then works on it.
 
-    No function called in the loop may assign to a member. Taken for granted: the queue has a second buffer.
+    No function called in the loop may assign to a member, and each queue that the copies fill has a second
+    buffer: a literal or a constant of 2 or more.
     """
     for file in view.kernel:
         for loop in counting_loops(file):
             ahead = _ahead(view, loop)
-            if ahead:
+            if ahead and _fill_queues_of_two(view, loop, ahead):
                 yield _prefetched(loop, ahead)
 
 
@@ -163,17 +166,54 @@ def _copies_in(source: Source, statement: Node) -> bool:
     return call is not None and not call.is_method and _COPY_IN.fullmatch(call.name) is not None
 
 
+def _fill_queues_of_two(view: View, loop: CountingLoop, ahead: list[Node]) -> bool:
+    """Say whether every queue that the functions called in ``ahead`` take tensors from has two buffers."""
+    counts = _buffer_counts(view)
+    calls = [loop.file.source.call_of(node) for node in ahead]
+    functions = [found for call in calls if call is not None for found in _functions(view, call.name)]
+    queues = {
+        call.callee.removesuffix("AllocTensor").rstrip(".->").removeprefix("this->")
+        for file, function in functions
+        for call in file.source.calls_within(function)
+        if call.name == "AllocTensor"
+    }
+    return bool(queues) and all(min(counts.get(queue, [0])) >= 2 for queue in queues)
+
+
+def _buffer_counts(view: View) -> dict[str, list[int]]:
+    """Return, by queue, the numbers of buffers that it is given; 0 for one that cannot be seen."""
+    known = {
+        constant.name: constant.literal or 0
+        for file in view.kernel
+        for constant in constants_of(file)
+        if constant.is_fixed
+    }
+    counts: dict[str, list[int]] = defaultdict(list)
+    for file in view.kernel:
+        for call in file.source.calls:
+            if call.name == "InitBuffer" and len(call.values) == 3:
+                number = call.values[1]
+                count = int(number) if number.isdecimal() else known.get(number, 0)
+                counts[call.values[0].removeprefix("this->")].append(count)
+    return counts
+
+
 def _keeps_members(view: View, name: str) -> bool:
     """Say whether every function of a name in the kernel assigns to its own variables only."""
     if name in INSTRUCTIONS | BARRIERS or name.endswith("_cast"):
         return True
-    functions = [
+    functions = _functions(view, name)
+    return bool(functions) and all(_assigns_own_only(file, node) for file, node in functions)
+
+
+def _functions(view: View, name: str) -> list[tuple[File, Node]]:
+    """Return the definitions of a name in the kernel."""
+    return [
         (file, node)
         for file in view.kernel
         for node in file.source.nodes("function_definition")
         if _function_name(file, node) == name
     ]
-    return bool(functions) and all(_assigns_own_only(file, node) for file, node in functions)
 
 
 def _function_name(file: File, function: Node) -> str:

@@ -109,7 +109,8 @@ def _stages(outcome):
 
 
 def test_alternate_is_tiling_search_then_refinement_round_after_round(tmp_path):
-    outcome = _search(tmp_path, NumberedModel(), budget=9, tiling_steps=2, refine_steps=3)
+    settings = {"schedule": "alternate", "tiling_steps": 2, "refine_steps": 3}
+    outcome = _search(tmp_path, NumberedModel(), budget=9, **settings)
     first = [("tiling", 1, 0), ("tiling", 1, 1), ("kernel", 1, 0), ("kernel", 1, 1), ("kernel", 1, 2)]
     second = [("tiling", 2, 0), ("tiling", 2, 1), ("kernel", 2, 0), ("kernel", 2, 1)]
     assert _stages(outcome) == first + second
@@ -145,7 +146,8 @@ def test_each_stage_inherits_what_the_other_found(tmp_path):
         4: " // saves: 20",
         5: " // saves: 11",
     }
-    outcome = _search(tmp_path, NumberedModel(comments), budget=5, tiling_steps=2, refine_steps=2)
+    settings = {"schedule": "alternate", "tiling_steps": 2, "refine_steps": 2}
+    outcome = _search(tmp_path, NumberedModel(comments), budget=5, **settings)
     assert [step.result.latency_us for step in outcome.history] == pytest.approx([100, 90, 95, 89, 70, 69])
     texts = [step.proposal.candidate.texts for step in outcome.history]
     assert "int kernel = 4" in texts[5]["op_kernel/toy.cpp"]

@@ -188,7 +188,12 @@ def test_shared_buffer_count_keeps_host_and_kernel_alike():
 
 
 PASSES = """\
+constexpr int32_t BUFFER_NUM = 2;
 class K {
+    void Init()
+    {
+        pipe.InitBuffer(this->inQueue, BUFFER_NUM, 1024);
+    }
     void Process()
     {
         for (uint32_t o = 0; o < total; o += tile) {
@@ -199,6 +204,7 @@ class K {
     }
     void CopyIn(uint32_t o, uint32_t count)
     {
+        LocalTensor<half> x = inQueue.AllocTensor<half>();
         DataCopy(x, xGm[o], count);
     }
     void Compute(uint32_t o)
@@ -228,6 +234,20 @@ def test_prefetch_copies_a_pass_ahead_under_a_condition():
     after = kernel_after("prefetch", PASSES)
     loop = PASSES[PASSES.index("        for") : PASSES.index("    }\n    void CopyIn")]
     assert after == PASSES.replace(loop, AHEAD)
+
+
+@pytest.mark.parametrize(
+    ("present", "other"),
+    [
+        ("BUFFER_NUM = 2", "BUFFER_NUM = 1"),
+        ("Buffer(this->inQueue, BUFFER_NUM", "Buffer(this->inQueue, 1"),
+        ("Buffer(this->inQueue", "Buffer(this->outQueue"),
+        ("constexpr int32_t BUFFER_NUM", "int32_t BUFFER_NUM"),
+    ],
+)
+def test_prefetch_needs_a_second_buffer_that_can_be_seen(present, other):
+    assert rule_named("prefetch").sites(make_candidate("", PASSES))
+    assert rule_named("prefetch").sites(make_candidate("", PASSES.replace(present, other))) == []
 
 
 def test_prefetch_needs_functions_that_keep_members():

@@ -11,8 +11,8 @@ A rule says what becomes of the extents of the tensors of the call:
 
 An extent of 1 stays. Lists of literals that are the shape of a tensor become its larger shape. Other
 literals of 16 and more are rewritten wherever they equal an extent or the number of elements of a tensor;
-smaller ones, which may be anything, only in lines that name a shape, a dimension or a length, and no window,
-padding or group.
+smaller ones, which may be anything, only where they are assigned or listed in a line that names a shape, a
+dimension or a length, and no window, padding or group.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ Shape = tuple[int, ...]
 RULES = ("odd", "ratio", "double")
 
 _UNMISTAKABLE = 16
-_LIST = re.compile(r"(?<=[\[({])\s*\d+(?:\s*,\s*\d+)*(?=\s*,?\s*[\])}])")
+_LIST = re.compile(r"(?:(?<=\W\[)|(?<=[({]))\s*\d+(?:\s*,\s*\d+)*(?=\s*,?\s*[\])}])")
 _LITERAL = re.compile(r"(?<![\w.])\d+(?![\w.])")
+_ASSIGNED = re.compile(r"[=,{(]\s*$")
 _SHAPE_LINE = re.compile(r"shape|\bdim\w*\b|\w*(?:length|size)\s*=|\b[A-Za-z]\s*=\s*\d", re.IGNORECASE)
 _WINDOW_LINE = re.compile(r"kernel|stride|pad|dilation|group", re.IGNORECASE)  # sizes that stay
 _COMMENT = re.compile(r"^\s*(?:#(?!define)|//|/?\*)")
@@ -95,12 +96,13 @@ def enlarge_example(example: Path, shapes: Collection[Shape], rule: str) -> None
 def _enlarge_line(line: str, shapes: Collection[Shape], extents: Mapping[int, int]) -> str:
     if _COMMENT.match(line):
         return line
-    names_shape = _SHAPE_LINE.search(line) and not _WINDOW_LINE.search(line)
-    smallest = 2 if names_shape else _UNMISTAKABLE
+    names_shape = bool(_SHAPE_LINE.search(line)) and not _WINDOW_LINE.search(line)
 
     def grown(literal: re.Match[str]) -> str:
         value = int(literal.group())
-        return str(extents[value]) if value >= smallest and value in extents else literal.group()
+        before = literal.string[: literal.start()]
+        meant = value >= _UNMISTAKABLE or (names_shape and _ASSIGNED.search(before) is not None)
+        return str(extents[value]) if meant and value in extents else literal.group()
 
     pieces = []
     done = 0

@@ -239,4 +239,7 @@ _LAYERS: dict[str, Layer] = {
         arrange=_scatter_elements,
         layouts={"var": _first_axis_last, "indices": _first_axis_last, "updates": _first_axis_last},
     ),
+    "UpsampleNearest": Layer(
+        layouts={"x": _CHANNELS_LAST, "y": _CHANNELS_LAST}, attributes={"exact_mode": True}
+    ),
 }

@@ -44,6 +44,8 @@ def test_an_unknown_rule_is_refused() -> None:
         ("aclrtMalloc(&x, 4, policy);", "aclrtMalloc(&x, 4, policy);"),
         ("x = np.zeros([4, 2048]), np.ones((4,)), [4, 4]", "x = np.zeros([9, 4097]), np.ones((9,)), [4, 4]"),
         ("N = 4", "N = 9"),
+        ("for (i = shape.size() - 4; ;) n *= shape[4];", "for (i = shape.size() - 4; ;) n *= shape[4];"),
+        ("kernel_size = 4", "kernel_size = 4"),
         ("# Copyright 2048", "# Copyright 2048"),
         ("// 2048 elements", "// 2048 elements"),
         ("x2048 = y.2048 + 20480", "x2048 = y.2048 + 20480"),

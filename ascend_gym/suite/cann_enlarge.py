@@ -31,7 +31,7 @@ RULES = ("odd", "ratio", "double")
 _UNMISTAKABLE = 16
 _LIST = re.compile(r"(?:(?<=\W\[)|(?<=[({]))\s*\d+(?:\s*,\s*\d+)*(?=\s*,?\s*[\])}])")
 _LITERAL = re.compile(r"(?<![\w.])\d+(?![\w.])")
-_ASSIGNED = re.compile(r"[=,{(]\s*$")
+_ASSIGNED = re.compile(r"[=,{]\s*$")
 _SHAPE_LINE = re.compile(r"shape|\bdim\w*\b|\w*(?:length|size)\s*=|\b[A-Za-z]\s*=\s*\d", re.IGNORECASE)
 _WINDOW_LINE = re.compile(r"kernel|stride|pad|dilation|group", re.IGNORECASE)  # sizes that stay
 _COMMENT = re.compile(r"^\s*(?:#(?!define)|//|/?\*)")

@@ -46,6 +46,7 @@ def test_an_unknown_rule_is_refused() -> None:
         ("N = 4", "N = 9"),
         ("for (i = shape.size() - 4; ;) n *= shape[4];", "for (i = shape.size() - 4; ;) n *= shape[4];"),
         ("kernel_size = 4", "kernel_size = 4"),
+        ("x, y = z.chunk(4, dim=-1)", "x, y = z.chunk(4, dim=-1)"),
         ("# Copyright 2048", "# Copyright 2048"),
         ("// 2048 elements", "// 2048 elements"),
         ("x2048 = y.2048 + 20480", "x2048 = y.2048 + 20480"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ascend_gym.search.append_log import AppendLog
+from ascend_gym.search.append_log import read_log
 from ascend_gym.search.journal import TIMINGS_NAME
 
 PHASES = ("build", "run", "verify", "price")
@@ -58,5 +58,5 @@ def read_costs(folders: Iterable[Path]) -> Costs:
 
 
 def _timings(folder: Path) -> list[dict[str, Any]]:
-    with AppendLog(folder / TIMINGS_NAME) as log:
-        return list(log.records)
+    path = folder / TIMINGS_NAME
+    return read_log(path) if path.exists() else []

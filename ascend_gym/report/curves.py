@@ -10,7 +10,7 @@ from typing import Any
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.status import Status, rule_of
 from ascend_gym.search.driver import Duplicates
-from ascend_gym.search.journal import Journal
+from ascend_gym.search.journal import read_journal
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ def read_curve(folder: Path) -> Curve:
     Raises:
         MisuseError: the journal was changed or damaged.
     """
-    with Journal(folder) as journal:
-        return curve_of(journal.records)
+    return curve_of(read_journal(folder))
 
 
 def curve_of(records: Sequence[Mapping[str, Any]]) -> Curve:

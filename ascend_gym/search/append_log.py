@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 
 
 class AppendLog:
@@ -22,25 +24,51 @@ class AppendLog:
         torn_bytes: bytes of a torn last line that were removed on opening.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, alone: bool = False) -> None:
         """Open ``path`` and read what is in it; the file and its folder are created when missing.
 
+        Args:
+            path: the file.
+            alone: refuse a file that another process has opened so; a killed process holds nothing.
+
         Raises:
-            MisuseError: a line other than the last is not a JSON object: the file is no such log.
+            MisuseError: the file cannot be opened; a line other than the last is not a JSON object: the file
+                is no such log; another process writes it.
         """
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.records, whole_bytes, self.torn_bytes = _read(path) if path.exists() else ([], 0, 0)
-        self._file = path.open("ab")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise MisuseError(f"{path} cannot be written: {error}") from error
+        try:
+            if alone:
+                _lock(self._file, path)
+            self.records, whole_bytes, self.torn_bytes = _read(path)
+        except MisuseError:
+            self._file.close()
+            raise
         if self.torn_bytes:
             self._file.truncate(whole_bytes)
         self._sync()
         _sync_folder(path.parent)
 
     def append(self, record: dict[str, Any]) -> None:
-        """Write one object; it is on disk on return. Keys are sorted, so equal objects give equal bytes."""
-        self._file.write(canonical_json(record).encode() + b"\n")
-        self._sync()
+        """Write one object; it is on disk on return. Keys are sorted, so equal objects give equal bytes.
+
+        Raises:
+            InfrastructureError: the disk does not take it.
+        """
+        line = canonical_json(record).encode() + b"\n"
+        if self._file.closed:
+            raise InfrastructureError(f"{self.path} is closed: it could not be written before")
+        try:
+            while line:
+                line = line[self._file.write(line) :]
+            self._sync()
+        except OSError as error:
+            self._file.close()  # what is torn stays the last line
+            raise InfrastructureError(f"{self.path} cannot be written: {error}") from error
         self.records.append(record)
 
     def keep(self, count: int) -> None:
@@ -62,7 +90,6 @@ class AppendLog:
         self.close()
 
     def _sync(self) -> None:
-        self._file.flush()
         os.fsync(self._file.fileno())
 
 
@@ -88,6 +115,15 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int, int]:
     whole = content[: content.rfind(b"\n") + 1]
     records = [_decoded(path, number, line) for number, line in enumerate(whole.splitlines(), 1)]
     return records, len(whole), len(content) - len(whole)
+
+
+def _lock(file: FileIO, path: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise MisuseError(f"{path}: another process is writing it: wait for its end, or stop it") from error
+    except OSError:  # a file system without locks
+        return
 
 
 def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:

@@ -10,13 +10,15 @@ changed or missing line is noticed.
 
 A run that was broken off is resumed by replay: the same search runs again from its start, results that
 were recorded are not evaluated a second time, and each record that it makes must equal the one on file.
-An ``end`` is written only when there is nothing left to resume.
+An ``end`` is written only when there is nothing left to resume. Results that said nothing about their
+candidates (the infrastructure failed) stay on record, except that of the baseline, without which there was no
+search: it is evaluated again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,7 +27,8 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
-from ascend_gym.search.append_log import AppendLog, canonical_json
+from ascend_gym.core.status import RewardRule, rule_of
+from ascend_gym.search.append_log import AppendLog, canonical_json, read_log
 
 JOURNAL_VERSION = 1
 JOURNAL_NAME = "journal.jsonl"
@@ -41,12 +44,20 @@ class Journal:
         """Open or create the journal in ``folder``.
 
         Raises:
-            MisuseError: the folder holds a journal that was changed or damaged before its last line.
+            MisuseError: the folder holds a journal that was changed or damaged before its last line, or one
+                that another process writes.
         """
-        self._log = AppendLog(folder / JOURNAL_NAME)
+        self._log = AppendLog(folder / JOURNAL_NAME, alone=True)
         self._timings = AppendLog(folder / TIMINGS_NAME)
-        _check_chain(self._log)
-        self._results = _results_on_file(self._log, self._timings)
+        try:
+            _check_chain(self.path, self._log.records)
+            self._results = _results_on_file(self._log, self._timings)
+        except MisuseError:
+            self.close()
+            raise
+        if set(self._results) == {0} and _says_nothing(self._results[0], self._log.records[-1]):
+            self._results.clear()
+            self._log.keep(1)
         self._timings.keep(len(self._results))
         self._written = 0
         self._last_digest = ""
@@ -142,6 +153,18 @@ class Journal:
         self._last_digest = record["digest"]
 
 
+def read_journal(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of the journal in ``folder``, left as it is; none where there is no journal.
+
+    Raises:
+        MisuseError: the journal was changed or damaged before its last line.
+    """
+    path = folder / JOURNAL_NAME
+    records = read_log(path) if path.exists() else []
+    _check_chain(path, records)
+    return records
+
+
 def changed_files(base: Candidate, candidate: Candidate) -> dict[str, str]:
     """Return the text of every file of ``candidate`` that differs from ``base``, by path."""
     before = base.texts
@@ -153,16 +176,20 @@ def _chained(record: Mapping[str, Any], previous: str) -> str:
     return digest_of("journal", previous, canonical_json(body))
 
 
-def _check_chain(log: AppendLog) -> None:
+def _says_nothing(baseline: EvalResult, last: Mapping[str, Any]) -> bool:
+    return last["kind"] != "end" and rule_of(baseline.status).reward is RewardRule.NEUTRAL
+
+
+def _check_chain(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
     """Check that each record's digest follows from its content and the record before it.
 
     Raises:
         MisuseError: one does not.
     """
     previous = ""
-    for number, record in enumerate(log.records, 1):
+    for number, record in enumerate(records, 1):
         if record.get("digest") != _chained(record, previous):
-            raise MisuseError(f"{log.path}:{number}: the record does not match its digest; it was changed")
+            raise MisuseError(f"{path}:{number}: the record does not match its digest; it was changed")
         previous = record["digest"]
 
 
@@ -183,13 +210,21 @@ def _results_on_file(log: AppendLog, timings: AppendLog) -> dict[int, EvalResult
     """
     records = [record for record in log.records if record["kind"] == "result"]
     results = {}
-    for record, timing in zip(records, timings.records, strict=False):
-        charge = {**record["result"]["charge"], "device_seconds": timing["device_seconds"]}
-        rest = {name: timing[name] for name in ("seconds", "device", "cached")}
-        results[record["index"]] = EvalResult.model_validate_json(
-            json.dumps({**record["result"], **rest, "charge": charge})
-        )
+    for number, (record, timing) in enumerate(zip(records, timings.records, strict=False), 1):
+        try:
+            results[record["index"]] = _put_together(record, timing)
+        except (KeyError, TypeError, ValueError) as error:
+            raise MisuseError(
+                f"{timings.path}:{number}: damaged ({error!r}); remove the file, and its runs are timed again"
+            ) from error
     return results
+
+
+def _put_together(record: Mapping[str, Any], timing: Mapping[str, Any]) -> EvalResult:
+    charge = {**record["result"]["charge"], "device_seconds": timing["device_seconds"]}
+    rest = {name: timing[name] for name in ("seconds", "device", "cached")}
+    whole = {**record["result"], **rest, "charge": charge}
+    return EvalResult.model_validate_json(json.dumps(whole))
 
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:

@@ -1,6 +1,8 @@
 """The journal and the crash-safe file under it."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 from conftest import make_candidate, make_spec, ok_result
@@ -17,7 +19,7 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.status import Status
 from ascend_gym.search.append_log import AppendLog
-from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal, changed_files
+from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal, changed_files, read_journal
 from ascend_gym.suite.requests import request_for
 
 SPEC = make_spec()
@@ -142,3 +144,67 @@ def test_append_log_keeps_text_as_it_is_and_keys_sorted(tmp_path):
     with AppendLog(tmp_path / "deep" / "log") as log:
         assert log.records == [{"a": 1, "b": "块\n"}]
         assert log.torn_bytes == 0
+
+
+def test_a_journal_has_one_writer_at_a_time(tmp_path):
+    with Journal(tmp_path) as journal:
+        journal.header(SPEC, {"seed": 1})
+        with pytest.raises(MisuseError, match="another process is writing it"):
+            Journal(tmp_path)
+        assert [record["kind"] for record in read_journal(tmp_path)] == ["header"]
+    with Journal(tmp_path) as journal:
+        assert len(journal.records) == 1
+
+
+def test_reading_a_journal_changes_nothing(tmp_path):
+    assert read_journal(tmp_path / "none") == []
+    assert not (tmp_path / "none").exists()
+    with Journal(tmp_path) as journal:
+        journal.header(SPEC, {})
+    path = tmp_path / JOURNAL_NAME
+    torn = path.read_bytes() + b'{"kind":"prop'
+    path.write_bytes(torn)
+    assert len(read_journal(tmp_path)) == 1
+    assert path.read_bytes() == torn
+    path.write_bytes(torn.replace(b'"version":1', b'"version":2'))
+    with pytest.raises(MisuseError, match="changed"):
+        read_journal(tmp_path)
+
+
+@pytest.mark.parametrize("timing", [b"{}", b'{"seconds":1,"device":2,"cached":3,"device_seconds":4}'])
+def test_damaged_timings_are_named(tmp_path, timing):
+    request = request_for(SPEC, SPEC.baseline, MeasureProtocol())
+    result = failed_result(request, Status.BUILD_ERROR, Diagnostic(phase=Phase.RUN_KERNEL, message="no"))
+    with Journal(tmp_path) as journal:
+        journal.evaluated(0, SPEC.baseline, Proposal(SPEC.baseline, {}), result)
+    (tmp_path / TIMINGS_NAME).write_bytes(timing + b"\n")
+    with pytest.raises(MisuseError, match=f"{TIMINGS_NAME}:1: damaged"):
+        Journal(tmp_path)
+
+
+def test_a_log_that_cannot_be_opened_is_misuse(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MisuseError, match="cannot be written"):
+        AppendLog(tmp_path / "file" / "log")
+
+
+def test_a_full_disk_is_a_fault_of_the_infrastructure_and_the_log_stays_readable(tmp_path):
+    path = tmp_path / "log"
+    script = (
+        "import resource, sys\nfrom pathlib import Path\n"
+        "from ascend_gym.core.errors import InfrastructureError\n"
+        "from ascend_gym.search.append_log import AppendLog\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))\n"
+        f"with AppendLog(Path({str(path)!r})) as log:\n"
+        "    log.append({'a': 'whole'})\n"
+        "    for _ in range(2):\n"
+        "        try:\n            log.append({'a': 'x' * 99})\n"
+        "        except InfrastructureError as error:\n            print(error)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    complaints = ended.stdout.splitlines()
+    assert "cannot be written" in complaints[0]
+    assert "closed" in complaints[1]
+    assert path.stat().st_size == 40
+    with AppendLog(path) as log:
+        assert (log.records, log.torn_bytes) == ([{"a": "whole"}], 40 - len(b'{"a":"whole"}\n'))

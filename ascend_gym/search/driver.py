@@ -184,11 +184,17 @@ class _Search:
             return StopReason.INFRASTRUCTURE, self._broken
         if self._exhausted:
             return self._exhausted
-        spent = not self._ledger.can_reserve(self._unit)
-        return (StopReason.BUDGET_SPENT if spent else StopReason.STRATEGY_FINISHED), ""
+        if self._ledger.can_reserve(self._unit):
+            return StopReason.STRATEGY_FINISHED, ""
+        too_small = f"the budget covers no evaluation, which may cost up to {self._unit}: raise it"
+        return StopReason.BUDGET_SPENT, "" if self._proposed > 1 else too_small
 
     def cancel_pending(self) -> None:
-        """Cancel what was submitted and will not be observed."""
+        """Cancel what was submitted and will not be observed, and give back what was reserved for it."""
+        for pending in self._queue:
+            if pending.reservation is not None:
+                self._ledger.refund(pending.reservation)
+        self._queue.clear()
         with contextlib.suppress(InfrastructureError):
             for request_id in self._submitted:
                 self._evaluator.cancel(request_id)
@@ -216,12 +222,14 @@ class _Search:
     def _fill(self, in_flight: int) -> None:
         """Reserve, ask and submit until ``in_flight`` proposals are on their way or no more can be."""
         while not self._broken and not self._exhausted:
-            reservations = self._reserve(in_flight - len(self._queue))
-            proposals = self._asked_for(len(reservations)) if reservations else []
-            for proposal, reservation in zip(proposals, reservations, strict=False):
-                self._enqueue(proposal, reservation)
-            for reservation in reservations[len(proposals) :]:
-                self._ledger.refund(reservation)
+            unused = deque(self._reserve(in_flight - len(self._queue)))
+            try:
+                proposals = self._asked_for(len(unused)) if unused else []
+                for proposal in proposals[: len(unused)]:
+                    self._enqueue(proposal, unused.popleft())
+            finally:
+                for reservation in unused:
+                    self._ledger.refund(reservation)
             if not proposals:
                 return
 
@@ -276,7 +284,7 @@ class _Search:
         """Wait for the oldest proposal's result; charge, observe and journal it."""
         pending = self._queue[0]
         if pending.original is not None:
-            self._take_over(pending, pending.original.result)
+            self._take_over(pending, self._known[pending.proposal.candidate.digest])
         while pending.result is None:
             for request_id, result in self._evaluator.poll(_POLL_TIMEOUT_S):
                 self._arrived(request_id, result)
@@ -300,12 +308,15 @@ class _Search:
         else:
             pending.result = result
 
-    def _take_over(self, pending: _Pending, known: EvalResult | None) -> None:
+    def _take_over(self, pending: _Pending, original: _Pending) -> None:
         """Give a duplicate the result of its original, or have it evaluated if that says nothing of it."""
+        known = original.result
         if known is None or rule_of(known.status).reward is RewardRule.NEUTRAL:
             pending.original = None
+            self._known[pending.proposal.candidate.digest] = pending
             self._find_result(pending)
         else:
+            pending.original = original
             free = known.charge.model_copy(update={"device_seconds": 0.0})
             pending.result = known.model_copy(update={"cached": True, "charge": free})
 
@@ -318,11 +329,15 @@ class _Search:
             self._exhausted = StopReason.STRATEGY_FINISHED, known
         if pending.reservation is None:
             return
-        if rule_of(result.status).charged and not free:
-            actual = Cost(evaluations=1, device_seconds=result.charge.device_seconds)
-            self._ledger.charge(pending.reservation, actual)
-        else:
-            self._ledger.refund(pending.reservation)
+        reservation, pending.reservation = pending.reservation, None
+        if not rule_of(result.status).charged or free:
+            self._ledger.refund(reservation)
+            return
+        try:
+            self._ledger.charge(reservation, Cost(1, result.charge.device_seconds))
+        except BudgetExceededError as error:
+            self._ledger.charge(reservation, reservation.amount)
+            self._exhausted = StopReason.BUDGET_SPENT, f"an evaluation took longer than it may: {error}"
 
     def _record(self, pending: _Pending, result: EvalResult) -> Step:
         best_us = self._best_result.latency_us if self._best_result else None
@@ -334,7 +349,8 @@ class _Search:
         original = pending.original.index if pending.original else None
         self._journal.evaluated(step.index, self._spec.baseline, step.proposal, result, original)
         self._history.append(step)
-        self._note_neutral(result)
+        if self._journal.recorded(step.index) is None:  # a resumed run tries again
+            self._note_neutral(result)
         return step
 
     def _note_neutral(self, result: EvalResult) -> None:

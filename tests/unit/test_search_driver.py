@@ -1,5 +1,6 @@
 """The search loop against an evaluator that answers from the source text, late and out of order."""
 
+import contextlib
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -483,3 +484,85 @@ def test_only_operators_outside_the_suites_name_their_folder():
     request = request_for(local, SPEC.baseline, MeasureProtocol())
     assert request.op_folder == SPEC.folder
     assert request.folder_digest == SPEC.folder_digest
+
+
+def test_a_run_whose_infrastructure_failed_goes_on_when_it_is_resumed(tmp_path):
+    kernels = ["// latency: 80", *(f"// latency: {us}" for us in range(60, 72))]
+    broken = FakeEvaluator(dict.fromkeys(range(2, 99), Status.INFRA_ERROR))
+    first = _search(tmp_path, ScriptedStrategy(kernels), broken, budget=20)
+    assert first.stop_reason is StopReason.INFRASTRUCTURE
+    before = (tmp_path / JOURNAL_NAME).read_bytes()
+    resumed = _search(tmp_path, ScriptedStrategy(kernels), budget=20)
+    assert (tmp_path / JOURNAL_NAME).read_bytes().startswith(before)
+    failed = [step.result.status for step in resumed.history].count(Status.INFRA_ERROR)
+    assert (resumed.stop_reason, failed) == (StopReason.STRATEGY_FINISHED, NEUTRAL_LIMIT)
+    assert resumed.evaluations == len(kernels) - NEUTRAL_LIMIT
+
+
+def test_a_baseline_that_the_infrastructure_failed_is_evaluated_again_on_resuming(tmp_path):
+    failing = FakeEvaluator(dict.fromkeys(range(INFRA_ATTEMPTS), Status.INFRA_ERROR))
+    first = _search(tmp_path / "run", ScriptedStrategy(LATENCIES), failing)
+    assert first.stop_reason is StopReason.INFRASTRUCTURE
+    resumed = _search(tmp_path / "run", ScriptedStrategy(LATENCIES))
+    assert (resumed.stop_reason, resumed.evaluations) == (StopReason.STRATEGY_FINISHED, len(LATENCIES))
+    _search(tmp_path / "whole", ScriptedStrategy(LATENCIES))
+    journals = [(tmp_path / name / JOURNAL_NAME).read_bytes() for name in ("run", "whole")]
+    assert journals[0] == journals[1]
+
+
+def test_a_baseline_that_was_misused_is_on_record_for_good(tmp_path):
+    for _ in range(2):
+        outcome = _search(tmp_path, ScriptedStrategy([]), FakeEvaluator({0: Status.INVALID_REQUEST}))
+        assert outcome.stop_reason is StopReason.BASELINE_FAILED
+
+
+def _ledger_after(folder, strategy, evaluator, **options):
+    ledger = BudgetLedger(Budget(10))
+    with Journal(folder) as journal, contextlib.suppress(MisuseError):
+        run_search(SPEC, strategy, evaluator, ledger, journal, **options)
+    return ledger
+
+
+@pytest.mark.parametrize(
+    ("strategy", "evaluator"),
+    [
+        (ScriptedStrategy([*LATENCIES[:2], MisuseError("no such rule")]), LateEvaluator()),
+        (ScriptedStrategy([*LATENCIES[:2], ModelError("no answer")]), LateEvaluator()),
+        (InterruptedStrategy([*LATENCIES[:2], "ctrl-c"]), LateEvaluator()),
+        (ScriptedStrategy(LATENCIES), DyingEvaluator()),
+    ],
+    ids=["misuse", "model", "ctrl-c", "evaluator"],
+)
+def test_nothing_stays_reserved_however_a_search_ends(tmp_path, strategy, evaluator):
+    ledger = _ledger_after(tmp_path, strategy, evaluator, in_flight=3)
+    assert ledger.reserved == Cost()
+    assert strategy.closed
+
+
+def test_an_evaluation_that_holds_the_device_too_long_is_charged_what_was_reserved(tmp_path):
+    protocol = MeasureProtocol(run_timeout_s=1.0)  # at most 4 s for two cases, with slack
+    budget = Budget(100, device_seconds=9.0)
+    evaluator = LateEvaluator(device_seconds=4.5)
+    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES), evaluator, budget, protocol=protocol)
+    assert outcome.stop_reason is StopReason.BUDGET_SPENT
+    assert "took longer" in outcome.message
+    assert outcome.spent == Cost(evaluations=1, device_seconds=4.0)
+
+
+def test_a_budget_that_covers_no_evaluation_says_what_one_may_cost(tmp_path):
+    protocol = MeasureProtocol(run_timeout_s=1.0)
+    budget = Budget(100, device_seconds=3.0)
+    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES), budget=budget, protocol=protocol)
+    assert (outcome.stop_reason, outcome.evaluations) == (StopReason.BUDGET_SPENT, 0)
+    assert "device_seconds=4.0" in outcome.message
+
+
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_a_duplicate_takes_the_result_of_the_first_that_was_measured(tmp_path, in_flight):
+    evaluator = FakeEvaluator(dict.fromkeys(range(1, 1 + INFRA_ATTEMPTS), Status.INFRA_ERROR))
+    outcome = _search(tmp_path, ScriptedStrategy([LATENCIES[0]] * 3), evaluator, in_flight=in_flight)
+    assert [step.result.status for step in outcome.history[1:]] == [Status.INFRA_ERROR, Status.OK, Status.OK]
+    assert len(evaluator.requests) == 2 + INFRA_ATTEMPTS
+    with Journal(tmp_path) as journal:
+        copies = [record.get("duplicate_of") for record in journal.records if record["kind"] == "proposal"]
+    assert copies == [None, None, None, 2]

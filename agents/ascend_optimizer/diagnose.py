@@ -27,7 +27,8 @@ _BUSY = 0.8
 _SMALL_COPY_BYTES = 16 * 1024
 _MAX_CHARACTERS = 1500
 _PARTS = re.compile(
-    r"^\W*(Bottleneck|Applicability)\W*?:\W*(.*?)(?=^\W*(?:Bottleneck|Applicability)\W*?:|\Z)",
+    r"^\W{0,20}(Bottleneck|Applicability)\W{0,20}?:\W{0,20}(.*?)"
+    r"(?=^\W{0,20}(?:Bottleneck|Applicability)\W{0,20}?:|\Z)",
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 

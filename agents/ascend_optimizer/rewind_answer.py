@@ -11,7 +11,7 @@ from ascend_gym.search.llm.answer import ParseProblem, candidate_from_answer
 _MARKUP = "*_`# "
 _MAX_SITE_CHARS = 160
 _MAX_MOTIF_CHARS = 48
-_LINE = re.compile(r"^[\W_]*(motif|site)[\W_]*?[:=]\s*(.+?)\s*$", re.IGNORECASE | re.MULTILINE)
+_LINE = re.compile(r"^[\W_]{0,20}(motif|site)[\W_]{0,20}?[:=]\s{0,20}(.+)$", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def rewound_from_answer(answer: str, base: Candidate) -> Rewound | ParseProblem 
     """Read motif, site and changed files; ``base`` is the implementation that was to be rewound."""
     said: dict[str, str] = {}
     for match in _LINE.finditer(answer):
-        said.setdefault(match[1].lower(), match[2].strip(_MARKUP))
+        said.setdefault(match[1].lower(), match[2].rstrip().strip(_MARKUP))
     motif = motif_named(said.get("motif", ""))
     if not motif:
         return Unreadable("expected a line 'Motif: <name>' before the changes; there is none")

@@ -18,6 +18,8 @@ SEARCH_LINE = "<<<<<<< SEARCH"
 DIVIDER_LINE = "======="
 REPLACE_LINE = ">>>>>>> REPLACE"
 
+_MAX_HEADER_CHARS = 300  # of a line that may name a path: the patterns take quadratic time
+_SUFFIX = re.compile(r"\.(?:cpp|cc|hpp|h)\b", re.IGNORECASE)
 _PATH = r"[\w.\-]+(?:/[\w.\-]+)*\.(?:cpp|cc|hpp|h)"
 _HEADER = re.compile(rf"^\W*(?:FILE\b\W*)?({_PATH})\W*$", re.IGNORECASE)
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
@@ -70,9 +72,11 @@ def sections(text: str) -> Iterator[Section]:
     for line in lines:
         fence = _FENCE.match(line)
         if fence is not None:
-            named = re.search(_PATH, fence[2])
+            named = re.search(_PATH, fence[2]) if _may_name_path(fence[2]) else None
             body, closed = _until(lines, fence[1])
-            path = named[0] if named else path or _header_path(body.partition("\n")[0])
+            path = named[0] if named else path
+            if path is None:
+                path, body = _headed_inside(body)
             last_path = path or last_path
             yield Section(path, last_path, body, closed)
             path = None
@@ -85,9 +89,21 @@ def sections(text: str) -> Iterator[Section]:
             last_path = path or last_path
 
 
+def _headed_inside(body: str) -> tuple[str | None, str]:
+    """Return the path in the first line of a fenced body, and the body; a comment there is part of it."""
+    first, _, rest = body.partition("\n")
+    path = _header_path(first)
+    return path, rest if path and not first.lstrip().startswith(("//", "/*")) else body
+
+
 def _header_path(line: str) -> str | None:
-    match = _HEADER.match(line)
+    match = _HEADER.match(line) if _may_name_path(line) else None
     return match[1] if match else None
+
+
+def _may_name_path(line: str) -> bool:
+    """Say quickly whether it is worth looking for a path: answers can be one endless line of dashes."""
+    return len(line) <= _MAX_HEADER_CHARS and _SUFFIX.search(line) is not None
 
 
 def _until(lines: Iterator[str], end: str) -> tuple[str, bool]:

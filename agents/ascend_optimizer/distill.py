@@ -26,14 +26,18 @@ _COPIES = {
 
 
 def distil(spec: OpSpec, step: RewindStep, asker: Asker, *, chip: str, seed: int) -> Experience | Unreadable:
-    """Ask what a pair teaches; an answer that cannot be used is a value.
+    """Ask what a pair teaches, once more if the answer cannot be used; a second such answer is a value.
 
     Raises:
         ModelError: the model could not answer.
         BudgetExceededError: the budget does not cover the question.
     """
-    answer = asker.ask(distill_messages(spec, step, chip), "distill", step.trajectory, step.depth)
+    messages, purpose = distill_messages(spec, step, chip), ("distill", step.trajectory, step.depth)
+    answer = asker.ask(messages, *purpose)
     told = told_in_answer(answer.text)
+    if isinstance(told, Unreadable):  # the pair cost an evaluation, an answer costs none
+        answer = asker.ask(messages, *purpose, "again")
+        told = told_in_answer(answer.text)
     if isinstance(told, Unreadable):
         return told
     return experience_of(spec, step, told, _provenance(step, answer, chip, seed))

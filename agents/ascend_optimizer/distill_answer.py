@@ -39,16 +39,23 @@ class Told(BaseModel):
 
 def told_in_answer(answer: str) -> Told | Unreadable:
     """Read an answer; fields that are missing or of a wrong type are empty, but for title and bottleneck."""
-    objects = [found for found in _objects(well_formed(answer)) if any(name in found for name in _REQUIRED)]
-    if not objects:
+    fields = next(_candidates(answer), None)
+    if fields is None:
         return Unreadable(f"expected a JSON object with {' and '.join(_REQUIRED)}; there is none")
-    fields = objects[0]
     texts = {name: _text(fields.get(name)) for name in Told.model_fields if name not in _LISTS}
     missing = [name for name in _REQUIRED if not texts[name]]
     if missing:
         return Unreadable(f"the JSON object has no text for {' and '.join(missing)}")
     lists = {name: _items(fields.get(name)) for name in _LISTS}
     return Told.model_validate({**texts, **lists, "family": _family(texts["family"])})
+
+
+def _candidates(answer: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of an answer that have a required field, itself or inside of another."""
+    for found in _objects(answer):
+        for each in (found, *found.values()):
+            if isinstance(each, dict) and any(name in each for name in _REQUIRED):
+                yield each
 
 
 def _objects(text: str) -> Iterator[Mapping[str, Any]]:
@@ -69,7 +76,7 @@ def _text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return "; ".join(_items(value))[:_MAX_TEXT_CHARS]
     if isinstance(value, (str, int, float)):
-        return " ".join(str(value).split())[:_MAX_TEXT_CHARS]
+        return " ".join(well_formed(str(value)).split())[:_MAX_TEXT_CHARS]  # JSON can spell surrogates
     return ""
 
 

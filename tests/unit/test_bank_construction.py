@@ -59,7 +59,7 @@ def test_validated_pairs_become_experiences(tmp_path):
 
 
 def test_a_lesson_that_cannot_be_read_is_reported_and_the_others_stay(tmp_path):
-    harvest = _construct(tmp_path, Model(LESSON, "no", LESSON))
+    harvest = _construct(tmp_path, Model(LESSON, "no", "no again", LESSON))
     assert [each.motif for each in harvest.experiences] == ["motif_b", "motif_d"]
     assert len(harvest.problems) == 1
     assert "JSON object" in harvest.problems[0]

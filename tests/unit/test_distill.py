@@ -104,7 +104,14 @@ def test_telling_changes_are_the_large_ones_in_order():
 
 @pytest.mark.parametrize(
     "wrapping",
-    ["{}", "Here it is:\n```json\n{}\n```\nGood luck!", "{{}} is empty, but: {}", "```\n{}\n``` {{broken"],
+    [
+        "{}",
+        '{{"optimization_point": {}}}',
+        "[{}]",
+        "Here it is:\n```json\n{}\n```\nGood luck!",
+        "{{}} is empty, but: {}",
+        "```\n{}\n``` {{broken",
+    ],
 )
 def test_json_is_found_in_any_wrapping(wrapping):
     told = told_in_answer(wrapping.format(json.dumps(TOLD, indent=1)))
@@ -122,6 +129,7 @@ def test_json_is_found_in_any_wrapping(wrapping):
         ({"title": "two\nlines"}, "title", "two lines"),
         ({"description": ["first", "second"]}, "description", "first; second"),
         ({"description": 7}, "description", "7"),
+        ({"description": "a \ud800 b"}, "description", "a � b"),
         ({"bottleneck": "x" * 10_000}, "bottleneck", "x" * 2000),
     ],
 )
@@ -147,6 +155,21 @@ def test_answers_that_cannot_be_used_are_values(answer):
     found = told_in_answer(answer)
     assert isinstance(found, Unreadable)
     assert isinstance(_distilled(Model(answer), step()), Unreadable)
+
+
+def test_an_unusable_answer_is_asked_for_once_more():
+    class Second(Model):
+        def complete(self, messages, *, seed, **options):
+            answers.append(seed)
+            return (
+                super().complete(messages, seed=seed, **options)
+                if len(answers) > 1
+                else Completion('{"title": "cut', 10, 5, "scripted")
+            )
+
+    answers = []
+    assert _distilled(Second(json.dumps(TOLD)), step()).title == "Longer"
+    assert len(set(answers)) == 2
 
 
 def test_missing_fields_are_empty_and_a_missing_family_is_the_kernels():

@@ -9,12 +9,12 @@ A template that fails is replaced by one with markers around the body of the til
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
-from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, evaluate
+from agents.ascend_optimizer.incumbent import Incumbent, evaluate
 from agents.ascend_optimizer.markers import END, START, has_blocks, same_code
-from ascend_gym.core.protocols import Message
+from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.candidate_files import with_texts
@@ -26,8 +26,10 @@ from ascend_gym.search.llm.prompts import describe_case, render, render_sources
 PACKAGE = "agents.ascend_optimizer"
 
 
-def synthesize_template(spec: OpSpec, incumbent: Incumbent, asker: Asker) -> Evaluations:
-    """Return the incumbent with T as the base template T_base; at most one evaluation is spent.
+def synthesize_template(
+    spec: OpSpec, incumbent: Incumbent, asker: Asker
+) -> Generator[Proposal, EvalResult, tuple[Incumbent, int]]:
+    """Return the incumbent with T as the base template T_base, and the evaluations spent: at most one.
 
     Raises:
         ModelError: the model could not answer.
@@ -36,14 +38,14 @@ def synthesize_template(spec: OpSpec, incumbent: Incumbent, asker: Asker) -> Eva
     answer = asker.ask(template_messages(spec, incumbent.candidate), "template")
     template = template_from_answer(answer.text, incumbent.candidate)
     if isinstance(template, ParseProblem):
-        return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result)
+        return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result), 0
     if same_code(template, incumbent.candidate):
-        return Incumbent(template, incumbent.result)
+        return Incumbent(template, incumbent.result), 0
     origin: Mapping[str, Any] = {"kind": "template", "calls": [answer.call]}
     _, result = yield from evaluate(template, incumbent, origin, answer.text)
     if behaves_alike(result, incumbent.result):
-        return Incumbent(template, result)
-    return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result)
+        return Incumbent(template, result), 1
+    return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result), 1
 
 
 def template_messages(spec: OpSpec, candidate: Candidate) -> list[Message]:

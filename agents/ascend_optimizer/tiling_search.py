@@ -17,9 +17,9 @@ from agents.ascend_optimizer.incumbent import (
     diff_block,
     evaluate,
 )
-from agents.ascend_optimizer.markers import END, START, same_outside_blocks
+from agents.ascend_optimizer.markers import END, START, has_blocks, same_outside_blocks, unmarked
 from agents.ascend_optimizer.settings import AgentSettings
-from agents.ascend_optimizer.template import PACKAGE, synthesize_template
+from agents.ascend_optimizer.template import PACKAGE, synthesize_template, whole_function_marked
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.search.asker import Asker
@@ -31,7 +31,7 @@ MUTATIONS = {
     "logic": "rewrite logic: change how a value is computed, such as the tiling key, the alignment, the "
     "split of the work over the cores or the treatment of tails",
 }
-"""The two dimensions of mutation (version 1, section 3.3), tried in turn."""
+"""The two dimensions of mutation (version 1, section 3.3), tried in turn on each island."""
 
 
 class TilingSearch:
@@ -50,10 +50,11 @@ class TilingSearch:
         """
         spent = 0
         if not self._template_made:
-            evaluated = incumbent.result
-            incumbent = yield from synthesize_template(self._spec, incumbent, self._offline)
-            spent = int(incumbent.result is not evaluated)
+            incumbent, spent = yield from synthesize_template(self._spec, incumbent, self._offline)
             self._template_made = True
+        if not has_blocks(incumbent.candidate):  # a rewrite of K left them out: they are comments
+            marked = whole_function_marked(unmarked(incumbent.candidate))
+            incumbent = Incumbent(marked, incumbent.result)
         islands = [[incumbent] for _ in range(self._settings.islands)]
         for step in range(spent, self._settings.tiling_steps):
             survivors = islands[step % len(islands)]
@@ -70,7 +71,7 @@ class TilingSearch:
     ) -> Generator[Proposal, EvalResult, Incumbent | None]:
         """TilingSearchStep of Algorithm 1: mutate the fastest survivor; return the offspring if valid."""
         parent = survivors[0]
-        mutation = list(MUTATIONS)[step % len(MUTATIONS)]
+        mutation = list(MUTATIONS)[step // self._settings.islands % len(MUTATIONS)]
         messages = mutation_messages(self._spec, survivors, MUTATIONS[mutation], self._memory.describe())
         answer = self._online.ask(messages, "mutate-tiling", round_, step)
         offspring = offspring_from_answer(answer.text, parent.candidate)

@@ -9,6 +9,7 @@ from experiences import make_diff, make_experience
 
 from agents.ascend_optimizer.agent import AscendOptimizer
 from agents.ascend_optimizer.bank import ExperienceBank
+from agents.ascend_optimizer.markers import END, START
 from agents.ascend_optimizer.retrieval import RandomRetriever
 from agents.ascend_optimizer.settings import AgentSettings
 from ascend_gym.core.errors import ModelError
@@ -18,6 +19,7 @@ from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.llm.fenced import render_file
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 
@@ -190,6 +192,49 @@ def test_islands_evolve_apart_until_they_migrate(tmp_path):
     mutations = [prompt for prompt in model.prompts if prompt.startswith("# Task: mutate")]
     parents = [re.search(r"^ *int tiling = (\d+);", prompt, re.MULTILINE)[1] for prompt in mutations]
     assert parents == ["0", "0", "1", "2", "1", "1"]
+
+
+def test_every_island_tries_both_dimensions_of_mutation(tmp_path):
+    outcome = _search(tmp_path, NumberedModel(), budget=4, ablate=("kernel",), islands=2)
+    mutations = [step.proposal.origin["mutation"] for step in outcome.history[1:]]
+    assert mutations == ["parameter", "parameter", "logic", "logic"]
+
+
+def test_tiling_search_goes_on_when_a_refinement_left_the_markers_out(tmp_path):
+    host = TILING.replace("TilingFunc", "TilingFunc /* markers gone */")
+    kernel = "constexpr int K = 1; // saves: 5"
+    files = {"op_host/toy.cpp": host, "op_kernel/toy.cpp": kernel}
+    answer = "\n".join(render_file(path, text) for path, text in files.items())
+    settings = {"schedule": "alternate", "tiling_steps": 1, "refine_steps": 1}
+    outcome = _search(tmp_path, NumberedModel(answers={2: answer}), budget=3, **settings)
+    texts = outcome.history[3].proposal.candidate.texts
+    assert "markers gone" in texts["op_host/toy.cpp"]
+    assert "int tiling = 3" in texts["op_host/toy.cpp"]
+    assert not isinstance(outcome.history[3].proposal, UnusableProposal)
+
+
+def test_a_template_that_is_refused_counts_as_a_step_of_its_pass(tmp_path):
+    class Rewriting(NumberedModel):
+        def _answer(self, task, prompt):
+            answer = super()._answer(task, prompt)
+            if task != "template":
+                return answer
+            changed = TILING.replace("1024", "512").replace("    int", f"{START}\n    int")
+            return f"### FILE: op_host/toy.cpp\n```cpp\n{changed.replace('0;', f'0;{chr(10)}{END}')}```\n"
+
+    class SlowTemplate(SavingEvaluator):
+        def _answer(self, number, request):
+            slow = "TILE_LENGTH = 512" in request.candidate.tiling_text
+            return ok_result(request, 200.0) if slow else super()._answer(number, request)
+
+    settings = {"schedule": "alternate", "tiling_steps": 3, "refine_steps": 1}
+    outcome = _search(tmp_path, Rewriting(), budget=4, evaluator=SlowTemplate(), **settings)
+    assert [step.proposal.origin["kind"] for step in outcome.history[1:]] == [
+        "template",
+        "mutate-tiling",
+        "mutate-tiling",
+        "refine",
+    ]
 
 
 def test_candidates_have_no_markers(tmp_path):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from agents.ascend_optimizer.settings import Ablation, Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
@@ -60,19 +60,19 @@ class RunSettings(BaseModel):
         islands: populations of the tiling search.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     operator: str
     op_dir: str | None = None
     method: Method = Method.BEST_OF_N
-    budget: int = 20
-    device_seconds: float | None = None
-    tokens: int | None = None
-    usd: float | None = None
+    budget: int = Field(default=20, ge=0)
+    device_seconds: float | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
     price: str | None = None
     model: str = OFFLINE_MODEL
     offline_model: str | None = None
-    temperature: float | None = None
+    temperature: float | None = Field(default=None, ge=0)
     seed: int = 0
     chip: str = "910B2"
     duplicates: Duplicates = Duplicates.CHARGED
@@ -95,6 +95,20 @@ class RunSettings(BaseModel):
         is_agent = self.method is Method.ASCEND_OPTIMIZER
         told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | (set() if is_agent else _OF_THE_AGENT))
         return {**told, **agent_identity(self)} if is_agent else told
+
+
+def run_settings(**settings: Any) -> RunSettings:
+    """Return the settings of a run as the options of the command line give them.
+
+    Raises:
+        MisuseError: an option has a value that makes no sense.
+    """
+    try:
+        return RunSettings.model_validate(settings)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = str(first["loc"][0]).replace("_", "-")
+        raise MisuseError(f"--{option} {first['input']!r}: {first['msg'].lower()}") from error
 
 
 _TOLD_OTHERWISE = {"operator", "op_dir", "chip", "duplicates"}

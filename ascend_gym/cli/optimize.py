@@ -9,7 +9,7 @@ import typer
 
 from agents.ascend_optimizer.settings import Ablation, Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER
-from ascend_gym.cli.methods import Method, RunSettings
+from ascend_gym.cli.methods import Method, RunSettings, run_settings
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
     EXIT_INFRASTRUCTURE,
@@ -24,7 +24,7 @@ from ascend_gym.cli.options import (
     note,
     opened_evaluator,
 )
-from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder, write_settings
+from ascend_gym.cli.runs import discard_unused, operator_of, read_settings, run_in_folder, write_settings
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
@@ -95,7 +95,7 @@ def optimize(
     """Search for a faster implementation of an operator."""
     from ascend_gym.report.run_folder import new_run_folder
 
-    settings = RunSettings(
+    settings = run_settings(
         operator=op,
         op_dir=None if op_dir is None else str(op_dir.resolve()),
         method=method,
@@ -121,7 +121,11 @@ def optimize(
     spec = operator_of(settings)
     folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
     write_settings(folder, settings)
-    _run(spec, settings, folder, daemon, access, in_flight, as_json)
+    try:
+        _run(spec, settings, folder, daemon, access, in_flight, as_json)
+    except MisuseError:
+        discard_unused(folder)
+        raise
 
 
 def resume(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 from ascend_gym.cli.methods import RunSettings, Setting, strategy_of
-from ascend_gym.cli.models import ModelAccess, opened_models
+from ascend_gym.cli.models import ANSWERS_NAME, ModelAccess, opened_models
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.search.driver import run_search
-from ascend_gym.search.journal import Journal
+from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.outcome import SearchOutcome, Step
 from ascend_gym.suite.loader import load_operator
@@ -20,8 +22,24 @@ SETTINGS_NAME = "run.json"
 
 
 def write_settings(folder: Path, settings: RunSettings) -> None:
-    """Write the settings of the run into its folder."""
-    (folder / SETTINGS_NAME).write_text(settings.model_dump_json(indent=2) + "\n", "utf-8")
+    """Write the settings of the run into its folder: all of them or, after a crash, none."""
+    scratch = folder / f"{SETTINGS_NAME}.part"
+    with scratch.open("w", encoding="utf-8") as file:
+        file.write(settings.model_dump_json(indent=2) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(folder / SETTINGS_NAME)
+
+
+def discard_unused(folder: Path) -> None:
+    """Remove the folder of a run that ended before it began: one in which there is nothing but settings."""
+    logs = [folder / name for name in (JOURNAL_NAME, TIMINGS_NAME, ANSWERS_NAME)]
+    if any(log.exists() and log.stat().st_size for log in logs):
+        return
+    for path in (*logs, folder / SETTINGS_NAME):
+        path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # somebody else put something into it
+        folder.rmdir()
 
 
 def read_settings(folder: Path) -> RunSettings:

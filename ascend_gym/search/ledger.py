@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from dataclasses import dataclass, fields
 from itertools import count
@@ -55,8 +56,9 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Refuse budgets that can never be spent."""
-        if any((getattr(self, resource) or 0) < 0 for resource in _RESOURCES):
-            raise MisuseError(f"a budget cannot be negative, got {self}")
+        limits = [getattr(self, resource) for resource in _RESOURCES]
+        if not all(limit is None or 0 <= limit < math.inf for limit in limits):
+            raise MisuseError(f"a budget is a number that is not negative, or None for no limit, got {self}")
 
 
 @dataclass(frozen=True)

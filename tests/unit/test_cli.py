@@ -7,7 +7,7 @@ import pytest
 from conftest import FakeEvaluator
 
 from ascend_gym import cli
-from ascend_gym.core.errors import DaemonUnreachableError
+from ascend_gym.core.errors import DaemonUnreachableError, MisuseError
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.status import Blame, Status, rule_of
 
@@ -315,12 +315,48 @@ def test_a_budget_of_tokens_ends_the_search_before_it_is_overshot(run, evaluator
         (("--replay",), "--cassette"),
         (("--usd", "1"), "--price IN,OUT"),
         (("--price", "cheap"), "expected a price"),
+        (("--usd", "nan", "--price", "1,2"), "--usd nan: input should be"),
+        (("--device-seconds", "inf"), "--device-seconds inf: input should be a finite number"),
+        (("--tokens", "-1"), "--tokens -1: input should be greater than or equal to 0"),
+        (("--temperature", "nan"), "--temperature nan: input should be"),
+        (("--temperature", "-0.5"), "--temperature -0.5: input should be"),
+        (("--chip", "910Z"), "910B2"),
+        (("--method", "ascend-optimizer", "--bank", "no.jsonl"), "no.jsonl"),
     ],
 )
-def test_models_are_told_what_they_need(run, evaluator, model, options, complaint):
-    status, _, err = run("optimize", *TOY, *options)
+def test_runs_that_cannot_begin_say_what_they_need_and_leave_no_folder(
+    run, evaluator, model, tmp_path, options, complaint
+):
+    status, out, err = run("optimize", *TOY, *options, "--out", "run", "--json")
     assert status == 2
+    assert json.loads(out) == {
+        "status": "invalid_request",
+        "message": err.split("ascend-gym: ")[1].rstrip("\n"),
+    }
     assert complaint in err
+    assert not (tmp_path / "run").exists()
+    assert evaluator.requests == []
+
+
+def test_misuse_in_the_middle_of_a_run_leaves_what_there_is(run, evaluator, model, tmp_path, monkeypatch):
+    def misused(self, messages, **_):
+        raise MisuseError("no such thing")
+
+    monkeypatch.setattr(ScriptedModel, "complete", misused)
+    status, _, err = run("optimize", *TOY, "--out", "run")
+    assert (status, "no such thing" in err) == (2, True)
+    kinds = [json.loads(line)["kind"] for line in (tmp_path / "run" / "journal.jsonl").open()]
+    assert kinds == ["header", "proposal", "result"]
+
+
+def test_settings_are_written_whole_or_not_at_all(run, evaluator, model, tmp_path, monkeypatch):
+    def killed(handle):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", killed)
+    assert run("optimize", *TOY, "--out", "run")[0] == 130
+    assert not (tmp_path / "run" / "run.json").exists()
+    assert run("resume", "run")[0] == 2
 
 
 def test_a_folder_that_holds_no_run_cannot_be_resumed(run, tmp_path):

@@ -66,7 +66,10 @@ def test_a_reservation_is_settled_once(settle):
     assert ledger.spent == ONE
 
 
-@pytest.mark.parametrize("budget", [(-1, None), (1, -0.5)])
-def test_negative_budgets_are_refused(budget):
-    with pytest.raises(MisuseError, match="negative"):
+NAN, INFINITY = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize("budget", [(-1, None), (1, -0.5), (1, NAN), (1, INFINITY), (1, None, None, NAN)])
+def test_budgets_that_limit_nothing_or_less_are_refused(budget):
+    with pytest.raises(MisuseError, match="not negative"):
         Budget(*budget)

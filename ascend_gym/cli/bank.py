@@ -47,7 +47,7 @@ def bank_build(
     seed: Annotated[int, typer.Option(help="Seed of the construction.")] = 0,
     chip: Chip = "910B2",
     daemon: Daemon = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The bank.")] = Path("bank.jsonl"),
+    out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="The bank.")] = Path("bank.jsonl"),
 ) -> None:
     """Rewind operators and distil what each motif is worth; the same command goes on where it was broken off.
 
@@ -123,7 +123,7 @@ def bank_query(
 @app.command("merge")
 def bank_merge(
     banks: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Banks to put together.")],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The merged bank.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="The merged bank.")],
 ) -> None:
     """Put banks together; of what two know of one change, the stronger evidence stays."""
     from agents.ascend_optimizer.bank import ExperienceBank

@@ -68,8 +68,9 @@ def build_bank(request: BuildRequest, access: ModelAccess, daemon: str | None, t
     from agents.ascend_optimizer.bank import ExperienceBank
 
     experiences: list[Experience] = []
+    specs = request.specs()
     with opened_evaluator(daemon, request.settings.chip) as evaluator:
-        for spec in request.specs():
+        for spec in specs:
             harvest = _harvested(spec, request, access, evaluator, tell)
             tell(
                 f"{spec.op_id}: {harvest.steps} validated pairs in {harvest.evaluations} evaluations, "

@@ -25,13 +25,13 @@ from ascend_gym.cli.options import (
     opened_evaluator,
 )
 from ascend_gym.cli.runs import discard_unused, operator_of, read_settings, run_in_folder, write_settings
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.llm.limits import CallLimits
-from ascend_gym.search.outcome import SearchOutcome, StopReason
+from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
 
 InFlight = Annotated[int, typer.Option(min=1, help="Evaluations under way at a time.")]
 Concurrency = Annotated[int, typer.Option(min=1, help="Questions to the model under way at a time.")]
@@ -182,21 +182,25 @@ def _run(
         outcome = run_in_folder(
             folder, spec, settings, evaluator, access=access, in_flight=in_flight, on_event=view.show
         )
-    summary = save_search(folder, outcome, settings.identity())
+    try:
+        summary = save_search(folder, outcome, settings.identity())
+    except OSError as error:
+        raise InfrastructureError(
+            f"the outcome cannot be written: {error}; 'ascend-gym resume {folder}' does it again"
+        ) from error
     if as_json:
         typer.echo(to_json(summary))
     else:
         print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), folder / JOURNAL_NAME)
-    _exit_unless_done(outcome)
+    _exit_unless_done(outcome, folder)
 
 
-def _exit_unless_done(outcome: SearchOutcome) -> None:
+def _exit_unless_done(outcome: SearchOutcome, folder: Path) -> None:
     """Exit with the status of a search whose summary, the one document of ``--json``, is printed already."""
     if outcome.stop_reason is StopReason.BASELINE_FAILED:
         note(f"ascend-gym: {outcome.spec.op_id}: {outcome.message}")
         raise typer.Exit(EXIT_MISUSE)
-    if outcome.stop_reason is StopReason.INTERRUPTED:
-        raise typer.Exit(EXIT_INTERRUPTED)
-    if outcome.stop_reason is StopReason.INFRASTRUCTURE:
-        note(f"ascend-gym: {outcome.message}")
-        raise typer.Exit(EXIT_INFRASTRUCTURE)
+    if outcome.stop_reason in RESUMABLE:
+        note(f"ascend-gym: {outcome.message}; go on with 'ascend-gym resume {folder}'")
+        interrupted = outcome.stop_reason is StopReason.INTERRUPTED
+        raise typer.Exit(EXIT_INTERRUPTED if interrupted else EXIT_INFRASTRUCTURE)

@@ -258,6 +258,7 @@ def test_optimize_without_infrastructure_exits_3_with_what_was_found(run, evalua
     assert status == 3
     assert json.loads(out)["evaluations"] == 1
     assert "in a row failed" in err
+    assert "go on with 'ascend-gym resume runs/toy-best-of-n-seed0'" in err
 
 
 def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, model, monkeypatch, tmp_path):
@@ -269,9 +270,10 @@ def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, mo
         return poll(timeout_s)
 
     monkeypatch.setattr(evaluator, "poll", poll_until_interrupted)
-    status, out, _ = run("optimize", *TOY, "--json", "--in-flight", 1, "--out", "run")
+    status, out, err = run("optimize", *TOY, "--json", "--in-flight", 1, "--out", "run")
     summary = json.loads(out)
     assert status == 130
+    assert "go on with 'ascend-gym resume run'" in err
     assert (summary["stop_reason"], summary["evaluations"]) == ("interrupted", 2)
     assert (tmp_path / "run/best/op_kernel/toy.cpp").read_text("utf-8") == FASTER
     assert json.loads((tmp_path / "run/summary.json").read_text("utf-8")) == summary
@@ -347,6 +349,23 @@ def test_misuse_in_the_middle_of_a_run_leaves_what_there_is(run, evaluator, mode
     assert (status, "no such thing" in err) == (2, True)
     kinds = [json.loads(line)["kind"] for line in (tmp_path / "run" / "journal.jsonl").open()]
     assert kinds == ["header", "proposal", "result"]
+
+
+def test_an_outcome_that_cannot_be_written_exits_3_and_can_be_had_later(
+    run, evaluator, model, tmp_path, monkeypatch
+):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("ascend_gym.report.run_folder.write_candidate", full)
+        status, out, err = run("optimize", *TOY, "--budget", 3, "--out", "run", "--json")
+    assert (status, json.loads(out)["status"]) == (3, "infra_error")
+    assert "No space left on device; 'ascend-gym resume run' does it again" in " ".join(err.split())
+    asked = len(evaluator.requests)
+    model.asked = 0
+    status, out, _ = run("resume", "run", "--json")
+    assert (status, json.loads(out)["evaluations"], len(evaluator.requests)) == (0, 3, asked)
 
 
 def test_settings_are_written_whole_or_not_at_all(run, evaluator, model, tmp_path, monkeypatch):

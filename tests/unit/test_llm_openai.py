@@ -14,6 +14,7 @@ from ascend_gym.search.llm import model_named
 from ascend_gym.search.llm.endpoint import FIRST_DELAY_S
 from ascend_gym.search.llm.limits import CallLimits, Clock
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.llm.openai_client import OpenAiClient
 from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
 
 KEY = "sk-very-secret"
@@ -393,3 +394,13 @@ def test_a_base_url_makes_every_name_a_model_of_the_endpoint():
         model = model_named("offline", base_url=server.base_url)
         assert model.complete(MESSAGES, seed=1, max_tokens=5, deadline_s=20.0).text == "from afar"
     assert server.requests[0][2]["model"] == "offline"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_fault_of_our_own_is_not_taken_for_a_slow_endpoint():
+    def create(**_):
+        raise TypeError("no such argument")
+
+    client = OpenAiClient("http://127.0.0.1:9/v1", KEY, 2**20)
+    with pytest.raises(ModelError, match="neither with an answer"):
+        client.ask(create, {}, 20.0)

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 import openai
 
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.errors import MisuseError, ModelError
 
 _T = TypeVar("_T")
 
@@ -90,6 +90,9 @@ class OpenAiClient:
             create: a method of ``sdk`` in its ``with_raw_response`` form.
             body: arguments of that method.
             timeout_s: seconds until the answer has to be there as a whole.
+
+        Raises:
+            ModelError: something went wrong that is no fault of the endpoint or the network.
         """
         timeout = openai.Timeout(timeout_s, connect=min(timeout_s, _CONNECT_TIMEOUT_S))
         answer = _within(timeout_s, lambda: self._answer(create, body, timeout))
@@ -150,11 +153,18 @@ class _BoundedHttpClient(openai.DefaultHttpxClient):
 
 
 def _within(timeout_s: float, work: Callable[[], _T]) -> _T | None:
-    """Return what ``work`` returns, or ``None`` if it takes longer; it then goes on alone."""
+    """Return what ``work`` returns, or ``None`` if it takes longer; it then goes on alone.
+
+    Raises:
+        ModelError: ``work`` raised, which Python has printed.
+    """
     results: list[_T] = []
     thread = threading.Thread(target=lambda: results.append(work()), daemon=True)
     thread.start()
     thread.join(timeout_s)
+    late = thread.is_alive()
+    if not late and not results:
+        raise ModelError("a request ended neither with an answer nor with a known error; see the trace above")
     return results[0] if results else None
 
 

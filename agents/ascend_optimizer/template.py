@@ -27,9 +27,15 @@ PACKAGE = "agents.ascend_optimizer"
 
 
 def synthesize_template(
-    spec: OpSpec, incumbent: Incumbent, asker: Asker
+    spec: OpSpec, incumbent: Incumbent, asker: Asker, untold: list[Mapping[str, Any]]
 ) -> Generator[Proposal, EvalResult, tuple[Incumbent, int]]:
     """Return the incumbent with T as the base template T_base, and the evaluations spent: at most one.
+
+    Args:
+        spec: the operator.
+        incumbent: the pair whose T is marked.
+        asker: asks the model.
+        untold: the note of the call is added here, unless a proposal carries it into the journal.
 
     Raises:
         ModelError: the model could not answer.
@@ -38,8 +44,10 @@ def synthesize_template(
     answer = asker.ask(template_messages(spec, incumbent.candidate), "template")
     template = template_from_answer(answer.text, incumbent.candidate)
     if isinstance(template, ParseProblem):
+        untold.append(answer.call)
         return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result), 0
     if same_code(template, incumbent.candidate):
+        untold.append(answer.call)
         return Incumbent(template, incumbent.result), 0
     origin: Mapping[str, Any] = {"kind": "template", "calls": [answer.call]}
     _, result = yield from evaluate(template, incumbent, origin, answer.text)

@@ -7,7 +7,8 @@ the parent of its next generation (equation 2).
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from typing import Any
 
 from agents.ascend_optimizer.incumbent import (
     Evaluations,
@@ -42,6 +43,7 @@ class TilingSearch:
         self._spec, self._online, self._offline, self._settings = spec, online, offline, settings
         self._memory = Memory()
         self._template_made = False
+        self._untold: list[Mapping[str, Any]] = []  # calls that no proposal has carried into the journal yet
 
     def search(self, incumbent: Incumbent, round_: int) -> Evaluations:
         """Run Stage I of one round: U steps under the incumbent's K; return the best (T, K).
@@ -50,7 +52,8 @@ class TilingSearch:
         """
         spent = 0
         if not self._template_made:
-            incumbent, spent = yield from synthesize_template(self._spec, incumbent, self._offline)
+            template = synthesize_template(self._spec, incumbent, self._offline, self._untold)
+            incumbent, spent = yield from template
             self._template_made = True
         if not has_blocks(incumbent.candidate):  # a rewrite of K left them out: they are comments
             marked = whole_function_marked(unmarked(incumbent.candidate))
@@ -76,7 +79,8 @@ class TilingSearch:
         answer = self._online.ask(messages, "mutate-tiling", round_, step)
         offspring = offspring_from_answer(answer.text, parent.candidate)
         origin = {"kind": "mutate-tiling", "stage": "tiling", "round": round_, "step": step}
-        origin |= {"mutation": mutation, "calls": [answer.call]}
+        origin |= {"mutation": mutation, "calls": [*self._untold, answer.call]}
+        self._untold.clear()
         proposal, result = yield from evaluate(offspring, parent, origin, answer.text)
         self._memory.note(parent, proposal, result)
         if isinstance(offspring, ParseProblem) or result.latency_us is None:

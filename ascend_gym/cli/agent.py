@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,15 +19,6 @@ if TYPE_CHECKING:
     from ascend_gym.cli.methods import RunSettings, Setting
 
 LEXICAL_EMBEDDER = "lexical"
-
-VARIANTS: Mapping[str, Mapping[str, Any]] = {
-    "kernel-only": {"ablate": ["tiling"]},
-    "kernel-only-no-experience": {"ablate": ["tiling", "experience"]},
-    "tiling-only": {"ablate": ["kernel"]},
-    "no-experience": {"ablate": ["experience"]},
-    "random-retrieval": {"ablate": ["retrieval"]},
-}
-"""The ablations of the papers (version 1, Table 4; version 2), as what they change in the settings."""
 
 
 def ascend_optimizer_of(setting: Setting) -> Strategy:

@@ -123,9 +123,8 @@ def optimize(
     write_settings(folder, settings)
     try:
         _run(spec, settings, folder, daemon, access, in_flight, as_json)
-    except MisuseError:
+    finally:
         discard_unused(folder)
-        raise
 
 
 def resume(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -33,12 +32,13 @@ def write_settings(folder: Path, settings: RunSettings) -> None:
 
 def discard_unused(folder: Path) -> None:
     """Remove the folder of a run that ended before it began: one in which there is nothing but settings."""
-    logs = [folder / name for name in (JOURNAL_NAME, TIMINGS_NAME, ANSWERS_NAME)]
-    if any(log.exists() and log.stat().st_size for log in logs):
-        return
-    for path in (*logs, folder / SETTINGS_NAME):
-        path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # somebody else put something into it
+    empty_logs = {JOURNAL_NAME, TIMINGS_NAME, ANSWERS_NAME}
+    held = list(folder.iterdir())
+    if all(
+        path.name == SETTINGS_NAME or (path.name in empty_logs and not path.stat().st_size) for path in held
+    ):
+        for path in held:
+            path.unlink()
         folder.rmdir()
 
 

@@ -340,6 +340,15 @@ def test_runs_that_cannot_begin_say_what_they_need_and_leave_no_folder(
     assert evaluator.requests == []
 
 
+def test_a_run_whose_daemon_was_never_there_leaves_no_folder(run, evaluator, model, tmp_path, monkeypatch):
+    def connect(address, *, options):
+        raise DaemonUnreachableError("no daemon answers")
+
+    monkeypatch.setattr("ascend_gym.client.connect", connect)
+    assert run("optimize", *TOY, "--out", "run")[0] == 3
+    assert not (tmp_path / "run").exists()
+
+
 def test_misuse_in_the_middle_of_a_run_leaves_what_there_is(run, evaluator, model, tmp_path, monkeypatch):
     def misused(self, messages, **_):
         raise MisuseError("no such thing")

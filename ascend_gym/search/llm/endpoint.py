@@ -61,7 +61,9 @@ class Endpoint:
         """
         key = (api_key or "").strip()
         if not key and not base_url:
-            raise MisuseError("set OPENAI_API_KEY, or OPENAI_BASE_URL for an endpoint that needs no key")
+            raise MisuseError(
+                "set OPENAI_API_KEY, or name an endpoint that needs no key: --base-url or OPENAI_BASE_URL"
+            )
         if not (key.isascii() and key.isprintable()):
             raise MisuseError("OPENAI_API_KEY holds characters that no key has")
         self._secret = key if len(key) >= _PLACEHOLDER_LENGTH else ""

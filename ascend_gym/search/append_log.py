@@ -5,7 +5,8 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from io import FileIO
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,7 +17,8 @@ from ascend_gym.core.errors import InfrastructureError, MisuseError
 class AppendLog:
     """JSON objects, one per line; each is on disk when ``append`` returns.
 
-    Opening a file whose last line was torn by a crash removes that line and keeps all before it.
+    Opening a file whose last line was torn by a crash removes that line and keeps all before it. Several
+    processes may append to one file; each sees what was in it when it was opened.
 
     Attributes:
         path: the file.
@@ -41,15 +43,15 @@ class AppendLog:
             self._file = path.open("ab", buffering=0)
         except OSError as error:
             raise MisuseError(f"{path} cannot be written: {error}") from error
+        self._alone = alone
         try:
-            if alone:
-                _lock(self._file, path)
-            self.records, whole_bytes, self.torn_bytes = _read(path)
+            with self._locked():
+                self.records, whole_bytes, self.torn_bytes = _read(path)
+                if self.torn_bytes:
+                    self._file.truncate(whole_bytes)
         except MisuseError:
             self._file.close()
             raise
-        if self.torn_bytes:
-            self._file.truncate(whole_bytes)
         self._sync()
         _sync_folder(path.parent)
 
@@ -63,8 +65,9 @@ class AppendLog:
         if self._file.closed:
             raise InfrastructureError(f"{self.path} is closed: it could not be written before")
         try:
-            while line:
-                line = line[self._file.write(line) :]
+            with self._locked():
+                while line:
+                    line = line[self._file.write(line) :]
             self._sync()
         except OSError as error:
             self._file.close()  # what is torn stays the last line
@@ -88,6 +91,24 @@ class AppendLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes out for the block, or for as long as the file is open."""
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | (fcntl.LOCK_NB if self._alone else 0))
+        except BlockingIOError as error:
+            raise MisuseError(
+                f"{self.path}: another process is writing it: wait for its end, or stop it"
+            ) from error
+        except OSError:  # a file system without locks
+            yield
+            return
+        try:
+            yield
+        finally:
+            if not self._alone:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
 
     def _sync(self) -> None:
         os.fsync(self._file.fileno())
@@ -115,15 +136,6 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int, int]:
     whole = content[: content.rfind(b"\n") + 1]
     records = [_decoded(path, number, line) for number, line in enumerate(whole.splitlines(), 1)]
     return records, len(whole), len(content) - len(whole)
-
-
-def _lock(file: FileIO, path: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise MisuseError(f"{path}: another process is writing it: wait for its end, or stop it") from error
-    except OSError:  # a file system without locks
-        return
 
 
 def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:

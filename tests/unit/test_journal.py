@@ -1,8 +1,10 @@
 """The journal and the crash-safe file under it."""
 
+import fcntl
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, TimeoutError
 
 import pytest
 from conftest import make_candidate, make_spec, ok_result
@@ -18,7 +20,7 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Status
-from ascend_gym.search.append_log import AppendLog
+from ascend_gym.search.append_log import AppendLog, read_log
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal, changed_files, read_journal
 from ascend_gym.suite.requests import request_for
 
@@ -208,3 +210,24 @@ def test_a_full_disk_is_a_fault_of_the_infrastructure_and_the_log_stays_readable
     assert path.stat().st_size == 40
     with AppendLog(path) as log:
         assert (log.records, log.torn_bytes) == ([{"a": "whole"}], 40 - len(b'{"a":"whole"}\n'))
+
+
+def test_opening_waits_for_a_line_that_another_process_is_writing(tmp_path):
+    path = tmp_path / "log"
+    with ThreadPoolExecutor(1) as pool, path.open("ab", buffering=0) as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        other.write(b'{"a":')
+        opened = pool.submit(AppendLog, path)
+        with pytest.raises(TimeoutError):
+            opened.result(0.1)
+        other.write(b"1}\n")
+        fcntl.flock(other, fcntl.LOCK_UN)
+        with opened.result(20) as log:
+            assert (log.records, log.torn_bytes) == ([{"a": 1}], 0)
+
+
+def test_two_logs_may_append_to_one_file(tmp_path):
+    with AppendLog(tmp_path / "log") as one, AppendLog(tmp_path / "log") as other:
+        for number in range(4):
+            (one, other)[number % 2].append({"n": number})
+    assert [record["n"] for record in read_log(tmp_path / "log")] == [0, 1, 2, 3]

@@ -42,7 +42,7 @@ class RunSettings(BaseModel):
         device_seconds: seconds of device time that may be spent; ``None`` for any.
         tokens: tokens that models may read and write; ``None`` for any.
         usd: US dollars that models may cost; ``None`` for any.
-        price: price of the models as ``IN,OUT``, in US dollars per million tokens.
+        price: price of the models at endpoints as ``IN,OUT``, in US dollars per million tokens.
         model: model of the search.
         offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
         temperature: sampling temperature; ``None`` leaves it to the endpoint.

@@ -66,7 +66,8 @@ def opened_models(
 
         def asker(name: str) -> Asker:
             llm = _recorded(name, settings, access, folder, opened)
-            return Asker(MeteredLlm(llm, ledger, price), seed=settings.seed, concurrency=access.concurrency)
+            metered = MeteredLlm(llm, ledger, Price() if _is_free(name, access) else price)
+            return Asker(metered, seed=settings.seed, concurrency=access.concurrency)
 
         online = asker(settings.model)
         same = settings.offline_model in (None, settings.model)
@@ -74,9 +75,14 @@ def opened_models(
         yield Models(online, offline, lambda name: _recorded_embedder(name, access, folder, opened))
 
 
+def _is_free(name: str, access: ModelAccess) -> bool:
+    """Say whether the model is the offline one of this process, which costs no money."""
+    return name == OFFLINE_MODEL and access.base_url is None
+
+
 def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Path, opened: ExitStack) -> Llm:
     """Return a model that remembers what it answered; asking the offline one again costs nothing."""
-    if name == OFFLINE_MODEL and access.base_url is None:
+    if _is_free(name, access):
         return model_named(name)
     identity = name if settings.temperature is None else f"{name} at temperature {settings.temperature}"
     llm: Llm | None = None

@@ -92,8 +92,10 @@ def run_search(
         settings: what else identifies the run (method, model, seed ...), for the journal's header.
 
     Raises:
-        MisuseError: the journal is that of another search.
+        MisuseError: the journal is that of another search, or ``in_flight`` lets nothing be evaluated.
     """
+    if in_flight < 1:
+        raise MisuseError(f"expected at least 1 evaluation in flight, got {in_flight}")
     protocol = protocol or MeasureProtocol()
     rules = {"duplicates": duplicates.value, "protocol": protocol.model_dump(mode="json")}
     search = _Search(spec, strategy, evaluator, ledger, journal, protocol, duplicates, on_event)

@@ -301,6 +301,12 @@ def test_a_paid_run_is_recorded_and_can_be_run_again_for_free(run, evaluator, mo
     assert (status, model.asked, json.loads(out)["spent"]) == (0, 3, spent)
 
 
+def test_the_model_of_this_process_costs_no_money(run, evaluator, model):
+    _, out, _ = run("optimize", *TOY, "--json", "--budget", 3, "--usd", 1, "--price", "5,10")
+    assert (json.loads(out)["spent"]["tokens"], json.loads(out)["spent"]["usd"]) == (6, 0.0)
+    assert run("optimize", *TOY, "--budget", 1, "--usd", 1)[0] == 0
+
+
 def test_a_budget_of_tokens_ends_the_search_before_it_is_overshot(run, evaluator, model):
     model.tokens = 2000
     status, out, _ = run("optimize", *TOY, "--json", "--model", "dear", "--tokens", 30_000)
@@ -315,7 +321,7 @@ def test_a_budget_of_tokens_ends_the_search_before_it_is_overshot(run, evaluator
     ("options", "complaint"),
     [
         (("--replay",), "--cassette"),
-        (("--usd", "1"), "--price IN,OUT"),
+        (("--usd", "1", "--model", "dear"), "--price IN,OUT"),
         (("--price", "cheap"), "expected a price"),
         (("--usd", "nan", "--price", "1,2"), "--usd nan: input should be"),
         (("--device-seconds", "inf"), "--device-seconds inf: input should be a finite number"),

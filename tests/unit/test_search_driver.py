@@ -566,3 +566,8 @@ def test_a_duplicate_takes_the_result_of_the_first_that_was_measured(tmp_path, i
     with Journal(tmp_path) as journal:
         copies = [record.get("duplicate_of") for record in journal.records if record["kind"] == "proposal"]
     assert copies == [None, None, None, 2]
+
+
+def test_a_search_that_may_submit_nothing_is_misuse(tmp_path):
+    with pytest.raises(MisuseError, match="at least 1"):
+        _search(tmp_path, ScriptedStrategy(LATENCIES), in_flight=0)

@@ -132,7 +132,10 @@ class Endpoint:
             now_s = self._clock.now_s()
             booking = self._minute.book(bound_tokens, now_s=now_s, latest_s=give_up_at)
             if booking is None:
-                return Failure("the rate limits allow no request before the deadline", again=False)
+                told = (
+                    "the rate limits allow no request before the deadline: raise them, or ask fewer at a time"
+                )
+                return Failure(told, again=False)
             if booking.start_s > now_s:
                 self._clock.wait(booking.start_s - now_s)
             answer = self._client.ask(create, body, max(0.0, give_up_at - self._clock.now_s()))

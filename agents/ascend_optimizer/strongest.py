@@ -24,13 +24,18 @@ def strongest_known(spec: OpSpec, runs: Sequence[Path]) -> Candidate:
     """Return the fastest candidate that the searches in ``runs`` and below found for the operator.
 
     Raises:
-        MisuseError: a run's files are not those of the candidate that its summary tells of.
+        MisuseError: a run's files are missing, or not those of the candidate that its summary tells of.
     """
     found = [each for root in runs for each in _found_below(spec, root)]
     if not found:
         return spec.baseline
     best = min(found, key=lambda each: (each.latency_us, each.digest))
-    texts = {path: (best.folder / "best" / path).read_bytes().decode() for path in spec.baseline.texts}
+    try:
+        texts = {path: (best.folder / "best" / path).read_bytes().decode() for path in spec.baseline.texts}
+    except (OSError, UnicodeDecodeError) as error:
+        raise MisuseError(
+            f"the best candidate of the run in {best.folder} cannot be read: {error}"
+        ) from error
     candidate = with_texts(spec.baseline, texts)
     if candidate.digest != best.digest:
         raise MisuseError(f"{best.folder / 'best'} does not hold the candidate that summary.json tells of")

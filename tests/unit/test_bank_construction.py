@@ -171,6 +171,9 @@ def test_files_that_are_not_the_summarys_are_refused(tmp_path):
     _run(tmp_path, 80.0, "int a;\n", digest="0" * 64)
     with pytest.raises(MisuseError, match="does not hold the candidate"):
         strongest_known(SPEC, [tmp_path])
+    (tmp_path / "best" / SPEC.baseline.kernel.main).unlink()
+    with pytest.raises(MisuseError, match="cannot be read"):
+        strongest_known(SPEC, [tmp_path])
     (tmp_path / "summary.json").write_text("{")
     with pytest.raises(MisuseError, match="not the summary of a run"):
         strongest_known(SPEC, [tmp_path])

@@ -7,8 +7,9 @@ from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import Candidate, MeasureProtocol
 from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.offline import OfflineModel
-from ascend_gym.search.llm.prompts import best_of_n_messages
-from ascend_gym.suite.loader import list_operators
+from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
+from ascend_gym.search.llm.prompts import best_of_n_messages, describe_case, render_sources
+from ascend_gym.suite.loader import list_operators, load_operator
 from ascend_gym.suite.requests import request_for
 
 TILING = "constexpr uint32_t TILE_LENGTH = 1024;\n"
@@ -154,3 +155,19 @@ def test_every_built_in_operator_gets_different_sensible_candidates(spec):
         for side, base in ((candidate.host, spec.baseline.host), (candidate.kernel, spec.baseline.kernel)):
             assert [file.path for file in side.files] == [file.path for file in base.files]
             assert side.main_text.count("{") == side.main_text.count("}")
+
+
+def test_data_types_that_stand_in_the_system_message_are_heeded():
+    own = load_operator("exp")
+    larger = own.baseline.tiling_text.replace("TILE_LENGTH = 1024", "TILE_LENGTH = 8192")
+    spec = own.model_copy(update={"baseline": own.baseline.rewritten(tiling=larger)})
+    cases = "\n".join(describe_case(case) for case in spec.cases)
+    messages = [
+        Message("system", cases),
+        Message("user", f"# Task: rewrite\n\n{render_sources(spec.baseline)}"),
+    ]
+    candidates = _candidates(spec, range(30), messages)
+    sizes_bytes = {tensor.dtype.itemsize_bytes for case in spec.cases for tensor in case.inputs}
+    assert sizes_bytes == {2, 4}
+    assert UB_BYTES // 2 < ub_bytes(spec.baseline, 4) <= UB_BYTES
+    assert all(fits_ub(candidate, spec.baseline, sizes_bytes) for candidate in candidates)

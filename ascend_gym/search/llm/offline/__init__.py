@@ -36,11 +36,11 @@ class OfflineModel:
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, deadline_s: float
     ) -> Completion:
-        """Answer the last message; see ``Llm.complete``. The answer takes well under a second.
+        """Answer the messages, read as one prompt, in well under a second; see ``Llm.complete``.
 
         An answer longer than ``max_tokens`` is cut off there, as a language model's would be.
         """
-        prompt = messages[-1].content if messages else ""
+        prompt = "\n\n".join(message.content for message in messages)
         dice = Dice(digest_of(NAME, seed, [message.content for message in messages]))
         text = _answer(prompt, dice)[: max_tokens * _CHARACTERS_PER_TOKEN]
         read = sum(len(message.content) for message in messages)

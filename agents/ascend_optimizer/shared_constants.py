@@ -7,20 +7,20 @@ import re
 from agents.ascend_optimizer.markers import code_tokens
 from ascend_gym.core.records import Candidate, Sources
 
-_INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|\d+)[uUlL]*")
+_INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0|[1-9]\d*)[uUlL]*")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+_Constant = tuple[str, int]
 
 
 def only_shared_constants_differ(before: Candidate, after: Candidate) -> bool:
-    """Say whether T differs, comments apart, at most in integers that K defines under the same name.
+    """Say whether T differs, comments apart, at most in integers that the new K gives to the same name.
 
     Names are compared without underscores and case: ``BUFFER_NUM`` is ``bufferNum``.
     """
     if before.host == after.host:
         return True
-    shared = {_plain(name) for name in _constants(before.kernel)} & {
-        _plain(name) for name in _constants(before.host)
-    }
+    shared = _constants(after.kernel)
     old, new = before.texts, after.texts
     return all(
         _differs_only_in(shared, code_tokens(old[file.path]), code_tokens(new[file.path]))
@@ -28,30 +28,31 @@ def only_shared_constants_differ(before: Candidate, after: Candidate) -> bool:
     )
 
 
-def _differs_only_in(names: set[str], old: list[str], new: list[str]) -> bool:
+def _differs_only_in(shared: set[_Constant], old: list[str], new: list[str]) -> bool:
     if len(old) != len(new):
         return False
     return all(
-        _INTEGER.fullmatch(old[at])
-        and _INTEGER.fullmatch(new[at])
-        and (_plain(defined) in names if (defined := _defined(old, at)) else False)
+        _INTEGER.fullmatch(old[at]) and _defined(new, at) in shared
         for at in range(len(old))
         if old[at] != new[at]
     )
 
 
-def _constants(sources: Sources) -> list[str]:
-    """Return the names that are given an integer: ``int N = 2`` or ``#define N 2``."""
-    names = []
-    for file in sources.files:
-        tokens = code_tokens(file.text)
-        found = (_defined(tokens, at) for at in range(len(tokens)) if _INTEGER.fullmatch(tokens[at]))
-        names += [name for name in found if name]
-    return names
+def _constants(sources: Sources) -> set[_Constant]:
+    """Return the names that are given an integer, and it: ``int N = 2`` or ``#define N 2``."""
+    files = [code_tokens(file.text) for file in sources.files]
+    found = {_defined(tokens, at) for tokens in files for at in range(len(tokens))}
+    return {constant for constant in found if constant is not None}
 
 
-def _defined(tokens: list[str], at: int) -> str | None:
-    """Return the name that the integer token ``at`` is the value of, or ``None``."""
+def _defined(tokens: list[str], at: int) -> _Constant | None:
+    """Return the constant that token ``at`` is the value of, or ``None``."""
+    name = _name_before(tokens, at) if _INTEGER.fullmatch(tokens[at]) else None
+    return (_plain(name), int(tokens[at].rstrip("uUlL"), 0)) if name else None
+
+
+def _name_before(tokens: list[str], at: int) -> str | None:
+    """Return the name that token ``at`` is given to, or ``None``."""
     before = tokens[max(0, at - 3) : at]
     if len(before) >= 2 and before[-1] == "=" and _IDENTIFIER.fullmatch(before[-2]):
         return before[-2]

@@ -187,6 +187,8 @@ SHARED = make_candidate("constexpr int BUFFER_NUM = 1;\nint t = 4;\n", "#define 
     ("host", "allowed"),
     [
         ("constexpr int BUFFER_NUM = 2;\nint t = 4;\n", True),
+        ("constexpr int BUFFER_NUM = 2u;\nint t = 4;\n", True),
+        ("constexpr int BUFFER_NUM = 3;\nint t = 4;\n", False),
         ("constexpr int BUFFER_NUM = 1;\nint t = 5;\n", False),
         ("constexpr int BUFFER_NUM = x;\nint t = 4;\n", False),
         ("constexpr int BUFFER_NUM = 2 + 1;\nint t = 4;\n", False),

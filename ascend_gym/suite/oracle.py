@@ -13,7 +13,6 @@ float64 where sums or cancellation need it and for float32 outputs.
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -99,9 +98,10 @@ def _output_arrays(results: Mapping[str, Any], tensor: TensorSpec, case_id: str)
 
 def _load_reference(path: Path) -> Reference:
     try:
-        name = f"_ascend_gym_reference_{digest_of(str(path), path.read_bytes())[:24]}"
-        module = sys.modules.get(name) or _import_file(name, path)
-    except (OSError, ImportError, SyntaxError, NameError, AttributeError) as error:
+        source = path.read_bytes()
+        name = f"_ascend_gym_reference_{digest_of(str(path), source)[:24]}"
+        module = sys.modules.get(name) or _module_of(name, path, source)
+    except (OSError, ImportError, SyntaxError, ValueError, NameError, AttributeError) as error:
         raise OperatorFormatError(f"{path}: cannot be imported: {error}") from error
     function = getattr(module, "reference", None)
     if not callable(function):
@@ -110,11 +110,10 @@ def _load_reference(path: Path) -> Reference:
     return reference
 
 
-def _import_file(name: str, path: Path) -> ModuleType:
-    module_spec = importlib.util.spec_from_file_location(name, path)
-    if module_spec is None or module_spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(module_spec)
-    module_spec.loader.exec_module(module)
+def _module_of(name: str, path: Path, source: bytes) -> ModuleType:
+    """Run ``source`` itself: Python's bytecode cache misses a change of equal length within a second."""
+    module = ModuleType(name)
+    module.__file__ = str(path)
+    exec(compile(source, str(path), "exec"), module.__dict__)
     sys.modules[name] = module
     return module

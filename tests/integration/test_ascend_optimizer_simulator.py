@@ -45,7 +45,7 @@ def test_both_stages_find_a_faster_correct_operator_and_the_same_one_again(simul
     assert outcome.best_result.status is Status.OK
     assert outcome.speedup > 1.2
     kinds = [step.proposal.origin["kind"] for step in outcome.history[1:]]
-    assert kinds == ["mutate-tiling"] * 2 + ["refine"] * 2
+    assert kinds == ["refine"] * 2 + ["mutate-tiling"] * 2
     _search(simulator, tmp_path / "second", tmp_path / "cache")
     first, second = ((tmp_path / name / JOURNAL_NAME).read_bytes() for name in ("first", "second"))
     assert first == second

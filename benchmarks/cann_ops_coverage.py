@@ -56,7 +56,7 @@ def main() -> int:
     """Measure every selected operator, print the table and return the exit status."""
     arguments = _parse()
     if arguments.child:
-        step, reason = measure(Path(arguments.child))
+        step, reason = measure(Path(arguments.child), arguments.chip)
         print(json.dumps({"stopped_at": step, "reason": reason}))
         return 0
     checkout = arguments.cann_ops.resolve()
@@ -66,9 +66,10 @@ def main() -> int:
         copy = _copied(checkout, Path(scratch)) if arguments.larger else None
         for number, folder in enumerate(folders, start=1):
             if copy is None:
-                outcome = _measure_apart(folder, arguments.limit_s)
+                outcome = _measure_apart(folder, arguments.limit_s, arguments.chip)
             else:
-                outcome = _measure_larger(folder, copy / folder.relative_to(checkout), arguments.limit_s)
+                larger = copy / folder.relative_to(checkout)
+                outcome = _measure_larger(folder, larger, arguments.limit_s, arguments.chip)
             rows.append(_row(folder, outcome))
             _show(rows[-1], number, len(folders))
             if arguments.json:
@@ -78,14 +79,14 @@ def main() -> int:
     return 0
 
 
-def measure(folder: Path) -> Outcome:
+def measure(folder: Path, chip: str) -> Outcome:
     """Take one operator as far as it goes."""
     try:
         spec = load_operator(folder.name, op_dir=folder)
     except AscendGymError as error:
         return "load", str(error).removeprefix(f"{folder}/")
     backend = SimulatorBackend(cache_root())
-    case, protocol = spec.cases[0], MeasureProtocol()
+    case, protocol = spec.cases[0], MeasureProtocol(chip=chip)
     built = backend.build(spec, case, spec.baseline, protocol)
     if isinstance(built, Failure):
         definition = built.status is Status.TILING_ERROR
@@ -145,7 +146,7 @@ def _copied(checkout: Path, scratch: Path) -> Path:
     return scratch
 
 
-def _measure_larger(folder: Path, copy: Path, limit_s: float) -> Outcome:
+def _measure_larger(folder: Path, copy: Path, limit_s: float, chip: str) -> Outcome:
     """Measure a copy of an operator at larger shapes: by the first rule that completes, or by all."""
     try:
         shapes = read_example(folder).shapes
@@ -155,15 +156,15 @@ def _measure_larger(folder: Path, copy: Path, limit_s: float) -> Outcome:
     for rule in RULES:
         shutil.copytree(folder / EXAMPLE_FOLDER, copy / EXAMPLE_FOLDER, dirs_exist_ok=True)
         enlarge_example(copy / EXAMPLE_FOLDER, shapes, rule)
-        outcomes[rule] = _measure_apart(copy, limit_s)
+        outcomes[rule] = _measure_apart(copy, limit_s, chip)
         if outcomes[rule][0] == COMPLETE:
             return COMPLETE, rule
     best = max(outcomes.values(), key=lambda outcome: STEPS.index(outcome[0]))[0]
     return best, "; ".join(f"{rule}: {step} {reason}" for rule, (step, reason) in outcomes.items())
 
 
-def _measure_apart(folder: Path, limit_s: float) -> Outcome:
-    command = [sys.executable, "-P", __file__, "--child", str(folder)]
+def _measure_apart(folder: Path, limit_s: float, chip: str) -> Outcome:
+    command = [sys.executable, "-P", __file__, "--child", str(folder), "--chip", chip]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -222,6 +223,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--larger", action="store_true", help="at larger, unaligned shapes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every operator")
     parser.add_argument("--limit-s", type=float, default=240.0, help="wall seconds per operator")
+    parser.add_argument("--chip", default="910B2", help="chip that tiling and pricing are for")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not arguments.cann_ops and not arguments.child:

@@ -33,7 +33,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 BackendName = Annotated[
     str, typer.Option("--backend", help="simulator, or module:Class of a backend of your own.")
 ]
-Chip = Annotated[str, typer.Option("--chip", help="Chip to measure for.")]
+Chip = Annotated[str, typer.Option("--chip", help="Chip to measure for: 910B1 to 910B4 or 910_93.")]
 CacheDir = Annotated[
     Path | None,
     typer.Option("--cache-dir", help="Builds, inputs and results; default $ASCEND_GYM_CACHE."),

@@ -36,9 +36,11 @@ class Workbench:
             tiling=_replaced(self.spec.baseline.tiling_text, tiling or {}),
         )
 
-    def evaluate(self, candidate: Candidate, *, run_timeout_s: float = 20.0) -> EvalResult:
+    def evaluate(
+        self, candidate: Candidate, *, run_timeout_s: float = 20.0, chip: str = "910B2"
+    ) -> EvalResult:
         """Evaluate without the result cache."""
-        protocol = MeasureProtocol(run_timeout_s=run_timeout_s)
+        protocol = MeasureProtocol(run_timeout_s=run_timeout_s, chip=chip)
         request = request_for(self.spec, candidate, protocol, (self._case_id,))
         request = request.model_copy(update={"use_cache": False})
         request_id = self._evaluator.submit(request)

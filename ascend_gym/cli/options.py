@@ -29,7 +29,9 @@ Daemon = Annotated[
         metavar="ADDR", help="Daemon, such as tcp://host:5710; by default a private one is started."
     ),
 ]
-Chip = Annotated[str, typer.Option(help="Chip whose cycles are counted.")]
+Chip = Annotated[
+    str, typer.Option(help="Chip whose cycles are counted: 910B1, 910B2, 910B3, 910B4 or 910_93.")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 

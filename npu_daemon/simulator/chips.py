@@ -1,4 +1,7 @@
-"""Chips as data: the figures of ``chips/*.toml``, each with its source."""
+"""Chips as data: the figures of ``chips/*.toml``, each with its source.
+
+A chip names the file of ``chips/base`` that holds what it shares with others, and gives only what differs.
+"""
 
 from __future__ import annotations
 
@@ -81,7 +84,9 @@ def load_chip(name: str) -> Chip:
     Raises:
         MisuseError: there is no such chip; the message lists those that exist.
     """
-    path = _FOLDER / f"{name}.toml"
     if name not in chip_names():
         raise MisuseError(f"no chip is named {name!r}; there are: {', '.join(chip_names())}")
-    return Chip.model_validate({"name": name, **read_toml(path)})
+    differences = read_toml(_FOLDER / f"{name}.toml")
+    shared = read_toml(_FOLDER / "base" / f"{differences['base']}.toml")
+    sections = {section: {**shared[section], **differences[section]} for section in ("geometry", "timing")}
+    return Chip.model_validate({"name": name, **sections})

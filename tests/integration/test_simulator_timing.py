@@ -98,3 +98,16 @@ def test_the_profile_adds_up(add: Workbench) -> None:
 
 def test_the_same_candidate_has_the_same_latency_to_the_last_bit(add: Workbench) -> None:
     assert add.latency_us(kernel=DOUBLE_BUFFER) == add.latency_us(kernel=DOUBLE_BUFFER)
+
+
+def test_each_chip_prices_its_own_cores_and_bandwidth(add: Workbench) -> None:
+    """Tiling asks the chip for its cores; half of the bandwidth shows in an operator that only moves data."""
+    results = {
+        chip: add.evaluate(add.spec.baseline, chip=chip) for chip in ("910B1", "910B2", "910B3", "910B4")
+    }
+    profiles = {chip: result.cases[0].profile for chip, result in results.items()}
+    assert {chip: profile and profile.block_dim for chip, profile in profiles.items()} == {
+        "910B1": 48, "910B2": 48, "910B3": 40, "910B4": 40
+    }  # fmt: skip
+    latency = {chip: result.latency_us or 0.0 for chip, result in results.items()}
+    assert 0 < latency["910B1"] < latency["910B2"] < latency["910B3"] < latency["910B4"]

@@ -45,8 +45,8 @@ Demand Memory::demand_of(const Entry &entry, bool write) {
     const double hbm_bytes = missed_bytes * shared_factor + traffic.written_back_bytes * chip_.write_back_factor;
     Demand demand;
     demand.solo_cycles = std::max({chip_.copy_min_cycles, core_cycles * core_factor, entry.record.repeats * chip_.burst_cycles});
-    demand.hbm_share = hbm_bytes / chip_.hbm_shared_bytes_per_cycle / demand.solo_cycles;
-    demand.l2_share = all_bytes * shared_factor / chip_.l2_shared_bytes_per_cycle / demand.solo_cycles;
+    demand.hbm_share = hbm_bytes / chip_.hbm_shared_bytes_per_cycle() / demand.solo_cycles;
+    demand.l2_share = all_bytes * shared_factor / chip_.l2_shared_bytes_per_cycle() / demand.solo_cycles;
     demand.waits_for_hbm = missed_bytes > 0;
     demand.latency_cycles = write                  ? chip_.mte3_latency_cycles
                             : demand.waits_for_hbm ? chip_.mte2_latency_cycles

@@ -30,8 +30,8 @@ struct Chip {
     double gather_16bit = 0, gather_32bit = 0;
     double gather_block_16bit = 0, gather_block_32bit = 0;
     double sort_16bit = 0, sort_32bit = 0;
-    double hbm_shared_bytes_per_cycle = 0;
-    double l2_shared_bytes_per_cycle = 0;
+    double hbm_gb_per_s = 0;  // shared by all cores; 10^9 bytes
+    double l2_gb_per_s = 0;
     double hbm_core_bytes_per_cycle = 0;
     double l2_core_bytes_per_cycle = 0;
     double write_core_bytes_per_cycle = 0;
@@ -47,6 +47,9 @@ struct Chip {
     double write_back_factor = 0;
     double l2_bytes = 0;
     double l2_line_bytes = 0;
+
+    double hbm_shared_bytes_per_cycle() const { return hbm_gb_per_s * 1000 / clock_mhz; }
+    double l2_shared_bytes_per_cycle() const { return l2_gb_per_s * 1000 / clock_mhz; }
 
     // Elements per cycle of a cost group for the given element width.
     double elements_per_cycle(Cost cost, uint32_t element_bytes) const;

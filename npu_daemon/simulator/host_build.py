@@ -38,7 +38,13 @@ _FLAGS = (
 _PREFIX_HEADER = "asim_host.h"
 _LIBRARY = "libasim_host.so"
 _RUNNER = "host_tiling"
-_LIBRARY_SOURCES = ("host_tiling_types.cpp", "host_tiling_platform.cpp", "host_tiling_library.cpp")
+_LIBRARY_SOURCES = (
+    "host_tiling_types.cpp",
+    "host_tiling_platform.cpp",
+    "host_tiling_library.cpp",
+    "host_tiling_matmul.cpp",
+    "host_tiling_matmul_api.cpp",
+)
 _RUNNER_SOURCES = ("host_tiling.cpp", "host_tiling_request.cpp", "host_tiling_describe.cpp")
 _SOURCE_SUFFIXES = (".cpp", ".cc")
 _ACLNN_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](?:opdev/|aclnn)', re.MULTILINE)

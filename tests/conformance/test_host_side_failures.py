@@ -71,17 +71,6 @@ def test_an_endless_tiling_function_is_a_timeout(toolchain: Path, tmp_path: Path
     assert "0.3 s" in failure.diagnostics[0].message
 
 
-def test_planning_a_matrix_multiplication_is_unsupported(toolchain: Path, tmp_path: Path) -> None:
-    body = """
-    matmul_tiling::MatmulApiTiling plan(platform_ascendc::PlatformAscendC(context->GetPlatformInfo()));
-    optiling::TCubeTiling tiling;
-    return plan.GetTiling(tiling) == -1 ? ge::GRAPH_FAILED : ge::GRAPH_SUCCESS;"""
-    failure = Host('#include "tiling/tiling_api.h"\n' + toy(body), tmp_path, toolchain).tile()
-    assert isinstance(failure, Failure)
-    assert failure.status is Status.UNSUPPORTED
-    assert "no cube unit" in failure.diagnostics[0].message
-
-
 def test_an_operator_without_a_tiling_function_says_how_to_register_one(
     toolchain: Path, tmp_path: Path
 ) -> None:

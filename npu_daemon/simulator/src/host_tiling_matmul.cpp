@@ -1,0 +1,225 @@
+// Plans matrix multiplications: the search behind MatmulApiTiling and MultiCoreMatmulTiling.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+#include "asim/host/matmul_plan.h"
+
+namespace asim::host {
+namespace {
+
+constexpr int32_t kFractal = 16;            // rows and columns of a block that the cube works on
+constexpr double kBlockBytes = 32;          // and its bytes along k
+constexpr double kL0aBytesPerCycle = 256;
+constexpr double kL0bBytesPerCycle = 128;
+constexpr double kGmBytesPerCycle = 84;
+constexpr int32_t kMostSteps = 64;
+constexpr std::array<int32_t, 11> kBaseExtents = {512, 384, 320, 256, 192, 128, 96, 64, 48, 32, 16};
+
+int32_t ceil_div(int64_t value, int64_t unit) { return static_cast<int32_t>((value + unit - 1) / unit); }
+int32_t align_up(int64_t value, int64_t unit) { return static_cast<int32_t>(ceil_div(value, unit) * unit); }
+
+// Elements of 32 bytes along k; blocks are multiples of this, and of a fractal.
+int32_t k_unit(const MatmulProblem &problem) {
+    const double widest = std::min(problem.a_bytes, problem.b_bytes);
+    return std::max(kFractal, static_cast<int32_t>(kBlockBytes / widest));
+}
+
+int64_t to_bytes(double value) { return static_cast<int64_t>(std::ceil(value)); }
+
+// ---- parts of the cores ----
+
+// Extent of one core when `extent` is cut into `parts`; `unit` keeps all parts but the last whole blocks.
+int32_t part_of(int32_t extent, int32_t parts, int32_t unit, int32_t given, int32_t least, int32_t most) {
+    if (given > 0) return given;
+    int32_t part = align_up(ceil_div(extent, parts), unit);
+    if (most > 0) part = std::min(part, most);
+    if (least > 0) part = std::max(part, least);
+    return std::min(part, extent);
+}
+
+int32_t single_unit(int32_t aligned, int32_t base) { return aligned > 0 ? aligned : base > 0 ? base : kFractal; }
+
+struct Split {
+    Extents single;
+    int32_t cores;
+};
+
+Split split_into(const MatmulProblem &problem, const Extents &parts) {
+    const Extents &shape = problem.shape, &given = problem.single, &least = problem.least_single, &most = problem.most_single;
+    const Extents &aligned = problem.aligned_single, &base = problem.base;
+    Split split;
+    split.single.m = part_of(shape.m, parts.m, single_unit(aligned.m, base.m), given.m, least.m, most.m);
+    split.single.n = part_of(shape.n, parts.n, single_unit(aligned.n, base.n), given.n, least.n, most.n);
+    split.single.k = part_of(shape.k, parts.k, std::max(k_unit(problem), aligned.k), given.k, least.k, most.k);
+    const int64_t needed = int64_t{ceil_div(shape.m, split.single.m)} * ceil_div(shape.n, split.single.n) *
+                           (problem.may_split_k ? ceil_div(shape.k, split.single.k) : 1);
+    split.cores = static_cast<int32_t>(std::min<int64_t>(needed, problem.cores));
+    return split;
+}
+
+// Least work of the busiest core, then least data for it, then fewest cores.
+Split split_cores(const MatmulProblem &problem) {
+    Split best{};
+    std::tuple<double, double, int32_t> best_cost;
+    for (int32_t m = 1; m <= problem.cores; ++m) {
+        for (int32_t n = 1; n <= problem.cores / m; ++n) {
+            for (int32_t k = 1; k <= (problem.may_split_k ? problem.cores / (m * n) : 1); ++k) {
+                const Split split = split_into(problem, {m, n, k});
+                const Extents &single = split.single;
+                const double rows = align_up(single.m, kFractal), columns = align_up(single.n, kFractal);
+                const std::tuple cost(rows * columns * single.k, (rows + columns) * single.k, split.cores);
+                if (best.cores == 0 || cost < best_cost) best = split, best_cost = cost;
+            }
+        }
+    }
+    return best;
+}
+
+// ---- block of one instruction ----
+
+int32_t longest_base_k(const MatmulProblem &problem, int32_t m, int32_t n, int32_t k, int32_t buffers) {
+    const int32_t unit = k_unit(problem);
+    const double room = std::min(problem.memories.l0a / (m * problem.a_bytes), problem.memories.l0b / (n * problem.b_bytes));
+    int32_t longest = static_cast<int32_t>(room / buffers) / unit * unit;
+    const int32_t whole_rows = static_cast<int32_t>(128 / problem.a_bytes);  // short rows from global memory are slow
+    if (longest > whole_rows) longest = longest / whole_rows * whole_rows;
+    if (problem.most_base.k > 0) longest = std::min(longest, problem.most_base.k / unit * unit);
+    return std::min(longest, align_up(k, unit));
+}
+
+bool base_fits(const MatmulProblem &problem, int32_t m, int32_t n) {
+    const CubeMemories &memories = problem.memories;
+    const int64_t elements = int64_t{m} * n;
+    if (elements * 4 > memories.l0c) return false;
+    if (problem.has_bias && n * 4 > memories.bias_table) return false;
+    return !problem.result_in_ub || elements * problem.c_bytes <= memories.ub;
+}
+
+double base_cycles(const MatmulProblem &problem, const Extents &single, int32_t m, int32_t n) {
+    const double blocks = static_cast<double>(ceil_div(single.m, m)) * ceil_div(single.n, n) * single.k;
+    const double cube = (m / 16.0) * (n / 16.0) * std::max(problem.a_bytes, problem.b_bytes) / kBlockBytes;
+    const double l0 = m * problem.a_bytes / kL0aBytesPerCycle + n * problem.b_bytes / kL0bBytesPerCycle;
+    const double gm = (m * problem.a_bytes + n * problem.b_bytes) / kGmBytesPerCycle;
+    return blocks * std::max({cube, l0, gm});
+}
+
+std::vector<int32_t> base_candidates(int32_t given, int32_t single, int32_t unit, int32_t least, int32_t most) {
+    if (given > 0) return {given};
+    const int32_t whole = align_up(single, unit);
+    std::vector<int32_t> candidates;
+    if (whole < kBaseExtents.front()) candidates.push_back(whole);
+    for (const int32_t extent : kBaseExtents) {
+        if (extent < whole && extent % unit == 0) candidates.push_back(extent);
+    }
+    const auto out_of_range = [&](int32_t extent) { return (least > 0 && extent < least) || (most > 0 && extent > most); };
+    candidates.erase(std::remove_if(candidates.begin(), candidates.end(), out_of_range), candidates.end());
+    return candidates;
+}
+
+// Extents of m = 0 when no block fits.
+Extents choose_base(const MatmulProblem &problem, const Extents &single, int32_t buffers) {
+    const int32_t unit = std::max(kFractal, static_cast<int32_t>(kBlockBytes / problem.b_bytes));
+    Extents best{0, 0, 0};
+    double best_cycles = 0;
+    for (const int32_t n : base_candidates(problem.base.n, single.n, unit, problem.least_base.n, problem.most_base.n)) {
+        for (const int32_t m : base_candidates(problem.base.m, single.m, kFractal, problem.least_base.m, problem.most_base.m)) {
+            const int32_t k = problem.base.k > 0 ? problem.base.k : longest_base_k(problem, m, n, single.k, buffers);
+            if (k <= 0 || !base_fits(problem, m, n)) continue;
+            const double cycles = base_cycles(problem, single, m, n);
+            if (best.m == 0 || cycles < best_cycles) best = {m, n, k}, best_cycles = cycles;
+        }
+    }
+    return best;
+}
+
+// ---- loads into L1 ----
+
+struct Steps {
+    int32_t a, b, buffers_a, buffers_b;
+    int64_t bytes;
+};
+
+class StepSearch {
+public:
+    StepSearch(const MatmulProblem &problem, const MatmulPlan &plan)
+        : plan_(plan),
+          n_first_(problem.n_first),
+          room_(problem.memories.l1 - (problem.has_bias ? to_bytes(plan.base.n * problem.bias_bytes) : 0)),
+          block_a_(to_bytes(plan.base.m * problem.a_bytes * plan.base.k)),
+          block_b_(to_bytes(plan.base.n * problem.b_bytes * plan.base.k)),
+          rounds_(ceil_div(plan.single.k, plan.base.k)) {}
+
+    std::optional<Steps> best() const {
+        std::optional<Steps> best;
+        const int32_t most = std::min(rounds_, kMostSteps);
+        for (int32_t a = 1; a <= most; ++a) {
+            for (int32_t b = 1; b <= most; ++b) {
+                for (const int32_t buffers : {2, 1}) consider({a, b, buffers, buffers, 0}, best);
+            }
+        }
+        return best;
+    }
+
+private:
+    // Loads along k of one operand must be a multiple of those of the other.
+    bool matched(const Steps &steps) const {
+        const int32_t a = ceil_div(rounds_, steps.a), b = ceil_div(rounds_, steps.b);
+        return a % b == 0 || b % a == 0;
+    }
+
+    void consider(Steps steps, std::optional<Steps> &best) const {
+        steps.bytes = int64_t{steps.a} * steps.buffers_a * block_a_ + int64_t{steps.b} * steps.buffers_b * block_b_;
+        if (steps.bytes > room_ || !matched(steps)) return;
+        if (!best || cost(steps) < cost(*best)) best = steps;
+    }
+
+    // Bytes from global memory, loads, and how little is loaded ahead.
+    std::tuple<double, int64_t, int32_t> cost(const Steps &steps) const {
+        const int32_t rows = ceil_div(plan_.single.m, plan_.base.m), columns = ceil_div(plan_.single.n, plan_.base.n);
+        const bool keeps_a = steps.a >= rounds_ && (n_first_ || rows == 1);
+        const bool keeps_b = steps.b >= rounds_ && (!n_first_ || columns == 1);
+        const double times_a = keeps_a ? rows : static_cast<double>(rows) * columns;
+        const double times_b = keeps_b ? columns : static_cast<double>(rows) * columns;
+        const double bytes = rounds_ * (times_a * block_a_ + times_b * block_b_);
+        const int64_t loads = ceil_div(rounds_, steps.a) + ceil_div(rounds_, steps.b);
+        return {bytes, loads, -(steps.buffers_a + steps.buffers_b)};
+    }
+
+    const MatmulPlan &plan_;
+    bool n_first_;
+    int64_t room_, block_a_, block_b_;
+    int32_t rounds_;
+};
+
+}  // namespace
+
+std::optional<MatmulPlan> plan_matmul(const MatmulProblem &problem) {
+    const Extents &shape = problem.shape;
+    if (shape.m <= 0 || shape.n <= 0 || shape.k <= 0 || problem.cores <= 0) return std::nullopt;
+    MatmulPlan plan;
+    const Split split = split_cores(problem);
+    plan.shape = shape;
+    plan.cores = split.cores;
+    plan.single = split.single;
+    for (plan.l0_buffers = 2; plan.l0_buffers >= 1; --plan.l0_buffers) {
+        plan.base = choose_base(problem, plan.single, plan.l0_buffers);
+        if (plan.base.m > 0) break;
+    }
+    if (plan.base.m == 0) return std::nullopt;
+    const int64_t block_bytes = int64_t{plan.base.m} * plan.base.n * 4;
+    plan.l0c_buffers = 2 * block_bytes <= problem.memories.l0c ? 2 : 1;
+    plan.l0c_bytes = block_bytes * plan.l0c_buffers;
+    const std::optional<Steps> steps = StepSearch(problem, plan).best();
+    if (!steps) return std::nullopt;
+    plan.step_ka = steps->a;
+    plan.step_kb = steps->b;
+    plan.l1_buffers_a = steps->buffers_a;
+    plan.l1_buffers_b = steps->buffers_b;
+    plan.l1_bytes = steps->bytes;
+    return plan;
+}
+
+}  // namespace asim::host

@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
-from statistics import fmean
 from typing import Any
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
@@ -26,7 +25,7 @@ from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.search.asker import Answer, Asker
-from ascend_gym.search.llm.prompts import describe_case, describe_result, render
+from ascend_gym.search.llm.prompts import chip_of, describe_result, operator_fields, render
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
 from baselines.openevolve_link import Child
@@ -208,9 +207,9 @@ class OpenEvolve:
 def _verdict(result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
     """Return the metrics and the feedback by which OpenEvolve goes on."""
     speedup = baseline.latency_us / result.latency_us if baseline.latency_us and result.latency_us else 0.0
-    shares = [case.profile.aiv_vec_ratio for case in result.cases if case.profile is not None and speedup]
+    busy = (result.mean_profile or {}).get("aiv_vec_ratio", 0.0) if speedup else 0.0
     return {
-        "metrics": {"combined_score": speedup, "vector_busy": fmean(shares) if shares else 0.0},
+        "metrics": {"combined_score": speedup, "vector_busy": busy},
         "feedback": describe_result(result)[:_FEEDBACK_CHARACTERS],
     }
 
@@ -219,13 +218,10 @@ def _task(spec: OpSpec, baseline: EvalResult) -> str:
     return render(
         "openevolve/task",
         package="baselines",
-        op_type=spec.op_type,
-        op_id=spec.op_id,
+        **operator_fields(spec),
         category=spec.category,
         description=spec.description,
-        auto_sync="on" if spec.auto_sync else "off",
-        chip=baseline.device.chip if baseline.device else "the device",
-        cases="\n".join(describe_case(case) for case in spec.cases),
+        chip=chip_of(baseline),
     )
 
 

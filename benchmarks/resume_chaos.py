@@ -20,6 +20,7 @@ from pathlib import Path
 
 from ascend_gym.client.local_daemon import DaemonOptions, LocalDaemon
 from ascend_gym.core.digest import digest_of
+from ascend_gym.core.own_python import own_python_command
 from ascend_gym.search.journal import JOURNAL_NAME
 
 GLANCE_S = 0.01
@@ -39,9 +40,9 @@ class Outcome:
 
     @property
     def good(self) -> bool:
-        """Whether the journals agree and the ledger is exact: all spent, or the method was done earlier."""
+        """Whether it was killed and its journal agrees; the resumed ledger is exact: all spent, or done."""
         exact = self.evaluations == self.budget or self.stop_reason == "strategy_finished"
-        return self.same_journal and exact and self.evaluations <= self.budget
+        return self.kills > 0 and self.same_journal and exact and self.evaluations <= self.budget
 
 
 def main() -> int:
@@ -77,15 +78,14 @@ def _tried(method: str, operator: str, arguments: argparse.Namespace, address: s
     start = ["optimize", operator, "--method", method, "--budget", str(arguments.budget), *common]
     with tempfile.TemporaryDirectory() as folder:
         unbroken, broken = Path(folder, "unbroken"), Path(folder, "broken")
-        done = _command([*start, "--seed", str(arguments.seed), "--out", str(unbroken)])
-        summary = json.loads(done.communicate()[0])
+        _command([*start, "--seed", str(arguments.seed), "--out", str(unbroken)]).communicate()
         length = (unbroken / JOURNAL_NAME).stat().st_size
         kills = 0
         command = [*start, "--seed", str(arguments.seed), "--out", str(broken)]
         for mark in _marks(method, operator, length, arguments):
             kills += _killed_at(_command(command), broken / JOURNAL_NAME, mark)
             command = ["resume", str(broken), *common]
-        _command(command).communicate()
+        summary = json.loads(_command(command).communicate()[0])
         same = (broken / JOURNAL_NAME).read_bytes() == (unbroken / JOURNAL_NAME).read_bytes()
     outcome = Outcome(
         method, operator, kills, same, summary["evaluations"], summary["budget"], summary["stop_reason"]
@@ -102,7 +102,7 @@ def _marks(method: str, operator: str, length: int, arguments: argparse.Namespac
 
 
 def _command(arguments: list[str]) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "ascend_gym.cli", *arguments]
+    command = [*own_python_command("ascend_gym.cli"), *arguments]
     quiet = subprocess.DEVNULL
     return subprocess.Popen(command, stdout=subprocess.PIPE, stdin=quiet, stderr=quiet)
 

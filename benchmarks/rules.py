@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
@@ -30,6 +29,7 @@ from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSp
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Site
+from ascend_gym.search.append_log import AppendLog, read_log
 from ascend_gym.suite.cann_sources import read_build_file, read_cann_candidate
 from ascend_gym.suite.imported import select_operators
 from ascend_gym.suite.loader import list_operators, load_operator
@@ -80,7 +80,7 @@ class Trial:
 
 @dataclass
 class Row:
-    """Numbers of operators for one rule; of those evaluated, the last three."""
+    """Numbers of operators for one rule: where it applies, was evaluated, and how that ended."""
 
     rule: str
     family: str
@@ -181,15 +181,12 @@ def _subjects(arguments: argparse.Namespace) -> Iterator[Subject]:
 
 
 def _evaluate_all(subjects: Sequence[Subject], rules: Sequence[str], records: Path, workers: int) -> None:
-    trials = list(_read(records))
-    records.write_text("".join(map(_line, trials)), encoding="utf-8")  # without a line that was cut off
-    done = {trial.key: trial for trial in trials}
-    with ProcessPoolExecutor(workers) as pool, records.open("a", encoding="utf-8") as file:
+    done = {trial.key: trial for trial in _read(records)}
+    with ProcessPoolExecutor(workers) as pool, AppendLog(records) as log:
         waiting = {pool.submit(_evaluate, subject, rules, done): subject.name for subject in subjects}
         for number, future in enumerate(as_completed(waiting), start=1):
             for trial in future.result():
-                file.write(_line(trial))
-            file.flush()
+                log.append(asdict(trial))
             print(f"[{number}/{len(subjects)}] {waiting[future]}", file=sys.stderr, flush=True)
 
 
@@ -233,17 +230,9 @@ def _first_message(result: EvalResult) -> str:
     return " ".join(str(result.all_diagnostics[0]).split())[:160] if result.all_diagnostics else ""
 
 
-def _line(trial: Trial) -> str:
-    return json.dumps(asdict(trial)) + "\n"
-
-
-def _read(records: Path) -> Iterator[Trial]:
-    """Yield what earlier runs recorded; a last line that was cut off is ignored."""
-    text = records.read_text(encoding="utf-8") if records.exists() else ""
-    for line in text.splitlines(keepends=True):
-        if line.endswith("\n"):
-            fields: dict[str, Any] = json.loads(line)
-            yield Trial(**fields)
+def _read(records: Path) -> list[Trial]:
+    """Return what earlier runs recorded; a last line that was cut off is ignored."""
+    return [Trial(**fields) for fields in read_log(records)] if records.exists() else []
 
 
 def _parse() -> argparse.Namespace:

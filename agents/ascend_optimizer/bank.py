@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -14,6 +12,7 @@ from pydantic import ValidationError
 from agents.ascend_optimizer.experience import Experience
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.whole_file import write_whole
 from ascend_gym.search.append_log import AppendLog, canonical_json
 
 _FILE = "+++ "
@@ -97,14 +96,8 @@ class ExperienceBank:
 
     def save(self, path: Path) -> None:
         """Write the bank to ``path`` in one step: the file is the old or the new one, never half of it."""
-        path.parent.mkdir(parents=True, exist_ok=True)
         lines = [canonical_json(experience.model_dump(mode="json")) + "\n" for experience in self]
-        with tempfile.NamedTemporaryFile("wb", dir=path.parent, delete=False) as scratch:
-            scratch.write("".join(lines).encode())
-            scratch.flush()
-            os.fsync(scratch.fileno())
-        os.chmod(scratch.name, 0o644)
-        os.replace(scratch.name, path)
+        write_whole(path, "".join(lines).encode())
 
     @property
     def digest(self) -> str:

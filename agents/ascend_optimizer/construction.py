@@ -21,6 +21,7 @@ from agents.ascend_optimizer.rewind_answer import Unreadable
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
+from ascend_gym.core.whole_file import write_whole
 from ascend_gym.search.append_log import AppendLog
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
@@ -138,9 +139,7 @@ def _rewind_settings(settings: ConstructionSettings, noise: Noise) -> RewindSett
 def _noise(path: Path, measured: Callable[[], Noise]) -> Noise:
     """Return the noise on file; measure it first where there is none, so that a resumed run keeps its own."""
     if not path.exists():
-        scratch = path.with_suffix(".part")
-        scratch.write_text(measured().model_dump_json() + "\n", "utf-8")
-        scratch.replace(path)
+        write_whole(path, f"{measured().model_dump_json()}\n".encode())
     try:
         return Noise.model_validate_json(path.read_bytes())
     except ValueError as error:

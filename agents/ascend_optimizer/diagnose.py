@@ -16,7 +16,7 @@ from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import Case, OpSpec, Profile
 from ascend_gym.core.text import well_formed
 from ascend_gym.search.asker import Asker
-from ascend_gym.search.llm.prompts import describe_case, describe_result, render, render_sources
+from ascend_gym.search.llm.prompts import describe_result, operator_fields, render, render_sources
 
 VECTOR_CORES: Mapping[str, int] = {"910B2": 48}
 """Vector cores by chip, where they are known (source: the chip descriptions of the simulator)."""
@@ -67,11 +67,8 @@ def diagnosis_messages(spec: OpSpec, incumbent: Incumbent, attempts: str) -> lis
     user = render(
         "diagnose",
         package=PACKAGE,
-        op_type=spec.op_type,
-        op_id=spec.op_id,
+        **operator_fields(spec),
         category=spec.category,
-        auto_sync="on" if spec.auto_sync else "off",
-        cases="\n".join(describe_case(case) for case in spec.cases),
         measurement=describe_result(incumbent.result),
         evidence="\n".join(evidence(spec, incumbent)),
         attempts=attempts,

@@ -6,11 +6,8 @@ import re
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.candidate_files import with_texts
+from ascend_gym.rewrites.evolve_blocks import MARKER
 
-START = "// EVOLVE-BLOCK-START"
-END = "// EVOLVE-BLOCK-END"
-
-_MARKER = re.compile(r"^[ \t]*//[ \t]*EVOLVE-BLOCK-(START|END)\b[^\n]*(?:\n|\Z)", re.MULTILINE)
 _TOKEN = re.compile(
     r'(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)|(?P<blank>\s+)|(?:u8|[uUL])?R"(\w*)\(.*?\)\3"'
     r'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|\w+|(?:(?!//|/\*)[-+*/%&|^<>=!~:.?#])+|.',
@@ -20,13 +17,13 @@ _TOKEN = re.compile(
 
 def unmarked(candidate: Candidate) -> Candidate:
     """Return ``candidate`` without the lines that are evolution markers."""
-    texts = {file.path: _MARKER.sub("", file.text) for file in candidate.host.files}
+    texts = {file.path: MARKER.sub("", file.text) for file in candidate.host.files}
     return with_texts(candidate, texts)
 
 
 def has_blocks(candidate: Candidate) -> bool:
     """Say whether T has evolve blocks: at least one, and every start followed by its own end."""
-    kinds = [_MARKER.findall(file.text) for file in candidate.host.files]
+    kinds = [MARKER.findall(file.text) for file in candidate.host.files]
     paired = all(found == ["START", "END"] * (len(found) // 2) for found in kinds)
     return paired and any(kinds)
 
@@ -64,5 +61,5 @@ def code_tokens(text: str) -> list[str]:
 
 def _outside(candidate: Candidate) -> list[list[list[str]]]:
     """Return, for each host file, the code before, between and behind its evolve blocks."""
-    parts = [_MARKER.split(file.text)[::4] for file in candidate.host.files]
+    parts = [MARKER.split(file.text)[::4] for file in candidate.host.files]
     return [[code_tokens(part) for part in file] for file in parts]

@@ -20,7 +20,7 @@ from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
-from ascend_gym.search.llm.prompts import describe_case, describe_result, render, render_sources
+from ascend_gym.search.llm.prompts import describe_result, operator_fields, render, render_sources
 
 _CANDIDATES_PER_PLACE = 8
 _HOST_FAMILIES = "host."
@@ -103,10 +103,7 @@ def refine_messages(
     user = render(
         "refine",
         package=PACKAGE,
-        op_type=spec.op_type,
-        op_id=spec.op_id,
-        auto_sync="on" if spec.auto_sync else "off",
-        cases="\n".join(describe_case(case) for case in spec.cases),
+        **operator_fields(spec),
         measurement=describe_result(incumbent.result),
         evidence="\n".join(evidence(spec, incumbent)),
         bottleneck=diagnosis.bottleneck,

@@ -23,8 +23,9 @@ from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.answer import ParseProblem, candidate_from_answer
 from ascend_gym.search.llm.prompts import (
     best_of_n_messages,
-    describe_case,
+    chip_of,
     describe_result,
+    operator_fields,
     render,
     render_sources,
 )
@@ -235,13 +236,10 @@ class RewindStrategy:
         user = render(
             "rewind",
             package=__package__,
-            op_type=self._spec.op_type,
-            op_id=self._spec.op_id,
+            **operator_fields(self._spec),
             category=self._spec.category,
             description=self._spec.description,
-            auto_sync="on" if self._spec.auto_sync else "off",
-            cases="\n".join(describe_case(case) for case in self._spec.cases),
-            chip=current.result.device.chip if current.result.device else "the device",
+            chip=chip_of(current.result),
             measurement=describe_result(current.result),
             taken=_listed((done.motif, done.site) for done in self._taken),
             in_vain=_listed((done.motif, done.site) for done in self._in_vain),

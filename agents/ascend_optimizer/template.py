@@ -13,11 +13,12 @@ from collections.abc import Generator, Mapping
 from typing import Any
 
 from agents.ascend_optimizer.incumbent import Incumbent, evaluate
-from agents.ascend_optimizer.markers import END, START, has_blocks, same_code
+from agents.ascend_optimizer.markers import has_blocks, same_code
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.candidate_files import with_texts
+from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.syntax import Edit, parse, splice
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer

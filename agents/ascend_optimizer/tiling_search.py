@@ -18,11 +18,12 @@ from agents.ascend_optimizer.incumbent import (
     diff_block,
     evaluate,
 )
-from agents.ascend_optimizer.markers import END, START, has_blocks, same_outside_blocks, unmarked
+from agents.ascend_optimizer.markers import has_blocks, same_outside_blocks, unmarked
 from agents.ascend_optimizer.settings import AgentSettings
 from agents.ascend_optimizer.template import PACKAGE, synthesize_template, whole_function_marked
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.prompts import describe_case, describe_result, render, render_sources

@@ -65,9 +65,9 @@ def bank_of(settings: RunSettings) -> ExperienceBank:
     Raises:
         MisuseError: there is no such bank, or it cannot be read.
     """
-    from agents.ascend_optimizer.bank import ExperienceBank, default_bank
+    from agents.ascend_optimizer.bank import bank_at
 
-    return default_bank() if settings.bank is None else ExperienceBank.load(Path(settings.bank))
+    return bank_at(None if settings.bank is None else Path(settings.bank))
 
 
 def agent_identity(settings: RunSettings) -> dict[str, Any]:
@@ -90,8 +90,8 @@ def retriever_of(
         MisuseError: bank or embedder are not at hand.
         ModelError: the embeddings of the bank could not be had.
     """
-    from agents.ascend_optimizer.embedders import LEXICAL, SENTENCE, retriever_named
-    from agents.ascend_optimizer.retrieval import RandomRetriever, Retriever
+    from agents.ascend_optimizer.embedders import retriever_named
+    from agents.ascend_optimizer.retrieval import RandomRetriever
 
     if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return None
@@ -99,6 +99,4 @@ def retriever_of(
     if Ablation.RETRIEVAL in settings.ablate:
         return RandomRetriever(bank, settings.seed)
     key = agent_settings(settings).retrieval_key
-    if settings.embedder in (LEXICAL, SENTENCE):
-        return retriever_named(settings.embedder, bank, key)
-    return Retriever(bank, embedder(settings.embedder), key)
+    return retriever_named(settings.embedder, bank, key, endpoint=embedder)

@@ -112,9 +112,10 @@ def bank_query(
     """Retrieve the experiences whose bottleneck is most like TEXT, each of another motif."""
     from agents.ascend_optimizer.bank import bank_at
     from agents.ascend_optimizer.bank_text import one_line
-    from agents.ascend_optimizer.embedders import retriever_named, vectors_for
+    from agents.ascend_optimizer.embedders import remembering, retriever_named, vectors_for
 
-    retriever = retriever_named(embedder, bank_at(bank), key, vectors=vectors_for(bank), base_url=base_url)
+    endpoint = remembering(vectors_for(bank), base_url)
+    retriever = retriever_named(embedder, bank_at(bank), key, endpoint=endpoint)
     for found in retriever.top(text, k):
         console().print(f"{found.score:.3f}  {one_line(found.experience)}", soft_wrap=True)
         console().print(f"       {found.experience.bottleneck}", soft_wrap=True)

@@ -90,17 +90,9 @@ def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Pat
         llm = model_named(
             name, base_url=access.base_url, temperature=settings.temperature, limits=access.limits
         )
-    if access.cassette is not None:
-        mode = CassetteMode.REPLAY if access.replay else CassetteMode.RECORD
-        llm = _cassette(llm, access.cassette, mode, identity, opened)
-    return _cassette(llm, folder / ANSWERS_NAME, CassetteMode.RESUME, identity, opened)
-
-
-def _cassette(
-    llm: Llm | None, path: Path, mode: CassetteMode, identity: str, opened: ExitStack
-) -> CassetteLlm:
-    cassette = CassetteLlm(llm, path, mode, model=identity)
-    opened.callback(cassette.close)
+    for path, mode in _tapes(access, folder):
+        llm = cassette = CassetteLlm(llm, path, mode, model=identity)
+        opened.callback(cassette.close)
     return cassette
 
 
@@ -111,13 +103,15 @@ def _recorded_embedder(name: str, access: ModelAccess, folder: Path, opened: Exi
     embedder: Embedder | None = None
     if not access.replay:
         embedder = embedder_named(name, base_url=access.base_url, limits=access.limits)
-
-    def recorded(inner: Embedder | None, path: Path, mode: CassetteMode) -> Embedder:
-        cassette = CassetteEmbedder(inner, path, mode, name=embedding_name(name))
+    for path, mode in _tapes(access, folder):
+        embedder = cassette = CassetteEmbedder(embedder, path, mode, name=embedding_name(name))
         opened.callback(cassette.close)
-        return cassette
+    return cassette
 
-    if access.cassette is not None:
-        mode = CassetteMode.REPLAY if access.replay else CassetteMode.RECORD
-        embedder = recorded(embedder, access.cassette, mode)
-    return recorded(embedder, folder / ANSWERS_NAME, CassetteMode.RESUME)
+
+def _tapes(access: ModelAccess, folder: Path) -> list[tuple[Path, CassetteMode]]:
+    """Return the files that remember answers, the one asked last first: the run's own stands before all."""
+    own = (folder / ANSWERS_NAME, CassetteMode.RESUME)
+    if access.cassette is None:
+        return [own]
+    return [(access.cassette, CassetteMode.REPLAY if access.replay else CassetteMode.RECORD), own]

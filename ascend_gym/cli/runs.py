@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from ascend_gym.cli.models import ANSWERS_NAME, ModelAccess, opened_models
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
+from ascend_gym.core.whole_file import write_whole
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
@@ -22,12 +22,7 @@ SETTINGS_NAME = "run.json"
 
 def write_settings(folder: Path, settings: RunSettings) -> None:
     """Write the settings of the run into its folder: all of them or, after a crash, none."""
-    scratch = folder / f"{SETTINGS_NAME}.part"
-    with scratch.open("w", encoding="utf-8") as file:
-        file.write(settings.model_dump_json(indent=2) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(folder / SETTINGS_NAME)
+    write_whole(folder / SETTINGS_NAME, f"{settings.model_dump_json(indent=2)}\n".encode())
 
 
 def discard_unused(folder: Path) -> None:

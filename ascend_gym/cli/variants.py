@@ -32,7 +32,7 @@ def variant_settings(variant: str, **settings: Any) -> RunSettings:
     try:
         own = _own_settings(specials.split(",") if colon else [])
         return RunSettings.model_validate({**settings, "method": name, **own})
-    except (ValueError, ValidationError) as error:
+    except ValueError as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         settable = ", ".join(sorted(set(RunSettings.model_fields) - _OF_THE_RUN))
         raise MisuseError(f"{variant!r}: {reason}; what a variant may set: {settable}") from error

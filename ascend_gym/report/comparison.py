@@ -131,8 +131,7 @@ class Comparison:
 
     def _finished(self, method: str, operator: str, seed: int) -> Curve:
         curve = self._curves[method, operator, seed]
-        if curve is None:
-            raise MisuseError(f"the run of {method} on {operator} with seed {seed} is not finished")
+        assert curve is not None, "only operators are asked for whose runs are all finished"
         return curve
 
     @staticmethod

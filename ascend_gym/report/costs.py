@@ -42,12 +42,13 @@ class Costs:
 
 
 def read_costs(folders: Iterable[Path]) -> Costs:
-    """Add up the evaluations of the runs in ``folders``.
+    """Add up the evaluations of the runs in ``folders``; answers that gave no candidate are not among them.
 
     Raises:
         MisuseError: the timings of one are damaged.
     """
-    timings = [record for folder in folders for record in _timings(folder)]
+    recorded = (record for folder in folders for record in _timings(folder))
+    timings = [timing for timing in recorded if timing["evaluated"]]
     measured = [timing["seconds"] for timing in timings if not timing["cached"]]
     return Costs(
         evaluations=len(timings),

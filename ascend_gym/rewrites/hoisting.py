@@ -56,7 +56,7 @@ def hoisted_element(view: View) -> Iterator[Site]:
     """The body of a for loop begins with a variable that is an element, read by ``GetValue``, of a tensor.
 
     It must not depend on what the loop changes, and the loop must not mention that tensor again, nor call
-    functions that could change it.
+    functions that could change it. Nothing else in the block around the loop may have the variable's name.
     """
     for file in view.kernel:
         for declaration in file.source.nodes("declaration"):
@@ -150,6 +150,8 @@ def _reads_invariant_element(source: Source, declaration: Node, loop: Node) -> b
     if declared is None or siblings_before(declaration):
         return False
     name, tensor = declared
+    if loop.parent is None or any(not is_inside(node, loop) for node in mentions(source, name, loop.parent)):
+        return False
     used = names_in(source.text_of(declaration)) - {name}
     calls = [call for call in source.calls if is_inside(call.node, declaration)]
     plain = all(call.name == "GetValue" or call.name.endswith("_cast") for call in calls)

@@ -338,7 +338,6 @@ class _Search:
         try:
             self._ledger.charge(reservation, Cost(1, result.charge.device_seconds))
         except BudgetExceededError as error:
-            self._ledger.charge(reservation, reservation.amount)
             self._exhausted = StopReason.BUDGET_SPENT, f"an evaluation took longer than it may: {error}"
 
     def _record(self, pending: _Pending, result: EvalResult) -> Step:

@@ -29,6 +29,7 @@ from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.search.append_log import AppendLog, canonical_json, read_log
+from ascend_gym.search.outcome import UnusableProposal
 
 JOURNAL_VERSION = 1
 JOURNAL_NAME = "journal.jsonl"
@@ -116,7 +117,7 @@ class Journal:
             **({} if duplicate_of is None else {"duplicate_of": duplicate_of}),
         )
         if index not in self._results:
-            self._timings.append(_timing(index, result))
+            self._timings.append(_timing(index, proposal, result))
         as_json = result.model_dump_json(exclude=_NOT_REPEATABLE)
         repeatable = json.loads(as_json, parse_constant=str)  # JSON has no NaN and no infinity
         self._append("result", index=index, latency_us=result.latency_us, result=repeatable)
@@ -193,13 +194,14 @@ def _check_chain(path: Path, records: Sequence[Mapping[str, Any]]) -> None:
         previous = record["digest"]
 
 
-def _timing(index: int, result: EvalResult) -> dict[str, Any]:
+def _timing(index: int, proposal: Proposal, result: EvalResult) -> dict[str, Any]:
     return {
         "index": index,
         "seconds": result.seconds.model_dump(),
         "device_seconds": result.charge.device_seconds,
         "device": result.device.model_dump() if result.device else None,
         "cached": result.cached,
+        "evaluated": not isinstance(proposal, UnusableProposal),
     }
 
 

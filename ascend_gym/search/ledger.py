@@ -114,20 +114,19 @@ class BudgetLedger:
             return reservation
 
     def charge(self, reservation: Reservation, actual: Cost) -> None:
-        """Spend ``actual`` of a reservation and give the rest back.
+        """Spend ``actual`` and close the reservation; what it lacks comes from the budget left.
 
         Raises:
-            BudgetExceededError: a limited resource cost more than was reserved; the reservation stays open.
+            BudgetExceededError: the budget left does not cover that either; what was reserved is spent.
             MisuseError: the reservation was charged or refunded before.
         """
         with self._lock:
             self._check_open(reservation)
-            for resource in self._limited():
-                cost, reserved = getattr(actual, resource), getattr(reservation.amount, resource)
-                if cost > reserved:
-                    raise BudgetExceededError(f"{cost} {resource} cost, but only {reserved} were reserved")
             del self._open[reservation.ticket]
-            self._spent += actual
+            shortage = self._shortage(actual)
+            self._spent += actual if shortage is None else reservation.amount
+        if shortage is not None:
+            raise BudgetExceededError(f"more was spent than was reserved: {shortage}")
 
     def refund(self, reservation: Reservation) -> None:
         """Give a whole reservation back.

@@ -40,7 +40,7 @@ def _zeros(inputs: Inputs, attributes: Attributes) -> dict[str, list[Array]]:
 
 
 def _rms_norm(inputs: Inputs, attributes: Attributes) -> tuple[Array, Array]:
-    """Return the sum of both inputs in their own type, and its RMS norm times gamma."""
+    """Return the sum of both inputs and its RMS norm times gamma, both in float64."""
     total = _wide(inputs, "x1") + _wide(inputs, "x2")
     epsilon = float(str(attributes.get("epsilon", 1e-6)))
     scale = 1.0 / np.sqrt((total**2).mean(axis=-1, keepdims=True) + epsilon)

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationError
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Record
+from ascend_gym.core.whole_file import write_whole
 
 IMPORTED_SUITE = "cann-ops"
 
@@ -105,9 +106,5 @@ def register(checkout: Path, needs: Mapping[str, str]) -> ImportIndex:
         for name, reason in needs.items()
     }
     index = ImportIndex(root=str(root), operators={**kept, **added})
-    path = cache_root() / _INDEX_NAME
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(".new")
-    scratch.write_text(index.model_dump_json(indent=1), encoding="utf-8")
-    scratch.replace(path)
+    write_whole(cache_root() / _INDEX_NAME, index.model_dump_json(indent=1).encode())
     return index

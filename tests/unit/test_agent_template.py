@@ -5,8 +5,6 @@ from conftest import FakeEvaluator, make_candidate, make_spec, ok_result
 
 from agents.ascend_optimizer.incumbent import Incumbent
 from agents.ascend_optimizer.markers import (
-    END,
-    START,
     code_tokens,
     has_blocks,
     same_code,
@@ -18,6 +16,7 @@ from agents.ascend_optimizer.template import behaves_alike, synthesize_template,
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.records import Launch, MeasureProtocol
 from ascend_gym.rewrites.candidate_files import with_texts
+from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.suite.loader import list_operators, load_operator

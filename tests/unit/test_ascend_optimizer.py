@@ -9,12 +9,12 @@ from experiences import make_diff, make_experience
 
 from agents.ascend_optimizer.agent import AscendOptimizer
 from agents.ascend_optimizer.bank import ExperienceBank
-from agents.ascend_optimizer.markers import END, START
 from agents.ascend_optimizer.retrieval import RandomRetriever
 from agents.ascend_optimizer.settings import AgentSettings
 from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Message
 from ascend_gym.core.status import Status
+from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal

@@ -10,7 +10,7 @@ from experiences import make_diff, make_experience
 
 from agents.ascend_optimizer import sentence_model
 from agents.ascend_optimizer.bank import ExperienceBank
-from agents.ascend_optimizer.embedders import retriever_named, vectors_for
+from agents.ascend_optimizer.embedders import remembering, retriever_named, vectors_for
 from agents.ascend_optimizer.sentence_model import SentenceEmbedder, encoded, read_safetensors
 from ascend_gym.core.errors import MisuseError
 
@@ -141,7 +141,7 @@ class Endpoint:
 
     asked: ClassVar[list] = []
 
-    def __init__(self, model, *, base_url, api_key):
+    def __init__(self, model, *, base_url, api_key, limits):
         self.model, self.base_url = model, base_url
 
     @property
@@ -157,16 +157,13 @@ class Endpoint:
 def test_any_other_name_is_a_model_of_the_endpoint_and_no_text_is_asked_for_twice(tmp_path, monkeypatch):
     monkeypatch.setattr("ascend_gym.search.llm.embeddings.OpenAiEmbedder", Endpoint)
     monkeypatch.setattr(Endpoint, "asked", [])
-    first = retriever_named("letters", BANK, vectors=tmp_path / "v.jsonl", base_url="http://here").top(
-        "idle", 2
-    )
+    endpoint = remembering(tmp_path / "v.jsonl", "http://here")
+    first = retriever_named("letters", BANK, endpoint=endpoint).top("idle", 2)
     assert len(Endpoint.asked) == len(BANK) + 1
-    again = retriever_named("letters", BANK, vectors=tmp_path / "v.jsonl", base_url="http://here").top(
-        "idle", 2
-    )
-    assert again == first
+    assert retriever_named("letters", BANK, endpoint=endpoint).top("idle", 2) == first
     assert len(Endpoint.asked) == len(BANK) + 1
-    retriever_named("letters", BANK, base_url="http://here").top("idle", 2)
+    other = remembering(tmp_path / "other.jsonl", "http://here")
+    retriever_named("letters", BANK, endpoint=other).top("idle", 2)
     assert len(Endpoint.asked) == 2 * (len(BANK) + 1)
 
 

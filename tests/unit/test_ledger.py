@@ -41,13 +41,20 @@ def test_device_seconds_are_refused_like_evaluations():
         ledger.reserve(Cost(evaluations=1, device_seconds=1.5))
 
 
-def test_costing_more_than_reserved_is_refused():
+def test_what_a_reservation_lacks_is_taken_from_the_budget_left():
     ledger = BudgetLedger(Budget(5, device_seconds=5.0))
     reservation = ledger.reserve(Cost(evaluations=1, device_seconds=1.0))
-    with pytest.raises(BudgetExceededError, match="were reserved"):
+    ledger.charge(reservation, Cost(evaluations=1, device_seconds=5.0))
+    assert (ledger.spent, ledger.reserved) == (Cost(evaluations=1, device_seconds=5.0), Cost())
+
+
+def test_costing_more_than_is_left_is_refused_and_spends_the_reservation():
+    ledger = BudgetLedger(Budget(5, device_seconds=5.0))
+    other = ledger.reserve(Cost(evaluations=1, device_seconds=4.0))
+    reservation = ledger.reserve(Cost(evaluations=1, device_seconds=1.0))
+    with pytest.raises(BudgetExceededError, match="more was spent than was reserved"):
         ledger.charge(reservation, Cost(evaluations=1, device_seconds=1.1))
-    ledger.refund(reservation)
-    assert ledger.spent == Cost()
+    assert (ledger.spent, ledger.reserved) == (reservation.amount, other.amount)
 
 
 def test_unlimited_resources_are_counted_but_not_limited():

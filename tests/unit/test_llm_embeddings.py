@@ -11,7 +11,6 @@ from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.search.llm.cassette import CassetteMode
 from ascend_gym.search.llm.embeddings import BATCH, CassetteEmbedder, OpenAiEmbedder
 from ascend_gym.search.llm.limits import CallLimits, Clock
-from ascend_gym.search.llm.server import LlmServer
 
 KEY = "sk-very-secret-key"
 
@@ -47,17 +46,13 @@ def _embed(server, texts, *, attempts=1):
     return embedder.embed(texts)
 
 
-def test_a_served_embedder_gives_the_vectors_of_the_one_in_this_process():
+def test_an_endpoint_gives_the_vectors_of_its_own_embedder():
     served, texts = DigestEmbedder(), [f"text {number} 块" for number in range(2 * BATCH + 3)]
-    with LlmServer({}, embedders={"digest": served}) as server:
-        vectors = _embed_with(server, "digest", texts)
+    with ChatServer((200, {}, lambda body: _answer(*served.embed(body["input"]).tolist()))) as server:
+        vectors = OpenAiEmbedder("digest", base_url=server.base_url, api_key=None).embed(texts)
     assert vectors.dtype == np.float32
     np.testing.assert_allclose(vectors, DigestEmbedder().embed(texts), atol=1e-6)
     assert served.asked == texts
-
-
-def _embed_with(server, model, texts):
-    return OpenAiEmbedder(model, base_url=server.base_url, api_key=None).embed(texts)
 
 
 def test_texts_are_asked_for_in_batches():

@@ -9,13 +9,13 @@ from experiences import make_diff, make_experience
 
 from agents.ascend_optimizer.diagnose import Diagnosis, diagnosis_messages, read_diagnosis
 from agents.ascend_optimizer.incumbent import Incumbent, Memory
-from agents.ascend_optimizer.markers import END, START
 from agents.ascend_optimizer.refine import kernel_from_answer, refine_messages
 from agents.ascend_optimizer.retrieval import Retrieved
 from agents.ascend_optimizer.tiling_search import MUTATIONS, mutation_messages, offspring_from_answer
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
+from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
 from ascend_gym.search.llm.offline.trends import trends_of

@@ -13,7 +13,7 @@ from ascend_gym.search.driver import Duplicates, run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
-from ascend_gym.search.outcome import StopReason
+from ascend_gym.search.outcome import StopReason, UnusableProposal
 from baselines.best_of_n import BestOfN
 
 SPEC = make_spec()
@@ -24,10 +24,16 @@ TILED = make_spec(
 
 
 class Scripted:
-    """Proposes kernels that say how long they take, or how they fail."""
+    """Proposes kernels that say how long they take, or how they fail; ``None`` is an answer without any."""
 
     def __init__(self, *kernels):
-        self._proposals = [Proposal(SPEC.baseline.rewritten(kernel=text), {}) for text in kernels]
+        self._proposals = [self._proposal(text) for text in kernels]
+
+    @staticmethod
+    def _proposal(text):
+        if text is None:
+            return UnusableProposal(SPEC.baseline, {}, "the answer is empty")
+        return Proposal(SPEC.baseline.rewritten(kernel=text), {})
 
     def propose(self, limit):
         taken, self._proposals = self._proposals[:limit], self._proposals[limit:]
@@ -137,8 +143,8 @@ def test_best_of_n_at_every_n_is_a_run_with_that_budget(tmp_path):
     assert long.speedup_at(12) > long.speedup_at(0)
 
 
-def test_costs_leave_out_what_was_known(tmp_path):
-    _run(tmp_path / "a", _latency(50), _latency(50), "// status: timeout")
+def test_costs_leave_out_what_was_known_and_answers_without_a_candidate(tmp_path):
+    _run(tmp_path / "a", _latency(50), _latency(50), None, "// status: timeout")
     costs = read_costs([tmp_path / "a"])
     assert (costs.evaluations, costs.cached) == (4, 1)
     assert costs.cached_share == 0.25

@@ -541,8 +541,8 @@ def test_nothing_stays_reserved_however_a_search_ends(tmp_path, strategy, evalua
 
 def test_an_evaluation_that_holds_the_device_too_long_is_charged_what_was_reserved(tmp_path):
     protocol = MeasureProtocol(run_timeout_s=1.0)  # at most 4 s for two cases, with slack
-    budget = Budget(100, device_seconds=9.0)
-    evaluator = LateEvaluator(device_seconds=4.5)
+    budget = Budget(100, device_seconds=8.0)
+    evaluator = LateEvaluator(device_seconds=8.5)
     outcome = _search(tmp_path, ScriptedStrategy(LATENCIES), evaluator, budget, protocol=protocol)
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
     assert "took longer" in outcome.message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import AscendGymError
-from ascend_gym.core.protocols import Completion, Embedder, Message
+from ascend_gym.core.protocols import Completion, Message
 from ascend_gym.search.seeds import derived_seed
 
 DEFAULT_MAX_TOKENS = 16384
@@ -96,18 +96,6 @@ class ChatRequest(_Record):
         return derived_seed(0, self.digest) if self.seed is None else self.seed
 
 
-class EmbeddingRequest(_Record):
-    """A request for embeddings of texts."""
-
-    model: str
-    input: str | Annotated[tuple[str, ...], Field(min_length=1)]
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts to embed."""
-        return [self.input] if isinstance(self.input, str) else list(self.input)
-
-
 def chat_request(body: bytes) -> ChatRequest:
     """Read a chat request.
 
@@ -117,16 +105,7 @@ def chat_request(body: bytes) -> ChatRequest:
     return _read(ChatRequest, body)
 
 
-def embedding_request(body: bytes) -> EmbeddingRequest:
-    """Read a request for embeddings.
-
-    Raises:
-        ApiError: it is no such request; says what is wrong with it.
-    """
-    return _read(EmbeddingRequest, body)
-
-
-def model_list(names: list[str]) -> dict[str, Any]:
+def model_list(names: Iterable[str]) -> dict[str, Any]:
     """Return the answer to ``GET /v1/models``."""
     return {"object": "list", "data": [model_card(name) for name in names]}
 
@@ -184,18 +163,6 @@ class ChatAnswer:
     def _event(self, delta: Mapping[str, str], finish_reason: str | None = None) -> bytes:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
         return _sse({**self._head("chat.completion.chunk"), "choices": [choice]})
-
-
-def embedding_answer(request: EmbeddingRequest, embedder: Embedder) -> dict[str, Any]:
-    """Return the vectors of a request's texts as lists of numbers."""
-    vectors = embedder.embed(request.texts)
-    data = [
-        {"object": "embedding", "index": index, "embedding": [float(x) for x in vector]}
-        for index, vector in enumerate(vectors)
-    ]
-    tokens = sum(len(text.encode("utf-8", "replace")) for text in request.texts) // 4
-    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return {"object": "list", "model": request.model, "data": data, "usage": usage}
 
 
 def _sse(document: Mapping[str, Any]) -> bytes:

@@ -57,7 +57,7 @@ class Endpoint:
         """Prepare to ask; nothing is sent yet.
 
         Raises:
-            MisuseError: the address or the key is none, or both are missing.
+            MisuseError: the key has characters that no key has, or neither key nor address is given.
         """
         key = (api_key or "").strip()
         if not key and not base_url:

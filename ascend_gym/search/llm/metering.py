@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ascend_gym.core.errors import BudgetExceededError, MisuseError
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Completion, Llm, Message
 from ascend_gym.search.ledger import BudgetLedger, Cost, Reservation
 from ascend_gym.search.llm.limits import prompt_bound_tokens
@@ -101,7 +101,7 @@ class MeteredLlm:
             finally:
                 if completion is None:
                     self._ledger.refund(reservation)
-            self._charge(reservation, self._cost(completion, prompt_bound))
+            self._ledger.charge(reservation, self._cost(completion, prompt_bound))
             return completion
 
     @contextmanager
@@ -123,21 +123,3 @@ class MeteredLlm:
             return Cost()
         written = completion.completion_tokens or len(completion.text.encode())
         return self._price.cost(completion.prompt_tokens or prompt_bound, written)
-
-    def _charge(self, reservation: Reservation, actual: Cost) -> None:
-        most = reservation.amount
-        excess = Cost(tokens=max(0, actual.tokens - most.tokens), usd=max(0.0, actual.usd - most.usd))
-        if excess == Cost():
-            self._ledger.charge(reservation, actual)
-            return
-        try:
-            extra = self._ledger.reserve(excess)
-        except BudgetExceededError as error:
-            self._ledger.charge(reservation, most)
-            raise BudgetExceededError(
-                f"the model took {actual.tokens} tokens and {actual.usd:.6f} USD where {most.tokens} tokens "
-                f"and {most.usd:.6f} USD were the most expected: {error}"
-            ) from error
-        covered = Cost(tokens=min(actual.tokens, most.tokens), usd=min(actual.usd, most.usd))
-        self._ledger.charge(reservation, covered)
-        self._ledger.charge(extra, excess)

@@ -50,17 +50,29 @@ def prompt_digest(messages: Sequence[Message]) -> str:
     return digest_of("prompt", [(message.role, message.content) for message in messages])
 
 
+def operator_fields(spec: OpSpec) -> dict[str, str]:
+    """Return the fields by which every prompt names an operator."""
+    return {
+        "op_type": spec.op_type,
+        "op_id": spec.op_id,
+        "auto_sync": "on" if spec.auto_sync else "off",
+        "cases": "\n".join(describe_case(case) for case in spec.cases),
+    }
+
+
+def chip_of(result: EvalResult) -> str:
+    """Return the name of the chip that measured ``result``."""
+    return result.device.chip if result.device else "the device"
+
+
 def best_of_n_messages(spec: OpSpec, baseline: EvalResult) -> list[Message]:
     """Return the prompt of Best-of-N: the complete operator, its cases and how its own sources did."""
     user = render(
         "best_of_n",
-        op_type=spec.op_type,
-        op_id=spec.op_id,
+        **operator_fields(spec),
         category=spec.category,
         description=spec.description,
-        auto_sync="on" if spec.auto_sync else "off",
-        cases="\n".join(describe_case(case) for case in spec.cases),
-        chip=baseline.device.chip if baseline.device else "the device",
+        chip=chip_of(baseline),
         measurement=describe_result(baseline),
         sources=render_sources(spec.baseline),
     )

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from ascend_gym.core.errors import AscendGymError, MisuseError
-from ascend_gym.core.protocols import Embedder, Llm
+from ascend_gym.core.protocols import Llm
 from ascend_gym.search.llm import chat_api
 from ascend_gym.search.llm.chat_api import ApiError
 
@@ -34,7 +34,6 @@ class LlmServer:
         self,
         models: Mapping[str, Llm],
         *,
-        embedders: Mapping[str, Embedder] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
     ) -> None:
@@ -42,7 +41,6 @@ class LlmServer:
 
         Args:
             models: the models by the names that clients give.
-            embedders: likewise those that embed.
             host: address to listen on. There are no keys: whoever reaches it is answered.
             port: port to listen on; 0 picks a free one.
 
@@ -50,7 +48,7 @@ class LlmServer:
             MisuseError: there is no listening there.
         """
         try:
-            self._http = _HttpServer(host, port, models, embedders or {})
+            self._http = _HttpServer(host, port, models)
         except (OSError, OverflowError) as error:
             raise MisuseError(f"cannot listen on {host} port {port}: {error}") from error
         shown = f"[{host}]" if ":" in host else host
@@ -93,11 +91,9 @@ class _HttpServer(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 64
 
-    def __init__(
-        self, host: str, port: int, models: Mapping[str, Llm], embedders: Mapping[str, Embedder]
-    ) -> None:
+    def __init__(self, host: str, port: int, models: Mapping[str, Llm]) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self.models, self.embedders = models, embedders
+        self.models = models
         self._busy = 0
         self._changed = threading.Condition()
         super().__init__((host, port), _Handler)
@@ -141,7 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a question to a model."""
-        self._answer({"/v1/chat/completions": self._chat, "/v1/embeddings": self._embeddings})
+        self._answer({"/v1/chat/completions": self._chat})
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer what HTTP itself finds wrong in the same form as all errors."""
@@ -166,11 +162,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(503, ApiError(503, str(error)).body)
 
     def _models(self) -> None:
-        self._send(200, chat_api.model_list([*self.server.models, *self.server.embedders]))
+        self._send(200, chat_api.model_list(self.server.models))
 
     def _model(self) -> None:
         name = unquote(urlsplit(self.path).path.rstrip("/").rpartition("/")[2])
-        _known(name, {**self.server.models, **self.server.embedders})
+        _known(name, self.server.models)
         self._send(200, chat_api.model_card(name))
 
     def _chat(self) -> None:
@@ -186,11 +182,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._stream(answer.events())
         else:
             self._send(200, answer.whole())
-
-    def _embeddings(self) -> None:
-        request = chat_api.embedding_request(self._body())
-        embedder = _known(request.model, self.server.embedders)
-        self._send(200, chat_api.embedding_answer(request, embedder))
 
     def _body(self) -> bytes:
         length = self.headers.get("Content-Length")

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from ascend_gym.core.errors import ModelError
@@ -45,7 +44,7 @@ class Tape:
         """
         with self._lock, interrupts_held_back():
             if self._log is None:
-                raise ModelError(f"{self.path} is open for reading only")
+                raise ModelError(f"{self.path} is not open for writing")
             for record in records:
                 if record["digest"] not in self._known:
                     self._log.append(record)
@@ -73,11 +72,3 @@ class Tape:
             if self._log is not None:
                 self._log.close()
             self._log = None
-
-    def __enter__(self) -> Tape:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

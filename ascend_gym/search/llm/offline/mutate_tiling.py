@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ascend_gym.core.records import Candidate
+from ascend_gym.rewrites.evolve_blocks import MARKER
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
@@ -21,7 +22,6 @@ _STEPS = {1: 0.7, 2: 0.3}
 _ASKED_FOR = 3.0
 _BACKWARD_WEIGHT = 0.15
 _EITHER_WAY = {True: 1.0, False: 3.0}
-_MARKER = re.compile(r"^[ \t]*//[ \t]*EVOLVE-BLOCK-(START|END)\b[^\n]*\n?", re.MULTILINE)
 _NUMBERS_ONLY = re.compile(r".*: [\w() */+-]+ -> [\w() */+-]+")
 
 
@@ -84,4 +84,4 @@ def answer(prompt: str, dice: Dice) -> str:
 
 
 def _outside_blocks(candidate: Candidate) -> list[list[str]]:
-    return [_MARKER.split(file.text)[::4] for file in candidate.host.files]
+    return [MARKER.split(file.text)[::4] for file in candidate.host.files]

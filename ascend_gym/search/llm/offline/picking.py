@@ -3,30 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from ascend_gym.core.records import Candidate
+from ascend_gym.rewrites.moves import Move
 from ascend_gym.rewrites.rule import Choice, Rule, Site
 from ascend_gym.search.llm.answer import render_edits
 from ascend_gym.search.llm.offline.dice import Dice
 
 _REDRAWS = 9
 _REFUSALS = 40  # choices that are looked at and refused before a step is given up
-
-
-@dataclass(frozen=True)
-class Step:
-    """A rewrite that was made."""
-
-    rule: Rule
-    site: Site
-    choice: Choice
-
-    @property
-    def name(self) -> tuple[str, str, str]:
-        """What tells it from others on the same candidate."""
-        return self.rule.name, self.site.label, self.choice.label
 
 
 class Taste(Protocol):
@@ -50,15 +36,15 @@ def rewritten(
     *,
     count: int,
     accepts: Callable[[Candidate], bool],
-) -> tuple[Candidate, list[Step]]:
+) -> tuple[Candidate, list[Move]]:
     """Apply up to ``count`` rules one after the other, each at most once; ``accepts`` has the last word."""
-    steps: list[Step] = []
+    steps: list[Move] = []
     while len(steps) < count:
         used = {step.rule.name for step in steps}
         step = _accepted(candidate, [rule for rule in rules if rule.name not in used], taste, dice, accepts)
         if step is None:
             break
-        candidate = step.rule.apply(candidate, step.site, step.choice)
+        candidate = step.applied_to(candidate)
         steps.append(step)
     return candidate, steps
 
@@ -72,14 +58,14 @@ def novel(
     count: int,
     accepts: Callable[[Candidate], bool],
     is_new: Callable[[Candidate], bool],
-) -> tuple[Candidate, list[Step]]:
+) -> tuple[Candidate, list[Move]]:
     """Like ``rewritten``, with a result that is new.
 
     Several rules together may be new though each alone is not; where one rule alone leaves nothing new,
     two or more are tried.
     """
 
-    def one() -> tuple[Candidate, list[Step]]:
+    def one() -> tuple[Candidate, list[Move]]:
         return rewritten(
             candidate, rules, taste, dice, count=1, accepts=lambda after: accepts(after) and is_new(after)
         )
@@ -93,12 +79,16 @@ def novel(
     return (after, steps) if steps and is_new(after) else one()
 
 
-def told(before: Candidate, after: Candidate, steps: Sequence[Step]) -> str:
+def told(before: Candidate, after: Candidate, steps: Sequence[Move]) -> str:
     """Return an answer: a line of reasons for each step, then the changed files as edits."""
     reasons = [f"- {step.rule.name} at {step.site.label}: {step.choice.label}" for step in steps]
+    return "\n".join([*reasons, "", *changes_between(before, after)])
+
+
+def changes_between(before: Candidate, after: Candidate) -> list[str]:
+    """Return the changed files as edits."""
     old, new = before.texts, after.texts
-    changes = [render_edits(path, old[path], new[path]) for path in old if old[path] != new[path]]
-    return "\n".join([*reasons, "", *changes])
+    return [render_edits(path, old[path], new[path]) for path in old if old[path] != new[path]]
 
 
 def _accepted(
@@ -107,7 +97,7 @@ def _accepted(
     taste: Taste,
     dice: Dice,
     accepts: Callable[[Candidate], bool],
-) -> Step | None:
+) -> Move | None:
     """Pick steps until one is accepted."""
     refused: set[tuple[str, str, str]] = set()
     found = [(rule, rule.sites(candidate)) for rule in rules]
@@ -118,9 +108,9 @@ def _accepted(
             return None
         rule, sites = dice.pick(options, lambda option: taste.option_weight(*option))
         step = _picked(rule, sites, taste, dice)
-        if accepts(rule.apply(candidate, step.site, step.choice)):
+        if accepts(step.applied_to(candidate)):
             return step
-        refused.add(step.name)
+        refused.add((rule.name, step.site.label, step.choice.label))
     return None
 
 
@@ -136,7 +126,7 @@ def _without(refused: set[tuple[str, str, str]], rule: Rule, sites: list[Site]) 
     return left
 
 
-def _picked(rule: Rule, sites: list[Site], taste: Taste, dice: Dice) -> Step:
+def _picked(rule: Rule, sites: list[Site], taste: Taste, dice: Dice) -> Move:
     """Pick a site and a choice; a site for all of several comes as often as the others together."""
 
     def weight(site: Site) -> float:
@@ -145,4 +135,4 @@ def _picked(rule: Rule, sites: list[Site], taste: Taste, dice: Dice) -> Step:
     site = dice.pick(sites, weight)
     ranked = list(enumerate(site.choices))
     _, choice = dice.pick(ranked, lambda item: taste.choice_weight(item[1], item[0]))
-    return Step(rule, site, choice)
+    return Move(rule, site, choice)

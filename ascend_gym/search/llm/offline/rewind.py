@@ -11,8 +11,8 @@ from itertools import takewhile
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import REWINDS, RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Site
-from ascend_gym.search.llm.answer import render_edits
 from ascend_gym.search.llm.offline.dice import Dice
+from ascend_gym.search.llm.offline.picking import changes_between
 from ascend_gym.search.llm.offline.reading import candidate_in
 
 _FORBIDDEN = ("## Taken out already", "## Tried in vain")
@@ -60,8 +60,7 @@ def answer(prompt: str, dice: Dice) -> str:
         return "I find no further motif to take out of these sources."
     option = _picked(options, _listed_under(prompt, _KNOWN), dice)
     choice = dice.pick(option.choices, lambda _: 1.0)
-    old, new = before.texts, option.rule.apply(before, option.site, choice).texts
-    changes = [render_edits(path, old[path], new[path]) for path in old if old[path] != new[path]]
+    changes = changes_between(before, option.rule.apply(before, option.site, choice))
     return "\n".join([f"Motif: {option.motif}", f"Site: {option.where}", "", choice.label, "", *changes])
 
 

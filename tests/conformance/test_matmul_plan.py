@@ -21,9 +21,10 @@ FLOAT, HALF, INT8, INT32 = 0, 1, 2, 3
 ELEMENT_BYTES = {FLOAT: 4, HALF: 2, INT8: 1}
 L0_BYTES, L0C_BYTES, L1_BYTES, BIAS_TABLE_BYTES = 64 * KIB, 128 * KIB, 512 * KIB - 256, KIB
 _FIELDS = (
-    "cores m n ka kb single_m single_n single_k base_m base_n base_k step_m step_n step_ka step_kb depth_a1 "
-    "depth_b1 db_l0a db_l0b db_l0c order is_bias m_parts n_parts"
-).split()
+    *("cores", "m", "n", "ka", "kb", "single_m", "single_n", "single_k", "base_m", "base_n", "base_k"),
+    *("step_m", "step_n", "step_ka", "step_kb", "depth_a1", "depth_b1", "db_l0a", "db_l0b", "db_l0c"),
+    *("order", "is_bias", "m_parts", "n_parts"),
+)
 
 
 @dataclass(frozen=True)

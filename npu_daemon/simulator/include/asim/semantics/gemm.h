@@ -1,0 +1,21 @@
+// The inner product of the cube unit: c += a * b on row-major matrices, distances between rows in elements.
+//
+// Each element of c adds its products in the order of k, without fused multiply-adds: results do not depend on the
+// vector width of the host.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace asim {
+
+struct GemmExtents {
+    uint32_t m;
+    uint32_t n;
+    uint32_t k;
+};
+
+void gemm(float *c, size_t c_row, const float *a, size_t a_row, const float *b, size_t b_row, GemmExtents extents);
+// Sums wrap as 32-bit numbers do.
+void gemm(int32_t *c, size_t c_row, const int32_t *a, size_t a_row, const int32_t *b, size_t b_row, GemmExtents extents);
+
+}  // namespace asim

@@ -22,7 +22,7 @@ from npu_daemon.simulator.host_side import TilingOutcome
 
 RECORD_LIMIT = 20_000_000
 _ADDRESS_UNIT_BYTES = 2 * 2**20
-_SLACK_BYTES = 64
+_SLACK_BYTES = 32 + 512  # at most: what an allocation holds beyond its tensor (src/runtime/gm.cpp)
 _REPORTED_FAULT_EXIT = 3
 _REPORT_STATUS = {
     "runtime_fault": Status.RUNTIME_FAULT,

@@ -81,7 +81,7 @@ FAULTS = [
     Fault(
         "reads out of bounds",
         COPY_IN,
-        COPY_IN.replace("offset", "offset + 100"),
+        COPY_IN.replace("offset", "offset + 300"),
         FAULT,
         RUN,
         "DataCopyPad(GM->UB)",
@@ -269,6 +269,19 @@ def test_a_broken_tiling_program_is_explained(
     result = bench.evaluate(bench.edited(tiling={old: new}))
     assert result.status is status, [str(d) for d in result.all_diagnostics]
     assert says in result.all_diagnostics[0].message
+
+
+@pytest.mark.parametrize(("elements", "status"), [(197, Status.OK), (198, Status.RUNTIME_FAULT)])
+def test_what_lies_beyond_a_tensor_is_its_own_up_to_512_bytes(
+    bench: Workbench, elements: int, status: Status
+) -> None:
+    """Tensors of 3,564,662 bytes and 32 more, rounded up to 512 bytes, end in 394 bytes of slack."""
+    past = (
+        " if (AscendC::GetBlockIdx() + 1 == AscendC::GetBlockNum() && rest <= this->tileLength) {"
+        f" CopyIn(this->length, {elements}); Compute({elements}); CopyOut(this->length, {elements}); }}"
+    )
+    result = bench.evaluate(bench.edited(kernel={LOOP_BODY: LOOP_BODY + past}))
+    assert result.status is status, [str(d) for d in result.all_diagnostics]
 
 
 def test_scratch_beyond_ub_that_nothing_touches_is_harmless(bench: Workbench) -> None:

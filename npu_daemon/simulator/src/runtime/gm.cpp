@@ -17,7 +17,10 @@ namespace {
 constexpr uint64_t kCanonicalAlignment = 2ull << 20;  // as huge-page allocations on the device
 constexpr uint64_t kMemoryBase = 1ull << 44;           // where regions are mapped: kernels see the same addresses always
 constexpr uint64_t kFirstOwnAddress = 1ull << 43;     // workspace, tiling data and list descriptors
-constexpr uint64_t kAllocationUnit = 32;              // aclrtMalloc rounds up to 32 B and adds 32 B
+// What an allocation holds: 32 B more than asked for (aclrtMalloc), rounded up to 512 B (the caching allocator of
+// torch_npu; pages of 4 KiB and 2 MiB, which aclrtMalloc hands out, are multiples of it).
+constexpr uint64_t kAllocationExtra = 32;
+constexpr uint64_t kAllocationUnit = 512;
 
 std::vector<GmRegion> g_regions;
 uint64_t g_next_own_address = kFirstOwnAddress;
@@ -48,7 +51,7 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint
     const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     GmRegion region{};
     region.size_bytes = size_bytes;
-    region.slack_bytes = round_up(size_bytes, kAllocationUnit) + kAllocationUnit - size_bytes;
+    region.slack_bytes = round_up(size_bytes + kAllocationExtra, kAllocationUnit) - size_bytes;
     region.canonical_base = canonical_base == kOwnAddress ? g_next_own_address : canonical_base;
     region.role = role;
     snprintf(region.name, sizeof region.name, "%s", name);

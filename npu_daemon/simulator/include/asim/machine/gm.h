@@ -7,8 +7,9 @@ namespace asim {
 
 enum class GmRole : uint8_t { Input, Output, InOut, Workspace, Tiling, List, Constant };
 
-// A tensor in GM. Hardware allocations are rounded up to 32 B plus 32 B more
-// (aclrtMalloc, facts/hard_features.md section H), so an aligned copy of a tail may touch that slack.
+// A tensor in GM. An allocation on the device is larger than what was asked for (facts/hard_features.md section H),
+// and copies of tails rounded up to whole blocks touch that slack. It belongs to nobody else: reading it gives
+// poison, writing it does nothing, and only what goes beyond is out of bounds.
 struct GmRegion {
     uint8_t *base;
     uint64_t size_bytes;

@@ -7,8 +7,9 @@ measured in a process of its own with a time limit. Progress goes to standard er
 table on standard output.
 
 With ``--larger`` the examples run at larger, unaligned shapes instead: their literals are rewritten in a copy
-of the checkout by the rules of ``ascend_gym.suite.cann_enlarge``, tried in order until one is complete. The
-reason says which rule it was, or how far each got.
+of the checkout: to the shapes that ``cann_ops_larger.toml`` chooses for the operator, otherwise by the rules
+of ``ascend_gym.suite.cann_enlarge``, tried in order until one is complete. The reason says which rule it was,
+or how far each got.
 
     python benchmarks/cann_ops_coverage.py --cann-ops DIR [--op NAME ...] [--larger] [--json FILE]
 """
@@ -32,7 +33,8 @@ from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import MeasureProtocol, Phase
 from ascend_gym.core.status import Status
-from ascend_gym.suite.cann_enlarge import RULES, enlarge_example
+from ascend_gym.core.toml_file import read_toml
+from ascend_gym.suite.cann_enlarge import RULES, enlarge_example, resize_example
 from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, read_example
 from ascend_gym.suite.imported import select_operators
 from ascend_gym.suite.loader import load_operator
@@ -44,6 +46,8 @@ from npu_daemon.service import harness_digest
 STEPS = ("load", "host", "definition", "kernel", "data", "tiling", "run", "correct", "price")
 COMPLETE = "complete"
 PAPER_LIST = Path(__file__).with_name("cann_ops_paper.txt")
+LARGER = Path(__file__).with_name("cann_ops_larger.toml")
+CHOSEN = "chosen"
 INPUT_SEED = 0
 _BUILD_STEP = {Phase.BUILD_TILING: "host", Phase.BUILD_KERNEL: "kernel", Phase.GUARD: "kernel"}
 _RUN_STEP = {Phase.RUN_TILING: "tiling"}
@@ -147,15 +151,20 @@ def _copied(checkout: Path, scratch: Path) -> Path:
 
 
 def _measure_larger(folder: Path, copy: Path, limit_s: float, chip: str) -> Outcome:
-    """Measure a copy of an operator at larger shapes: by the first rule that completes, or by all."""
+    """Measure a copy of an operator at larger shapes: chosen ones, or by the first rule that completes."""
+    own = read_toml(LARGER).get(folder.name)
     try:
         shapes = read_example(folder).shapes
     except AscendGymError as error:
         return "load", str(error).removeprefix(f"{folder}/")
     outcomes = {}
-    for rule in RULES:
+    for rule in [CHOSEN] if own else RULES:
         shutil.copytree(folder / EXAMPLE_FOLDER, copy / EXAMPLE_FOLDER, dirs_exist_ok=True)
-        enlarge_example(copy / EXAMPLE_FOLDER, shapes, rule)
+        if own:
+            chosen = {tuple(old): tuple(new) for old, new in own.get("shapes", [])}
+            resize_example(copy / EXAMPLE_FOLDER, chosen, own.get("edits", []))
+        else:
+            enlarge_example(copy / EXAMPLE_FOLDER, shapes, rule)
         outcomes[rule] = _measure_apart(copy, limit_s, chip)
         if outcomes[rule][0] == COMPLETE:
             return COMPLETE, rule

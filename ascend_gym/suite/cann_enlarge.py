@@ -12,14 +12,17 @@ A rule says what becomes of the extents of the tensors of the call:
 An extent of 1 stays. Lists of literals that are the shape of a tensor become its larger shape. Other
 literals of 16 and more are rewritten wherever they equal an extent or the number of elements of a tensor;
 smaller ones, which may be anything, only where they are assigned or listed in a line that names a shape, a
-dimension or a length, and no window, padding or group.
+dimension or a length, and no window, padding or group. Data that stands as a literal, one number for each
+element of a tensor, is repeated until it fills the larger one.
+
+Where no rule fits, ``resize_example`` gives the tensors shapes that somebody chose for the operator.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from ascend_gym.core.errors import MisuseError
@@ -28,12 +31,16 @@ Shape = tuple[int, ...]
 
 RULES = ("odd", "ratio", "double")
 
+_SOURCES = ("gen_data.py", "main.cpp")
+
 _UNMISTAKABLE = 16
 _LIST = re.compile(r"(?:(?<=\W\[)|(?<=[({]))\s*\d+(?:\s*,\s*\d+)*(?=\s*,?\s*[\])}])")
 _LITERAL = re.compile(r"(?<![\w.])\d+(?![\w.])")
 _ASSIGNED = re.compile(r"[=,{]\s*$")
 _SHAPE_LINE = re.compile(r"shape|\bdim\w*\b|\w*(?:length|size)\s*=|\b[A-Za-z]\s*=\s*\d", re.IGNORECASE)
 _WINDOW_LINE = re.compile(r"kernel|stride|pad|dilation|group", re.IGNORECASE)  # sizes that stay
+_DATA = re.compile(r"(HostData\w*\s*=\s*\{|(?:np\.array|torch\.tensor)\(\s*\[)([^][{}()]*)(?=[]}])")
+_KEPT = "\0"  # stands for a list of data while the rest of the text is rewritten
 _COMMENT = re.compile(r"^\s*(?:#(?!define)|//|/?\*)")
 
 
@@ -73,7 +80,40 @@ def enlarge_text(text: str, shapes: Iterable[Shape], rule: str) -> str:
     """
     known = set(shapes)
     extents = enlarged_extents(known, rule)
-    return "".join(_enlarge_line(line, known, extents) for line in text.splitlines(keepends=True))
+    counts = {count: extents[count] for count in map(math.prod, known) if count in extents}
+    return _rewritten(text, counts, lambda line: _enlarge_line(line, known, extents))
+
+
+def resize_text(text: str, shapes: Mapping[Shape, Shape]) -> str:
+    """Return the text of a source file with lists of literals that are a shape replaced by another shape.
+
+    Args:
+        text: the source file.
+        shapes: what becomes of each shape. Data of as many literals as it has elements is made to fit too.
+    """
+
+    def resized(listed: re.Match[str]) -> str:
+        shape = tuple(int(value) for value in listed.group().split(","))
+        return ", ".join(map(str, shapes[shape])) if shape in shapes else listed.group()
+
+    counts = {math.prod(old): math.prod(new) for old, new in shapes.items()}
+    return _rewritten(text, counts, lambda line: _LIST.sub(resized, line))
+
+
+def _rewritten(text: str, counts: Mapping[int, int], rewrite: Callable[[str], str]) -> str:
+    """Return the text with every line rewritten but for data, repeated to the count it is to have."""
+    data: list[str] = []
+
+    def keep(found: re.Match[str]) -> str:
+        literals = [literal.strip() for literal in found[2].split(",") if literal.strip()]
+        if len(literals) not in counts:
+            return found.group()
+        repeated = (literals[index % len(literals)] for index in range(counts[len(literals)]))
+        data.append(", ".join(repeated))
+        return found[1] + _KEPT
+
+    lines = _DATA.sub(keep, text).splitlines(keepends=True)
+    return re.sub(_KEPT, lambda _: data.pop(0), "".join(rewrite(line) for line in lines))
 
 
 def enlarge_example(example: Path, shapes: Collection[Shape], rule: str) -> None:
@@ -87,10 +127,38 @@ def enlarge_example(example: Path, shapes: Collection[Shape], rule: str) -> None
     Raises:
         MisuseError: there is no rule of this name.
     """
-    for name in ("gen_data.py", "main.cpp"):
-        path = example / name
-        text = path.read_text(encoding="utf-8", errors="replace")
-        path.write_text(enlarge_text(text, shapes, rule), encoding="utf-8")
+    texts = _read_sources(example)
+    _write_sources(example, [enlarge_text(text, shapes, rule) for text in texts])
+
+
+def resize_example(example: Path, shapes: Mapping[Shape, Shape], edits: Iterable[Sequence[str]]) -> None:
+    """Rewrite ``gen_data.py`` and ``main.cpp`` in the folder ``example``, in place.
+
+    Args:
+        example: a copy of the example folder of an operator.
+        shapes: what becomes of each shape.
+        edits: pairs of a text and what is to stand instead, wherever it occurs; done before the shapes.
+
+    Raises:
+        MisuseError: a text occurs in neither file.
+    """
+    texts = _read_sources(example)
+    for old, new in edits:
+        if not any(old in text for text in texts):
+            raise MisuseError(
+                f"{example}: neither gen_data.py nor main.cpp has {old!r}: is it another version?"
+            )
+        texts = [text.replace(old, new) for text in texts]
+    _write_sources(example, [resize_text(text, shapes) for text in texts])
+
+
+def _read_sources(example: Path) -> list[str]:
+    return [(example / name).read_text(encoding="utf-8", errors="replace") for name in _SOURCES]
+
+
+def _write_sources(example: Path, texts: Iterable[str]) -> None:
+    for name, text in zip(_SOURCES, texts, strict=True):
+        (example / name).write_text(text, encoding="utf-8")
 
 
 def _enlarge_line(line: str, shapes: Collection[Shape], extents: Mapping[int, int]) -> str:

@@ -8,7 +8,13 @@ import pytest
 from suite_folders import write_example_operator
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.suite.cann_enlarge import enlarge_example, enlarge_text, enlarged_extents
+from ascend_gym.suite.cann_enlarge import (
+    enlarge_example,
+    enlarge_text,
+    enlarged_extents,
+    resize_example,
+    resize_text,
+)
 from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, read_example
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
@@ -50,6 +56,12 @@ def test_an_unknown_rule_is_refused() -> None:
         ("# Copyright 2048", "# Copyright 2048"),
         ("// 2048 elements", "// 2048 elements"),
         ("x2048 = y.2048 + 20480", "x2048 = y.2048 + 20480"),
+        ("x = np.array([1, 2,\n 3, 4])", "x = np.array([1, 2, 3, 4, 1, 2, 3, 4, 1])"),
+        (
+            "std::vector<float> xHostData = {0.5f, 2, 3, 7};",
+            "std::vector<float> xHostData = {0.5f, 2, 3, 7, 0.5f, 2, 3, 7, 0.5f};",
+        ),
+        ("x = np.array([1, 2, 3])", "x = np.array([1, 2, 3])"),
     ],
 )
 def test_only_literals_of_shapes_change(line: str, expected: str) -> None:
@@ -65,3 +77,23 @@ def test_an_enlarged_example_is_a_case_with_data(tmp_path: Path) -> None:
     oracle = oracle_for(spec)
     inputs = oracle.inputs(case, 0)
     assert (oracle.expected(case, inputs)[0][0] == 2.0 * inputs[0][0]).all()
+
+
+def test_chosen_shapes_stand_wherever_the_old_ones_did() -> None:
+    text = "a = np.ones((2, 3)) + np.array([1, 2, 3, 4, 5, 6]).reshape(2, 3)[2, 2]"
+    resized = "a = np.ones((4, 2)) + np.array([1, 2, 3, 4, 5, 6, 1, 2]).reshape(4, 2)[2, 2]"
+    assert resize_text(text, {(2, 3): (4, 2), (1,): (5,)}) == resized
+
+
+def test_a_resized_example_is_a_case_with_data(tmp_path: Path) -> None:
+    folder = write_example_operator(tmp_path)
+    (old,) = {shape for shape in read_example(folder).shapes if len(shape) == 2}
+    resize_example(folder / EXAMPLE_FOLDER, {old: (5, 19)}, [])
+    (case,) = load_operator("twice", op_dir=folder).cases
+    assert case.inputs[0].shapes == ((5, 19),)
+
+
+def test_an_edit_of_another_version_is_refused(tmp_path: Path) -> None:
+    folder = write_example_operator(tmp_path)
+    with pytest.raises(MisuseError, match=r"neither gen_data\.py nor main\.cpp has 'steps = 8'"):
+        resize_example(folder / EXAMPLE_FOLDER, {}, [["steps = 8", "steps = 9"]])

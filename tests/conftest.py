@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from ascend_gym import cli
 from ascend_gym.client import DaemonOptions, LocalDaemon
 from ascend_gym.core.records import (
     Candidate,
@@ -197,6 +198,23 @@ def toy_folder(tmp_path: Path) -> Path:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
     return folder
+
+
+@pytest.fixture
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path, toy_folder: Path
+) -> Callable[..., tuple[object, str, str]]:
+    """Run the command line beside the toy; return exit status, standard output and standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*arguments: object) -> tuple[object, str, str]:
+        monkeypatch.setattr("sys.argv", ["ascend-gym", *map(str, arguments)])
+        with pytest.raises(SystemExit) as exit_info:
+            cli.main()
+        captured = capsys.readouterr()
+        return exit_info.value.code, captured.out, captured.err
+
+    return invoke
 
 
 @pytest.fixture(scope="session")

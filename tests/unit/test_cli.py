@@ -6,7 +6,6 @@ import sys
 import pytest
 from conftest import FakeEvaluator
 
-from ascend_gym import cli
 from ascend_gym.core.errors import DaemonUnreachableError, MisuseError
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.status import Blame, Status, rule_of
@@ -54,21 +53,6 @@ def model(monkeypatch):
     scripted = ScriptedModel("// status: build_error\n", FASTER, "// latency: 80\n")
     monkeypatch.setattr("ascend_gym.cli.models.model_named", lambda name, **_: scripted)
     return scripted
-
-
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path, toy_folder):
-    """Run the command line on the toy; return exit status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def invoke(*arguments):
-        monkeypatch.setattr("sys.argv", ["ascend-gym", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_info:
-            cli.main()
-        captured = capsys.readouterr()
-        return exit_info.value.code, captured.out, captured.err
-
-    return invoke
 
 
 def _source(tmp_path, text):

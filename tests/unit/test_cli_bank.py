@@ -8,14 +8,12 @@ from experiences import make_diff, make_experience
 from test_bank_construction import Model
 
 from agents.ascend_optimizer.bank import ExperienceBank
-from ascend_gym import cli
 from ascend_gym.suite.loader import load_operator
 
 
 @pytest.fixture
-def run(monkeypatch, capsys, tmp_path, toy_folder):
-    """Run the command line beside the toy; return exit status, standard output and standard error."""
-    monkeypatch.chdir(tmp_path)
+def run(monkeypatch, run, toy_folder):
+    """Run a command on banks; return exit status, standard output and standard error."""
     fake = FakeEvaluator()
     monkeypatch.setattr("ascend_gym.client.connect", lambda address, options: fake)
     monkeypatch.setattr("npu_daemon.simulator.toolchain.obtain_toolchain", lambda *_: None)
@@ -24,11 +22,7 @@ def run(monkeypatch, capsys, tmp_path, toy_folder):
     monkeypatch.setattr("ascend_gym.cli.bank_build.list_operators", lambda suite: [toy])
 
     def invoke(*arguments):
-        monkeypatch.setattr("sys.argv", ["ascend-gym", "bank", *map(str, arguments)])
-        with pytest.raises(SystemExit) as exit_info:
-            cli.main()
-        captured = capsys.readouterr()
-        return exit_info.value.code, captured.out, captured.err
+        return run("bank", *arguments)
 
     invoke.evaluator = fake
     return invoke

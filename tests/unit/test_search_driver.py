@@ -1,17 +1,14 @@
 """The search loop against an evaluator that answers from the source text, late and out of order."""
 
 import contextlib
-import signal
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import FakeEvaluator, make_candidate, make_spec
+from conftest import FakeEvaluator
+from scripted_search import LATENCIES, SPEC, InterruptedStrategy, LateEvaluator, ScriptedStrategy, search
 
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError, ModelError
-from ascend_gym.core.protocols import Proposal
-from ascend_gym.core.records import Accuracy, MeasureProtocol
+from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status, rule_of
-from ascend_gym.search.append_log import AppendLog
 from ascend_gym.search.driver import (
     FREE_DUPLICATES_LIMIT,
     INFRA_ATTEMPTS,
@@ -19,75 +16,14 @@ from ascend_gym.search.driver import (
     Duplicates,
     run_search,
 )
-from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
+from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger, Cost
-from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason, UnusableProposal
+from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason
 from ascend_gym.suite.requests import request_for
-
-SPEC = make_spec()
-
-
-class ScriptedStrategy:
-    """Proposes kernels from a list; an exception in the list is raised, a string is the kernel's text."""
-
-    def __init__(self, kernels):
-        self.kernels = list(kernels)
-        self.observed = []
-        self.closed = False
-
-    def propose(self, limit):
-        if not self.kernels:
-            return []
-        kernel = self.kernels.pop(0)
-        if isinstance(kernel, Exception):
-            raise kernel
-        if kernel is None:
-            return [UnusableProposal(SPEC.baseline, {"kind": "test"}, "the answer is empty")]
-        return [Proposal(make_candidate(kernel=kernel), {"kind": "test"})]
-
-    def observe(self, proposal, result):
-        self.observed.append((proposal.candidate.kernel_text, result.status))
-
-    def close(self):
-        self.closed = True
-
-
-class LateEvaluator(FakeEvaluator):
-    """Delivers one result per poll, the newest first."""
-
-    def __init__(self, statuses=None, device_seconds=0.0):
-        super().__init__(statuses)
-        self.device_seconds = device_seconds
-        self.most_waiting = 0
-        self.cancelled = []
-        self._waiting = []
-
-    def poll(self, timeout_s):
-        self._waiting += super().poll(timeout_s)
-        self.most_waiting = max(self.most_waiting, len(self._waiting))
-        if not self._waiting:
-            return []
-        request_id, result = self._waiting.pop()
-        charge = result.charge.model_copy(update={"device_seconds": self.device_seconds})
-        return [(request_id, result.model_copy(update={"charge": charge}))]
-
-    def cancel(self, request_id):
-        self.cancelled.append(request_id)
-        super().cancel(request_id)
-
-
-def _search(tmp_path, strategy, evaluator=None, budget=10, **options):
-    budget = budget if isinstance(budget, Budget) else Budget(budget)
-    with Journal(tmp_path) as journal:
-        ledger = BudgetLedger(budget)
-        return run_search(SPEC, strategy, evaluator or FakeEvaluator(), ledger, journal, **options)
-
-
-LATENCIES = ["// latency: 80", "// latency: 120", "// latency: 50", "// latency: 60"]
 
 
 def test_the_best_is_the_fastest_correct_candidate(tmp_path):
-    outcome = _search(tmp_path, ScriptedStrategy([*LATENCIES, "// status: incorrect\n// latency: 1"]))
+    outcome = search(tmp_path, ScriptedStrategy([*LATENCIES, "// status: incorrect\n// latency: 1"]))
     assert outcome.baseline_latency_us == pytest.approx(100.0)
     assert outcome.best_latency_us == pytest.approx(50.0)
     assert outcome.speedup == pytest.approx(2.0)
@@ -100,7 +36,7 @@ def test_the_best_is_the_fastest_correct_candidate(tmp_path):
 
 def test_the_baseline_is_observed_first_and_not_charged(tmp_path):
     strategy = ScriptedStrategy(["// latency: 80"])
-    outcome = _search(tmp_path, strategy, budget=1)
+    outcome = search(tmp_path, strategy, budget=1)
     assert strategy.observed[0] == ("// kernel", Status.OK)
     assert outcome.history[0].proposal.origin == BASELINE_ORIGIN
     assert outcome.history[0].spent == Cost()
@@ -108,7 +44,7 @@ def test_the_baseline_is_observed_first_and_not_charged(tmp_path):
 
 
 def test_nothing_faster_leaves_the_baseline_as_best(tmp_path):
-    outcome = _search(tmp_path, ScriptedStrategy(["// latency: 100", "// latency: 300"]))
+    outcome = search(tmp_path, ScriptedStrategy(["// latency: 100", "// latency: 300"]))
     assert outcome.best == SPEC.baseline
     assert outcome.speedup == 1.0
 
@@ -118,7 +54,7 @@ def test_nothing_faster_leaves_the_baseline_as_best(tmp_path):
 def test_the_budget_is_spent_to_the_evaluation_and_not_beyond(tmp_path, budget, in_flight):
     evaluator = LateEvaluator()
     strategy = ScriptedStrategy(LATENCIES * 2)
-    outcome = _search(tmp_path, strategy, evaluator, budget, in_flight=in_flight)
+    outcome = search(tmp_path, strategy, evaluator, budget, in_flight=in_flight)
     assert outcome.evaluations == budget
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
     assert len(evaluator.requests) == budget + 1
@@ -127,7 +63,7 @@ def test_the_budget_is_spent_to_the_evaluation_and_not_beyond(tmp_path, budget, 
 
 def test_in_flight_limits_what_is_under_way(tmp_path):
     evaluator = LateEvaluator()
-    _search(tmp_path, ScriptedStrategy(LATENCIES * 2), evaluator, in_flight=3)
+    search(tmp_path, ScriptedStrategy(LATENCIES * 2), evaluator, in_flight=3)
     assert evaluator.most_waiting == 3
 
 
@@ -150,7 +86,7 @@ def test_order_of_results_and_number_in_flight_change_nothing(tmp_path):
         ("all", LateEvaluator(), 100),
     ]:
         strategy = ScriptedStrategy(KERNELS)
-        outcome = _search(tmp_path / name, strategy, evaluator, in_flight=in_flight)
+        outcome = search(tmp_path / name, strategy, evaluator, in_flight=in_flight)
         journal = (tmp_path / name / JOURNAL_NAME).read_bytes()
         runs[name] = (journal, strategy.observed, outcome.best, outcome.spent.evaluations)
     assert len(set(map(repr, runs.values()))) == 1
@@ -160,7 +96,7 @@ def test_order_of_results_and_number_in_flight_change_nothing(tmp_path):
 
 def test_events_are_the_history_as_it_happens(tmp_path):
     events = []
-    outcome = _search(
+    outcome = search(
         tmp_path, ScriptedStrategy(LATENCIES), LateEvaluator(), in_flight=4, on_event=events.append
     )
     assert tuple(events) == outcome.history
@@ -168,7 +104,7 @@ def test_events_are_the_history_as_it_happens(tmp_path):
 
 def test_an_unusable_answer_is_spent_but_never_submitted(tmp_path):
     evaluator = FakeEvaluator()
-    outcome = _search(tmp_path, ScriptedStrategy([None, "// latency: 80"]), evaluator, budget=2)
+    outcome = search(tmp_path, ScriptedStrategy([None, "// latency: 80"]), evaluator, budget=2)
     assert len(evaluator.requests) == 2
     step = outcome.history[1]
     assert step.result.status is Status.BUILD_ERROR
@@ -179,13 +115,13 @@ def test_an_unusable_answer_is_spent_but_never_submitted(tmp_path):
 
 @pytest.mark.parametrize("status", [status for status in Status if rule_of(status).charged])
 def test_candidate_faults_are_charged(tmp_path, status):
-    outcome = _search(tmp_path, ScriptedStrategy([f"// status: {status.value}"]))
+    outcome = search(tmp_path, ScriptedStrategy([f"// status: {status.value}"]))
     assert outcome.evaluations == 1
 
 
 @pytest.mark.parametrize("status", [status for status in Status if not rule_of(status).charged])
 def test_what_is_not_the_candidates_fault_is_not_charged(tmp_path, status):
-    outcome = _search(tmp_path, ScriptedStrategy([f"// status: {status.value}", "// latency: 90"]), budget=1)
+    outcome = search(tmp_path, ScriptedStrategy([f"// status: {status.value}", "// latency: 90"]), budget=1)
     assert outcome.evaluations == 1
     assert outcome.best_latency_us == pytest.approx(90.0)
     assert [step.spent.evaluations for step in outcome.history] == [0, 0, 1]
@@ -193,7 +129,7 @@ def test_what_is_not_the_candidates_fault_is_not_charged(tmp_path, status):
 
 def test_infrastructure_errors_are_submitted_again(tmp_path):
     evaluator = FakeEvaluator({1: Status.INFRA_ERROR, 2: Status.INFRA_ERROR})
-    outcome = _search(tmp_path, ScriptedStrategy(["// latency: 80"]), evaluator)
+    outcome = search(tmp_path, ScriptedStrategy(["// latency: 80"]), evaluator)
     assert outcome.best_latency_us == pytest.approx(80.0)
     assert len(evaluator.requests) == 1 + INFRA_ATTEMPTS
     assert len(outcome.history) == 2
@@ -202,7 +138,7 @@ def test_infrastructure_errors_are_submitted_again(tmp_path):
 def test_infrastructure_that_stays_broken_ends_the_search_with_what_it_found(tmp_path):
     broken = dict.fromkeys(range(2, 100), Status.INFRA_ERROR)
     evaluator = FakeEvaluator(broken)
-    outcome = _search(
+    outcome = search(
         tmp_path, ScriptedStrategy(["// latency: 80", *map(str, range(12))]), evaluator, budget=20
     )
     assert outcome.stop_reason is StopReason.INFRASTRUCTURE
@@ -219,7 +155,7 @@ def test_infrastructure_that_stays_broken_ends_the_search_with_what_it_found(tmp
 def test_a_baseline_that_is_not_measured_ends_the_search(tmp_path, status, reason):
     strategy = ScriptedStrategy(LATENCIES)
     evaluator = FakeEvaluator(dict.fromkeys(range(INFRA_ATTEMPTS), status))
-    outcome = _search(tmp_path, strategy, evaluator)
+    outcome = search(tmp_path, strategy, evaluator)
     assert outcome.stop_reason is reason
     assert status.value in outcome.message
     assert outcome.speedup is None
@@ -231,7 +167,7 @@ def test_a_model_that_cannot_be_reached_ends_the_search_after_what_is_under_way(
     strategy = ScriptedStrategy(
         ["// latency: 80", "// latency: 70", ModelError("no answer"), "// latency: 1"]
     )
-    outcome = _search(tmp_path, strategy, LateEvaluator(), in_flight=4)
+    outcome = search(tmp_path, strategy, LateEvaluator(), in_flight=4)
     assert outcome.stop_reason is StopReason.INFRASTRUCTURE
     assert "no answer" in outcome.message
     assert outcome.best_latency_us == pytest.approx(70.0)
@@ -252,7 +188,7 @@ class DyingEvaluator(LateEvaluator):
 
 def test_a_broken_evaluator_ends_the_search_and_what_is_under_way_is_cancelled(tmp_path):
     evaluator = DyingEvaluator()
-    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES), evaluator, in_flight=3)
+    outcome = search(tmp_path, ScriptedStrategy(LATENCIES), evaluator, in_flight=3)
     assert outcome.stop_reason is StopReason.INFRASTRUCTURE
     assert outcome.message == "the daemon is gone"
     assert sorted(evaluator.cancelled) == ["1", "2"]
@@ -269,7 +205,7 @@ class MixedUpEvaluator(FakeEvaluator):
 
 
 def test_the_result_of_another_request_is_refused(tmp_path):
-    outcome = _search(tmp_path, ScriptedStrategy(["// latency: 80"]), MixedUpEvaluator())
+    outcome = search(tmp_path, ScriptedStrategy(["// latency: 80"]), MixedUpEvaluator())
     assert outcome.stop_reason is StopReason.INFRASTRUCTURE
     assert "another one" in outcome.message
 
@@ -277,7 +213,7 @@ def test_the_result_of_another_request_is_refused(tmp_path):
 def test_device_seconds_are_charged_and_limit_the_search(tmp_path):
     protocol = MeasureProtocol(run_timeout_s=1.0)  # at most 4 s for two cases, with slack
     evaluator = LateEvaluator(device_seconds=1.5)
-    outcome = _search(
+    outcome = search(
         tmp_path,
         ScriptedStrategy(LATENCIES * 3),
         evaluator,
@@ -288,157 +224,12 @@ def test_device_seconds_are_charged_and_limit_the_search(tmp_path):
     assert outcome.spent == Cost(evaluations=3, device_seconds=4.5)
 
 
-def test_the_journal_tells_the_whole_story(tmp_path):
-    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES[:2]), settings={"method": "test", "seed": 5})
-    with Journal(tmp_path) as journal:
-        records = journal.records
-    kinds = [record["kind"] for record in records]
-    assert kinds == ["header", *["proposal", "result"] * 3, "end"]
-    assert records[0]["settings"]["method"] == "test"
-    assert records[0]["settings"]["protocol"]["chip"] == "910B2"
-    assert records[1]["origin"] == BASELINE_ORIGIN
-    assert records[3]["changed_files"] == {"op_kernel/toy.cpp": "// latency: 80"}
-    assert records[-1]["evaluations"] == 2
-    assert records[-1]["best_digest"] == outcome.best.digest
-    assert records[-1]["stop_reason"] == "strategy_finished"
-
-
-class InterruptedStrategy(ScriptedStrategy):
-    """Sends Ctrl-C where the script says so."""
-
-    def propose(self, limit):
-        if self.kernels[:1] == ["ctrl-c"]:
-            signal.raise_signal(signal.SIGINT)
-        return super().propose(limit)
-
-
-def test_ctrl_c_ends_the_search_with_what_it_has_found(tmp_path):
-    evaluator = LateEvaluator()
-    strategy = InterruptedStrategy([*LATENCIES[:3], "ctrl-c"])
-    outcome = _search(tmp_path, strategy, evaluator, in_flight=2)
-    assert outcome.stop_reason is StopReason.INTERRUPTED
-    assert "interrupted" in outcome.message
-    assert (outcome.best.kernel_text, outcome.evaluations) == ("// latency: 80", 2)
-    assert len(evaluator.cancelled) == 1
-    with Journal(tmp_path) as journal:
-        assert journal.records[-1]["kind"] == "result"
-
-
-def test_ctrl_c_before_the_baseline_is_known_leaves_the_baseline_as_best(tmp_path):
-    class Interrupted(FakeEvaluator):
-        def poll(self, timeout_s):
-            raise KeyboardInterrupt
-
-    outcome = _search(tmp_path, ScriptedStrategy([]), Interrupted())
-    assert (outcome.stop_reason, outcome.best) == (StopReason.INTERRUPTED, SPEC.baseline)
-    assert (outcome.history, outcome.speedup) == ((), None)
-
-
-def test_ctrl_c_in_the_middle_of_a_record_waits_for_its_end(tmp_path, monkeypatch):
-    written = AppendLog.append
-
-    def interrupted(log, record):
-        if record.get("index") == 1:
-            signal.raise_signal(signal.SIGINT)
-        written(log, record)
-
-    monkeypatch.setattr(AppendLog, "append", interrupted)
-    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES))
-    assert (outcome.stop_reason, outcome.evaluations) == (StopReason.INTERRUPTED, 1)
-    with Journal(tmp_path) as journal:  # whole: its digests are checked
-        kinds = [record["kind"] for record in journal.records]
-    assert kinds == ["header", *["proposal", "result"] * 2]
-
-
-def test_a_search_off_the_main_thread_runs_as_usual(tmp_path):
-    with ThreadPoolExecutor(1) as pool:
-        outcome = pool.submit(_search, tmp_path, ScriptedStrategy(LATENCIES)).result()
-    assert outcome.stop_reason is StopReason.STRATEGY_FINISHED
-
-
-def test_the_journal_of_another_search_is_refused_and_left_as_it_is(tmp_path):
-    _search(tmp_path, ScriptedStrategy([]), settings={"seed": 1})
-    before = (tmp_path / JOURNAL_NAME).read_bytes()
-    strategy = ScriptedStrategy([])
-    with pytest.raises(MisuseError, match="settings"):
-        _search(tmp_path, strategy, settings={"seed": 2})
-    assert (tmp_path / JOURNAL_NAME).read_bytes() == before
-    assert strategy.closed
-
-
-def test_the_strategy_is_closed_at_the_end(tmp_path):
-    strategy = ScriptedStrategy(LATENCIES)
-    _search(tmp_path, strategy)
-    assert strategy.closed
-
-
-class TimingEvaluator(LateEvaluator):
-    """Spends device time; an incorrect result has no finite error."""
-
-    def poll(self, timeout_s):
-        return [(request_id, _with_infinite_error(result)) for request_id, result in super().poll(timeout_s)]
-
-
-def _with_infinite_error(result):
-    accuracy = Accuracy(
-        max_abs_error=float("inf"), max_rel_error=float("nan"), bad_share=1.0, upstream_rule_passes=False
-    )
-    cases = tuple(
-        case.model_copy(update={"accuracy": accuracy}) if case.status is Status.INCORRECT else case
-        for case in result.cases
-    )
-    return result.model_copy(update={"cases": cases})
-
-
-RESUMED = [
-    *LATENCIES,
-    None,
-    "// status: incorrect",
-    LATENCIES[2],
-    "// latency: 40",
-    "// status: timeout",
-    "// latency: 30",
-]
-
-
-@pytest.mark.parametrize("in_flight", [1, 3])
-def test_a_run_broken_off_anywhere_is_resumed_to_the_same_journal(tmp_path, in_flight):
-    def search(folder, evaluator):
-        strategy = ScriptedStrategy(RESUMED)
-        return _search(folder, strategy, evaluator, Budget(9, device_seconds=1e6), in_flight=in_flight)
-
-    unbroken = search(tmp_path / "unbroken", TimingEvaluator(device_seconds=0.25))
-    journal, timings = ((tmp_path / "unbroken" / name).read_bytes() for name in (JOURNAL_NAME, TIMINGS_NAME))
-    cuts = [0, 7, *(at + ahead for at, byte in enumerate(journal) if byte == 10 for ahead in (1, 40))]
-    for cut in cuts:
-        folder = tmp_path / f"cut-{cut}"
-        folder.mkdir()
-        (folder / JOURNAL_NAME).write_bytes(journal[:cut])
-        results = journal[:cut].count(b'"kind":"result"') + 1  # a timing is written before its result
-        (folder / TIMINGS_NAME).write_bytes(b"".join(timings.splitlines(keepends=True)[:results]))
-        evaluator = TimingEvaluator(device_seconds=0.25)
-        resumed = search(folder, evaluator)
-        assert (folder / JOURNAL_NAME).read_bytes() == journal
-        assert (folder / TIMINGS_NAME).read_bytes() == timings
-        assert (resumed.best, resumed.spent) == (unbroken.best, unbroken.spent)
-        assert [step.result for step in resumed.history][:results] == [
-            step.result for step in unbroken.history
-        ][:results]
-    assert evaluator.requests == []  # the last cut leaves a finished run: nothing is evaluated again
-
-
-def test_a_resumed_search_that_takes_another_way_is_refused(tmp_path):
-    _search(tmp_path, ScriptedStrategy(LATENCIES))
-    with pytest.raises(MisuseError, match="proposal 2"):
-        _search(tmp_path, ScriptedStrategy([LATENCIES[0], "// latency: 1"]))
-
-
 @pytest.mark.parametrize(("duplicates", "spent"), [(Duplicates.CHARGED, 4), (Duplicates.FREE, 2)])
 @pytest.mark.parametrize("in_flight", [1, 4])
 def test_a_known_candidate_is_not_measured_again(tmp_path, duplicates, spent, in_flight):
     evaluator = LateEvaluator(device_seconds=0.5)
     kernels = [LATENCIES[0], LATENCIES[0], SPEC.baseline.kernel_text, LATENCIES[1]]
-    outcome = _search(
+    outcome = search(
         tmp_path, ScriptedStrategy(kernels), evaluator, in_flight=in_flight, duplicates=duplicates
     )
     assert len(evaluator.requests) == 3
@@ -452,7 +243,7 @@ def test_a_known_candidate_is_not_measured_again(tmp_path, duplicates, spent, in
 
 def test_free_duplicates_without_end_end_the_search(tmp_path):
     strategy = ScriptedStrategy([LATENCIES[0]] * (2 * FREE_DUPLICATES_LIMIT))
-    outcome = _search(tmp_path, strategy, duplicates=Duplicates.FREE)
+    outcome = search(tmp_path, strategy, duplicates=Duplicates.FREE)
     assert outcome.stop_reason is StopReason.STRATEGY_FINISHED
     assert "all known" in outcome.message
     assert outcome.evaluations == 1
@@ -461,20 +252,20 @@ def test_free_duplicates_without_end_end_the_search(tmp_path):
 
 def test_a_duplicate_of_what_was_never_measured_is_measured(tmp_path):
     evaluator = FakeEvaluator(dict.fromkeys(range(1, 1 + INFRA_ATTEMPTS), Status.INFRA_ERROR))
-    outcome = _search(tmp_path, ScriptedStrategy([LATENCIES[0]] * 2), evaluator)
+    outcome = search(tmp_path, ScriptedStrategy([LATENCIES[0]] * 2), evaluator)
     assert [step.result.status for step in outcome.history[1:]] == [Status.INFRA_ERROR, Status.OK]
 
 
 def test_a_budget_for_models_that_is_spent_ends_the_search(tmp_path):
     strategy = ScriptedStrategy([LATENCIES[0], BudgetExceededError("900 tokens asked for")])
-    outcome = _search(tmp_path, strategy)
+    outcome = search(tmp_path, strategy)
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
     assert "900 tokens" in outcome.message
     assert outcome.evaluations == 1
 
 
 def test_an_invalid_request_for_the_baseline_is_no_fault_of_the_infrastructure(tmp_path):
-    outcome = _search(tmp_path, ScriptedStrategy([]), FakeEvaluator({0: Status.INVALID_REQUEST}))
+    outcome = search(tmp_path, ScriptedStrategy([]), FakeEvaluator({0: Status.INVALID_REQUEST}))
     assert outcome.stop_reason is StopReason.BASELINE_FAILED
 
 
@@ -484,36 +275,6 @@ def test_only_operators_outside_the_suites_name_their_folder():
     request = request_for(local, SPEC.baseline, MeasureProtocol())
     assert request.op_folder == SPEC.folder
     assert request.folder_digest == SPEC.folder_digest
-
-
-def test_a_run_whose_infrastructure_failed_goes_on_when_it_is_resumed(tmp_path):
-    kernels = ["// latency: 80", *(f"// latency: {us}" for us in range(60, 72))]
-    broken = FakeEvaluator(dict.fromkeys(range(2, 99), Status.INFRA_ERROR))
-    first = _search(tmp_path, ScriptedStrategy(kernels), broken, budget=20)
-    assert first.stop_reason is StopReason.INFRASTRUCTURE
-    before = (tmp_path / JOURNAL_NAME).read_bytes()
-    resumed = _search(tmp_path, ScriptedStrategy(kernels), budget=20)
-    assert (tmp_path / JOURNAL_NAME).read_bytes().startswith(before)
-    failed = [step.result.status for step in resumed.history].count(Status.INFRA_ERROR)
-    assert (resumed.stop_reason, failed) == (StopReason.STRATEGY_FINISHED, NEUTRAL_LIMIT)
-    assert resumed.evaluations == len(kernels) - NEUTRAL_LIMIT
-
-
-def test_a_baseline_that_the_infrastructure_failed_is_evaluated_again_on_resuming(tmp_path):
-    failing = FakeEvaluator(dict.fromkeys(range(INFRA_ATTEMPTS), Status.INFRA_ERROR))
-    first = _search(tmp_path / "run", ScriptedStrategy(LATENCIES), failing)
-    assert first.stop_reason is StopReason.INFRASTRUCTURE
-    resumed = _search(tmp_path / "run", ScriptedStrategy(LATENCIES))
-    assert (resumed.stop_reason, resumed.evaluations) == (StopReason.STRATEGY_FINISHED, len(LATENCIES))
-    _search(tmp_path / "whole", ScriptedStrategy(LATENCIES))
-    journals = [(tmp_path / name / JOURNAL_NAME).read_bytes() for name in ("run", "whole")]
-    assert journals[0] == journals[1]
-
-
-def test_a_baseline_that_was_misused_is_on_record_for_good(tmp_path):
-    for _ in range(2):
-        outcome = _search(tmp_path, ScriptedStrategy([]), FakeEvaluator({0: Status.INVALID_REQUEST}))
-        assert outcome.stop_reason is StopReason.BASELINE_FAILED
 
 
 def _ledger_after(folder, strategy, evaluator, **options):
@@ -543,7 +304,7 @@ def test_an_evaluation_that_holds_the_device_too_long_is_charged_what_was_reserv
     protocol = MeasureProtocol(run_timeout_s=1.0)  # at most 4 s for two cases, with slack
     budget = Budget(100, device_seconds=8.0)
     evaluator = LateEvaluator(device_seconds=8.5)
-    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES), evaluator, budget, protocol=protocol)
+    outcome = search(tmp_path, ScriptedStrategy(LATENCIES), evaluator, budget, protocol=protocol)
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
     assert "took longer" in outcome.message
     assert outcome.spent == Cost(evaluations=1, device_seconds=4.0)
@@ -552,7 +313,7 @@ def test_an_evaluation_that_holds_the_device_too_long_is_charged_what_was_reserv
 def test_a_budget_that_covers_no_evaluation_says_what_one_may_cost(tmp_path):
     protocol = MeasureProtocol(run_timeout_s=1.0)
     budget = Budget(100, device_seconds=3.0)
-    outcome = _search(tmp_path, ScriptedStrategy(LATENCIES), budget=budget, protocol=protocol)
+    outcome = search(tmp_path, ScriptedStrategy(LATENCIES), budget=budget, protocol=protocol)
     assert (outcome.stop_reason, outcome.evaluations) == (StopReason.BUDGET_SPENT, 0)
     assert "device_seconds=4.0" in outcome.message
 
@@ -560,7 +321,7 @@ def test_a_budget_that_covers_no_evaluation_says_what_one_may_cost(tmp_path):
 @pytest.mark.parametrize("in_flight", [1, 4])
 def test_a_duplicate_takes_the_result_of_the_first_that_was_measured(tmp_path, in_flight):
     evaluator = FakeEvaluator(dict.fromkeys(range(1, 1 + INFRA_ATTEMPTS), Status.INFRA_ERROR))
-    outcome = _search(tmp_path, ScriptedStrategy([LATENCIES[0]] * 3), evaluator, in_flight=in_flight)
+    outcome = search(tmp_path, ScriptedStrategy([LATENCIES[0]] * 3), evaluator, in_flight=in_flight)
     assert [step.result.status for step in outcome.history[1:]] == [Status.INFRA_ERROR, Status.OK, Status.OK]
     assert len(evaluator.requests) == 2 + INFRA_ATTEMPTS
     with Journal(tmp_path) as journal:
@@ -570,4 +331,4 @@ def test_a_duplicate_takes_the_result_of_the_first_that_was_measured(tmp_path, i
 
 def test_a_search_that_may_submit_nothing_is_misuse(tmp_path):
     with pytest.raises(MisuseError, match="at least 1"):
-        _search(tmp_path, ScriptedStrategy(LATENCIES), in_flight=0)
+        search(tmp_path, ScriptedStrategy(LATENCIES), in_flight=0)

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.simulator.object_store import ObjectStore, call_tool
 from npu_daemon.simulator.source_guard import refused_library, refused_source
 
 BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20)
@@ -53,20 +52,27 @@ _ERROR = re.compile(r"^(?:fatal )?error: (?P<message>.*)$")
 _LINK_ERROR = re.compile(r"undefined reference to .*|multiple definition of .*")
 
 
-def prepare_host_toolchain(dest: Path) -> None:
+def prepare_host_toolchain(dest: Path, store: ObjectStore) -> None:
     """Build precompiled header, host library and ``host_tiling`` program into the folder ``dest``.
+
+    Args:
+        dest: made by this call.
+        store: keeps the compiled parts between toolchains.
 
     Raises:
         InfrastructureError: g++ is missing or cannot compile the simulator's own sources.
     """
-    dest.mkdir(parents=True, exist_ok=True)
+    dest.mkdir(parents=True)
     shutil.copyfile(_HEADERS / _PREFIX_HEADER, dest / _PREFIX_HEADER)
-    sources = _SIMULATOR / "src"
-    _compile_own(["-x", "c++-header", _PREFIX_HEADER, "-o", f"{_PREFIX_HEADER}.gch"], dest)
-    _compile_own(["-shared", *(str(sources / name) for name in _LIBRARY_SOURCES), "-o", _LIBRARY], dest)
-    _compile_own(
-        [*(str(sources / name) for name in _RUNNER_SOURCES), "-o", _RUNNER, *_link_flags(dest), "-ldl"], dest
-    )
+    options = (*_FLAGS, f"-I{_HEADERS}")
+    store.compile((*options, "-x", "c++-header"), _HEADERS / _PREFIX_HEADER, dest / f"{_PREFIX_HEADER}.gch")
+    objects = {name: dest / f"{Path(name).stem}.o" for name in (*_LIBRARY_SOURCES, *_RUNNER_SOURCES)}
+    for name, target in objects.items():
+        store.compile((*options, "-c"), _SIMULATOR / "src" / name, target)
+    library = [str(objects[name]) for name in _LIBRARY_SOURCES]
+    runner = [str(objects[name]) for name in _RUNNER_SOURCES]
+    call_tool(["g++", "-shared", *library, "-o", str(dest / _LIBRARY)])
+    call_tool(["g++", *runner, "-o", str(dest / _RUNNER), *_link_flags(dest), "-ldl"])
 
 
 def runner_of(toolchain: Path) -> Path:
@@ -205,16 +211,6 @@ def _write(files: Sequence[SourceFile], folder: Path) -> None:
 
 def _link_flags(toolchain: Path) -> list[str]:
     return [f"-L{toolchain}", f"-l:{_LIBRARY}", f"-Wl,-rpath,{toolchain}"]
-
-
-def _compile_own(arguments: Sequence[str], folder: Path) -> None:
-    command = ["g++", *_FLAGS, f"-I{_HEADERS}", *arguments]
-    try:
-        subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
-    except FileNotFoundError as error:
-        raise InfrastructureError("g++ was not found; install g++ 12 or newer") from error
-    except subprocess.CalledProcessError as error:
-        raise InfrastructureError(f"building the host toolchain failed:\n{error.stderr}") from error
 
 
 def _failure(status: Status, diagnostics: Sequence[Diagnostic], seconds: float) -> Failure:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
-import subprocess
+import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,17 +13,19 @@ from functools import cache
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
-from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.simulator.host_side import prepare_host_toolchain
+from npu_daemon.simulator.object_store import ObjectStore, call_tool, compiler_version
 
 _SIMULATOR = Path(__file__).parent
 _SOURCES = _SIMULATOR / "src"
-_INCLUDES = (f"-I{_SIMULATOR / 'include'}", f"-I{_SIMULATOR / 'include' / 'kernel'}")
-_RUN, _PRICE, _SYMBOLS, _COMPLETE, _KERNEL_HEADER = (
+_INCLUDE = _SIMULATOR / "include"
+_INCLUDES = (f"-I{_INCLUDE}", f"-I{_INCLUDE / 'kernel'}")
+_RUN, _PRICE, _SYMBOLS, _COMPLETE, _LOCK, _KERNEL_HEADER = (
     "asim_run",
     "asim_price",
     "symbols",
     "complete",
+    "lock",
     "asim_kernel.h",
 )
 _OWN_OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-ffp-contract=off")
@@ -113,14 +115,14 @@ def _cpu_flags() -> tuple[str, ...]:
     return ("-march=x86-64-v3",) if set(flags.split()) >= _X86_64_V3_FEATURES else ()
 
 
+def own_flags() -> tuple[str, ...]:
+    """Return the flags that the simulator's own programs are compiled with."""
+    return (*_OWN_OPTIONS, *_cpu_flags(), *_INCLUDES)
+
+
 def kernel_flags() -> tuple[str, ...]:
     """Return the flags that kernels and their precompiled header are compiled with."""
     return (*_KERNEL_OPTIONS, *_cpu_flags(), *_INCLUDES)
-
-
-@cache
-def _compiler_version() -> str:
-    return _call(["g++", "--version"]).splitlines()[0]
 
 
 def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolchain:
@@ -134,33 +136,56 @@ def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolch
         InfrastructureError: g++ is missing or the simulator does not compile.
     """
     sources = digest_of_tree(_SIMULATOR, ("**/*.py", "include/**/*", "src/**/*"))
-    digest = digest_of("toolchain", _compiler_version(), _cpu_flags(), sources)
+    digest = digest_of("toolchain", compiler_version(), _cpu_flags(), sources)
     folder = cache_dir / "toolchain" / digest[:32]
     folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / "lock", "w", encoding="ascii") as lock:
+    with open(folder / _LOCK, "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / _COMPLETE).exists():
             announce("building the simulator (once, about a minute)")
-            _build(folder)
+            _remove_unfinished(folder)
+            _build(folder, object_store(cache_dir))
             (folder / _COMPLETE).touch()
     return Toolchain(folder, digest)
 
 
-def _build(folder: Path) -> None:
+def object_store(cache_dir: Path) -> ObjectStore:
+    """Return the store of everything compiled for the toolchains below ``cache_dir``."""
+    return ObjectStore(cache_dir / "toolchain" / "objects")
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what a build left behind that was killed."""
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != _LOCK:
+            path.unlink()
+
+
+def _build(folder: Path, store: ObjectStore) -> None:
     """Build everything into ``folder``; independent compilations run side by side."""
     run = _objects(folder, "run", "runtime")
     price = _objects(folder, "price")
     header = folder / _KERNEL_HEADER
-    header.write_text('#include "kernel_operator.h"\n#include "asim/api/launch.h"\n', encoding="ascii")
-    commands = [_compile_command(source, target) for source, target in (*run, *price)]
-    commands.append(["g++", *kernel_flags(), "-x", "c++-header", str(header), "-o", f"{header}.gch"])
+    shutil.copyfile(_INCLUDE / _KERNEL_HEADER, header)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
-        host = pool.submit(prepare_host_toolchain, folder / "host")
-        list(pool.map(_call, commands))
-        host.result()
-    _call(["g++", "-rdynamic", *(str(target) for _, target in run), "-ldl", "-o", str(folder / _RUN)])
-    _call(["g++", *(str(target) for _, target in price), "-o", str(folder / _PRICE)])
-    exported = _call(["nm", "-D", "--defined-only", "--format=just-symbols", str(folder / _RUN)])
+        host = pool.submit(prepare_host_toolchain, folder / "host", store)
+        kernel_header = pool.submit(
+            store.compile,
+            (*kernel_flags(), "-x", "c++-header"),
+            _INCLUDE / _KERNEL_HEADER,
+            Path(f"{header}.gch"),
+        )
+        compiled = [
+            pool.submit(store.compile, (*own_flags(), "-c"), source, target)
+            for source, target in (*run, *price)
+        ]
+        for part in (host, kernel_header, *compiled):
+            part.result()
+    call_tool(["g++", "-rdynamic", *(str(target) for _, target in run), "-ldl", "-o", str(folder / _RUN)])
+    call_tool(["g++", *(str(target) for _, target in price), "-o", str(folder / _PRICE)])
+    exported = call_tool(["nm", "-D", "--defined-only", "--format=just-symbols", str(folder / _RUN)])
     (folder / _SYMBOLS).write_text(exported, encoding="ascii")
 
 
@@ -168,18 +193,3 @@ def _objects(folder: Path, *directories: str) -> list[tuple[Path, Path]]:
     """Return each source of ``directories`` with the object file it is compiled to."""
     sources = sorted(source for name in directories for source in (_SOURCES / name).glob("*.cpp"))
     return [(source, folder / f"{source.parent.name}-{source.stem}.o") for source in sources]
-
-
-def _compile_command(source: Path, target: Path) -> list[str]:
-    return ["g++", *_OWN_OPTIONS, *_cpu_flags(), *_INCLUDES, "-c", str(source), "-o", str(target)]
-
-
-def _call(command: Sequence[str]) -> str:
-    try:
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    except OSError as error:
-        raise InfrastructureError(
-            f"the simulator needs {command[0]}, which could not be started: {error}"
-        ) from error
-    except subprocess.CalledProcessError as error:
-        raise InfrastructureError(f"building the simulator failed:\n{error.stderr[-4000:]}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from npu_daemon.simulator.host_side import (
     prepare_host_toolchain,
     run_tiling,
 )
+from npu_daemon.simulator.object_store import ObjectStore
 
 KIB = 1024
 CHIP = ChipGeometry(
@@ -79,7 +81,8 @@ def toolchain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open(shared / "host_toolchain.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "complete").exists():
-            prepare_host_toolchain(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+            prepare_host_toolchain(folder, ObjectStore(shared / "host_objects"))
             (folder / "complete").touch()
     return folder
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
 import subprocess
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -98,27 +97,23 @@ def _trace_line(line: str) -> TraceLine:
 
 
 def build_machine(driver: str, runtime: Sequence[str], folder: Path) -> Machine:
-    """Load ``drivers/<driver>.cpp`` with runtime sources, compiled into ``folder`` unless it is there."""
-    names = (*runtime, *_COMMON)
+    """Load ``drivers/<driver>.cpp`` linked with runtime sources.
+
+    Args:
+        driver: name of the driver.
+        runtime: names of the runtime sources that it needs beside the common ones.
+        folder: of the test cache. What is compiled for it is shared with the simulator's own programs.
+    """
     sources = [_DRIVERS / f"{driver}.cpp", _DRIVERS / "machine.cpp"]
-    sources += [_SIMULATOR / "src" / "runtime" / f"{name}.cpp" for name in names]
-    flags = ["-std=c++17", "-O1", "-fPIC", "-ffp-contract=off", *toolchain._cpu_flags()]
-    flags += [f"-I{_SIMULATOR / 'include'}", f"-I{_SIMULATOR / 'include' / 'kernel'}", f"-I{_DRIVERS}"]
-    headers = sorted((_SIMULATOR / "include").rglob("*.h")) + sorted(_DRIVERS.glob("*.h"))
-    library = folder / f"{driver}-{_fingerprint(flags, [*sources, *headers])}.so"
-    if not library.exists():
-        unfinished = library.with_suffix(f".{os.getpid()}")
-        command = ["g++", *flags, "-shared", *map(str, sources), "-o", str(unfinished)]
-        subprocess.run(command, check=True)
-        unfinished.replace(library)
-    return Machine(ctypes.CDLL(str(library)))
-
-
-def _fingerprint(flags: Iterable[str], files: Iterable[Path]) -> str:
-    digest = hashlib.sha256(" ".join(flags).encode())
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    sources += [_SIMULATOR / "src" / "runtime" / f"{name}.cpp" for name in (*runtime, *_COMMON)]
+    store = toolchain.object_store(folder.parent / "simulator")
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        objects = [Path(scratch) / f"{number}.o" for number in range(len(sources))]
+        for source, target in zip(sources, objects, strict=True):
+            store.compile((*toolchain.own_flags(), "-c"), source, target)
+        library = Path(scratch) / f"{driver}.so"
+        subprocess.run(["g++", "-shared", *map(str, objects), "-o", str(library)], check=True)
+        return Machine(ctypes.CDLL(str(library)))
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 // How the run program calls a kernel entry, whatever its number of arguments.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 

@@ -1,0 +1,64 @@
+"""Compiled parts of the simulator are found again, and made again only when what goes into them changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ascend_gym.core.errors import InfrastructureError
+from npu_daemon.simulator.object_store import ObjectStore, call_tool
+
+SOURCE = '#include "outer.h"\nint answer() { return VALUE; }\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "headers").mkdir()
+    (tmp_path / "part.cpp").write_text(SOURCE)
+    (tmp_path / "headers" / "outer.h").write_text('#pragma once\n#include "inner.h"\n')
+    (tmp_path / "headers" / "inner.h").write_text("#define VALUE 7\n")
+    (tmp_path / "headers" / "unused.h").write_text("#error never read\n")
+    return tmp_path
+
+
+def kept_parts(folder: Path, options: tuple[str, ...] = ()) -> set[Path]:
+    """Compile the part as a new process would, and return everything that the store keeps."""
+    target = folder / "part.o"
+    target.unlink(missing_ok=True)
+    ObjectStore(folder / "store").compile(
+        (f"-I{folder / 'headers'}", *options, "-c"), folder / "part.cpp", target
+    )
+    assert "answer" in call_tool(["nm", str(target)])
+    return set((folder / "store").iterdir())
+
+
+def test_an_equal_compilation_is_not_made_again(folder: Path) -> None:
+    first = kept_parts(folder)
+    (folder / "headers" / "unused.h").write_text("#error still never read\n")
+    assert kept_parts(folder) == first
+    assert len(first) == 1
+
+
+@pytest.mark.parametrize("changed", ["part.cpp", "headers/outer.h", "headers/inner.h"])
+def test_a_change_of_any_file_that_goes_into_it_is_seen(folder: Path, changed: str) -> None:
+    first = kept_parts(folder)
+    path = folder / changed
+    path.write_text(f"{path.read_text()}// changed\n")
+    assert len(kept_parts(folder) - first) == 1
+
+
+def test_a_change_of_the_options_is_seen(folder: Path) -> None:
+    assert kept_parts(folder) < kept_parts(folder, ("-O1",))
+
+
+def test_a_source_that_does_not_compile_is_told_and_not_kept(folder: Path) -> None:
+    (folder / "headers" / "inner.h").write_text("#define VALUE nothing_like_that\n")
+    with pytest.raises(InfrastructureError, match="nothing_like_that"):
+        kept_parts(folder)
+    assert not list((folder / "store").iterdir())
+
+
+def test_a_missing_tool_is_told() -> None:
+    with pytest.raises(InfrastructureError, match=r"needs no-such-tool.*install g\+\+"):
+        call_tool(["no-such-tool"])

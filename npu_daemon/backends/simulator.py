@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -32,13 +30,12 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
 from npu_daemon.sandbox import Limits, run_limited, sandbox_level
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
-from npu_daemon.simulator.chips import Chip, chip_names, load_chip
+from npu_daemon.simulator.chips import chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, tensor_sizes_bytes, write_job
+from npu_daemon.simulator.pricing import price_trace
 from npu_daemon.simulator.profile import profile_of
 from npu_daemon.simulator.toolchain import obtain_toolchain
-
-PRICE_TIMEOUT_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -167,7 +164,9 @@ class SimulatorBackend:
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were judged correct."""
         handle: _Run = run.handle
-        price = self._price(handle, load_chip(protocol.chip))
+        price = price_trace(
+            self.toolchain, handle.job.trace, load_chip(protocol.chip), handle.job.tensor_ranges
+        )
         if isinstance(price, Failure):
             return price
         if price["unwritten"]:
@@ -187,26 +186,6 @@ class SimulatorBackend:
             ),
             profile=profile,
         )
-
-    def _price(self, run: _Run, chip: Chip) -> dict[str, Any] | Failure:
-        figures = run.job.folder / "chip"
-        figures.write_text(chip.pricing_text(), encoding="ascii")
-        command = [
-            str(self.toolchain.price_program),
-            str(run.job.trace),
-            str(figures),
-            str(run.job.tensor_ranges),
-        ]
-        try:
-            answer = subprocess.run(command, capture_output=True, text=True, timeout=PRICE_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            message = f"the kernel issues more than can be priced in {PRICE_TIMEOUT_S:g} s"
-            return Failure(Status.TIMEOUT, (Diagnostic(phase=Phase.PRICE, message=message),))
-        if answer.returncode != 0:
-            message = f"the trace cannot be priced: {answer.stderr.strip()}"
-            return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.PRICE, message=message),))
-        price: dict[str, Any] = json.loads(answer.stdout)
-        return price
 
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""

@@ -20,15 +20,17 @@ _SIMULATOR = Path(__file__).parent
 _SOURCES = _SIMULATOR / "src"
 _INCLUDE = _SIMULATOR / "include"
 _INCLUDES = (f"-I{_INCLUDE}", f"-I{_INCLUDE / 'kernel'}")
-_RUN, _PRICE, _SYMBOLS, _COMPLETE, _LOCK, _KERNEL_HEADER = (
+_RUN, _LAUNCHER, _PRICE, _SYMBOLS, _COMPLETE, _LOCK, _KERNEL_HEADER = (
     "asim_run",
+    "asim_launcher",
     "asim_price",
     "symbols",
     "complete",
     "lock",
     "asim_kernel.h",
 )
-_OWN_OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-ffp-contract=off")
+_HOST_INCLUDE = f"-I{_INCLUDE / 'host'}"
+_OWN_OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", _HOST_INCLUDE)
 _X86_64_V3_FEATURES = frozenset({"avx2", "f16c", "fma", "bmi2"})
 # Kernels: instrumented to count the basic blocks they execute and every load and store they make themselves
 # (calls only: no sanitizer run-time library), and compiled so that an endless loop stays one.
@@ -54,6 +56,17 @@ _KERNEL_OPTIONS = (
 )
 
 
+# Programs with a main function of their own are compiled as kernels are, but they may throw and call acl.
+_PROGRAM_OMITTED = ("-fno-exceptions", "-DASCENDC_CPU_DEBUG")
+_PROGRAM_OPTIONS = (
+    "-D__NPU_ARCH__=2201",
+    _HOST_INCLUDE,
+    "-include",
+    "kernel_operator.h",
+    "-include",
+    "asim/asc/launch.h",
+)
+
 # Memory functions go through the simulator too, which prices them as the loop of words that they are.
 _WRAPPED = ("memcpy", "memmove", "memset", "memcmp")
 _KERNEL_LINK = ("-fmax-errors=5", "-shared", "-static-libgcc", *(f"-Wl,--wrap={name}" for name in _WRAPPED))
@@ -77,6 +90,11 @@ class Toolchain:
         return self.folder / _RUN
 
     @property
+    def launcher_program(self) -> Path:
+        """Runs programs that launch kernels themselves (untrusted)."""
+        return self.folder / _LAUNCHER
+
+    @property
     def price_program(self) -> Path:
         """Prices traces (trusted)."""
         return self.folder / _PRICE
@@ -98,6 +116,15 @@ class Toolchain:
         includes = [f"-I{folder}" for folder in include_dirs]
         header = ["-include", str(self.folder / _KERNEL_HEADER), "-Winvalid-pch"]
         return ["g++", *extra_flags, *kernel_flags(), *header, *includes, *_KERNEL_LINK, source, "-o", output]
+
+    def program_command(
+        self, source: str, output: str, include_dirs: Sequence[Path], defines: Sequence[str] = ()
+    ) -> list[str]:
+        """Return the compiler call that makes a library of a program with launches and a main function."""
+        flags = [flag for flag in kernel_flags() if flag not in _PROGRAM_OMITTED]
+        includes = [f"-I{folder}" for folder in include_dirs]
+        macros = [f"-D{define}" for define in defines]
+        return ["g++", *flags, *macros, *includes, *_PROGRAM_OPTIONS, *_KERNEL_LINK, source, "-o", output]
 
 
 @cache
@@ -166,6 +193,7 @@ def _remove_unfinished(folder: Path) -> None:
 def _build(folder: Path, store: ObjectStore) -> None:
     """Build everything into ``folder``; independent compilations run side by side."""
     run = _objects(folder, "run", "runtime")
+    launcher = _objects(folder, "asc")
     price = _objects(folder, "price")
     header = folder / _KERNEL_HEADER
     shutil.copyfile(_INCLUDE / _KERNEL_HEADER, header)
@@ -179,11 +207,14 @@ def _build(folder: Path, store: ObjectStore) -> None:
         )
         compiled = [
             pool.submit(store.compile, (*own_flags(), "-c"), source, target)
-            for source, target in (*run, *price)
+            for source, target in (*run, *launcher, *price)
         ]
         for part in (host, kernel_header, *compiled):
             part.result()
     call_tool(["g++", "-rdynamic", *(str(target) for _, target in run), "-ldl", "-o", str(folder / _RUN)])
+    runtime = [target for source, target in run if source.name != "main.cpp"]
+    objects = [*runtime, *(target for _, target in launcher)]
+    call_tool(["g++", "-rdynamic", *map(str, objects), "-ldl", "-o", str(folder / _LAUNCHER)])
     call_tool(["g++", *(str(target) for _, target in price), "-o", str(folder / _PRICE)])
     exported = call_tool(["nm", "-D", "--defined-only", "--format=just-symbols", str(folder / _RUN)])
     (folder / _SYMBOLS).write_text(exported, encoding="ascii")

@@ -21,6 +21,7 @@
 #include "asim/api/constants.h"
 #include "asim/api/fill.h"
 #include "asim/api/intrinsics.h"
+#include "asim/api/device_output.h"
 #include "asim/api/tensor_operators.h"
 #include "asim/api/list_tensor.h"
 #include "asim/api/workspace.h"

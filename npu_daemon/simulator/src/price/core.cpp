@@ -197,6 +197,9 @@ bool Core::issue_scalar(const Entry &entry, double now) {
             if (!drain_all(0)) return false;
             in_sync_all_ = true;
             return true;
+        case Op::ReadClock:
+            if (counters_.clock_reads.size() < kMaxClockReads) counters_.clock_reads.push_back(scalar_time_);
+            return true;
         case Op::BlockEnd:
             if (!drain_all(0)) return false;
             block_done_ = true;

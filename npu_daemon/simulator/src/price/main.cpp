@@ -42,10 +42,12 @@ void print_core(const CoreCounters &core, const char *separator) {
     const auto count = [&](Pipe pipe) { return static_cast<unsigned long long>(core.instructions[static_cast<size_t>(pipe)]); };
     printf("%s{\"total_cycles\":%.17g,\"scalar_cycles\":%.17g,\"vec_cycles\":%.17g,\"mte2_cycles\":%.17g,\"mte3_cycles\":%.17g,"
            "\"vec_instructions\":%llu,\"mte2_instructions\":%llu,\"mte3_instructions\":%llu,\"gm_to_ub_bytes\":%llu,"
-           "\"ub_to_gm_bytes\":%llu}",
+           "\"ub_to_gm_bytes\":%llu,\"clock_reads\":[",
            separator, core.total_cycles, busy(Pipe::S), busy(Pipe::V), busy(Pipe::MTE2), busy(Pipe::MTE3), count(Pipe::V),
            count(Pipe::MTE2), count(Pipe::MTE3), static_cast<unsigned long long>(core.gm_to_ub_bytes),
            static_cast<unsigned long long>(core.ub_to_gm_bytes));
+    for (size_t i = 0; i < core.clock_reads.size(); ++i) printf("%s%.17g", i ? "," : "", core.clock_reads[i]);
+    printf("]}");
 }
 
 void report(const Price &price, const std::vector<TensorRange> &tensors, const std::vector<uint64_t> &missing) {

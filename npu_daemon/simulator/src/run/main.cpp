@@ -1,11 +1,6 @@
 // Executes one launch of a kernel library on files of inputs, and writes outputs and trace.
 // Untrusted: candidate code runs in this process. Exit status 0 = ran, 3 = fault reported on standard output.
-#include <dlfcn.h>
-#include <execinfo.h>
 #include <fcntl.h>
-#include <link.h>
-#include <signal.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -18,7 +13,7 @@
 #include "asim/machine/fault.h"
 #include "asim/machine/gm.h"
 #include "asim/machine/list_descriptor.h"
-#include "asim/machine/report.h"
+#include "asim/machine/process.h"
 #include "asim/machine/scheduler.h"
 #include "asim/trace/writer.h"
 #include "job.h"
@@ -30,9 +25,7 @@ namespace {
 using KernelEntry = void (*)(uint8_t *const *, uint32_t);
 
 constexpr uint8_t kPoison = 0xff;
-constexpr size_t kSignalStackBytes = 64 * 1024;
 constexpr int kUsageExit = 2;
-constexpr int kMaxFrames = 24;
 
 struct Written {
     const uint8_t *base;
@@ -131,73 +124,8 @@ uint8_t *make_workspace(uint64_t bytes) {
     return region.base;
 }
 
-// Reports from a signal handler, with the frames of the code that the signal interrupted.
-void report_here(const char *kind, const char *message) {
-    void *frames[kMaxFrames];
-    write_report(kind, "kernel", message, frames, backtrace(frames, kMaxFrames));
-}
-
-void on_crash(int signal_number) {
-    const char *what = signal_number == SIGSEGV || signal_number == SIGBUS
-                           ? "crashed: a raw pointer (GetPhyAddr, GM_ADDR or an array) was used outside its memory, or the 1 MiB stack is full"
-                       : signal_number == SIGFPE ? "crashed: integer division by zero"
-                                                 : "crashed: illegal instruction or abort";
-    char message[256];
-    snprintf(message, sizeof message, "%s, after %s", what, block().last_call);
-    report_here("runtime_fault", message);
-    _exit(kFaultExit);
-}
-
-void on_alarm(int) {
-    char message[256];
-    snprintf(message, sizeof message, "still running when the time was up; the last instruction was %s: look for an endless loop",
-             block().last_call);
-    report_here("timeout", message);
-    _exit(kFaultExit);
-}
-
-void install_handlers(uint32_t time_limit_ms) {
-    void *frame;
-    backtrace(&frame, 1);  // loads what it needs now, not inside a handler
-    static uint8_t stack[kSignalStackBytes];
-    stack_t alternate{};
-    alternate.ss_sp = stack;
-    alternate.ss_size = sizeof stack;
-    sigaltstack(&alternate, nullptr);
-    struct sigaction crash{};
-    crash.sa_handler = on_crash;
-    crash.sa_flags = SA_ONSTACK | SA_RESETHAND;
-    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(number, &crash, nullptr);
-    struct sigaction alarm_action{};
-    alarm_action.sa_handler = on_alarm;
-    alarm_action.sa_flags = SA_ONSTACK;
-    sigaction(SIGPROF, &alarm_action, nullptr);
-    itimerval timer{};
-    timer.it_value.tv_sec = time_limit_ms / 1000;
-    timer.it_value.tv_usec = (time_limit_ms % 1000) * 1000;
-    setitimer(ITIMER_PROF, &timer, nullptr);  // CPU time: what else runs on the host does not count
-}
-
-// Arrays of the kernel library that kernels pass to GlobalTensor: whatever it holds beside code.
-int add_constants(dl_phdr_info *library, size_t, void *load_address) {
-    if (library->dlpi_addr != reinterpret_cast<ElfW(Addr)>(load_address)) return 0;
-    for (int i = 0; i < library->dlpi_phnum; ++i) {
-        const ElfW(Phdr) &segment = library->dlpi_phdr[i];
-        if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) != 0) continue;
-        add_gm_constants(reinterpret_cast<const void *>(library->dlpi_addr + segment.p_vaddr), segment.p_memsz);
-    }
-    return 1;
-}
-
 KernelEntry load_kernel(const std::string &path) {
-    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) throw std::runtime_error(std::string("cannot load the kernel: ") + dlerror());
-    void *entry = dlsym(library, "asim_kernel_entry");
-    if (entry == nullptr) throw std::runtime_error("the kernel library has no entry");
-    set_kernel_image(entry);
-    Dl_info image;
-    if (dladdr(entry, &image) != 0) dl_iterate_phdr(add_constants, image.dli_fbase);
-    return reinterpret_cast<KernelEntry>(entry);
+    return reinterpret_cast<KernelEntry>(load_kernel_symbol(path, "asim_kernel_entry"));
 }
 
 void check_tiling_key() {

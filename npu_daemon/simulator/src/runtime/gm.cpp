@@ -67,6 +67,17 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint
     return insert(region);
 }
 
+bool remove_gm_region(const void *base) {
+    const auto found = std::find_if(g_regions.begin(), g_regions.end(), [=](const GmRegion &region) {
+        return region.base == base && region.role != GmRole::Constant;
+    });
+    if (found == g_regions.end()) return false;
+    const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    munmap(found->base - page, round_up(found->size_bytes + found->slack_bytes, page) + 2 * page);
+    g_regions.erase(found);
+    return true;
+}
+
 void add_gm_constants(const void *base, uint64_t bytes) {
     GmRegion region{};
     region.base = static_cast<uint8_t *>(const_cast<void *>(base));

@@ -83,19 +83,7 @@ __aicore__ inline void Trap() { asim::fault(asim::FaultKind::RuntimeFault, "Trap
 template <typename T>
 __aicore__ inline void OOMCheckAddrRange(const T *, uint64_t) {}
 
-// What is printed on the device stays there.
-template <typename... Values>
-__aicore__ inline void printf(const char *, Values &&...) {}
-template <typename... Values>
-__aicore__ inline void PRINTF(const char *, Values &&...) {}
-template <typename T>
-__aicore__ inline void DumpTensor(const LocalTensor<T> &, uint32_t, uint32_t) {}
-template <typename T>
-__aicore__ inline void DumpTensor(const GlobalTensor<T> &, uint32_t, uint32_t) {}
-
 }  // namespace AscendC
-
-using AscendC::printf;
 
 // The compiler's variable for the number of this block.
 struct BlockIndexVariable {

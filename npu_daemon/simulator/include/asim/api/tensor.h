@@ -50,6 +50,9 @@ public:
     LocalTensor() = default;
     LocalTensor(uint8_t *base, uint64_t bytes, TPosition position)
         : base_(base), size_elems_(static_cast<uint32_t>(bytes / sizeof(T))), position_(position) {}
+    // Without a TPipe: `size_elems` elements from byte `address` of the unified buffer on.
+    LocalTensor(TPosition position, uint32_t address, uint32_t size_elems)
+        : base_(asim::block().ub + address), size_elems_(size_elems), position_(position) {}
 
     // Runs the instruction that an expression of tensors stands for.
     template <typename Expression, typename = typename Expression::TensorExpression>

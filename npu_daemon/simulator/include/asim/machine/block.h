@@ -36,6 +36,7 @@ struct Block {
     uint64_t scalar_blocks = 0;
     uint64_t scalar_accesses = 0;
     uint64_t scalar_lines[kScalarLines] = {};   // lines touched by scalar code since the last other instruction
+    int64_t clock_reads = 0;
     bool tiling_key_asked = false;          // some TILING_KEY_IS was evaluated
     bool tiling_key_matched = false;        // and one of them was true
     const char *last_call = "kernel entry";

@@ -16,6 +16,8 @@ namespace asim {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+constexpr size_t kMaxClockReads = 64;
+
 // What one core did: cycles each pipe was busy, instructions and bytes.
 struct CoreCounters {
     double total_cycles = 0;
@@ -23,6 +25,7 @@ struct CoreCounters {
     std::array<uint64_t, kPipeCount> instructions{};
     uint64_t gm_to_ub_bytes = 0;
     uint64_t ub_to_gm_bytes = 0;
+    std::vector<double> clock_reads;    // cycle of each read of the system counter, up to kMaxClockReads
 };
 
 class Core {

@@ -1,0 +1,261 @@
+"""Programs that launch kernels themselves (``.asc`` files): built, run in a limited process, and priced.
+
+The program's main function runs as it is; its acl calls and launches work on the simulated chip. Each launch
+leaves a trace, which is priced in this, the trusted process.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Diagnostic, Phase
+from ascend_gym.core.status import Status
+from npu_daemon.profiling.asc_source import has_launches, with_launch_calls
+from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.simulator.chips import Chip
+from npu_daemon.simulator.toolchain import Toolchain
+
+_LIBRARY = "program.so"
+_SOURCE_SUFFIXES = (".asc", ".h", ".hpp", ".cpp", ".cc", ".inc")
+_MEMORY_BYTES = 6 * 2**30
+_TRACE_BYTES = 2**30
+_BUILD_FILE_BYTES = 256 * 2**20
+_RECORD_LIMIT = 40_000_000
+_REPORTED_FAULT_EXIT = 3
+_SHOWN_ERRORS = 5
+_ERROR_LINE = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$")
+_UNRESOLVED = re.compile(r"undefined reference to .*|undefined symbol: .*")
+_REPORT_STATUS = {
+    "runtime_fault": Status.RUNTIME_FAULT,
+    "unsupported": Status.UNSUPPORTED,
+    "instruction_limit": Status.TIMEOUT,
+    "timeout": Status.TIMEOUT,
+}
+
+
+@dataclass(frozen=True)
+class AscProgram:
+    """A program to profile.
+
+    Attributes:
+        source: its ``.asc`` file; files it includes are found from there.
+        defines: macros ``NAME`` or ``NAME=VALUE``.
+        arguments: what its main function gets after the program name.
+    """
+
+    source: Path
+    defines: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class TracedLaunch:
+    """One launch of a run: ``index`` counts from 0 in program order."""
+
+    index: int
+    kernel: str
+    block_dim: int
+    trace: Path
+
+
+@dataclass(frozen=True)
+class ProgramRun:
+    """How a program ended that was not stopped by a fault.
+
+    Attributes:
+        launches: in program order.
+        exit_status: what main returned.
+        stdout: what it printed.
+        stderr: likewise, with the complaints of acl calls.
+        seconds: wall seconds of the run.
+    """
+
+    launches: tuple[TracedLaunch, ...]
+    exit_status: int
+    stdout: str
+    stderr: str
+    seconds: float
+
+
+def build_program(
+    program: AscProgram, folder: Path, toolchain: Toolchain, timeout_s: float
+) -> Path | Failure:
+    """Compile a program into a library in ``folder`` and return its path.
+
+    Raises:
+        MisuseError: a launch cannot be read.
+    """
+    source_dir = program.source.resolve().parent
+    _write_rewritten(program.source.resolve(), source_dir, folder)
+    limits = Limits(
+        wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_BUILD_FILE_BYTES
+    )
+    command = toolchain.program_command(_unit(program.source), _LIBRARY, [source_dir], program.defines)
+    outcome = run_limited(command, cwd=folder, limits=limits)
+    if outcome.timed_out:
+        return _failure(Status.TIMEOUT, Phase.BUILD_KERNEL, f"compiling took longer than {timeout_s:g} s")
+    if outcome.returncode != 0:
+        return Failure(Status.BUILD_ERROR, _compiler_errors(outcome), outcome.seconds)
+    return folder / _LIBRARY
+
+
+def _unit(source: Path) -> str:
+    """Return the name of the translation unit made of ``source``."""
+    return f"{source.name}.cpp"
+
+
+def _write_rewritten(source: Path, source_dir: Path, folder: Path) -> None:
+    """Write the main file and each file beside it that contains launches, rewritten, into ``folder``.
+
+    What contains none is included from where it is.
+    """
+    for path in sorted(source_dir.rglob("*")):
+        if path.suffix not in _SOURCE_SUFFIXES or not path.is_file():
+            continue
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        if path != source and not has_launches(text):
+            continue
+        relative = path.relative_to(source_dir)
+        target = folder / (_unit(source) if path == source else relative)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(f'#line 1 "{relative}"\n{with_launch_calls(text)}', encoding="utf-8")
+
+
+def run_program(
+    program: AscProgram,
+    library: Path,
+    folder: Path,
+    toolchain: Toolchain,
+    chip: Chip,
+    timeout_s: float,
+    work_dir: Path | None = None,
+) -> ProgramRun | Failure:
+    """Run a built program in a limited process.
+
+    Args:
+        program: what to run.
+        library: made by ``build_program``.
+        folder: an existing folder for job and traces.
+        toolchain: holds the programs of the simulator.
+        chip: gives core count and memory sizes.
+        timeout_s: CPU seconds that the program may take.
+        work_dir: where it finds and writes its data files; by default ``folder``.
+    """
+    for name in ("input", "output"):  # where the samples of asc-devkit look for their data
+        (folder / name).mkdir(exist_ok=True)
+    job = folder / "job"
+    job.write_text(_job_text(library, folder, chip, timeout_s), encoding="utf-8")
+    limits = Limits(
+        wall_s=3.0 * timeout_s + 5.0,  # the program itself watches its CPU time
+        cpu_s=timeout_s + 2.0,
+        memory_bytes=_MEMORY_BYTES,
+        file_bytes=_TRACE_BYTES,
+    )
+    command = [str(toolchain.launcher_program), str(job), *program.arguments]
+    outcome = run_limited(command, cwd=work_dir or folder, limits=limits)
+    failure = _diagnosed(outcome, library, program, timeout_s)
+    if failure is not None:
+        return failure
+    return ProgramRun(
+        _listed_launches(folder),
+        outcome.returncode or 0,
+        outcome.stdout.decode("utf-8", "replace"),
+        outcome.stderr.decode("utf-8", "replace"),
+        outcome.seconds,
+    )
+
+
+def _job_text(library: Path, folder: Path, chip: Chip, timeout_s: float) -> str:
+    lines = {
+        "kernel": library,
+        "trace": folder / "trace",
+        "core_count": chip.geometry["aiv_cores"].value,
+        "ub_bytes": chip.ub_bytes,
+        "record_limit": _RECORD_LIMIT,
+        "time_limit_ms": int(timeout_s * 1000),
+    }
+    return "".join(f"{keyword} {value}\n" for keyword, value in lines.items())
+
+
+def _listed_launches(folder: Path) -> tuple[TracedLaunch, ...]:
+    listing = folder / "trace.launches"
+    if not listing.exists():
+        return ()
+    launches = []
+    for line in listing.read_text(encoding="utf-8").splitlines():
+        index, block_dim, kernel = line.split(maxsplit=2)
+        launches.append(TracedLaunch(int(index), kernel, int(block_dim), folder / f"trace.{index}"))
+    return tuple(launches)
+
+
+def _diagnosed(
+    outcome: ProcessOutcome, library: Path, program: AscProgram, timeout_s: float
+) -> Failure | None:
+    """Return what stopped the program, or ``None`` when its main function returned."""
+    if outcome.exceeded == "file":
+        message = f"a file of the run outgrew {_TRACE_BYTES >> 20} MiB: make the problem smaller"
+        return _failure(Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, message, outcome.seconds)
+    if outcome.timed_out:
+        message = f"the program did not end within {timeout_s:g} s of CPU time"
+        return _failure(Status.TIMEOUT, Phase.RUN_KERNEL, message, outcome.seconds)
+    if outcome.exceeded is not None or outcome.returncode is None:
+        how = f"exceeded its {outcome.exceeded} limit" if outcome.exceeded else f"signal {outcome.signal}"
+        return _failure(Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, f"the program ended: {how}", outcome.seconds)
+    return _reported(outcome, library, program) if outcome.returncode == _REPORTED_FAULT_EXIT else None
+
+
+def _reported(outcome: ProcessOutcome, library: Path, program: AscProgram) -> Failure | None:
+    """Decode the last line of a run that ended in a fault: kind, call, block, frames and message."""
+    lines = outcome.stdout.decode("utf-8", "replace").splitlines()
+    fields = lines[-1].split("\t") if lines else []
+    if len(fields) != 5 or fields[0] not in _REPORT_STATUS:
+        return None  # the program's own exit status
+    kind, call, block, frames, message = fields
+    file, line = _source_of(frames, library, program.source)
+    diagnostic = Diagnostic(
+        phase=Phase.RUN_KERNEL,
+        message=message,
+        call=call,
+        file=file,
+        line=line,
+        block_idx=int(block) if block.isdigit() else None,
+    )
+    return Failure(_REPORT_STATUS[kind], (diagnostic,), outcome.seconds)
+
+
+def _source_of(frames: str, library: Path, source: Path) -> tuple[str | None, int | None]:
+    """Return file and line of the innermost frame in a file of the program's folder."""
+    if not frames:
+        return None, None
+    command = ["addr2line", "-i", "-e", str(library), *(f"0x{frame}" for frame in frames.split(","))]
+    listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    own = {path.name for path in source.resolve().parent.rglob("*") if path.suffix in _SOURCE_SUFFIXES}
+    for row in listing.splitlines():
+        path, _, line = row.partition(":")
+        number = re.match(r"\d+", line)
+        if Path(path).name in own and number:
+            return Path(path).name, int(number[0])
+    return None, None
+
+
+def _compiler_errors(outcome: ProcessOutcome) -> tuple[Diagnostic, ...]:
+    text = outcome.stderr.decode("utf-8", "replace")
+    found = [match for match in map(_ERROR_LINE.match, text.splitlines()) if match]
+    if found:
+        return tuple(
+            Diagnostic(
+                phase=Phase.BUILD_KERNEL, message=one["message"], file=one["file"], line=int(one["line"])
+            )
+            for one in found[:_SHOWN_ERRORS]
+        )
+    unresolved = _UNRESOLVED.findall(text)
+    message = "; ".join(unresolved[:_SHOWN_ERRORS]) or " ".join(text.split()[-60:]) or "no message"
+    return (Diagnostic(phase=Phase.BUILD_KERNEL, message=f"the compiler failed: {message}"),)
+
+
+def _failure(status: Status, phase: Phase, message: str, seconds: float = 0.0) -> Failure:
+    return Failure(status, (Diagnostic(phase=phase, message=message),), seconds)

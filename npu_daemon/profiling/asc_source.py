@@ -1,0 +1,149 @@
+"""Rewriting launches ``kernel<<<block_dim, l2_control, stream>>>(arguments)`` into calls that g++ reads."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ascend_gym.core.errors import MisuseError
+
+# What is no code: comments, raw and plain strings, characters. A digit separator is no character literal.
+_NO_CODE = re.compile(
+    r"//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/"
+    r'|(?:u8|[uUL])?R"(?P<delimiter>[^\s()\\]{0,16})\(.*?\)(?P=delimiter)"'
+    r'|"(?:[^"\\\n]|\\.)*"'
+    r"|(?<![0-9a-zA-Z_])'(?:[^'\\\n]|\\.)*'",
+    re.DOTALL,
+)
+_NAME_BEFORE = re.compile(r"(?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*\s*$")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_LAUNCH_CALL = "asim::launch_kernel"
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """One launch: ``text[start:end]`` reads ``callee<<<configuration>>>(arguments)``."""
+
+    start: int
+    end: int
+    callee: str
+    configuration: tuple[str, ...]
+    arguments: str
+
+
+def has_launches(text: str) -> bool:
+    """Return whether there is a launch outside comments and strings."""
+    return "<<<" in _code_only(text)
+
+
+def with_launch_calls(text: str) -> str:
+    """Return the text with each launch as a call of ``asim::launch_kernel``; lines keep their numbers.
+
+    Raises:
+        MisuseError: brackets of a launch do not match, or it has no callee or no block dim.
+    """
+    parts, done = [], 0
+    for launch in _launches(text, _code_only(text)):
+        call = _call(launch)
+        lost_lines = text.count("\n", launch.start, launch.end) - call.count("\n")
+        parts += [text[done : launch.start], call, "\n" * lost_lines]
+        done = launch.end
+    return "".join([*parts, text[done:]])
+
+
+def _call(launch: _Launch) -> str:
+    name = launch.callee.partition("<")[0].strip()
+    arguments = f", {launch.arguments}" if launch.arguments.strip() else ""
+    block_dim = launch.configuration[0].strip()
+    call = f"[=](auto... asim_arguments) {{ {launch.callee.strip()}(asim_arguments...); }}"
+    return f'{_LAUNCH_CALL}("{name}", ({block_dim}), {call}{arguments})'
+
+
+def _code_only(text: str) -> str:
+    """Return ``text`` with blanks for all that is no code; every position stays what it is."""
+    return _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
+
+
+def _launches(text: str, code: str) -> Iterator[_Launch]:
+    position = code.find("<<<")
+    while position >= 0:
+        start = _callee_start(code, position)
+        closed = _find_closing(code, position + 3, ">>>")
+        opened = _skip_space(code, closed + 3)
+        if code[opened : opened + 1] != "(":
+            raise _misuse(code, position, "expected (arguments) after >>>")
+        end = _find_closing(code, opened + 1, ")")
+        configuration = tuple(_split(text, code, position + 3, closed))
+        if not configuration[0].strip():
+            raise _misuse(code, position, "expected <<<block_dim, l2_control, stream>>>")
+        yield _Launch(start, end + 1, text[start:position], configuration, text[opened + 1 : end])
+        position = code.find("<<<", end)
+
+
+def _callee_start(code: str, end: int) -> int:
+    """Return where the name before ``end`` starts, its template arguments included."""
+    at = len(code[:end].rstrip())
+    if code[at - 1 : at] == ">":
+        at = _template_start(code, at - 1)
+    found = _NAME_BEFORE.search(code, 0, at)
+    if found is None:
+        raise _misuse(code, end, "expected the name of a kernel before <<<")
+    return found.start()
+
+
+def _template_start(code: str, closing: int) -> int:
+    """Return the position of the ``<`` that the ``>`` at ``closing`` closes, brackets skipped."""
+    depth, nested = 0, 0
+    for at in range(closing, -1, -1):
+        character = code[at]
+        if character in ")]}":
+            nested += 1
+        elif character in "([{":
+            nested -= 1
+        elif not nested and character == ">" and code[at - 1 : at] != "-":
+            depth += 1
+        elif not nested and character == "<":
+            depth -= 1
+            if depth == 0:
+                return at
+    raise _misuse(code, closing, "found > without its <")
+
+
+def _find_closing(code: str, start: int, closing: str) -> int:
+    """Return the position of ``closing`` outside all brackets opened after ``start``."""
+    expected: list[str] = []
+    for at in range(start, len(code)):
+        character = code[at]
+        if not expected and code.startswith(closing, at):
+            return at
+        if character in _CLOSING:
+            expected.append(_CLOSING[character])
+        elif expected and character == expected[-1]:
+            expected.pop()
+        elif character in ")]}":
+            break
+    raise _misuse(code, start, f"expected {closing}")
+
+
+def _split(text: str, code: str, start: int, end: int) -> Iterator[str]:
+    """Yield the parts of ``text[start:end]`` between commas outside brackets."""
+    nested, since = 0, start
+    for at in range(start, end):
+        if code[at] in "([{":
+            nested += 1
+        elif code[at] in ")]}":
+            nested -= 1
+        elif code[at] == "," and nested == 0:
+            yield text[since:at]
+            since = at + 1
+    yield text[since:end]
+
+
+def _skip_space(code: str, at: int) -> int:
+    return at + len(code[at:]) - len(code[at:].lstrip())
+
+
+def _misuse(code: str, position: int, what: str) -> MisuseError:
+    line = code.count("\n", 0, position) + 1
+    return MisuseError(f"cannot read the launch at line {line}: {what}")

@@ -1,0 +1,65 @@
+// Printing from a kernel, dumping tensors, reading the clock, and the state a kernel starts in.
+#pragma once
+#include "asim/api/mask.h"
+#include "asim/api/tensor.h"
+#include "asim/machine/device_output.h"
+
+namespace asim {
+
+// As a variadic function takes it: element types that C does not know become double.
+template <typename T>
+auto printable(const T &value) {
+    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>) {
+        return static_cast<double>(static_cast<float>(value));
+    } else {
+        return value;
+    }
+}
+
+template <typename T, size_t N>
+const T *printable(const T (&values)[N]) {
+    return values;
+}
+
+template <typename T>
+void dump_values(const T *values, uint32_t description, uint32_t count) {
+    device_print("DumpTensor: desc=%u, %u elements: [", description, count);
+    for (uint32_t i = 0; i < count; ++i) {
+        device_print(i ? ", %g" : "%g", static_cast<double>(static_cast<float>(counted_load<T>(values + i))));
+    }
+    device_print("]\n");
+}
+
+}  // namespace asim
+
+namespace AscendC {
+
+template <typename... Values>
+__aicore__ inline int printf(const char *format, const Values &...values) {
+    return asim::device_print(format, asim::printable(values)...);
+}
+template <typename... Values>
+__aicore__ inline int PRINTF(const char *format, const Values &...values) {
+    return asim::device_print(format, asim::printable(values)...);
+}
+
+template <typename T>
+__aicore__ inline void DumpTensor(const LocalTensor<T> &tensor, uint32_t description, uint32_t count) {
+    asim::dump_values(tensor.GetPhyAddr(), description, std::min(count, tensor.GetSize()));
+}
+template <typename T>
+__aicore__ inline void DumpTensor(const GlobalTensor<T> &tensor, uint32_t description, uint32_t count) {
+    asim::dump_values(tensor.GetPhyAddr(), description, count);
+}
+
+__aicore__ inline int64_t GetSystemCycle() { return asim::read_system_counter(); }
+
+// Registers as a kernel expects them; a simulated block starts in this state anyway.
+__aicore__ inline void InitSocState() {
+    SetAtomicNone();
+    asim::reset_mask();
+}
+
+}  // namespace AscendC
+
+using AscendC::printf;

@@ -1,0 +1,3 @@
+// Part of the acl interface that programs also include by itself.
+#pragma once
+#include "acl/acl.h"

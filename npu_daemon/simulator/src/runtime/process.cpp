@@ -1,0 +1,95 @@
+#include "asim/machine/process.h"
+
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
+#include <signal.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <stdexcept>
+
+#include "asim/machine/block.h"
+#include "asim/machine/gm.h"
+#include "asim/machine/report.h"
+
+namespace asim {
+
+namespace {
+
+constexpr size_t kSignalStackBytes = 64 * 1024;
+constexpr int kMaxFrames = 24;
+
+// Reports from a signal handler, with the frames of the code that the signal interrupted.
+void report_here(const char *kind, const char *message) {
+    void *frames[kMaxFrames];
+    write_report(kind, "kernel", message, frames, backtrace(frames, kMaxFrames));
+}
+
+void on_crash(int signal_number) {
+    const char *what = signal_number == SIGSEGV || signal_number == SIGBUS
+                           ? "crashed: a raw pointer (GetPhyAddr, GM_ADDR or an array) was used outside its memory, or the 1 MiB stack is full"
+                       : signal_number == SIGFPE ? "crashed: integer division by zero"
+                                                 : "crashed: illegal instruction or abort";
+    char message[256];
+    snprintf(message, sizeof message, "%s, after %s", what, block().last_call);
+    report_here("runtime_fault", message);
+    _exit(kFaultExit);
+}
+
+void on_alarm(int) {
+    char message[256];
+    snprintf(message, sizeof message, "still running when the time was up; the last instruction was %s: look for an endless loop",
+             block().last_call);
+    report_here("timeout", message);
+    _exit(kFaultExit);
+}
+
+// Arrays of the kernel library that kernels pass to GlobalTensor: whatever it holds beside code.
+int add_constants(dl_phdr_info *library, size_t, void *load_address) {
+    if (library->dlpi_addr != reinterpret_cast<ElfW(Addr)>(load_address)) return 0;
+    for (int i = 0; i < library->dlpi_phnum; ++i) {
+        const ElfW(Phdr) &segment = library->dlpi_phdr[i];
+        if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) != 0) continue;
+        add_gm_constants(reinterpret_cast<const void *>(library->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+    }
+    return 1;
+}
+
+}  // namespace
+
+void install_handlers(uint32_t time_limit_ms) {
+    void *frame;
+    backtrace(&frame, 1);  // loads what it needs now, not inside a handler
+    static uint8_t stack[kSignalStackBytes];
+    stack_t alternate{};
+    alternate.ss_sp = stack;
+    alternate.ss_size = sizeof stack;
+    sigaltstack(&alternate, nullptr);
+    struct sigaction crash{};
+    crash.sa_handler = on_crash;
+    crash.sa_flags = SA_ONSTACK | SA_RESETHAND;
+    for (const int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) sigaction(number, &crash, nullptr);
+    struct sigaction alarm_action{};
+    alarm_action.sa_handler = on_alarm;
+    alarm_action.sa_flags = SA_ONSTACK;
+    sigaction(SIGPROF, &alarm_action, nullptr);
+    itimerval timer{};
+    timer.it_value.tv_sec = time_limit_ms / 1000;
+    timer.it_value.tv_usec = (time_limit_ms % 1000) * 1000;
+    setitimer(ITIMER_PROF, &timer, nullptr);  // CPU time: what else runs on the host does not count
+}
+
+void *load_kernel_symbol(const std::string &path, const char *symbol) {
+    void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) throw std::runtime_error(std::string("cannot load the kernel: ") + dlerror());
+    void *address = dlsym(library, symbol);
+    if (address == nullptr) throw std::runtime_error(std::string("the kernel library has no ") + symbol);
+    set_kernel_image(address);
+    Dl_info image;
+    if (dladdr(address, &image) != 0) dl_iterate_phdr(add_constants, image.dli_fbase);
+    return address;
+}
+
+}  // namespace asim

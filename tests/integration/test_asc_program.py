@@ -1,0 +1,110 @@
+"""Programs with launches of their own, through the real compiler and the real simulator."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.status import Status
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.profiling.asc_program import AscProgram, ProgramRun, build_program, run_program
+from npu_daemon.simulator.chips import load_chip
+from npu_daemon.simulator.pricing import price_trace
+
+ADD = Path(__file__).parent.parent / "asc" / "add.asc"
+
+
+def _run(
+    program: AscProgram, backend: SimulatorBackend, folder: Path, timeout_s: float = 20.0
+) -> ProgramRun | Failure:
+    library = build_program(program, folder, backend.toolchain, 60.0)
+    if isinstance(library, Failure):
+        return library
+    return run_program(program, library, folder, backend.toolchain, load_chip("910B2"), timeout_s)
+
+
+def _written(tmp_path: Path, edits: dict[str, str]) -> AscProgram:
+    text = ADD.read_text()
+    for old, new in edits.items():
+        assert old in text
+        text = text.replace(old, new, 1)
+    (tmp_path / "changed").mkdir()
+    source = tmp_path / "changed" / "changed.asc"
+    source.write_text(text)
+    return AscProgram(source)
+
+
+def test_a_program_verifies_itself_and_leaves_a_trace_of_each_launch(
+    simulator: SimulatorBackend, tmp_path: Path
+) -> None:
+    program = AscProgram(ADD, defines=("SCENARIO=2",), arguments=("one", "two"))
+    run = _run(program, simulator, tmp_path)
+    assert isinstance(run, ProgramRun), run
+    assert run.exit_status == 0
+    assert run.stdout.splitlines()[-1] == "0 wrong, 2 arguments"
+    assert "core 7 of 8, 2.0" in run.stdout
+    assert [(launch.kernel, launch.block_dim) for launch in run.launches] == [
+        ("add_scaled", 8),
+        ("add_scaled", 1),
+    ]
+
+
+def test_more_cores_are_faster(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    ranges = tmp_path / "ranges"
+    ranges.write_text("")
+    tasks_us = []
+    for scenario in (1, 2):
+        folder = tmp_path / str(scenario)
+        folder.mkdir()
+        run = _run(AscProgram(ADD, (f"SCENARIO={scenario}",)), simulator, folder)
+        assert isinstance(run, ProgramRun), run
+        price = price_trace(simulator.toolchain, run.launches[0].trace, load_chip("910B2"), ranges)
+        assert not isinstance(price, Failure)
+        tasks_us.append(price["task_us"])
+    assert tasks_us[1] < tasks_us[0] / 2
+
+
+@pytest.mark.parametrize(
+    ("edits", "status", "line_of", "message"),
+    [
+        (
+            {"AscendC::Add(a, a, b, tile)": "AscendC::Ad(a, a, b, tile)"},
+            Status.BUILD_ERROR,
+            "AscendC::Ad(",
+            "Ad",
+        ),
+        ({"zGm[at], a, tile": "zGm[at], a, 64 * tile"}, Status.RUNTIME_FAULT, "64 * tile", "bytes"),
+        (
+            {"AscendC::InitSocState();": "for (;;) AscendC::PipeBarrier<PIPE_ALL>();"},
+            Status.TIMEOUT,
+            "for (;;)",
+            "time was up",
+        ),
+    ],
+)
+def test_a_fault_is_told_with_its_line(
+    simulator: SimulatorBackend,
+    tmp_path: Path,
+    edits: dict[str, str],
+    status: Status,
+    line_of: str,
+    message: str,
+) -> None:
+    program = _written(tmp_path, edits)
+    failure = _run(program, simulator, tmp_path, timeout_s=0.5)
+    assert isinstance(failure, Failure)
+    assert failure.status is status
+    assert message in failure.diagnostics[0].message
+    lines = program.source.read_text().splitlines()
+    assert failure.diagnostics[0].file == "changed.asc"
+    assert line_of in lines[(failure.diagnostics[0].line or 0) - 1]
+
+
+def test_acl_calls_refuse_what_the_device_would(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    too_much = "aclrtMemcpy(device[0], count * 5, z.data(), count * 5, ACL_MEMCPY_HOST_TO_DEVICE);"
+    edits = {"aclFinalize();": f"{too_much} aclFinalize();"}
+    run = _run(_written(tmp_path, edits), simulator, tmp_path)
+    assert isinstance(run, ProgramRun), run
+    assert "[acl] aclrtMemcpy: out of bounds" in run.stderr

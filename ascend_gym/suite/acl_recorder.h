@@ -338,17 +338,22 @@ inline std::string text(aclOpExecutor **executor)
     return "{\"kind\": \"result\"}";
 }
 
+inline bool &done()
+{
+    static bool once = false;  // one for all calls, whatever the types of their arguments
+    return once;
+}
+
 template <typename... Arguments>
 aclnnStatus record(const char *function, Arguments... arguments)
 {
-    static bool done = false;
     const std::vector<std::string> entries = {text(arguments)...};
-    if (!done) {
+    if (!done()) {
         const auto same = [](const std::string &entry) { return entry; };
         std::ofstream(folder() + "/record.json")
             << "{\"function\": \"" << function << "\", \"arguments\": " << listing(entries, same) << "}\n";
     }
-    done = true;
+    done() = true;
     return ACL_SUCCESS;
 }
 

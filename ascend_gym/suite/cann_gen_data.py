@@ -2,7 +2,7 @@
 
 The script is code of the operator's author, like ``reference.py``. It runs in a process of its own, with
 numpy, random and torch seeded; where torch is missing, an empty module of that name lets scripts pass that
-import without using it.
+import without using it. Scripts that ask ``npu-smi`` for the chip are told 910B2.
 """
 
 from __future__ import annotations
@@ -37,6 +37,12 @@ def __getattr__(name):
     raise AttributeError(f"torch is not installed, and gen_data.py uses torch.{name}")
 """
 
+# what ``npu-smi info -m`` prints for one chip: some scripts choose their golden output by the chip's name
+_CHIP_LIST = """#!/bin/sh
+echo "NPU ID  Chip ID  Chip Logic ID  Chip Name"
+echo "0       0        0              Ascend 910B2"
+"""
+
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)[ \t]+(\w+)", re.MULTILINE)
 _CALL = re.compile(r"python3? gen_data\.py([^\n`;&|$]*)$", re.MULTILINE)
 _MISSING_MODULE = re.compile(r"No module named '(\w+)")
@@ -61,17 +67,14 @@ def run_gen_data(work: Path, seed: int) -> None:
     python_path = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
     uses_torch = "torch" in (work / "gen_data.py").read_text(encoding="utf-8", errors="replace")
     has_torch = importlib.util.find_spec("torch") is not None
-    if not has_torch:
-        stubs = work.parent / "stubs"
-        stubs.mkdir()
-        (stubs / "torch.py").write_text(_EMPTY_TORCH, encoding="utf-8")
-        python_path.append(str(stubs))
+    stubs = _stubs(work.parent / "stubs", with_torch=not has_torch)
+    python_path += [] if has_torch else [str(stubs)]
     module = "torch" if uses_torch and has_torch else ""
     try:
         done = subprocess.run(
             [sys.executable, "-c", _RUNNER, str(seed % 2**32), module, *_arguments(work)],
             cwd=work,
-            env={"PATH": os.defpath, "PYTHONPATH": os.pathsep.join(python_path)},
+            env={"PATH": f"{stubs}:{os.defpath}", "PYTHONPATH": os.pathsep.join(python_path)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=GEN_DATA_TIMEOUT_S,
@@ -82,6 +85,16 @@ def run_gen_data(work: Path, seed: int) -> None:
     if done.returncode != 0:
         said = done.stderr.decode("utf-8", "replace").strip()
         raise OperatorFormatError(_complaint(said, done.returncode))
+
+
+def _stubs(folder: Path, *, with_torch: bool) -> Path:
+    """Fill a folder with what scripts look for and this machine does not have."""
+    folder.mkdir()
+    (folder / "npu-smi").write_text(_CHIP_LIST, encoding="utf-8")
+    (folder / "npu-smi").chmod(0o755)
+    if with_torch:
+        (folder / "torch.py").write_text(_EMPTY_TORCH, encoding="utf-8")
+    return folder
 
 
 def _arguments(work: Path) -> list[str]:

@@ -27,7 +27,7 @@ from ascend_gym.suite.cann_references import reference_outputs
 from ascend_gym.suite.inputs import Array, numpy_dtype
 from ascend_gym.suite.verdict import judge
 
-_COMPARISON = re.compile(r"verify_result\w*\.py\s+([^`\n)]*)")
+_COMPARISON = re.compile(r"verify_\w+\.py\s+([^`\n)]*)")
 _FILE = re.compile(r"[\w./-]+\.bin")
 
 

@@ -26,6 +26,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTI
 _CMAKE_COMMENT = re.compile(r"#[^\n]*")
 _TILING_FUNCTION = "TilingContext"
 _REGISTERS_TILING = re.compile(r"\bIMPL_OP_OPTILING\b|\bSetTiling\s*\(")
+_REGISTERS_OPERATOR = re.compile(r"\bOP_ADD\s*\(")
 _ENTRY = re.compile(r"\b__global__\b")
 _COMPILED = (".cpp", ".cc")
 
@@ -65,7 +66,8 @@ def read_build_file(folder: Path) -> BuildFile:
         *(_resolve(option, folder) for option in _INCLUDE_OPTION.findall(text)),
     ]
     tiling = _existing(_listed(text, "target_sources", "optiling", folder))
-    definition = _existing(_listed(text, "target_sources", r"op_host_aclnn\w*", folder))
+    listed = _existing(_listed(text, "target_sources", r"op_host_aclnn\w*", folder))
+    definition = listed or _with_definition(folder, tiling)
     return BuildFile(
         op_type=op_type.group(1) if op_type else None,
         tiling=tiling if _has_tiling((*tiling, *definition)) else _with_tiling(folder, tiling),
@@ -83,6 +85,13 @@ def _with_tiling(folder: Path, tiling: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return ``tiling`` and the sources of op_host with the tiling functions that the build file forgets."""
     sources = sorted(path for path in (folder / "op_host").glob("*") if path.suffix in _COMPILED)
     return (*tiling, *(path for path in sources if tiling and _has_tiling([path])))
+
+
+def _with_definition(folder: Path, tiling: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the sources of op_host that register the operator, for a build file that names none."""
+    sources = sorted(path for path in (folder / "op_host").glob("*") if path.suffix in _COMPILED)
+    registering = [path for path in sources if _REGISTERS_OPERATOR.search(read_source(path))]
+    return tuple(path for path in registering if tiling and path not in tiling)
 
 
 def read_cann_candidate(folder: Path, build: BuildFile) -> Candidate:

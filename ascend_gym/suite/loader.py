@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from ascend_gym.core.digest import digest_of_tree
+from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import OpSpec
+from ascend_gym.suite.cann_cases import REFERENCE_NAME, case_folder, read_own_case_spec
 from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, has_example, read_example_spec
 from ascend_gym.suite.cann_gen_data import missing_modules
 from ascend_gym.suite.imported import IMPORTED_SUITE, read_index
@@ -20,7 +21,7 @@ _SUITE_FOLDERS = {"core": Path(__file__).parent / "ops"}
 
 _DIGESTED = (
     MANIFEST_NAME,
-    "reference.py",
+    REFERENCE_NAME,
     "CMakeLists.txt",
     "op_host/**/*",
     "op_kernel/**/*",
@@ -75,13 +76,18 @@ def what_it_needs(name: str, folder: Path) -> str:
         _load_folder(folder, IMPORTED_SUITE, name)
     except OperatorFormatError as error:
         return " ".join(str(error).replace(f"{folder.resolve()}/", "").split())
-    missing = missing_modules(folder / EXAMPLE_FOLDER) if has_example(folder) else []
+    uses_example = case_folder(folder) is None and has_example(folder)
+    missing = missing_modules(folder / EXAMPLE_FOLDER) if uses_example else []
     return f"its gen_data.py needs {', '.join(missing)} (pip install)" if missing else ""
 
 
 def folder_digest(folder: Path) -> str:
-    """Return the digest of everything in an operator folder that changes a verdict or a baseline."""
-    return digest_of_tree(folder, _DIGESTED)
+    """Return the digest of everything of an operator folder that changes a verdict or a baseline."""
+    own = digest_of_tree(folder, _DIGESTED)
+    cases = case_folder(folder)
+    if cases is None or cases == folder:
+        return own
+    return digest_of("own cases", own, digest_of_tree(cases, (MANIFEST_NAME, REFERENCE_NAME)))
 
 
 def _folders(suite: str) -> dict[str, Path]:
@@ -110,6 +116,8 @@ def _load_folder(folder: Path, suite: str, name: str) -> OpSpec:
     op_id = f"{suite}/{name}"
     if (folder / MANIFEST_NAME).is_file():
         return _load_manifest_folder(folder, op_id, name)
+    if case_folder(folder) is not None:
+        return read_own_case_spec(folder, op_id, folder_digest(folder))
     if has_example(folder):
         return read_example_spec(folder, op_id, folder_digest(folder))
     raise OperatorFormatError(
@@ -120,7 +128,7 @@ def _load_folder(folder: Path, suite: str, name: str) -> OpSpec:
 
 def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
     manifest = read_manifest(folder / MANIFEST_NAME)
-    if not (folder / "reference.py").is_file():
+    if not (folder / REFERENCE_NAME).is_file():
         raise OperatorFormatError(
             f"{folder}: reference.py is missing (it defines reference(inputs, attributes))"
         )

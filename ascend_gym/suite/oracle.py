@@ -25,10 +25,10 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.protocols import Oracle, Verdict
 from ascend_gym.core.records import Case, OpSpec, TensorSpec
+from ascend_gym.suite.cann_cases import REFERENCE_NAME, case_folder
 from ascend_gym.suite.cann_golden import ExampleOracle
 from ascend_gym.suite.inputs import Array, case_inputs
 from ascend_gym.suite.loader import folder_digest
-from ascend_gym.suite.manifest import MANIFEST_NAME
 from ascend_gym.suite.verdict import judge
 
 Reference = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
@@ -44,9 +44,19 @@ def oracle_for(spec: OpSpec) -> Oracle:
     folder = Path(spec.folder)
     if folder_digest(folder) != spec.folder_digest:
         raise MisuseError(f"{folder} changed since {spec.op_id} was loaded; load the operator again")
-    if (folder / MANIFEST_NAME).is_file():
-        return ReferenceOracle(_load_reference(folder / "reference.py"))
+    cases = case_folder(folder)
+    if cases is not None:
+        return reference_oracle(cases)
     return ExampleOracle(folder)
+
+
+def reference_oracle(folder: Path) -> ReferenceOracle:
+    """Return the oracle of the ``reference.py`` in a folder.
+
+    Raises:
+        OperatorFormatError: it cannot be imported or defines no ``reference`` function.
+    """
+    return ReferenceOracle(_load_reference(folder / REFERENCE_NAME))
 
 
 class ReferenceOracle:
@@ -60,7 +70,7 @@ class ReferenceOracle:
         return case_inputs(case, seed)
 
     def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
-        """Return, for each output parameter, its expected arrays.
+        """Return, for each output parameter, its expected arrays; none for an open one.
 
         Raises:
             OperatorFormatError: the reference left out an output or gave it another shape.
@@ -71,7 +81,9 @@ class ReferenceOracle:
             if not tensor.optional_absent
         }
         results = self._reference(named, case.attributes)
-        return [_output_arrays(results, tensor, case.case_id) for tensor in case.outputs]
+        return [
+            [] if tensor.open else _output_arrays(results, tensor, case.case_id) for tensor in case.outputs
+        ]
 
     def judge(
         self, case: Case, outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]

@@ -119,6 +119,29 @@ def test_an_operator_without_outputs_gives_the_input_that_is_written_back(tmp_pa
     assert np.array_equal(oracle.expected(case, inputs)[0][0], 2.0 * inputs[0][0])
 
 
+def test_of_several_calls_the_first_is_the_example(tmp_path: Path) -> None:
+    """The second call has arguments of other types: a bias tensor instead of a null pointer."""
+    again = (
+        "aclTensor* other = Tensor(yData, xShape, ACL_FLOAT, &yDevice);\n"
+        "    ret = aclnnTwiceGetWorkspaceSize(other, other, 3.0, other, &workspaceSize, &executor);\n"
+        "    return ret;"
+    )
+    main = MAIN_CPP.replace("return ret;", again)
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, main=main))
+    assert spec.cases[0].attributes == {"scale": 2.0}
+    assert spec.cases[0].inputs[1].optional_absent
+
+
+def test_a_script_that_asks_for_the_chip_is_told_it(tmp_path: Path) -> None:
+    gen_data = GEN_DATA + (
+        "import subprocess\n"
+        "fields = subprocess.check_output(['npu-smi', 'info', '-m'], text=True).split('\\n')[1].split()\n"
+        "assert fields[3] + fields[4] == 'Ascend910B2'\n"
+    )
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
+    assert oracle_for(spec).inputs(spec.cases[0], 0)[0][0].shape == (4, 8)
+
+
 def refuse(folder: Path, **changes: str) -> str:
     with pytest.raises(OperatorFormatError) as caught:
         load_operator("twice", op_dir=write_example_operator(folder, **changes))

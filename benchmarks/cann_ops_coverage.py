@@ -31,7 +31,7 @@ from pathlib import Path
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import MeasureProtocol, Phase
+from ascend_gym.core.records import Case, MeasureProtocol, Phase
 from ascend_gym.core.status import Status
 from ascend_gym.core.toml_file import read_toml
 from ascend_gym.suite.cann_enlarge import RULES, enlarge_example, resize_example
@@ -53,7 +53,7 @@ _BUILD_STEP = {Phase.BUILD_TILING: "host", Phase.BUILD_KERNEL: "kernel", Phase.G
 _RUN_STEP = {Phase.RUN_TILING: "tiling"}
 _REASON_LENGTH = 220
 
-Outcome = tuple[str, str]  # the step that failed, or COMPLETE; and why
+Outcome = tuple[str, str]  # the step that failed and why, or COMPLETE and the shapes of the inputs
 
 
 def main() -> int:
@@ -112,7 +112,7 @@ def measure(folder: Path, chip: str) -> Outcome:
         priced = backend.measure(run, case, protocol)
     finally:
         backend.cleanup(run)
-    return ("price", _reason(priced)) if isinstance(priced, Failure) else (COMPLETE, "")
+    return ("price", _reason(priced)) if isinstance(priced, Failure) else (COMPLETE, _shapes(case))
 
 
 def table(rows: Sequence[dict[str, str]]) -> str:
@@ -167,7 +167,7 @@ def _measure_larger(folder: Path, copy: Path, limit_s: float, chip: str) -> Outc
             enlarge_example(copy / EXAMPLE_FOLDER, shapes, rule)
         outcomes[rule] = _measure_apart(copy, limit_s, chip)
         if outcomes[rule][0] == COMPLETE:
-            return COMPLETE, rule
+            return COMPLETE, f"{rule}: {outcomes[rule][1]}"
     best = max(outcomes.values(), key=lambda outcome: STEPS.index(outcome[0]))[0]
     return best, "; ".join(f"{rule}: {step} {reason}" for rule, (step, reason) in outcomes.items())
 
@@ -207,6 +207,11 @@ def _selected(checkout: Path, names: Sequence[str], paper: bool) -> list[Path]:
 
 def _step(failure: Failure, steps: dict[Phase, str], otherwise: str) -> str:
     return steps.get(failure.diagnostics[0].phase, otherwise)
+
+
+def _shapes(case: Case) -> str:
+    shapes = [str(shape) for tensor in case.inputs if not tensor.optional_absent for shape in tensor.shapes]
+    return " ".join(f"{count} x {shape}" if count > 1 else shape for shape, count in Counter(shapes).items())
 
 
 def _reason(failure: Failure) -> str:

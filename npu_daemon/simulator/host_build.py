@@ -6,9 +6,12 @@ The toolchain is a directory with a precompiled header, the library that host co
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path, PurePosixPath
 
 from ascend_gym.core.protocols import Failure
@@ -41,6 +44,7 @@ _LIBRARY_SOURCES = (
     "host_tiling_types.cpp",
     "host_tiling_platform.cpp",
     "host_tiling_library.cpp",
+    "host_tiling_definition.cpp",
     "host_tiling_matmul.cpp",
     "host_tiling_matmul_api.cpp",
 )
@@ -87,16 +91,19 @@ def host_build_command(
 
     Args:
         toolchain: folder made by ``prepare_host_toolchain``.
-        sources: source files, relative to the working directory of the call.
+        sources: source or object files, relative to the working directory of the call.
         output: file name of the library.
         include_dirs: folders searched for headers before those of the simulator.
     """
-    includes = [f"-I{folder}" for folder in include_dirs]
-    prefix = ["-include", str(toolchain / _PREFIX_HEADER)]
-    limits = [f"-fmax-errors={MAX_ERRORS}"]
     # definition and tiling are two libraries in the real build, so the same function may be in both
     link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,muldefs", "-o", output, *_link_flags(toolchain)]
-    return ["g++", *_FLAGS, *limits, *prefix, *includes, f"-I{_HEADERS}", *sources, *link]
+    return [*_compiler_call(toolchain, include_dirs), *sources, *link]
+
+
+def _compiler_call(toolchain: Path, include_dirs: Sequence[Path | str]) -> list[str]:
+    includes = [f"-I{folder}" for folder in include_dirs]
+    prefix = ["-include", str(toolchain / _PREFIX_HEADER)]
+    return ["g++", *_FLAGS, f"-fmax-errors={MAX_ERRORS}", *prefix, *includes, f"-I{_HEADERS}"]
 
 
 def build_host(
@@ -127,18 +134,45 @@ def build_host(
     folder = work_dir / "operator"
     _write(sources.files, folder)
     library = work_dir / "host.so"
-    folders: list[Path | str] = [*header_folders(sources), *include_dirs]
-    command = host_build_command(toolchain, compiled, str(library), folders)
-    outcome = run_limited(command, cwd=folder, limits=limits)
+    started_s = time.perf_counter()
+    outcome = _compile(
+        compiled, library, folder, toolchain, [*header_folders(sources), *include_dirs], limits
+    )
+    seconds = time.perf_counter() - started_s
     if outcome.returncode == 0:
-        return refused_library(library, outcome.seconds) or library
+        return refused_library(library, seconds) or library
     if outcome.timed_out:
         message = f"compiling the host code took longer than {limits.wall_s:g} s; make it simpler"
         diagnostic = Diagnostic(phase=Phase.BUILD_TILING, message=message)
-        return _failure(Status.TIMEOUT, [diagnostic], outcome.seconds)
-    return _failure(
-        Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, Phase.BUILD_TILING), outcome.seconds
-    )
+        return _failure(Status.TIMEOUT, [diagnostic], seconds)
+    return _failure(Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, Phase.BUILD_TILING), seconds)
+
+
+def _compile(
+    compiled: Sequence[str],
+    library: Path,
+    folder: Path,
+    toolchain: Path,
+    include_dirs: Sequence[Path | str],
+    limits: Limits,
+) -> ProcessOutcome:
+    """Make the library, sources side by side; return how the first call that failed ended, or the last."""
+    if len(compiled) == 1:
+        command = host_build_command(toolchain, compiled, str(library), include_dirs)
+        return run_limited(command, cwd=folder, limits=limits)
+
+    def compile_one(source: str, target: str) -> ProcessOutcome:
+        command = [*_compiler_call(toolchain, include_dirs), "-c", source, "-o", target]
+        return run_limited(command, cwd=folder, limits=limits)
+
+    objects = [f"{number}.o" for number in range(len(compiled))]
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        outcomes = list(pool.map(compile_one, compiled, objects))
+    failed = next((outcome for outcome in outcomes if outcome.returncode != 0), None)
+    if failed is not None:
+        return failed
+    link = host_build_command(toolchain, objects, str(library))
+    return run_limited(link, cwd=folder, limits=limits)
 
 
 def header_folders(sources: Sources) -> list[str]:

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -90,9 +91,9 @@ std::string run(const std::string &request_path) {
     const TilingFunction tiling = tiling_function_of(definition, implementation);
     call.node.type = call.node.name = definition.type();
 
-    std::shared_ptr<void> compile_info;
-    if (implementation.tiling_parse) {
-        compile_info = implementation.make_compile_info();
+    std::unique_ptr<void, void (*)(void *)> compile_info(nullptr, implementation.compile_info.destroy);
+    if (implementation.tiling_parse != nullptr) {
+        compile_info.reset(implementation.compile_info.make());
         call.compile_info = compile_info.get();
         gert::TilingParseContext context(call);
         require_success(implementation.tiling_parse(&context), "the tiling parse function");

@@ -1,32 +1,15 @@
-// The part of the host interface that operators link against: registry, tiling structures, attributes, logging.
+// The part of the host interface that operators link against: tiling structures, attributes, logging.
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
 
 #include "asim/host/fault.h"
-#include "asim/host/registry.h"
 #include "asim/host/tiling_fields.h"
 #include "base/alog_pub.h"
 #include "base/err_msg.h"
 #include "exe_graph/runtime/runtime_attrs.h"
-#include "register/op_def.h"
 
 namespace asim::host {
-
-Registry &registry() {
-    static Registry instance;
-    return instance;
-}
-
-bool register_definition(const char *op_type, std::shared_ptr<const ops::OpDef> definition) {
-    registry().definitions[op_type] = std::move(definition);
-    return true;
-}
-
-bool register_tiling_data(const char *key, TilingDataFactory factory) {
-    registry().tiling_data[key] = factory;
-    return true;
-}
 
 void report_error(const char *code, const char *format, ...) {
     std::fprintf(stderr, "[ERROR] %s: ", code);
@@ -61,6 +44,11 @@ constexpr size_t kStructAlignment = 8;
 size_t align_up(size_t value, size_t alignment) { return (value + alignment - 1) / alignment * alignment; }
 
 }  // namespace
+
+TilingDef::TilingDef(const char *name) : name_(name) {}
+TilingDef::TilingDef(const TilingDef &) = default;
+TilingDef &TilingDef::operator=(const TilingDef &) = default;
+TilingDef::~TilingDef() = default;
 
 size_t TilingDef::append(TilingFieldInfo field, size_t alignment) {
     field.offset = align_up(bytes_.size(), alignment);

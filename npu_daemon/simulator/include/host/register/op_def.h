@@ -1,6 +1,7 @@
 // ops::OpDef: the definition of an operator, read by the simulator after the host library is loaded.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <string>
 
@@ -25,11 +26,14 @@ enum class HcclServerType : uint32_t { AICPU = 0, AICORE = 1, CCU = 2, MAX };
 // What one chip changes about the definition: parameters given here replace those of the same name.
 class OpAICoreConfig {
  public:
-    OpAICoreConfig() = default;
-    explicit OpAICoreConfig(const char *) {}
+    OpAICoreConfig();
+    explicit OpAICoreConfig(const char *);
+    OpAICoreConfig(const OpAICoreConfig &);
+    OpAICoreConfig &operator=(const OpAICoreConfig &);
+    ~OpAICoreConfig();
 
-    OpParamDef &Input(const char *name) { return find_or_add(inputs_, name); }
-    OpParamDef &Output(const char *name) { return find_or_add(outputs_, name); }
+    OpParamDef &Input(const char *name);
+    OpParamDef &Output(const char *name);
     const std::deque<OpParamDef> &inputs() const { return inputs_; }
     const std::deque<OpParamDef> &outputs() const { return outputs_; }
 
@@ -50,8 +54,8 @@ class OpAICoreConfig {
 class OpAICoreDef {
  public:
     OpAICoreDef &SetTiling(gert::OpImplRegisterV2::TilingKernelFunc function) { return tiling_ = function, *this; }
-    OpAICoreDef &AddConfig(const char *chip) { return configs_[chip] = OpAICoreConfig(), *this; }
-    OpAICoreDef &AddConfig(const char *chip, OpAICoreConfig &config) { return configs_[chip] = config, *this; }
+    OpAICoreDef &AddConfig(const char *chip);
+    OpAICoreDef &AddConfig(const char *chip, OpAICoreConfig &config);
 
     // Hooks of graph compilation, which the simulator does not do.
     OpAICoreDef &SetCheckSupport(optiling::OP_CHECK_FUNC) { return *this; }
@@ -78,11 +82,14 @@ class OpMC2Def {
 
 class OpDef {
  public:
-    explicit OpDef(const char *type) : type_(type) {}
+    explicit OpDef(const char *type);
+    OpDef(const OpDef &);
+    OpDef &operator=(const OpDef &);
+    ~OpDef();
 
-    OpParamDef &Input(const char *name) { return find_or_add(inputs_, name); }
-    OpParamDef &Output(const char *name) { return find_or_add(outputs_, name); }
-    OpAttrDef &Attr(const char *name) { return find_or_add(attributes_, name); }
+    OpParamDef &Input(const char *name);
+    OpParamDef &Output(const char *name);
+    OpAttrDef &Attr(const char *name);
     OpAICoreDef &AICore() { return ai_core_; }
     OpMC2Def &MC2() { return mc2_; }
 

@@ -22,4 +22,4 @@
 
 #define OP_ADD(op_type)                                                        \
     [[maybe_unused]] static const bool g_definition_##op_type##_registered = \
-        ::asim::host::register_definition(#op_type, ::std::make_shared<const ::ops::OpDef>(op_type(#op_type)))
+        ::asim::host::register_definition(#op_type, op_type(#op_type))

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <initializer_list>
-#include <memory>
 
 #include "asim/host/registry.h"
 #include "exe_graph/runtime/infer_datatype_context.h"
@@ -21,27 +20,19 @@ class OpImplRegisterV2 {
     using InferDataTypeKernelFunc = uint32_t (*)(InferDataTypeContext *);
     using TilingParseFunc = uint32_t (*)(TilingParseContext *);
 
-    explicit OpImplRegisterV2(const char *op_type)
-        : implementation_(&asim::host::registry().implementations[op_type]) {}
+    explicit OpImplRegisterV2(const char *op_type);
 
-    OpImplRegisterV2 &Tiling(TilingKernelFunc function) {
-        implementation_->tiling = function;
-        return *this;
-    }
+    OpImplRegisterV2 &Tiling(TilingKernelFunc function);
     // The parse function fills one CompileInfo, which tiling functions read through GetCompileInfo().
     template <class CompileInfo>
     OpImplRegisterV2 &TilingParse(TilingParseFunc function) {
-        implementation_->tiling_parse = function;
-        implementation_->make_compile_info = []() -> std::shared_ptr<void> { return std::make_shared<CompileInfo>(); };
-        return *this;
+        return parse_with(function, {[]() -> void * { return new CompileInfo(); },
+                                     [](void *info) { delete static_cast<CompileInfo *>(info); }});
     }
     OpImplRegisterV2 &InputsDataDependency(std::initializer_list<int32_t> inputs) {
         return TilingInputsDataDependency(inputs);
     }
-    OpImplRegisterV2 &TilingInputsDataDependency(std::initializer_list<int32_t> inputs) {
-        implementation_->value_dependent_inputs.insert(inputs.begin(), inputs.end());
-        return *this;
-    }
+    OpImplRegisterV2 &TilingInputsDataDependency(std::initializer_list<int32_t> inputs);
 
     // Inference belongs to graph building: shapes and types of a case are given, so these are never called.
     OpImplRegisterV2 &InferShape(InferShapeKernelFunc) { return *this; }
@@ -54,6 +45,8 @@ class OpImplRegisterV2 {
     }
 
  private:
+    OpImplRegisterV2 &parse_with(TilingParseFunc function, asim::host::CompileInfoType type);
+
     asim::host::Implementation *implementation_;
 };
 

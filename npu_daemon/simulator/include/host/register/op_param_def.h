@@ -1,7 +1,8 @@
 // ops::OpParamDef and ops::OpAttrDef: one parameter or attribute of an operator definition.
 #pragma once
 
-#include <deque>
+#include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <variant>
 #include <vector>
@@ -51,40 +52,44 @@ struct ParamRecord {
     std::vector<double> initial_values;
 };
 
+// A list as an argument, written in braces or held in a vector. It does not outlive the call.
+template <class T>
+class ListArgument {
+ public:
+    ListArgument(std::initializer_list<T> items) : items_(items.begin()), size_(items.size()) {}
+    ListArgument(const std::vector<T> &items) : items_(items.data()), size_(items.size()) {}
+
+    const T *begin() const { return items_; }
+    const T *end() const { return items_ + size_; }
+
+ private:
+    const T *items_;
+    size_t size_;
+};
+
+// The functions below are defined in the host library: every operator uses them, and none should have to compile them.
 class OpParamDef {
  public:
-    explicit OpParamDef(const char *name) { record_.name = name; }
+    explicit OpParamDef(const char *name);
+    OpParamDef(const OpParamDef &);
+    OpParamDef &operator=(const OpParamDef &);
+    ~OpParamDef();
 
-    OpParamDef &ParamType(Option kind) { return record_.kind = kind, *this; }
-    OpParamDef &DataType(std::vector<ge::DataType> types) { return record_.types = std::move(types), *this; }
-    OpParamDef &DataTypeList(std::vector<ge::DataType> types) {
-        record_.types_combine = true;
-        return DataType(std::move(types));
-    }
-    OpParamDef &Format(std::vector<ge::Format> formats) { return record_.formats = std::move(formats), *this; }
-    OpParamDef &FormatList(std::vector<ge::Format> formats) {
-        record_.formats_combine = true;
-        return Format(std::move(formats));
-    }
-    OpParamDef &Follow(const char *input, FollowType what = FollowType::ALL) {
-        if (what == FollowType::ALL || what == FollowType::DTYPE) record_.follows_type_of = input;
-        if (what == FollowType::ALL || what == FollowType::FORMAT) record_.follows_format_of = input;
-        return *this;
-    }
-    OpParamDef &ValueDepend(Option) { return record_.value_dependent = true, *this; }
-    OpParamDef &ValueDepend(Option, DependScope) { return record_.value_dependent = true, *this; }
-    OpParamDef &InitValue(uint64_t value) { return record_.initial_values = {static_cast<double>(value)}, *this; }
-    OpParamDef &InitValue(const ScalarVar &value) { return record_.initial_values = {value.value}, *this; }
-    OpParamDef &InitValue(const std::vector<ScalarVar> &values) {
-        record_.initial_values.clear();
-        for (const ScalarVar &value : values) record_.initial_values.push_back(value.value);
-        return *this;
-    }
+    OpParamDef &ParamType(Option kind);
+    OpParamDef &DataType(ListArgument<ge::DataType> types);
+    OpParamDef &DataTypeList(ListArgument<ge::DataType> types);
+    OpParamDef &Format(ListArgument<ge::Format> formats);
+    OpParamDef &FormatList(ListArgument<ge::Format> formats);
+    OpParamDef &Follow(const char *input, FollowType what = FollowType::ALL);
+    OpParamDef &ValueDepend(Option, DependScope = DependScope::ALL);
+    OpParamDef &InitValue(uint64_t value);
+    OpParamDef &InitValue(const ScalarVar &value);
+    OpParamDef &InitValue(const std::vector<ScalarVar> &values);
 
     // These shape the generated aclnn interface or dynamic-shape graphs; a call with known shapes ignores them.
-    OpParamDef &UnknownShapeFormat(std::vector<ge::Format>) { return *this; }
-    OpParamDef &DataTypeForBinQuery(std::vector<ge::DataType>) { return *this; }
-    OpParamDef &FormatForBinQuery(std::vector<ge::Format>) { return *this; }
+    OpParamDef &UnknownShapeFormat(ListArgument<ge::Format>) { return *this; }
+    OpParamDef &DataTypeForBinQuery(ListArgument<ge::DataType>) { return *this; }
+    OpParamDef &FormatForBinQuery(ListArgument<ge::Format>) { return *this; }
     OpParamDef &Scalar() { return *this; }
     OpParamDef &ScalarList() { return *this; }
     OpParamDef &To(ge::DataType) { return *this; }
@@ -107,57 +112,44 @@ using AttrDefault =
 
 class OpAttrDef {
  public:
-    explicit OpAttrDef(const char *name) : name_(name) {}
+    explicit OpAttrDef(const char *name);
+    OpAttrDef(const OpAttrDef &);
+    OpAttrDef &operator=(const OpAttrDef &);
+    ~OpAttrDef();
 
-    OpAttrDef &AttrType(Option kind) { return required_ = kind == REQUIRED, *this; }
-    OpAttrDef &Bool() { return set("bool", {}); }
-    OpAttrDef &Bool(bool value) { return set("bool", value); }
-    OpAttrDef &Float() { return set("float", {}); }
-    OpAttrDef &Float(float value) { return set("float", value); }
-    OpAttrDef &Int() { return set("int", {}); }
-    OpAttrDef &Int(int64_t value) { return set("int", value); }
-    OpAttrDef &String() { return set("string", {}); }
-    OpAttrDef &String(const char *value) { return set("string", std::string(value)); }
-    OpAttrDef &ListBool() { return set("list_bool", {}); }
-    OpAttrDef &ListBool(std::vector<bool> value) { return set("list_bool", std::move(value)); }
-    OpAttrDef &ListFloat() { return set("list_float", {}); }
-    OpAttrDef &ListFloat(std::vector<float> value) { return set("list_float", std::move(value)); }
-    OpAttrDef &ListInt() { return set("list_int", {}); }
-    OpAttrDef &ListInt(std::vector<int64_t> value) { return set("list_int", std::move(value)); }
-    OpAttrDef &ListListInt() { return set("list_list_int", {}); }
-    OpAttrDef &ListListInt(std::vector<std::vector<int64_t>> value) { return set("list_list_int", std::move(value)); }
+    OpAttrDef &AttrType(Option kind);
+    OpAttrDef &Bool();
+    OpAttrDef &Bool(bool value);
+    OpAttrDef &Float();
+    OpAttrDef &Float(float value);
+    OpAttrDef &Int();
+    OpAttrDef &Int(int64_t value);
+    OpAttrDef &String();
+    OpAttrDef &String(const char *value);
+    OpAttrDef &ListBool();
+    OpAttrDef &ListBool(std::vector<bool> value);
+    OpAttrDef &ListFloat();
+    OpAttrDef &ListFloat(ListArgument<float> value);
+    OpAttrDef &ListInt();
+    OpAttrDef &ListInt(ListArgument<int64_t> value);
+    OpAttrDef &ListListInt();
+    OpAttrDef &ListListInt(std::vector<std::vector<int64_t>> value);
     OpAttrDef &Version(uint32_t) { return *this; }
     OpAttrDef &Comment(const char *) { return *this; }
 
-    ge::AscendString GetName() const { return name_.c_str(); }
+    ge::AscendString GetName() const;
     bool IsRequired() const { return required_; }
     const std::string &name() const { return name_; }
     const std::string &type() const { return type_; }
     const AttrDefault &default_value() const { return default_; }
 
  private:
-    OpAttrDef &set(const char *type, AttrDefault value) {
-        type_ = type;
-        default_ = std::move(value);
-        return *this;
-    }
+    OpAttrDef &set(const char *type, AttrDefault value);
 
     std::string name_;
     std::string type_ = "int";
     bool required_ = true;
     AttrDefault default_;
 };
-
-inline const std::string &name_of(const OpParamDef &parameter) { return parameter.record().name; }
-inline const std::string &name_of(const OpAttrDef &attribute) { return attribute.name(); }
-
-// The item called `name`, appended when there is none yet. References stay valid while items are added.
-template <class Item>
-Item &find_or_add(std::deque<Item> &items, const char *name) {
-    for (Item &item : items) {
-        if (name_of(item) == name) return item;
-    }
-    return items.emplace_back(name);
-}
 
 }  // namespace ops

@@ -57,4 +57,4 @@ using std::vector;
 #define REGISTER_TILING_DATA_CLASS(op_type, class_name)                                           \
     [[maybe_unused]] static const bool g_tilingdata_##op_type##class_name##_registered =          \
         ::asim::host::register_tiling_data(                                                       \
-            #op_type, []() -> ::std::shared_ptr<::optiling::TilingDef> { return ::std::make_shared<class_name>(); });
+            #op_type, []() -> ::std::unique_ptr<::optiling::TilingDef> { return ::std::make_unique<class_name>(); });

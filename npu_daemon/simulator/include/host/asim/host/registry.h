@@ -1,7 +1,6 @@
 // Where host code leaves its operator definitions, tiling functions and tiling structures when it is loaded.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -21,13 +20,20 @@ class OpDef;
 namespace asim::host {
 
 using TilingFunction = uint32_t (*)(gert::TilingContext *);
-using TilingDataFactory = std::shared_ptr<optiling::TilingDef> (*)();
+using TilingParseFunction = uint32_t (*)(gert::TilingParseContext *);
+using TilingDataFactory = std::unique_ptr<optiling::TilingDef> (*)();
+
+// How the operator's own CompileInfo is made and destroyed.
+struct CompileInfoType {
+    void *(*make)();
+    void (*destroy)(void *);
+};
 
 // What was registered by name for one operator type, apart from its definition.
 struct Implementation {
     TilingFunction tiling = nullptr;
-    std::function<uint32_t(gert::TilingParseContext *)> tiling_parse;
-    std::function<std::shared_ptr<void>()> make_compile_info;
+    TilingParseFunction tiling_parse = nullptr;
+    CompileInfoType compile_info = {nullptr, nullptr};
     std::set<size_t> value_dependent_inputs;
 };
 
@@ -38,7 +44,7 @@ struct Registry {
 };
 
 Registry &registry();
-bool register_definition(const char *op_type, std::shared_ptr<const ops::OpDef> definition);
+bool register_definition(const char *op_type, const ops::OpDef &definition);
 bool register_tiling_data(const char *key, TilingDataFactory factory);
 
 }  // namespace asim::host

@@ -28,7 +28,10 @@ struct TilingFieldInfo {
 
 class TilingDef {
  public:
-    explicit TilingDef(const char *name) : name_(name) {}
+    explicit TilingDef(const char *name);
+    TilingDef(const TilingDef &);
+    TilingDef &operator=(const TilingDef &);
+    virtual ~TilingDef();
 
     const char *GetTilingClassName() const { return name_.c_str(); }
     // Bytes of the whole structure as the kernel sees it.

@@ -1,10 +1,18 @@
 """ascend-gym: a research platform for optimising Ascend C operators.
 
-Importing this package registers the environment ``AscendOp-v0`` with gymnasium and does nothing else.
+Importing this package registers the environments ``AscendOp-v0`` and ``AscendOpTuning-v0`` with gymnasium and
+does nothing else.
 """
 
 from gymnasium.envs.registration import register
 
 __all__: list[str] = []
 
-register(id="AscendOp-v0", entry_point="ascend_gym.env.op_env:AscendOpEnv")
+_ENTRY_POINT = "ascend_gym.env.op_env:AscendOpEnv"
+
+register(id="AscendOp-v0", entry_point=_ENTRY_POINT)
+register(
+    id="AscendOpTuning-v0",
+    entry_point=_ENTRY_POINT,
+    kwargs={"actions": "knobs", "observations": "features"},
+)

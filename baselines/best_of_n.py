@@ -10,8 +10,8 @@ from __future__ import annotations
 from ascend_gym.core.errors import BudgetExceededError, ModelError
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import EvalResult, OpSpec
+from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer
 from ascend_gym.search.asker import Answer, Asker
-from ascend_gym.search.llm.answer import ParseProblem, candidate_from_answer
 from ascend_gym.search.llm.prompts import best_of_n_messages
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 

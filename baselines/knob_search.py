@@ -1,9 +1,5 @@
 """Knob search: a (mu + lambda) evolutionary search over the choices that rewrite rules expose; no model.
 
-A knob is a place in the operator's own sources where a rule applies: tile size, number of buffers, number of
-cores, a motif that is there or not. Its positions are the rule's choices and, at 0, the sources as they are.
-Where the edits of two knobs meet, the one that stands for many places wins, then the earlier one.
-
 The evolution is NSGA-II of Optuna with one objective, latency: the best POPULATION of parents and children
 together become the next parents, children come from uniform crossover and mutation. The first generation is
 the baseline and single knobs turned at random, because many knobs turned at once hardly ever build.
@@ -14,9 +10,8 @@ A generation is proposed as a whole and awaited as a whole: proposals depend on 
 from __future__ import annotations
 
 import random
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -24,35 +19,18 @@ from optuna.samplers import NSGAIISampler
 from optuna.trial import TrialState
 
 from ascend_gym.core.protocols import Proposal
-from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
-from ascend_gym.rewrites.moves import moves_of
-from ascend_gym.rewrites.rule import FileEdit, Site, edited
+from ascend_gym.rewrites.knobs import Knob, knobs_of, turned
 from ascend_gym.search.outcome import BASELINE_ORIGIN
 from ascend_gym.search.seeds import derived_seed
 
 POPULATION = 4  # mu and lambda: ten generations of 4 fit the usual budget of 40
 MUTATIONS_PER_CHILD = 2.0
-MAX_KNOBS = 64
 MAX_ASKS = 200  # in a row that give known candidates, before the search counts as finished
 FAILED_US = 1e12  # objective of a candidate that failed: slower than any that did not
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-
-
-@dataclass(frozen=True)
-class Knob:
-    """A place where a rule applies.
-
-    Attributes:
-        name: number, rule and place.
-        rule: name of the rule.
-        site: the place; choice k - 1 there is position k of the knob.
-    """
-
-    name: str
-    rule: str
-    site: Site
 
 
 class KnobSearch:
@@ -63,7 +41,7 @@ class KnobSearch:
         self._baseline = spec.baseline
         self._knobs = knobs_of(spec.baseline)
         self._space: dict[str, BaseDistribution] = {
-            knob.name: CategoricalDistribution(range(1 + len(knob.site.choices))) for knob in self._knobs
+            knob.name: CategoricalDistribution(range(knob.positions)) for knob in self._knobs
         }
         sampler = NSGAIISampler(
             population_size=POPULATION,
@@ -140,39 +118,3 @@ class KnobSearch:
             if trial.params[knob.name]
         }
         return {"kind": "knobs", "generation": self._generation, "knobs": knobs}
-
-
-def knobs_of(candidate: Candidate) -> list[Knob]:
-    """Return the knobs of a candidate: those that stand for many places, then each rule's first place ...
-
-    Large kernels have places by the thousand; ``MAX_KNOBS`` are kept.
-    """
-    places = dict.fromkeys((move.rule.name, move.site) for move in moves_of(candidate))
-    seen: Counter[str] = Counter()
-    ranked = []
-    for rule, site in places:
-        seen[rule] += 1
-        ranked.append((not site.covers_all, seen[rule], rule, site))
-    ranked.sort(key=lambda place: place[:2])
-    kept = enumerate(ranked[:MAX_KNOBS])
-    return [Knob(f"{number:02d} {rule} {site.label}", rule, site) for number, (_, _, rule, site) in kept]
-
-
-def turned(candidate: Candidate, knobs: list[Knob], positions: Mapping[str, int]) -> Candidate:
-    """Return the candidate with its knobs in ``positions``, by name; 0 leaves a place as it is."""
-    taken: list[FileEdit] = []
-    for knob in knobs:
-        if positions[knob.name]:
-            choice = knob.site.choices[positions[knob.name] - 1]
-            edits = [edit for edit in choice.edits if edit not in taken]
-            if not any(_meet(edit, other) for edit in edits for other in taken):
-                taken += edits
-    return edited(candidate, taken)
-
-
-def _meet(one: FileEdit, other: FileEdit) -> bool:
-    """Say whether two edits cannot both be made: they share bytes or insert at the same place."""
-    if one.path != other.path:
-        return False
-    first, second = sorted((one.edit, other.edit), key=lambda edit: (edit.start_byte, edit.end_byte))
-    return second.start_byte < first.end_byte or second.start_byte == first.start_byte

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.candidate_files import with_texts
-from ascend_gym.search.llm.fenced import render_file, with_last_newline
+from ascend_gym.rewrites.fenced import render_file, with_last_newline
 
 BLOCK_START = "// EVOLVE-BLOCK-START\n"
 BLOCK_END = "// EVOLVE-BLOCK-END\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from agents.ascend_optimizer.bank import ExperienceBank
 from agents.ascend_optimizer.experience import Experience
-from ascend_gym.search.llm.fenced import fenced
+from ascend_gym.rewrites.fenced import fenced
 
 
 def to_markdown(bank: ExperienceBank) -> str:

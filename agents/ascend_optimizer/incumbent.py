@@ -11,7 +11,7 @@ from agents.ascend_optimizer.markers import unmarked
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult
 from ascend_gym.core.status import RewardRule, rule_of
-from ascend_gym.search.llm.answer import ParseProblem
+from ascend_gym.rewrites.answer import ParseProblem
 from ascend_gym.search.outcome import UnusableProposal
 
 _MAX_DIAGNOSTICS = 3

@@ -18,8 +18,8 @@ from agents.ascend_optimizer.shared_constants import only_shared_constants_diffe
 from agents.ascend_optimizer.template import PACKAGE
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.asker import Asker
-from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.prompts import describe_result, operator_fields, render, render_sources
 
 _CANDIDATES_PER_PLACE = 8

@@ -19,8 +19,8 @@ from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.report.candidate_files import unified_diff
+from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer
 from ascend_gym.search.asker import Asker
-from ascend_gym.search.llm.answer import ParseProblem, candidate_from_answer
 from ascend_gym.search.llm.prompts import (
     best_of_n_messages,
     chip_of,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ascend_gym.core.records import Candidate
-from ascend_gym.search.llm.answer import ParseProblem, candidate_from_answer
+from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer
 
 _MARKUP = "*_`# "
 _MAX_SITE_CHARS = 160

@@ -17,11 +17,11 @@ from agents.ascend_optimizer.markers import has_blocks, same_code
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import Status
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.syntax import Edit, parse, splice
 from ascend_gym.search.asker import Asker
-from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.prompts import describe_case, render, render_sources
 
 PACKAGE = "agents.ascend_optimizer"

@@ -23,9 +23,9 @@ from agents.ascend_optimizer.settings import AgentSettings
 from agents.ascend_optimizer.template import PACKAGE, synthesize_template, whole_function_marked
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.search.asker import Asker
-from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.prompts import describe_case, describe_result, render, render_sources
 
 MUTATIONS = {

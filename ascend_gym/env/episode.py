@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
@@ -23,6 +24,8 @@ class Episode:
         last_candidate: what was evaluated last.
         last_result: its evaluation.
         neutral_in_a_row: how many evaluations in a row said nothing about their candidate.
+        incumbent_vector: the action that led to the incumbent, in numbers; ``None`` without one.
+        latencies_us: latency of each charged evaluation in turn, ``None`` where the candidate failed.
     """
 
     spec: OpSpec
@@ -34,6 +37,8 @@ class Episode:
     last_candidate: Candidate
     last_result: EvalResult
     neutral_in_a_row: int = 0
+    incumbent_vector: Any = None
+    latencies_us: tuple[float | None, ...] = ()
 
     @classmethod
     def start(cls, spec: OpSpec, budget: int, baseline_result: EvalResult) -> Episode:
@@ -75,10 +80,16 @@ class Episode:
             latency_us=result.latency_us,
             incumbent_latency_us=self.best_latency_us,
             baseline_latency_us=self.baseline_latency_us,
+            is_last=self.spent + rule_of(result.status).charged >= self.budget,
         )
 
-    def after(self, candidate: Candidate, result: EvalResult) -> Episode:
+    def after(self, candidate: Candidate, result: EvalResult, vector: Any = None) -> Episode:
         """Return the episode after ``candidate`` was evaluated: faster and correct makes it the incumbent.
+
+        Args:
+            candidate: what was evaluated.
+            result: its evaluation.
+            vector: the action that stands for it, in numbers.
 
         Raises:
             ValueError: the budget is spent.
@@ -92,6 +103,8 @@ class Episode:
             spent=self.spent + rule.charged,
             incumbent=candidate if better else self.incumbent,
             incumbent_result=result if better else self.incumbent_result,
+            incumbent_vector=vector if better else self.incumbent_vector,
+            latencies_us=(*self.latencies_us, result.latency_us) if rule.charged else self.latencies_us,
             last_candidate=candidate,
             last_result=result,
             neutral_in_a_row=self.neutral_in_a_row + 1 if rule.reward is RewardRule.NEUTRAL else 0,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import gymnasium
 from gymnasium.error import ResetNeeded
@@ -20,31 +21,29 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Blame, Status, rule_of
+from ascend_gym.env.actions import ACTIONS, require_text
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.evaluation import evaluate
+from ascend_gym.env.observations import OBSERVATIONS, Limits
 from ascend_gym.env.reward import RewardFunction, reward_named
-from ascend_gym.env.spaces import (
-    PROFILE_FIELDS,
-    action_space,
-    observation_space,
-    observe,
-    profile_vector,
-)
-from ascend_gym.env.unicode_text import is_unicode
-from ascend_gym.suite.loader import load_operator
+from ascend_gym.env.spaces import PROFILE_FIELDS, profile_vector
+from ascend_gym.suite.loader import is_suite, list_operators, load_operator
 from ascend_gym.suite.requests import request_for
+
+Family = TypeVar("Family")
 
 MAX_NEUTRAL_IN_A_ROW = 3
 """Evaluations without a verdict on the candidate after which an episode is truncated."""
 
 
-class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
+class AscendOpEnv(gymnasium.Env[Any, Any]):
     """An episode of optimising one operator under a budget of evaluations.
 
     The state is the incumbent, the fastest correct candidate so far (at first the operator's own
-    sources). An action ``{"tiling": str, "kernel": str}`` replaces the whole text of either main
-    source; an empty text keeps the incumbent's. The candidate is compiled, run, checked and timed; when it is
-    correct and faster it becomes the incumbent. Nothing that a candidate does raises.
+    sources). An action stands for a candidate: in the family ``sources``, ``{"tiling": ..., "kernel": ...}``
+    replaces the whole text of either main source of the incumbent, and an empty text keeps it. The candidate
+    is compiled, run, checked and timed; when it is correct and faster it becomes the incumbent. Nothing that
+    a candidate does raises.
 
     The episode terminates when the budget is spent: ``budget_left`` is part of the observation, so the
     end is a property of the state and not an outside time limit. It is truncated after
@@ -53,8 +52,11 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
     result from the cache is charged like a fresh one, so that an episode does not depend on the cache.
 
     Args:
-        operator: name in an installed suite (``gelu``, ``core/gelu``), or a loaded operator.
+        operator: name in an installed suite (``gelu``, ``core/gelu``), a loaded operator, a list of these, or
+            the name of a suite (``core``); of several, each reset draws one by its seed.
         op_dir: folder of an operator of your own, of that name.
+        actions: action family in ``ascend_gym.env.actions.ACTIONS``.
+        observations: observation family in ``ascend_gym.env.observations.OBSERVATIONS``.
         budget: evaluations in an episode, at least 1.
         daemon: address such as ``tcp://10.0.0.5:5710``; by default ``$ASCEND_GYM_DAEMON``, else a private
             daemon with the simulator, started on the first reset.
@@ -74,9 +76,11 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
 
     def __init__(
         self,
-        operator: str | OpSpec = "gelu",
+        operator: str | OpSpec | Sequence[str | OpSpec] = "gelu",
         *,
         op_dir: str | None = None,
+        actions: str = "sources",
+        observations: str = "text",
         budget: int = 20,
         daemon: str | None = None,
         chip: str = "910B2",
@@ -94,25 +98,29 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         self.budget = budget
         self.render_mode = render_mode
         self._max_source_chars = max_source_chars
-        self._max_diagnostic_chars = max_diagnostic_chars
-        self._spec = self._load(operator, op_dir)
+        self._op_dir = op_dir
+        self._operators = self._all_of(operator)
+        self._spec = self._operators[0]
+        self._actions = _named("actions", ACTIONS, actions)(max_source_chars)
+        limits = Limits(budget, max_source_chars, max_diagnostic_chars)
+        self._observations = _named("observations", OBSERVATIONS, observations)(self._actions, limits)
         self._reward = reward_named(reward, failure_penalty) if isinstance(reward, str) else reward
         self._protocol = MeasureProtocol(chip=chip)
         self._daemon = daemon
         self._evaluator = evaluator
         self._owns_evaluator = evaluator is None
         self._episode: Episode | None = None
-        self.observation_space = observation_space(budget, max_source_chars, max_diagnostic_chars)
-        self.action_space = action_space(max_source_chars)
+        self.observation_space = self._observations.space
+        self.action_space = self._actions.space
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode with the operator's own sources.
 
         Args:
-            seed: seeds ``np_random``; the episode itself draws nothing at random.
-            options: ``{"operator": name}`` goes over to another operator, for later episodes as well.
+            seed: seeds ``np_random``, which draws one of several operators; nothing else is drawn.
+            options: ``{"operator": ...}`` goes over to another operator, or to several, for good.
 
         Raises:
             MisuseError: an unknown option or operator, or a request that the daemon does not accept.
@@ -124,10 +132,10 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         result = self._evaluate(self._spec.baseline)
         _require_measured(self._spec, result)
         self._episode = Episode.start(self._spec, self.budget, result)
-        return observe(self._episode, self._max_diagnostic_chars), _info(self._episode)
+        return self._observations.observe(self._episode), self._info(self._episode)
 
-    def step(self, action: dict[str, str]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """Evaluate the incumbent with ``action`` applied.
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Evaluate the candidate that ``action`` stands for.
 
         Returns:
             Observation, reward, terminated (the budget is spent), truncated (no verdict for too long), info.
@@ -139,16 +147,15 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         before = self._episode
         if before is None or _is_over(before):
             raise ResetNeeded("no episode is under way: call reset() first")
-        candidate = self._rewrite(before.incumbent, action)
-        result = self._evaluate(candidate)
-        after = before.after(candidate, result)
+        candidate, result = self._tried(before, action)
+        after = before.after(candidate, result, self._actions.vector(action))
         self._episode = after
         return (
-            observe(after, self._max_diagnostic_chars),
+            self._observations.observe(after),
             float(self._reward(before.outcome(result))),
             after.budget_left == 0,
             after.neutral_in_a_row >= MAX_NEUTRAL_IN_A_ROW,
-            _info(after),
+            self._info(after),
         )
 
     def render(self) -> Any:
@@ -175,15 +182,24 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
             raise ResetNeeded("no episode is under way: call reset() first")
         return self._episode.incumbent
 
-    def _load(self, operator: str | OpSpec, op_dir: str | None) -> OpSpec:
+    def _all_of(self, operator: str | OpSpec | Sequence[str | OpSpec]) -> list[OpSpec]:
+        """Load what ``operator`` names."""
+        if isinstance(operator, str) and is_suite(operator):
+            operator = list_operators(operator)
+        named = [operator] if isinstance(operator, (str, OpSpec)) else list(operator)
+        if not named:
+            raise MisuseError("operator names no operators: give at least one")
+        return [self._load(one) for one in named]
+
+    def _load(self, operator: str | OpSpec) -> OpSpec:
         if isinstance(operator, OpSpec):
-            if op_dir is not None:
+            if self._op_dir is not None:
                 raise MisuseError("op_dir goes with the name of an operator, not with a loaded one")
             spec = operator
         else:
-            spec = load_operator(operator, op_dir=None if op_dir is None else Path(op_dir))
+            spec = load_operator(operator, op_dir=None if self._op_dir is None else Path(self._op_dir))
         for side, text in (("tiling", spec.baseline.tiling_text), ("kernel", spec.baseline.kernel_text)):
-            self._require_text(f"{spec.op_id}: the {side} source", text)
+            require_text(f"{spec.op_id}: the {side} source", text, self._max_source_chars)
         return spec
 
     def _choose_operator(self, options: dict[str, Any]) -> None:
@@ -191,7 +207,22 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         if unknown:
             raise MisuseError(f"unknown reset options {unknown}; the only option is 'operator'")
         if "operator" in options:
-            self._spec = self._load(options["operator"], None)
+            self._op_dir = None
+            self._operators = self._all_of(options["operator"])
+        several = len(self._operators) > 1
+        self._spec = self._operators[self.np_random.integers(len(self._operators)) if several else 0]
+
+    def _tried(self, before: Episode, action: Any) -> tuple[Candidate, EvalResult]:
+        """Return the candidate that an action stands for, and how it did; where it is none, the incumbent."""
+        candidate = self._actions.candidate(before.spec, before.incumbent, action)
+        if isinstance(candidate, Candidate):
+            longest = max(len(candidate.tiling_text), len(candidate.kernel_text))
+            if longest <= self._max_source_chars:
+                return candidate, self._evaluate(candidate)
+            message = f"a source has {longest} characters, the space holds {self._max_source_chars}"
+            candidate = Diagnostic(phase=Phase.REQUEST, message=message)
+        request = request_for(before.spec, before.incumbent, self._protocol)
+        return before.incumbent, failed_result(request, Status.BUILD_ERROR, candidate)
 
     def _evaluate(self, candidate: Candidate) -> EvalResult:
         request = request_for(self._spec, candidate, self._protocol)
@@ -214,21 +245,23 @@ class AscendOpEnv(gymnasium.Env[dict[str, Any], dict[str, Any]]):
             self._evaluator.close()
             self._evaluator = None
 
-    def _rewrite(self, incumbent: Candidate, action: dict[str, str]) -> Candidate:
-        if not isinstance(action, dict) or set(action) != {"tiling", "kernel"}:
-            raise MisuseError(f"an action is a dict with 'tiling' and 'kernel', got {action!r:.200}")
-        for side, text in action.items():
-            self._require_text(f"action[{side!r}]", text)
-        return incumbent.rewritten(tiling=action["tiling"] or None, kernel=action["kernel"] or None)
-
-    def _require_text(self, what: str, text: object) -> None:
-        if not isinstance(text, str) or not is_unicode(text):
-            raise MisuseError(f"{what} must be a str without lone surrogates, got {text!r:.80}")
-        if len(text) > self._max_source_chars:
-            raise MisuseError(
-                f"{what} has {len(text)} characters, the space holds {self._max_source_chars}: "
-                f"raise max_source_chars"
-            )
+    def _info(self, episode: Episode) -> dict[str, Any]:
+        """Describe the last evaluation in plain values: no wall times, nothing that depends on the cache."""
+        result = episode.last_result
+        mask = self._actions.mask(episode.spec, episode.incumbent)
+        return {
+            "operator": episode.spec.op_id,
+            "status": result.status.value,
+            "diagnostics": [str(diagnostic) for diagnostic in result.all_diagnostics],
+            "candidate_digest": episode.last_candidate.digest,
+            "incumbent_digest": episode.incumbent.digest,
+            "improved": episode.spent > 0 and episode.incumbent_result is result,
+            "latency_us": result.latency_us or 0.0,
+            "case_latency_us": {case.case_id: case.latency_us or 0.0 for case in result.cases},
+            "profile": dict(zip(PROFILE_FIELDS, profile_vector(result).tolist(), strict=True)),
+            "evaluations": episode.spent,
+            **({} if mask is None else {"action_mask": mask}),
+        }
 
 
 def _is_over(episode: Episode) -> bool:
@@ -248,21 +281,10 @@ def _require_measured(spec: OpSpec, result: EvalResult) -> None:
     raise OperatorFormatError(message)
 
 
-def _info(episode: Episode) -> dict[str, Any]:
-    """Describe the last evaluation in plain values: no wall times, nothing that depends on the cache."""
-    result = episode.last_result
-    return {
-        "operator": episode.spec.op_id,
-        "status": result.status.value,
-        "diagnostics": [str(diagnostic) for diagnostic in result.all_diagnostics],
-        "candidate_digest": episode.last_candidate.digest,
-        "incumbent_digest": episode.incumbent.digest,
-        "improved": episode.spent > 0 and episode.incumbent_result is result,
-        "latency_us": result.latency_us or 0.0,
-        "case_latency_us": {case.case_id: case.latency_us or 0.0 for case in result.cases},
-        "profile": dict(zip(PROFILE_FIELDS, profile_vector(result).tolist(), strict=True)),
-        "evaluations": episode.spent,
-    }
+def _named(argument: str, families: Mapping[str, Family], name: str) -> Family:
+    if name not in families:
+        raise MisuseError(f"{argument} must be one of {', '.join(families)}, got {name!r}")
+    return families[name]
 
 
 def _summary(episode: Episode) -> str:

@@ -21,12 +21,14 @@ class Outcome:
         latency_us: latency of the candidate; ``None`` unless the status is ok.
         incumbent_latency_us: best latency before this evaluation.
         baseline_latency_us: latency of the operator's own sources.
+        is_last: whether this evaluation spends the budget.
     """
 
     status: Status
     latency_us: float | None
     incumbent_latency_us: float
     baseline_latency_us: float
+    is_last: bool = False
 
 
 RewardFunction = Callable[[Outcome], float]
@@ -44,15 +46,59 @@ def log_improvement(outcome: Outcome, failure_penalty: float = 0.0) -> float:
     A faster candidate becomes the incumbent, so that without penalties the undiscounted return of an
     episode telescopes to ln(L_baseline / L_best), the logarithm of the final speedup.
     """
-    rule = rule_of(outcome.status).reward
-    if rule is RewardRule.NEUTRAL:
-        return 0.0
-    if rule is RewardRule.FAILURE or outcome.latency_us is None:
-        return -failure_penalty
+    if outcome.latency_us is None:
+        return _without_latency(outcome, -failure_penalty)
     return max(0.0, math.log(outcome.incumbent_latency_us / outcome.latency_us))
 
 
-REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType({"log_improvement": log_improvement})
+def speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
+    """Return how many times as fast as the baseline the candidate is: r = L_baseline / L_candidate.
+
+    ``-failure_penalty`` for a candidate that failed, and 0 where the status blames nobody's candidate.
+    """
+    if outcome.latency_us is None:
+        return _without_latency(outcome, -failure_penalty)
+    return outcome.baseline_latency_us / outcome.latency_us
+
+
+def negative_latency(outcome: Outcome, failure_penalty: float = 0.0) -> float:
+    """Return the latency relative to the baseline's as a cost: r = -L_candidate / L_baseline.
+
+    A candidate that failed costs as much as the baseline, r = -1 - ``failure_penalty``: failing is never
+    better than leaving the sources as they are. 0 where the status blames nobody's candidate.
+    """
+    if outcome.latency_us is None:
+        return _without_latency(outcome, -1.0 - failure_penalty)
+    return -outcome.latency_us / outcome.baseline_latency_us
+
+
+def final_log_speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
+    """Return the logarithm of the final speedup when the budget is spent, and 0 before: a sparse reward.
+
+    At the last evaluation, with the candidate itself among the best::
+
+        r = ln(L_baseline / L_best)
+
+    A candidate that failed costs ``failure_penalty`` besides, at any time.
+    """
+    failed = rule_of(outcome.status).reward is RewardRule.FAILURE
+    best_us = min(outcome.incumbent_latency_us, outcome.latency_us or math.inf)
+    final = math.log(outcome.baseline_latency_us / best_us) if outcome.is_last else 0.0
+    return final - (failure_penalty if failed else 0.0)
+
+
+def _without_latency(outcome: Outcome, of_a_failure: float) -> float:
+    return 0.0 if rule_of(outcome.status).reward is RewardRule.NEUTRAL else of_a_failure
+
+
+REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType(
+    {
+        "log_improvement": log_improvement,
+        "speedup": speedup,
+        "negative_latency": negative_latency,
+        "final_log_speedup": final_log_speedup,
+    }
+)
 """Reward functions by name: each takes an outcome and ``failure_penalty``."""
 
 

@@ -1,4 +1,4 @@
-"""Observation and action spaces, and the encoding of an episode as an observation."""
+"""An episode as texts and the numbers that belong to them."""
 
 from __future__ import annotations
 
@@ -21,11 +21,6 @@ PROFILE_FIELDS: tuple[str, ...] = tuple(Profile.model_fields)
 MAX_LATENCY_US = 1e12
 MAX_SPEEDUP = 1e12
 MAX_PROFILE_VALUE = 2.0**63
-
-
-def action_space(max_source_chars: int) -> spaces.Dict:
-    """Return the space of rewrites: the new text of either side; an empty text keeps the incumbent's."""
-    return spaces.Dict({"tiling": UnicodeText(max_source_chars), "kernel": UnicodeText(max_source_chars)})
 
 
 def observation_space(budget: int, max_source_chars: int, max_diagnostic_chars: int) -> spaces.Dict:

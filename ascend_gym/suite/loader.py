@@ -70,6 +70,11 @@ def list_operators(suite: str = "core") -> list[OpSpec]:
     return [_load_folder(folders[name], suite, name) for name in names]
 
 
+def is_suite(name: str) -> bool:
+    """Say whether ``name`` is that of an installed or imported suite."""
+    return name in (*_SUITE_FOLDERS, IMPORTED_SUITE)
+
+
 def what_it_needs(name: str, folder: Path) -> str:
     """Return in one line what keeps an operator folder from being loaded and checked, or nothing."""
     try:

@@ -9,12 +9,12 @@ from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Completion, Proposal
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
+from ascend_gym.rewrites.fenced import sections
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm import model_named
-from ascend_gym.search.llm.fenced import sections
 from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ascend_gym.core.records import Candidate
-from ascend_gym.search.llm.answer import ParseProblem, candidate_from_answer, render_edits
-from ascend_gym.search.llm.fenced import render_file, sections
+from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer, render_edits
+from ascend_gym.rewrites.fenced import render_file, sections
 
 _LINES = st.lists(
     st.one_of(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.search.llm.fenced import sections
+from ascend_gym.rewrites.fenced import sections
 from ascend_gym.suite.loader import list_operators
 from baselines.openevolve_program import BLOCK_END, BLOCK_START, ProgramText
 

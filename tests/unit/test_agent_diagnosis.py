@@ -18,7 +18,7 @@ from agents.ascend_optimizer.tiling_search import MUTATIONS, mutation_messages
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import DeviceInfo, Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
-from ascend_gym.search.llm.fenced import SEARCH_LINE, sections
+from ascend_gym.rewrites.fenced import SEARCH_LINE, sections
 from ascend_gym.suite.requests import request_for
 
 SPEC = make_spec(tiling="int tiling;\n", kernel="int kernel;\n")

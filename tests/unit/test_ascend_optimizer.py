@@ -15,11 +15,11 @@ from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Message
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.evolve_blocks import END, START
+from ascend_gym.rewrites.fenced import render_file
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
-from ascend_gym.search.llm.fenced import render_file
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 

@@ -8,7 +8,7 @@ from conftest import make_candidate
 from agents.ascend_optimizer.diagnose import read_diagnosis
 from agents.ascend_optimizer.distill_answer import told_in_answer
 from agents.ascend_optimizer.rewind_answer import rewound_from_answer
-from ascend_gym.search.llm.answer import candidate_from_answer
+from ascend_gym.rewrites.answer import candidate_from_answer
 
 _LENGTH_CHARS = 30_000  # at quadratic time 5 s to 45 s (measured on smaller ones)
 _LIMIT_S = 3.0

@@ -15,12 +15,12 @@ from gymnasium.vector.utils import (
 
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
+from ascend_gym.env.actions import SourceActions
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.evaluation import evaluate
 from ascend_gym.env.spaces import (
     PROFILE_FIELDS,
     STATUSES,
-    action_space,
     diagnostics_text,
     observation_space,
     observe,
@@ -164,6 +164,6 @@ def test_all_bounds_are_finite():
 
 
 def test_action_space_holds_empty_and_full_texts():
-    space = action_space(10)
+    space = SourceActions(10).space
     assert space.contains({"tiling": "", "kernel": "k" * 10})
     assert not space.contains({"tiling": "", "kernel": "k" * 11})

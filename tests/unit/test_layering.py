@@ -19,7 +19,13 @@ ALLOWED: dict[str, set[str]] = {
     "ascend_gym.suite": {"ascend_gym.core", "ascend_gym.suite"},
     "ascend_gym.client": {"ascend_gym.core", "ascend_gym.client"},
     "ascend_gym.rewrites": {"ascend_gym.core", "ascend_gym.suite", "ascend_gym.rewrites"},
-    "ascend_gym.env": {"ascend_gym.core", "ascend_gym.suite", "ascend_gym.client", "ascend_gym.env"},
+    "ascend_gym.env": {
+        "ascend_gym.core",
+        "ascend_gym.suite",
+        "ascend_gym.client",
+        "ascend_gym.rewrites",
+        "ascend_gym.env",
+    },
     "ascend_gym.search": {
         "ascend_gym.core",
         "ascend_gym.suite",

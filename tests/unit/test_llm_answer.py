@@ -4,8 +4,8 @@ import pytest
 from conftest import make_candidate
 
 from ascend_gym.core.records import Candidate, SourceFile, Sources
-from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer, render_edits
-from ascend_gym.search.llm.fenced import render_file, sections
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer, render_edits
+from ascend_gym.rewrites.fenced import render_file, sections
 
 TILING = "constexpr int TILE = 8;\nint a;\n"
 KERNEL = "int one;\nint two;\nint three;\nint two;\n"

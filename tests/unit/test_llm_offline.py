@@ -5,7 +5,7 @@ from conftest import FakeEvaluator, make_candidate, make_spec
 
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import Candidate, MeasureProtocol
-from ascend_gym.search.llm.answer import ParseProblem, ProblemKind, candidate_from_answer
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import best_of_n_messages, describe_case, render_sources

@@ -5,8 +5,8 @@ from conftest import make_spec
 
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import Candidate
+from ascend_gym.rewrites.answer import candidate_from_answer
 from ascend_gym.rewrites.library import REWINDS, RULES
-from ascend_gym.search.llm.answer import candidate_from_answer
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.prompts import render_sources
 

@@ -5,7 +5,7 @@ from conftest import FakeEvaluator, make_spec
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import DType, MeasureProtocol, TensorSpec
-from ascend_gym.search.llm.fenced import SEARCH_LINE, sections
+from ascend_gym.rewrites.fenced import SEARCH_LINE, sections
 from ascend_gym.search.llm.prompts import (
     best_of_n_messages,
     describe_case,

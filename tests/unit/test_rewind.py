@@ -7,11 +7,11 @@ from agents.ascend_optimizer.rewind import RewindSettings, RewindStrategy
 from agents.ascend_optimizer.rewind_answer import Unreadable, motif_named, rewound_from_answer
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.status import Status
+from ascend_gym.rewrites.answer import ParseProblem
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
-from ascend_gym.search.llm.answer import ParseProblem
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 

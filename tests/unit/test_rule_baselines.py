@@ -6,6 +6,7 @@ from conftest import FakeEvaluator, make_spec, ok_result
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
+from ascend_gym.rewrites.knobs import MAX_KNOBS, knobs_of, turned
 from ascend_gym.rewrites.library import rule_named
 from ascend_gym.rewrites.moves import moves_of
 from ascend_gym.search.driver import run_search
@@ -227,32 +228,32 @@ def test_knob_search_combines_what_helped(tmp_path):
 
 
 def test_knobs_at_zero_are_the_baseline_and_meeting_edits_are_made_once():
-    knobs = _knobs().knobs_of(SPEC.baseline)
+    knobs = knobs_of(SPEC.baseline)
     assert len({knob.name for knob in knobs}) == len(knobs)
     zero = {knob.name: 0 for knob in knobs}
-    assert _knobs().turned(SPEC.baseline, knobs, zero) == SPEC.baseline
+    assert turned(SPEC.baseline, knobs, zero) == SPEC.baseline
     barriers = [knob for knob in knobs if knob.rule in ("full_barrier_removal", "full_barrier_narrowing")]
     everywhere = next(
         knob for knob in barriers if knob.rule == "full_barrier_removal" and knob.site.covers_all
     )
-    turned_all = _knobs().turned(SPEC.baseline, knobs, {**zero, **{knob.name: 1 for knob in barriers}})
-    assert turned_all == _knobs().turned(SPEC.baseline, knobs, {**zero, everywhere.name: 1})
+    turned_all = turned(SPEC.baseline, knobs, {**zero, **{knob.name: 1 for knob in barriers}})
+    assert turned_all == turned(SPEC.baseline, knobs, {**zero, everywhere.name: 1})
     assert "PipeBarrier" not in turned_all.kernel_text
 
 
 def test_every_position_of_every_knob_alone_is_that_choice_of_its_rule():
-    knobs = _knobs().knobs_of(SPEC.baseline)
+    knobs = knobs_of(SPEC.baseline)
     zero = {knob.name: 0 for knob in knobs}
     for knob in knobs:
         for position, choice in enumerate(knob.site.choices, 1):
             expected = rule_named(knob.rule).apply(SPEC.baseline, knob.site, choice)
-            assert _knobs().turned(SPEC.baseline, knobs, {**zero, knob.name: position}) == expected
+            assert turned(SPEC.baseline, knobs, {**zero, knob.name: position}) == expected
 
 
 def test_large_kernels_keep_a_limited_number_of_knobs_of_every_rule():
     barriers = "    PipeBarrier<PIPE_ALL>();\n    Exp(d, d, n);\n" * 100
     large = make_spec(tiling=TILING, kernel=KERNEL.replace("        Exp(d, d, n);\n", barriers))
-    knobs = _knobs().knobs_of(large.baseline)
-    assert len(knobs) == _knobs().MAX_KNOBS
+    knobs = knobs_of(large.baseline)
+    assert len(knobs) == MAX_KNOBS
     assert {knob.rule for knob in knobs} == {move.rule.name for move in moves_of(large.baseline)}
     assert any(knob.site.covers_all for knob in knobs)

@@ -10,7 +10,7 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import Candidate, Case, EvalResult, OpSpec, TensorSpec
-from ascend_gym.search.llm.fenced import render_file
+from ascend_gym.rewrites.fenced import render_file
 
 PROFILE_FIELDS = (
     "block_dim",

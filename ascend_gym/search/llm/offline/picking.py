@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from ascend_gym.core.records import Candidate
+from ascend_gym.rewrites.answer import render_edits
 from ascend_gym.rewrites.moves import Move
 from ascend_gym.rewrites.rule import Choice, Rule, Site
-from ascend_gym.search.llm.answer import render_edits
 from ascend_gym.search.llm.offline.dice import Dice
 
 _REDRAWS = 9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ascend_gym.core.records import Candidate, SourceFile, Sources
-from ascend_gym.search.llm.fenced import sections
+from ascend_gym.rewrites.fenced import sections
 
 
 def candidate_in(prompt: str) -> Candidate | None:

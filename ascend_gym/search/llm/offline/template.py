@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
+from ascend_gym.rewrites.answer import render_edits
 from ascend_gym.rewrites.constants import constants_of, names_buffer_count, names_core_count, names_tile
 from ascend_gym.rewrites.rule import File
 from ascend_gym.rewrites.syntax import Edit, Source, ancestor, parse, splice
-from ascend_gym.search.llm.answer import render_edits
 from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.reading import candidate_in
 

@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from ascend_gym.core.records import Candidate
 from ascend_gym.core.text import well_formed
 from ascend_gym.rewrites.candidate_files import with_texts
-from ascend_gym.search.llm.fenced import (
+from ascend_gym.rewrites.fenced import (
     DIVIDER_LINE,
     REPLACE_LINE,
     SEARCH_LINE,

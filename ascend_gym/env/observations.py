@@ -1,0 +1,98 @@
+"""Observation families: what an agent sees of an episode, as text, as numbers or as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Protocol
+
+from gymnasium import spaces
+
+from ascend_gym.env.actions import ActionFamily
+from ascend_gym.env.episode import Episode
+from ascend_gym.env.features import feature_space, features
+from ascend_gym.env.spaces import observation_space, observe
+
+
+class ObservationFamily(Protocol):
+    """One way to see. Spaces are the same for all operators."""
+
+    space: spaces.Space[Any]
+
+    def observe(self, episode: Episode) -> Any:
+        """Return what an agent sees, a member of ``space``; later steps do not change it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Sizes of the spaces: evaluations, and the longest texts in characters."""
+
+    budget: int
+    max_source_chars: int
+    max_diagnostic_chars: int
+
+
+class TextObservations:
+    """Sources and diagnostics as text beside the numbers that belong to them, in a ``Dict``."""
+
+    def __init__(self, actions: ActionFamily, limits: Limits) -> None:
+        """Make the space."""
+        self._actions, self._max_diagnostic_chars = actions, limits.max_diagnostic_chars
+        plain = observation_space(limits.budget, limits.max_source_chars, limits.max_diagnostic_chars)
+        self.space: spaces.Space[Any] = spaces.Dict({**plain.spaces, **_mask_spaces(actions)})
+
+    def observe(self, episode: Episode) -> Any:
+        """Return the texts and numbers; see ``ascend_gym.env.spaces``."""
+        return {**observe(episode, self._max_diagnostic_chars), **_masks(self._actions, episode)}
+
+
+class FeatureObservations:
+    """The features as a ``Box``; with an observed mask a ``Dict`` of ``observations`` and ``action_mask``."""
+
+    def __init__(self, actions: ActionFamily, limits: Limits) -> None:
+        """Make the space."""
+        self._actions = actions
+        box, masks = feature_space(actions), _mask_spaces(actions)
+        self.space: spaces.Space[Any] = spaces.Dict({"observations": box, **masks}) if masks else box
+
+    def observe(self, episode: Episode) -> Any:
+        """Return the numbers; ``ascend_gym.env.features.feature_names`` tells what they mean."""
+        seen, masks = features(episode, self._actions), _masks(self._actions, episode)
+        return {"observations": seen, **masks} if masks else seen
+
+
+class GraphObservations:
+    """The incumbent's kernel as a ``Graph`` beside the features, in a ``Dict``."""
+
+    def __init__(self, actions: ActionFamily, limits: Limits) -> None:
+        """Make the space."""
+        from ascend_gym.env.kernel_graph import graph_space, kernel_graph  # loads a C++ parser
+
+        self._actions, self._graph_of = actions, kernel_graph
+        self.space: spaces.Space[Any] = spaces.Dict(
+            {"graph": graph_space(), "features": feature_space(actions), **_mask_spaces(actions)}
+        )
+
+    def observe(self, episode: Episode) -> Any:
+        """Return the graph and the numbers; see ``ascend_gym.env.kernel_graph``."""
+        seen = {"graph": self._graph_of(episode.incumbent), "features": features(episode, self._actions)}
+        return {**seen, **_masks(self._actions, episode)}
+
+
+OBSERVATIONS: Mapping[str, Callable[[ActionFamily, Limits], ObservationFamily]] = MappingProxyType(
+    {"text": TextObservations, "features": FeatureObservations, "graph": GraphObservations}
+)
+"""Observation families by name."""
+
+
+def _mask_spaces(actions: ActionFamily) -> dict[str, spaces.Space[Any]]:
+    if actions.mask_space is None or not actions.mask_is_observed:
+        return {}
+    return {"action_mask": actions.mask_space}
+
+
+def _masks(actions: ActionFamily, episode: Episode) -> dict[str, Any]:
+    observed = actions.mask_space is not None and actions.mask_is_observed
+    return {"action_mask": actions.mask(episode.spec, episode.incumbent)} if observed else {}

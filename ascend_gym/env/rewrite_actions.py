@@ -1,0 +1,127 @@
+"""Action families of rewrite rules: one move at a time, or all knobs at once."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.records import Candidate, Diagnostic, OpSpec
+from ascend_gym.env.actions import Mask, no_candidate
+from ascend_gym.rewrites.knobs import Knob, knobs_of, turned
+from ascend_gym.rewrites.library import RULES
+from ascend_gym.rewrites.moves import Move, moves_of
+
+SLOTS_PER_RULE = 8
+"""Places of a rule that the ``rules`` family can name."""
+
+KNOBS = 32
+"""Knobs that the ``knobs`` family can turn."""
+
+KNOB_POSITIONS = 8
+"""Positions of a knob in the ``knobs`` family, the first of which leaves the source as it is."""
+
+
+class RuleActions:
+    """A rewrite rule at one of its places in the incumbent.
+
+    Action ``SLOTS_PER_RULE * r + s`` is move s of rule r, in the order of the library; the moves of a rule
+    are ordered by place, those that stand for many places first, and there by choice. An action that the mask
+    rules out costs an evaluation and ends as ``build_error``.
+    """
+
+    mask_is_observed = True
+    vector_length = 0
+
+    def __init__(self) -> None:
+        """Number the moves."""
+        count = len(RULES) * SLOTS_PER_RULE
+        self.space: spaces.Space[Any] = spaces.Discrete(count)
+        self.mask_space: spaces.MultiBinary | None = spaces.MultiBinary(count)
+
+    def candidate(self, spec: OpSpec, incumbent: Candidate, action: Any) -> Candidate | Diagnostic:
+        """Return the incumbent after the move; see ``ActionFamily``."""
+        if not self.space.contains(action):
+            raise MisuseError(
+                f"an action is a number from 0 to {len(RULES) * SLOTS_PER_RULE - 1}, got {action!r:.80}"
+            )
+        rule, slot = divmod(int(action), SLOTS_PER_RULE)
+        move = numbered_moves(incumbent).get(int(action))
+        if move is None:
+            return no_candidate(
+                f"rule {RULES[rule].name} has no move {slot} in these sources: heed the action mask"
+            )
+        return move.applied_to(incumbent)
+
+    def mask(self, spec: OpSpec, incumbent: Candidate) -> Mask | None:
+        """Return which moves there are, int8 of shape ``(rules * slots,)``."""
+        mask = np.zeros(len(RULES) * SLOTS_PER_RULE, np.int8)
+        mask[list(numbered_moves(incumbent))] = 1
+        return mask
+
+    def vector(self, action: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Return nothing: numbers of moves mean other things for other incumbents."""
+        return np.zeros(0, np.float32)
+
+
+class KnobActions:
+    """Positions of all knobs found in the operator's own sources; the same action always means the same.
+
+    Entry k is the position of knob k; 0 leaves its place as it is. Positions beyond a knob's last one are its
+    last, and entries beyond the last knob mean nothing: the mask tells both.
+    """
+
+    mask_is_observed = False
+    vector_length = KNOBS
+
+    def __init__(self) -> None:
+        """Number the knobs."""
+        self.space: spaces.Space[Any] = spaces.MultiDiscrete([KNOB_POSITIONS] * KNOBS)
+        self.mask_space: spaces.MultiBinary | None = spaces.MultiBinary((KNOBS, KNOB_POSITIONS))
+
+    def candidate(self, spec: OpSpec, incumbent: Candidate, action: Any) -> Candidate | Diagnostic:
+        """Return the operator's own sources with the knobs turned; see ``ActionFamily``."""
+        if not self.space.contains(action):
+            raise MisuseError(
+                f"an action is {KNOBS} integers from 0 to {KNOB_POSITIONS - 1}, got {action!r:.200}"
+            )
+        knobs = tunable_knobs(spec.baseline)
+        positions = {
+            knob.name: min(int(position), knob.positions - 1)
+            for knob, position in zip(knobs, action, strict=False)
+        }
+        return turned(spec.baseline, list(knobs), positions)
+
+    def mask(self, spec: OpSpec, incumbent: Candidate) -> Mask | None:
+        """Return which positions there are, int8 of shape ``(KNOBS, KNOB_POSITIONS)``."""
+        mask = np.zeros((KNOBS, KNOB_POSITIONS), np.int8)
+        mask[:, 0] = 1
+        for row, knob in zip(mask, tunable_knobs(spec.baseline), strict=False):
+            row[: knob.positions] = 1
+        return mask
+
+    def vector(self, action: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+        """Return the positions, each as a share of the last one of the space."""
+        return (np.asarray(action) / (KNOB_POSITIONS - 1)).astype(np.float32)
+
+
+@lru_cache(maxsize=64)
+def numbered_moves(candidate: Candidate) -> dict[int, Move]:
+    """Return the moves that the ``rules`` family can make of a candidate, by action."""
+    by_rule: dict[str, list[Move]] = {rule.name: [] for rule in RULES}
+    for move in moves_of(candidate):
+        by_rule[move.rule.name].append(move)
+    return {
+        SLOTS_PER_RULE * number + slot: move
+        for number, moves in enumerate(by_rule.values())
+        for slot, move in enumerate(sorted(moves, key=lambda move: not move.site.covers_all)[:SLOTS_PER_RULE])
+    }
+
+
+@lru_cache(maxsize=64)
+def tunable_knobs(candidate: Candidate) -> tuple[Knob, ...]:
+    """Return the knobs that the ``knobs`` family can turn, in the order of its entries."""
+    return tuple(knobs_of(candidate, KNOBS))

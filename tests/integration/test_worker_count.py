@@ -17,15 +17,15 @@ from ascend_gym.suite.oracle import oracle_for
 from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend
 
-OPERATORS = ("foreach_add", "gather", "softmax")
+OPERATORS = ("foreach_add", "add")
 
 
 def _requests() -> list[EvalRequest]:
-    """The baselines of some operators, one case each, and a kernel that reads past its input."""
+    """The baselines of two operators, one case each, and a kernel that reads past its input."""
     protocol = MeasureProtocol()
     specs = [load_operator(name) for name in OPERATORS]
     requests = [request_for(spec, spec.baseline, protocol, (spec.cases[0].case_id,)) for spec in specs]
-    add = load_operator("add")
+    add = specs[-1]
     astray = add.baseline.kernel_text.replace("x1Gm[offset]", "x1Gm[offset + 9999]")
     broken = add.baseline.rewritten(kernel=astray, tiling=add.baseline.tiling_text)
     return [*requests, request_for(add, broken, protocol, (add.cases[0].case_id,))]
@@ -49,7 +49,7 @@ def _without_wall_time(result: EvalResult) -> EvalResult:
 
 
 def test_one_worker_and_four_give_the_same_results(simulator_cache: Path, tmp_path: Path) -> None:
-    """Latencies, profiles, errors against the reference, messages and numbers of evaluations, to the last bit."""
+    """Latencies, profiles, errors against the reference, messages, to the last bit."""
     toolchain = (simulator_cache / "toolchain").resolve()
     alone = _results(1, tmp_path / "one", toolchain)
     assert [result.status for result in alone] == [Status.OK] * len(OPERATORS) + [Status.RUNTIME_FAULT]

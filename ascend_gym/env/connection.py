@@ -1,0 +1,55 @@
+"""The evaluator of an environment: the caller's, or a daemon that is found when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.records import Diagnostic, EvalRequest, EvalResult, Phase, failed_result
+from ascend_gym.core.status import Status
+from ascend_gym.env.evaluation import evaluate_all
+
+
+class Connection:
+    """Where evaluations are done; opened by the first of them, unless it is the caller's."""
+
+    def __init__(self, daemon: str | None, chip: str, evaluator: Evaluator | None = None) -> None:
+        """Prepare to connect; nothing is opened yet.
+
+        Args:
+            daemon: address; ``None`` means the one that the environment names, else a private daemon.
+            chip: the chip of a private daemon.
+            evaluator: the caller's own, which the caller closes.
+        """
+        self._daemon, self._chip = daemon, chip
+        self._evaluator = evaluator
+        self._owned = evaluator is None
+
+    def evaluate(self, requests: Sequence[EvalRequest]) -> list[EvalResult]:
+        """Return the results of all requests, in their order.
+
+        The evaluator bounds the wait: a daemon that stays silent becomes ``infra_error`` results. When the
+        connection is lost, the next evaluation connects, or starts a daemon, afresh.
+        """
+        if not requests:
+            return []
+        try:
+            return evaluate_all(self._opened(), requests)
+        except InfrastructureError as error:
+            self.close()
+            diagnostic = Diagnostic(phase=Phase.SERVICE, message=str(error))
+            return [failed_result(request, Status.INFRA_ERROR, diagnostic) for request in requests]
+
+    def close(self) -> None:
+        """Close the evaluator, and stop its private daemon, if it was opened here."""
+        if self._owned and self._evaluator is not None:
+            self._evaluator.close()
+            self._evaluator = None
+
+    def _opened(self) -> Evaluator:
+        if self._evaluator is None:
+            from ascend_gym.client import DaemonOptions, connect  # sockets are needed only from here on
+
+            self._evaluator = connect(self._daemon, options=DaemonOptions(chip=self._chip))
+        return self._evaluator

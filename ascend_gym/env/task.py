@@ -1,0 +1,227 @@
+"""What an environment plays: operators, spaces, what actions stand for and what they earn; no evaluator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ascend_gym.core.errors import InfrastructureError, MisuseError, OperatorFormatError
+from ascend_gym.core.records import (
+    Candidate,
+    Diagnostic,
+    EvalRequest,
+    EvalResult,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+    failed_result,
+)
+from ascend_gym.core.status import Blame, Status, rule_of
+from ascend_gym.env.actions import ACTIONS, require_text
+from ascend_gym.env.episode import Episode
+from ascend_gym.env.observations import OBSERVATIONS, Limits
+from ascend_gym.env.reward import RewardFunction, reward_named
+from ascend_gym.env.spaces import PROFILE_FIELDS, profile_vector
+from ascend_gym.suite.loader import is_suite, list_operators, load_operator
+from ascend_gym.suite.requests import request_for
+
+Family = TypeVar("Family")
+
+MAX_NEUTRAL_IN_A_ROW = 3
+"""Evaluations without a verdict on the candidate after which an episode is truncated."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What an action stands for.
+
+    Attributes:
+        candidate: the candidate; the incumbent where the action stands for none.
+        request: the evaluation that tells how it does.
+        result: its result, where it is known without asking.
+        vector: the action in numbers.
+    """
+
+    candidate: Candidate
+    request: EvalRequest
+    result: EvalResult | None
+    vector: np.ndarray[Any, np.dtype[np.float32]]
+
+
+class Task:
+    """The rules of an environment; ``AscendOpEnv`` explains the arguments.
+
+    Attributes:
+        budget: evaluations in an episode.
+        observation_space: space of what ``observe`` returns.
+        action_space: space of actions.
+    """
+
+    def __init__(
+        self,
+        operator: str | OpSpec | Sequence[str | OpSpec] = "gelu",
+        *,
+        op_dir: str | None = None,
+        actions: str = "sources",
+        observations: str = "text",
+        budget: int = 20,
+        chip: str = "910B2",
+        reward: str | RewardFunction = "log_improvement",
+        failure_penalty: float = 0.0,
+        max_source_chars: int = 65536,
+        max_diagnostic_chars: int = 8192,
+    ) -> None:
+        """Load the operators and make the spaces.
+
+        Raises:
+            MisuseError: an argument cannot be, or an operator's sources do not fit ``max_source_chars``.
+        """
+        if budget < 1:
+            raise MisuseError(f"budget must be at least 1 evaluation, got {budget}")
+        self.budget = budget
+        self._max_source_chars = max_source_chars
+        self._op_dir = op_dir
+        self._operators = self._all_of(operator)
+        self._actions = _named("actions", ACTIONS, actions)(max_source_chars)
+        limits = Limits(budget, max_source_chars, max_diagnostic_chars)
+        self._observations = _named("observations", OBSERVATIONS, observations)(self._actions, limits)
+        self._reward = reward_named(reward, failure_penalty) if isinstance(reward, str) else reward
+        self._protocol = MeasureProtocol(chip=chip)
+        self.observation_space = self._observations.space
+        self.action_space = self._actions.space
+
+    @property
+    def operators(self) -> Sequence[OpSpec]:
+        """The operators of which each episode has one."""
+        return self._operators
+
+    def set_options(self, options: Mapping[str, Any]) -> None:
+        """Take over the options of a reset: ``operator`` goes over to another one, or to several, for good.
+
+        Raises:
+            MisuseError: there is no such option.
+        """
+        unknown = sorted(set(options) - {"operator"})
+        if unknown:
+            raise MisuseError(f"unknown reset options {unknown}; the only option is 'operator'")
+        if "operator" in options:
+            self._op_dir = None
+            self._operators = self._all_of(options["operator"])
+
+    def draw(self, dice: np.random.Generator) -> OpSpec:
+        """Return the operator of the next episode; dice are thrown only for several."""
+        several = len(self._operators) > 1
+        return self._operators[dice.integers(len(self._operators)) if several else 0]
+
+    def baseline_request(self, spec: OpSpec) -> EvalRequest:
+        """Return the evaluation with which an episode begins."""
+        return request_for(spec, spec.baseline, self._protocol)
+
+    def begun(self, spec: OpSpec, result: EvalResult) -> Episode:
+        """Return the episode that begins with ``result``, the evaluation of the operator's own sources.
+
+        Raises:
+            MisuseError: the request was not accepted.
+            OperatorFormatError: the operator's own sources do not evaluate.
+            InfrastructureError: nothing could be evaluated.
+        """
+        _require_measured(spec, result)
+        return Episode.start(spec, self.budget, result)
+
+    def trial(self, episode: Episode, action: Any) -> Trial:
+        """Return what ``action`` stands for.
+
+        Raises:
+            MisuseError: the action is outside the action space.
+        """
+        candidate = self._actions.candidate(episode.spec, episode.incumbent, action)
+        if isinstance(candidate, Candidate):
+            longest = max(len(candidate.tiling_text), len(candidate.kernel_text))
+            if longest <= self._max_source_chars:
+                request = request_for(episode.spec, candidate, self._protocol)
+                return Trial(candidate, request, None, self._actions.vector(action))
+            message = f"a source has {longest} characters, the space holds {self._max_source_chars}"
+            candidate = Diagnostic(phase=Phase.REQUEST, message=message)
+        request = request_for(episode.spec, episode.incumbent, self._protocol)
+        result = failed_result(request, Status.BUILD_ERROR, candidate)
+        return Trial(episode.incumbent, request, result, self._actions.vector(action))
+
+    def after(self, episode: Episode, trial: Trial, result: EvalResult) -> tuple[Episode, float]:
+        """Return the episode after a trial ended with ``result``, and the reward."""
+        reward = float(self._reward(episode.outcome(result)))
+        return episode.after(trial.candidate, result, trial.vector), reward
+
+    def observe(self, episode: Episode) -> Any:
+        """Return what an agent sees, a member of ``observation_space``; later steps do not change it."""
+        return self._observations.observe(episode)
+
+    def info(self, episode: Episode) -> dict[str, Any]:
+        """Describe the last evaluation in plain values: no wall times, nothing that depends on the cache."""
+        result = episode.last_result
+        mask = self._actions.mask(episode.spec, episode.incumbent)
+        return {
+            "operator": episode.spec.op_id,
+            "status": result.status.value,
+            "diagnostics": [str(diagnostic) for diagnostic in result.all_diagnostics],
+            "candidate_digest": episode.last_candidate.digest,
+            "incumbent_digest": episode.incumbent.digest,
+            "improved": episode.spent > 0 and episode.incumbent_result is result,
+            "latency_us": result.latency_us or 0.0,
+            "case_latency_us": {case.case_id: case.latency_us or 0.0 for case in result.cases},
+            "profile": dict(zip(PROFILE_FIELDS, profile_vector(result).tolist(), strict=True)),
+            "evaluations": episode.spent,
+            **({} if mask is None else {"action_mask": mask}),
+        }
+
+    def _all_of(self, operator: str | OpSpec | Sequence[str | OpSpec]) -> list[OpSpec]:
+        """Load what ``operator`` names."""
+        if isinstance(operator, str) and is_suite(operator):
+            operator = list_operators(operator)
+        named = [operator] if isinstance(operator, (str, OpSpec)) else list(operator)
+        if not named:
+            raise MisuseError("operator names no operators: give at least one")
+        return [self._load(one) for one in named]
+
+    def _load(self, operator: str | OpSpec) -> OpSpec:
+        if isinstance(operator, OpSpec):
+            if self._op_dir is not None:
+                raise MisuseError("op_dir goes with the name of an operator, not with a loaded one")
+            spec = operator
+        else:
+            spec = load_operator(operator, op_dir=None if self._op_dir is None else Path(self._op_dir))
+        for side, text in (("tiling", spec.baseline.tiling_text), ("kernel", spec.baseline.kernel_text)):
+            require_text(f"{spec.op_id}: the {side} source", text, self._max_source_chars)
+        return spec
+
+
+def is_terminated(episode: Episode) -> bool:
+    """Say whether the budget is spent."""
+    return episode.budget_left == 0
+
+
+def is_truncated(episode: Episode) -> bool:
+    """Say whether there was no verdict for too long."""
+    return episode.neutral_in_a_row >= MAX_NEUTRAL_IN_A_ROW
+
+
+def _require_measured(spec: OpSpec, result: EvalResult) -> None:
+    if result.latency_us is not None:
+        return
+    reasons = "; ".join(str(diagnostic) for diagnostic in result.all_diagnostics)
+    message = f"{spec.op_id}: the baseline ended as {result.status.value}: {reasons}"
+    blame = rule_of(result.status).blame
+    if blame is Blame.INFRASTRUCTURE:
+        raise InfrastructureError(message)
+    if blame is Blame.CALLER:
+        raise MisuseError(message)
+    raise OperatorFormatError(message)
+
+
+def _named(argument: str, families: Mapping[str, Family], name: str) -> Family:
+    if name not in families:
+        raise MisuseError(f"{argument} must be one of {', '.join(families)}, got {name!r}")
+    return families[name]

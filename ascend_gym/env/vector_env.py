@@ -1,0 +1,179 @@
+"""``AscendOp-v0`` as a vector environment of its own: all candidates of a step go to the daemon at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.records import EvalResult
+from ascend_gym.env.connection import Connection
+from ascend_gym.env.episode import Episode
+from ascend_gym.env.task import Task, Trial, is_terminated, is_truncated
+
+Flags = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
+    """``num_envs`` episodes side by side on one connection.
+
+    Spaces, rewards and infos are those of ``gymnasium.vector.SyncVectorEnv`` over ``AscendOpEnv``: only the
+    evaluations of a step are submitted together.
+
+    Args:
+        num_envs: number of episodes.
+        autoreset_mode: what happens to an episode that is over. ``NextStep`` begins another one at the next
+            step, whose action is not used; ``SameStep`` at once, with ``final_obs`` and ``final_info`` in the
+            infos; ``Disabled`` leaves it to ``reset(options={"reset_mask": ...})``.
+        daemon: address; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
+        chip: the chip whose cycles are counted.
+        evaluator: an evaluator of the caller's instead of a daemon; the caller closes it.
+        **task: the other arguments of ``AscendOpEnv``, without ``render_mode``.
+
+    Raises:
+        MisuseError: an argument cannot be.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        daemon: str | None = None,
+        chip: str = "910B2",
+        evaluator: Evaluator | None = None,
+        **task: Any,
+    ) -> None:
+        if num_envs < 1:
+            raise MisuseError(f"num_envs must be at least 1, got {num_envs}")
+        try:
+            self._autoreset = AutoresetMode(autoreset_mode)
+        except ValueError as error:
+            modes = ", ".join(mode.value for mode in AutoresetMode)
+            raise MisuseError(f"autoreset_mode must be one of {modes}, got {autoreset_mode!r}") from error
+        self.num_envs = num_envs
+        self.metadata = {"render_modes": [], "autoreset_mode": self._autoreset}
+        self._task = Task(chip=chip, **task)
+        self._connection = Connection(daemon, chip, evaluator)
+        self.single_observation_space = self._task.observation_space
+        self.single_action_space = self._task.action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._episodes: list[Episode | None] = [None] * num_envs
+        self._dice = [seeding.np_random(None)[0] for _ in range(num_envs)]
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin all episodes, or those of ``options["reset_mask"]``; see ``AscendOpEnv.reset``.
+
+        Args:
+            seed: one for each episode, or one from which they count up.
+            options: ``reset_mask``, bool of shape ``(num_envs,)``, and those of ``AscendOpEnv``.
+
+        Raises:
+            MisuseError: seeds or mask have another length, or see ``AscendOpEnv.reset``.
+        """
+        seeds = [seed + number for number in range(self.num_envs)] if isinstance(seed, int) else seed
+        if seeds is not None and len(seeds) != self.num_envs:
+            raise MisuseError(f"seed must be one number or {self.num_envs} of them, got {len(seeds)}")
+        others = dict(options or {})
+        chosen = self._masked(others.pop("reset_mask", np.ones(self.num_envs, np.bool_)))
+        self._task.set_options(others)
+        for number in chosen:
+            if seeds is not None and seeds[number] is not None:
+                self._dice[number] = seeding.np_random(seeds[number])[0]
+        self._begin(chosen)
+        infos: dict[str, Any] = {}
+        for number in chosen:
+            infos = self._add_info(infos, self._task.info(self._of(number)), number)
+        return self._observed(), infos
+
+    def step(self, actions: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
+        """Evaluate what the actions stand for, all at once.
+
+        Returns:
+            Observations; rewards (float64), terminations and truncations (bool), each of shape
+            ``(num_envs,)``; infos.
+
+        Raises:
+            MisuseError: an action is outside the action space, or an episode is over or was never begun.
+        """
+        over = [number for number in range(self.num_envs) if self._is_over(self._of(number))]
+        if over and self._autoreset is not AutoresetMode.NEXT_STEP:
+            raise MisuseError(f"episodes {over} are over: reset them first, with reset_mask")
+        given = list(iterate(self.action_space, actions))
+        trials = {
+            number: self._task.trial(self._of(number), given[number])
+            for number in range(self.num_envs)
+            if number not in over
+        }
+        results = self._results(trials)
+        self._begin(over)
+        rewards = np.zeros(self.num_envs, np.float64)
+        for number, trial in trials.items():
+            after, rewards[number] = self._task.after(self._of(number), trial, results[number])
+            self._episodes[number] = after
+        return self._step_ended(rewards)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Close the connection, and stop the private daemon, if this environment opened them."""
+        self._connection.close()
+        self._episodes = [None] * self.num_envs
+
+    def _step_ended(self, rewards: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
+        terminations = np.array([is_terminated(self._of(number)) for number in range(self.num_envs)])
+        truncations = np.array([is_truncated(self._of(number)) for number in range(self.num_envs)])
+        infos: dict[str, Any] = {}
+        ended = np.flatnonzero(terminations | truncations).tolist()
+        if self._autoreset is AutoresetMode.SAME_STEP:
+            for number in ended:
+                last = self._of(number)
+                final = {"final_obs": self._task.observe(last), "final_info": self._task.info(last)}
+                infos = self._add_info(infos, final, number)
+            self._begin(ended)
+        for number in range(self.num_envs):
+            infos = self._add_info(infos, self._task.info(self._of(number)), number)
+        return self._observed(), rewards, terminations, truncations, infos
+
+    def _results(self, trials: dict[int, Trial]) -> dict[int, EvalResult]:
+        known = {number: trial.result for number, trial in trials.items() if trial.result is not None}
+        asked = [number for number in trials if number not in known]
+        results = self._connection.evaluate([trials[number].request for number in asked])
+        return {**known, **dict(zip(asked, results, strict=True))}
+
+    def _begin(self, numbers: Sequence[int]) -> None:
+        specs = [self._task.draw(self._dice[number]) for number in numbers]
+        results = self._connection.evaluate([self._task.baseline_request(spec) for spec in specs])
+        begun = [self._task.begun(spec, result) for spec, result in zip(specs, results, strict=True)]
+        for number, episode in zip(numbers, begun, strict=True):
+            self._episodes[number] = episode
+
+    def _observed(self) -> Any:
+        seen = [self._task.observe(self._of(number)) for number in range(self.num_envs)]
+        empty: Any = create_empty_array(self.single_observation_space, n=self.num_envs, fn=np.zeros)
+        return concatenate(self.single_observation_space, seen, empty)
+
+    def _masked(self, mask: Any) -> list[int]:
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != (self.num_envs,):
+            raise MisuseError(
+                f"reset_mask must be a bool array of shape ({self.num_envs},), got {mask!r:.80}"
+            )
+        numbers: list[int] = np.flatnonzero(mask).tolist()
+        return numbers
+
+    def _of(self, number: int) -> Episode:
+        episode = self._episodes[number]
+        if episode is None:
+            raise MisuseError(f"episode {number} was never begun: call reset() first")
+        return episode
+
+    @staticmethod
+    def _is_over(episode: Episode) -> bool:
+        return is_terminated(episode) or is_truncated(episode)

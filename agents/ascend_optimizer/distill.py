@@ -110,7 +110,9 @@ def _factor(change: ProfileChange) -> float:
 
 
 def _figures(profile: Profile) -> dict[str, float]:
-    names = [name for name in Profile.model_fields if name != "aiv_total_cycles"]  # aiv_time in other units
+    names = [
+        name for name in Profile.model_fields if not name.endswith("_total_cycles")
+    ]  # a time in other units
     figures = {name: float(getattr(profile, name)) for name in names}
     for name, (moved, instructions) in _COPIES.items():
         figures[name] = figures[moved] / max(1.0, figures[instructions])

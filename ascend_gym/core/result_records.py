@@ -64,7 +64,9 @@ class Diagnostic(Record):
 class Profile(Record):
     """Where the time of one launch went, in the field names of msprof.
 
-    Times are in microseconds and averaged over the blocks; a ratio is that time over ``aiv_time``.
+    Times are in microseconds and averaged over the cores of a kind: vector cores ``aiv``, cube cores
+    ``aic``. A ratio is that time over ``aiv_time`` or ``aic_time``. Fields of a kind of core that did not
+    run are zero.
     """
 
     task_duration_us: float = Field(gt=0)
@@ -84,6 +86,21 @@ class Profile(Record):
     aiv_mte2_instructions: int = Field(ge=0)
     aiv_mte3_instructions: int = Field(ge=0)
     aiv_vec_instructions: int = Field(ge=0)
+    aic_time: float = Field(default=0.0, ge=0)
+    aic_total_cycles: int = Field(default=0, ge=0)
+    aic_mac_time: float = Field(default=0.0, ge=0)
+    aic_mac_ratio: float = Field(default=0.0, ge=0)
+    aic_scalar_time: float = Field(default=0.0, ge=0)
+    aic_scalar_ratio: float = Field(default=0.0, ge=0)
+    aic_mte1_time: float = Field(default=0.0, ge=0)
+    aic_mte1_ratio: float = Field(default=0.0, ge=0)
+    aic_mte2_time: float = Field(default=0.0, ge=0)
+    aic_mte2_ratio: float = Field(default=0.0, ge=0)
+    aic_fixpipe_time: float = Field(default=0.0, ge=0)
+    aic_fixpipe_ratio: float = Field(default=0.0, ge=0)
+    gm_to_l1_bytes: int = Field(default=0, ge=0)
+    l0c_to_gm_bytes: int = Field(default=0, ge=0)
+    aic_mac_instructions: int = Field(default=0, ge=0)
 
 
 class Launch(Record):

@@ -144,7 +144,7 @@ class SimulatorBackend:
         )
         if isinstance(tiling, Failure):
             return tiling
-        job = write_job(work_dir, build.kernel.library, host.definition, case, inputs, tiling, chip, protocol)
+        job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol)
         limits = Limits(
             wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
             cpu_s=protocol.run_timeout_s + 2.0,

@@ -17,6 +17,7 @@ from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_source import has_launches, with_launch_calls
 from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
 from npu_daemon.simulator.chips import Chip
+from npu_daemon.simulator.task_type import TaskType, core_kinds, task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
 _LIBRARY = "program.so"
@@ -94,7 +95,8 @@ def build_program(
     limits = Limits(
         wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_BUILD_FILE_BYTES
     )
-    command = toolchain.program_command(_unit(program.source), _LIBRARY, [source_dir], program.defines)
+    kind = core_kinds(_task_types(program))[0]
+    command = toolchain.program_command(kind, _unit(program.source), _LIBRARY, [source_dir], program.defines)
     outcome = run_limited(command, cwd=folder, limits=limits)
     if outcome.timed_out:
         return _failure(Status.TIMEOUT, Phase.BUILD_KERNEL, f"compiling took longer than {timeout_s:g} s")
@@ -148,7 +150,8 @@ def run_program(
     for name in ("input", "output"):  # where the samples of asc-devkit look for their data
         (folder / name).mkdir(exist_ok=True)
     job = folder / "job"
-    job.write_text(_job_text(library, folder, chip, timeout_s), encoding="utf-8")
+    task_type = _task_types(program)[0]
+    job.write_text(_job_text(library, task_type, folder, chip, timeout_s), encoding="utf-8")
     limits = Limits(
         wall_s=3.0 * timeout_s + 5.0,  # the program itself watches its CPU time
         cpu_s=timeout_s + 2.0,
@@ -169,16 +172,20 @@ def run_program(
     )
 
 
-def _job_text(library: Path, folder: Path, chip: Chip, timeout_s: float) -> str:
-    lines = {
-        "kernel": library,
-        "trace": folder / "trace",
-        "core_count": chip.geometry["aiv_cores"].value,
-        "ub_bytes": chip.ub_bytes,
-        "record_limit": _RECORD_LIMIT,
-        "time_limit_ms": int(timeout_s * 1000),
-    }
-    return "".join(f"{keyword} {value}\n" for keyword, value in lines.items())
+def _task_types(program: AscProgram) -> list[TaskType]:
+    return task_types(program.source.read_text(encoding="utf-8-sig", errors="replace"))
+
+
+def _job_text(library: Path, task_type: TaskType, folder: Path, chip: Chip, timeout_s: float) -> str:
+    lines = [
+        f"kernel {library}",
+        f"task_type {task_type.value}",
+        f"trace {folder / 'trace'}",
+        *chip.core_lines(),
+        f"record_limit {_RECORD_LIMIT}",
+        f"time_limit_ms {int(timeout_s * 1000)}",
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _listed_launches(folder: Path) -> tuple[TracedLaunch, ...]:

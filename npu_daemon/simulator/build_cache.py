@@ -6,7 +6,7 @@ import fcntl
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,8 @@ from npu_daemon.sandbox import Limits
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition
 from npu_daemon.simulator.host_side import build_host, describe_operator, kernel_prelude
-from npu_daemon.simulator.kernel_build import build_kernel
+from npu_daemon.simulator.kernel_build import build_kernel, library_name
+from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
 _DEFINITION = "definition.json"
@@ -37,9 +38,16 @@ class HostBuild:
 
 @dataclass(frozen=True)
 class KernelBuild:
-    """A built kernel for one column of element types; ``folder`` holds its sources for diagnostics."""
+    """A built kernel for one column of element types.
 
-    library: Path
+    Attributes:
+        libraries: one for each kind of core that the kernel can run on.
+        task_type: the cores it wants where it names none itself.
+        folder: holds its sources, for diagnostics.
+    """
+
+    libraries: Mapping[CoreKind, Path]
+    task_type: TaskType
     folder: Path
     host: HostBuild
     seconds: float
@@ -96,16 +104,17 @@ class BuildCache:
         )
 
         def make(folder: Path) -> Failure | None:
-            built = build_kernel(
+            return build_kernel(
                 candidate.kernel, prelude, spec.name, folder, self._toolchain, protocol, candidate.build_flags
             )
-            return built if isinstance(built, Failure) else None
 
         made = self._obtain("kernel", key, make)
         if isinstance(made, Failure):
             return made
         folder, seconds = made
-        return KernelBuild(folder / "kernel.so", folder, host, seconds)
+        types = kernel_task_types(candidate.kernel)
+        libraries = {kind: folder / library_name(kind) for kind in core_kinds(types)}
+        return KernelBuild(libraries, types[0], folder, host, seconds)
 
     def _obtain(
         self, kind: str, key: str, make: Callable[[Path], Failure | None]

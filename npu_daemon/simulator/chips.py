@@ -48,6 +48,13 @@ class Chip(Record):
         """Unified buffer of a vector core in bytes; the tiling program is told 256 fewer."""
         return self._bytes("ub_bytes")
 
+    def core_lines(self) -> list[str]:
+        """Return the ``name value`` lines by which the run program learns cores and their memories."""
+        names = ("aiv_cores", "aic_cores", "ub_bytes", "l1_bytes", "l0a_bytes", "l0b_bytes", "l0c_bytes")
+        return [
+            f"{name} {self._bytes(name)}" for name in (*names, "bias_table_bytes", "fixpipe_buffer_bytes")
+        ]
+
     def tiling_geometry(self) -> ChipGeometry:
         """Return what ``platform_ascendc::PlatformAscendC`` answers with."""
         return ChipGeometry(
@@ -65,7 +72,7 @@ class Chip(Record):
     def pricing_text(self) -> str:
         """Return the flat ``name value`` lines that the pricing program reads."""
         values = {name: figure.value for name, figure in self.timing.items()}
-        values |= {name: self.geometry[name].value for name in ("aiv_cores", "l2_bytes")}
+        values |= {name: self.geometry[name].value for name in ("aiv_cores", "aic_cores", "l2_bytes")}
         return "".join(f"{name} {value}\n" for name, value in sorted(values.items()))
 
     def _bytes(self, name: str) -> int:

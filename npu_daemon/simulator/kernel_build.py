@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
@@ -13,6 +14,7 @@ from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, run_limited
 from npu_daemon.simulator.host_build import compiler_diagnostics, header_folders
 from npu_daemon.simulator.source_guard import refused_flags, refused_source
+from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
 _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
@@ -20,7 +22,7 @@ _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
 _LAUNCH = re.compile(r"\b\w+\s*<<<[^;]*>>>\s*\([^;]*\)\s*;")
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
-_LIBRARY = "kernel.so"
+_LIBRARIES = {CoreKind.VECTOR: "kernel.so", CoreKind.CUBE: "kernel_cube.so"}
 _BUILD_MEMORY_BYTES = 3 * 2**30
 _BUILD_FILE_BYTES = 256 * 2**20
 # What compilers emit calls to by themselves, and what the loader provides for every library.
@@ -67,7 +69,15 @@ def wrapper_source(sources: Sources, entry: str) -> str:
         'extern "C" void asim_kernel_entry(uint8_t *const *arguments, uint32_t count) {\n'
         f"    asim::launch(&asim_entry_{entry}, arguments, count);\n"
         "}\n"
+        'extern "C" uint32_t asim_task_type(uint64_t key, uint32_t otherwise) {\n'
+        "    return asim::noted_task_type(__start_asim_task_types, __stop_asim_task_types, key, otherwise);\n"
+        "}\n"
     )
+
+
+def library_name(kind: CoreKind) -> str:
+    """Return the file name of the library for a kind of core."""
+    return _LIBRARIES[kind]
 
 
 def build_kernel(
@@ -78,15 +88,15 @@ def build_kernel(
     toolchain: Toolchain,
     protocol: MeasureProtocol,
     extra_flags: Sequence[str] = (),
-) -> Path | Failure:
-    """Compile kernel sources into a library and return its path.
+) -> Failure | None:
+    """Compile kernel sources into one library for each kind of core they can run on.
 
     Args:
         sources: kernel files with paths relative to the operator folder.
         prelude: generated header with element types and tiling structures.
         preferred_entry: entry to take when the main file has several.
-        work_dir: an existing folder of this build; sources and library are written into it.
-        toolchain: programs and precompiled header of this host.
+        work_dir: an existing folder of this build; gets sources and libraries (``library_name``).
+        toolchain: programs and precompiled headers of this host.
         protocol: holds the time limit.
         extra_flags: the candidate's own compiler flags.
     """
@@ -99,20 +109,40 @@ def build_kernel(
             f"{sources.main} has no kernel entry: "
             "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
         )
+    _write_sources(sources, prelude, entry, work_dir)
+    kinds = core_kinds(kernel_task_types(sources))
+    with ThreadPoolExecutor(max_workers=len(kinds)) as pool:
+        failures = pool.map(
+            lambda kind: _compile(sources, kind, work_dir, toolchain, protocol, extra_flags), kinds
+        )
+        return next((failure for failure in failures if failure is not None), None)
+
+
+def _write_sources(sources: Sources, prelude: str, entry: str, work_dir: Path) -> None:
     for file in sources.files:
         path = work_dir / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(without_launches(file.text), encoding="utf-8")
     (work_dir / _PRELUDE).write_text(prelude, encoding="utf-8")
     (work_dir / _WRAPPER).write_text(wrapper_source(sources, entry), encoding="utf-8")
-    include_dirs = [Path(folder) for folder in header_folders(sources)]
+
+
+def _compile(
+    sources: Sources,
+    kind: CoreKind,
+    work_dir: Path,
+    toolchain: Toolchain,
+    protocol: MeasureProtocol,
+    extra_flags: Sequence[str],
+) -> Failure | None:
     limits = Limits(
         wall_s=protocol.build_timeout_s,
         cpu_s=protocol.build_timeout_s,
         memory_bytes=_BUILD_MEMORY_BYTES,
         file_bytes=_BUILD_FILE_BYTES,
     )
-    command = toolchain.kernel_command(_WRAPPER, _LIBRARY, include_dirs, extra_flags)
+    include_dirs = [Path(folder) for folder in header_folders(sources)]
+    command = toolchain.kernel_command(kind, _WRAPPER, library_name(kind), include_dirs, extra_flags)
     outcome = run_limited(command, cwd=work_dir, limits=limits)
     if outcome.timed_out:
         message = f"compiling the kernel took longer than {limits.wall_s:g} s; make it simpler"
@@ -122,8 +152,7 @@ def build_kernel(
     if outcome.returncode != 0:
         found = compiler_diagnostics(outcome, sources, Phase.BUILD_KERNEL)
         return Failure(Status.BUILD_ERROR, tuple(found), outcome.seconds)
-    library = work_dir / _LIBRARY
-    return check_symbols(library, toolchain) or library
+    return check_symbols(work_dir / library_name(kind), toolchain)
 
 
 def check_symbols(library: Path, toolchain: Toolchain) -> Failure | None:

@@ -19,6 +19,7 @@ from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
 from npu_daemon.simulator.host_side import TilingOutcome
+from npu_daemon.simulator.task_type import CoreKind
 
 RECORD_LIMIT = 20_000_000
 _ADDRESS_UNIT_BYTES = 2 * 2**20
@@ -79,8 +80,7 @@ def tensor_sizes_bytes(tensor: TensorSpec) -> list[int]:
 
 def write_job(
     folder: Path,
-    library: Path,
-    definition: OperatorDefinition,
+    kernel: KernelBuild,
     case: Case,
     inputs: Sequence[Sequence[Path]],
     tiling: TilingOutcome,
@@ -88,6 +88,7 @@ def write_job(
     protocol: MeasureProtocol,
 ) -> KernelJob:
     """Write everything that the run program reads and return where it is."""
+    definition = kernel.host.definition
     outputs = tuple(
         tuple(folder / f"output-{index}-{item}.bin" for item in range(len(tensor.shapes)))
         for index, tensor in enumerate(case.outputs)
@@ -97,12 +98,11 @@ def write_job(
     addresses = place_tensors((*case.inputs, *case.outputs))
     filled = _write_initial(folder, definition, case) if tiling.need_atomic else {}
     lines = [
-        f"kernel {library}",
+        *_kernel_lines(kernel),
         f"trace {job.trace}",
         f"tiling {folder / 'tiling_data'}",
         f"block_dim {tiling.block_dim}",
-        f"core_count {chip.geometry['aiv_cores'].value}",
-        f"ub_bytes {chip.ub_bytes}",
+        *chip.core_lines(),
         f"tiling_key {tiling.tiling_key}",
         f"workspace_bytes {sum(tiling.workspace_bytes)}",
         f"record_limit {RECORD_LIMIT}",
@@ -112,6 +112,12 @@ def write_job(
     job.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     job.tensor_ranges.write_text(_range_lines(case, addresses, filled), encoding="utf-8")
     return job
+
+
+def _kernel_lines(kernel: KernelBuild) -> list[str]:
+    keywords = {CoreKind.VECTOR: "kernel", CoreKind.CUBE: "cube_kernel"}
+    libraries = [f"{keywords[kind]} {library}" for kind, library in kernel.libraries.items()]
+    return [*libraries, f"task_type {kernel.task_type.value}"]
 
 
 def _write_initial(folder: Path, definition: OperatorDefinition, case: Case) -> dict[str, Sequence[Path]]:
@@ -205,23 +211,24 @@ def _reported(outcome: ProcessOutcome, kernel: KernelBuild, seconds: float) -> F
     if len(fields) != 5 or fields[0] not in _REPORT_STATUS:
         return _failure(Status.RUNTIME_FAULT, "the kernel ended without a readable report", seconds)
     kind, call, block, frames, message = fields
-    file, line = _source_of(frames, kernel)
+    *cube, index = block.split(" ")
+    file, line = _source_of(frames, kernel.libraries.get(CoreKind.CUBE if cube else CoreKind.VECTOR))
     diagnostic = Diagnostic(
         phase=Phase.RUN_KERNEL,
         message=message,
         call=call,
         file=file,
         line=line,
-        block_idx=int(block) if block.isdigit() else None,
+        block_idx=int(index) if index.isdigit() else None,
     )
     return Failure(_REPORT_STATUS[kind], (diagnostic,), seconds)
 
 
-def _source_of(frames: str, kernel: KernelBuild) -> tuple[str | None, int | None]:
+def _source_of(frames: str, library: Path | None) -> tuple[str | None, int | None]:
     """Return file and line of the innermost frame that lies in the operator's own sources."""
-    if not frames:
+    if not frames or library is None:
         return None, None
-    command = ["addr2line", "-i", "-e", str(kernel.library), *(f"0x{frame}" for frame in frames.split(","))]
+    command = ["addr2line", "-i", "-e", str(library), *(f"0x{frame}" for frame in frames.split(","))]
     listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     for row in listing.splitlines():
         found = _SOURCE_LINE.search(row)

@@ -7,39 +7,57 @@ from typing import Any
 from ascend_gym.core.records import Profile
 from npu_daemon.simulator.chips import Chip
 
+_AIV_PIPES = ("vec", "scalar", "mte2", "mte3")
+_AIC_PIPES = ("mac", "scalar", "mte1", "mte2", "fixpipe")
+
 
 def profile_of(price: dict[str, Any], block_dim: int, chip: Chip) -> Profile:
     """Build the profile of one launch.
 
     Args:
-        price: JSON of the pricing program: cycles, instructions and bytes of each core.
+        price: JSON of the pricing program: kind, cycles, instructions and bytes of each core.
         block_dim: number of blocks launched.
         chip: gives the clock.
 
-    Times are means over the cores that ran blocks, in microseconds; ratios are sums over sums, as in msprof.
+    Times are means over the cores of a kind that ran blocks, in microseconds; ratios are sums over sums,
+    as in msprof. A kind of core that did not run has zeros.
     """
-    cores: list[dict[str, Any]] = price["cores"]
-
-    def mean_us(field: str) -> float:
-        return float(sum(core[field] for core in cores)) / len(cores) / chip.clock_hz * 1e6
-
-    def total(field: str) -> int:
-        return int(sum(core[field] for core in cores))
-
-    aiv_time_us = mean_us("total_cycles")
-    pipes = {name: mean_us(f"{name}_cycles") for name in ("vec", "scalar", "mte2", "mte3")}
-    times = {f"aiv_{name}_time": time_us for name, time_us in pipes.items()}
-    ratios = {f"aiv_{name}_ratio": time_us / aiv_time_us for name, time_us in pipes.items()}
+    vector = [core for core in price["cores"] if core["kind"] == "aiv"]
+    cube = [core for core in price["cores"] if core["kind"] == "aic"]
     return Profile(
         task_duration_us=float(price["task_us"]),
         block_dim=block_dim,
-        aiv_time=aiv_time_us,
-        aiv_total_cycles=total("total_cycles"),
-        gm_to_ub_bytes=total("gm_to_ub_bytes"),
-        ub_to_gm_bytes=total("ub_to_gm_bytes"),
-        aiv_mte2_instructions=total("mte2_instructions"),
-        aiv_mte3_instructions=total("mte3_instructions"),
-        aiv_vec_instructions=total("vec_instructions"),
-        **times,
-        **ratios,
+        gm_to_ub_bytes=_total(vector, "read_bytes"),
+        ub_to_gm_bytes=_total(vector, "written_bytes"),
+        aiv_mte2_instructions=_total(vector, "mte2_instructions"),
+        aiv_mte3_instructions=_total(vector, "mte3_instructions"),
+        aiv_vec_instructions=_total(vector, "vec_instructions"),
+        gm_to_l1_bytes=_total(cube, "read_bytes"),
+        l0c_to_gm_bytes=_total(cube, "written_bytes"),
+        aic_mac_instructions=_total(cube, "mac_instructions"),
+        **_pipe_fields("aiv", vector, _AIV_PIPES, chip),
+        **_pipe_fields("aic", cube, _AIC_PIPES, chip),
     )
+
+
+def _pipe_fields(
+    kind: str, cores: list[dict[str, Any]], pipes: tuple[str, ...], chip: Chip
+) -> dict[str, Any]:
+    time_us = _mean_us(cores, "total_cycles", chip)
+    fields: dict[str, Any] = {
+        f"{kind}_time": time_us,
+        f"{kind}_total_cycles": _total(cores, "total_cycles"),
+    }
+    for pipe in pipes:
+        pipe_us = _mean_us(cores, f"{pipe}_cycles", chip)
+        fields[f"{kind}_{pipe}_time"] = pipe_us
+        fields[f"{kind}_{pipe}_ratio"] = pipe_us / time_us if time_us > 0 else 0.0
+    return fields
+
+
+def _mean_us(cores: list[dict[str, Any]], field: str, chip: Chip) -> float:
+    return float(sum(core[field] for core in cores)) / max(len(cores), 1) / chip.clock_hz * 1e6
+
+
+def _total(cores: list[dict[str, Any]], field: str) -> int:
+    return int(sum(core[field] for core in cores))

@@ -15,6 +15,7 @@ from pathlib import Path
 from ascend_gym.core.digest import digest_of, digest_of_tree
 from npu_daemon.simulator.host_side import prepare_host_toolchain
 from npu_daemon.simulator.object_store import ObjectStore, call_tool, compiler_version
+from npu_daemon.simulator.task_type import CoreKind
 
 _SIMULATOR = Path(__file__).parent
 _SOURCES = _SIMULATOR / "src"
@@ -52,8 +53,11 @@ _KERNEL_OPTIONS = (
     "--param=asan-globals=0",
     "-DASCENDC_CPU_DEBUG",
     "-D__CCE_AICORE__=220",
-    "-D__DAV_C220_VEC__",
 )
+_KIND_OPTIONS = {
+    CoreKind.VECTOR: ("-D__DAV_C220_VEC__", "-D__DAV_VEC__"),
+    CoreKind.CUBE: ("-D__DAV_C220_CUBE__", "-D__DAV_CUBE__"),
+}
 
 
 # Programs with a main function of their own are compiled as kernels are, but they may throw and call acl.
@@ -110,21 +114,46 @@ class Toolchain:
         return _symbols(self.folder)
 
     def kernel_command(
-        self, source: str, output: str, include_dirs: Sequence[Path], extra_flags: Sequence[str] = ()
+        self,
+        kind: CoreKind,
+        source: str,
+        output: str,
+        include_dirs: Sequence[Path],
+        extra_flags: Sequence[str] = (),
     ) -> list[str]:
-        """Return the compiler call that makes a kernel library of one wrapper source."""
+        """Return the compiler call that makes a library of one wrapper source for one kind of core."""
         includes = [f"-I{folder}" for folder in include_dirs]
-        header = ["-include", str(self.folder / _KERNEL_HEADER), "-Winvalid-pch"]
-        return ["g++", *extra_flags, *kernel_flags(), *header, *includes, *_KERNEL_LINK, source, "-o", output]
+        header = ["-include", str(_kernel_header(self.folder, kind)), "-Winvalid-pch"]
+        return [
+            "g++",
+            *extra_flags,
+            *kernel_flags(kind),
+            *header,
+            *includes,
+            *_KERNEL_LINK,
+            source,
+            "-o",
+            output,
+        ]
 
     def program_command(
-        self, source: str, output: str, include_dirs: Sequence[Path], defines: Sequence[str] = ()
+        self,
+        kind: CoreKind,
+        source: str,
+        output: str,
+        include_dirs: Sequence[Path],
+        defines: Sequence[str] = (),
     ) -> list[str]:
         """Return the compiler call that makes a library of a program with launches and a main function."""
-        flags = [flag for flag in kernel_flags() if flag not in _PROGRAM_OMITTED]
+        flags = [flag for flag in kernel_flags(kind) if flag not in _PROGRAM_OMITTED]
         includes = [f"-I{folder}" for folder in include_dirs]
         macros = [f"-D{define}" for define in defines]
         return ["g++", *flags, *macros, *includes, *_PROGRAM_OPTIONS, *_KERNEL_LINK, source, "-o", output]
+
+
+def _kernel_header(folder: Path, kind: CoreKind) -> Path:
+    """Return the header whose precompiled form lies beside it."""
+    return folder / kind.value / _KERNEL_HEADER
 
 
 @cache
@@ -147,9 +176,9 @@ def own_flags() -> tuple[str, ...]:
     return (*_OWN_OPTIONS, *_cpu_flags(), *_INCLUDES)
 
 
-def kernel_flags() -> tuple[str, ...]:
+def kernel_flags(kind: CoreKind = CoreKind.VECTOR) -> tuple[str, ...]:
     """Return the flags that kernels and their precompiled header are compiled with."""
-    return (*_KERNEL_OPTIONS, *_cpu_flags(), *_INCLUDES)
+    return (*_KERNEL_OPTIONS, *_KIND_OPTIONS[kind], *_cpu_flags(), *_INCLUDES)
 
 
 def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolchain:
@@ -195,21 +224,14 @@ def _build(folder: Path, store: ObjectStore) -> None:
     run = _objects(folder, "run", "runtime")
     launcher = _objects(folder, "asc")
     price = _objects(folder, "price")
-    header = folder / _KERNEL_HEADER
-    shutil.copyfile(_INCLUDE / _KERNEL_HEADER, header)
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         host = pool.submit(prepare_host_toolchain, folder / "host", store)
-        kernel_header = pool.submit(
-            store.compile,
-            (*kernel_flags(), "-x", "c++-header"),
-            _INCLUDE / _KERNEL_HEADER,
-            Path(f"{header}.gch"),
-        )
+        headers = [pool.submit(_precompile_header, folder, kind, store) for kind in CoreKind]
         compiled = [
             pool.submit(store.compile, (*own_flags(), "-c"), source, target)
             for source, target in (*run, *launcher, *price)
         ]
-        for part in (host, kernel_header, *compiled):
+        for part in (host, *headers, *compiled):
             part.result()
     call_tool(["g++", "-rdynamic", *(str(target) for _, target in run), "-ldl", "-o", str(folder / _RUN)])
     runtime = [target for source, target in run if source.name != "main.cpp"]
@@ -224,3 +246,12 @@ def _objects(folder: Path, *directories: str) -> list[tuple[Path, Path]]:
     """Return each source of ``directories`` with the object file it is compiled to."""
     sources = sorted(source for name in directories for source in (_SOURCES / name).glob("*.cpp"))
     return [(source, folder / f"{source.parent.name}-{source.stem}.o") for source in sources]
+
+
+def _precompile_header(folder: Path, kind: CoreKind, store: ObjectStore) -> None:
+    """Put the header of a kind of core, and its precompiled form, into ``folder``."""
+    header = _kernel_header(folder, kind)
+    header.parent.mkdir()
+    shutil.copyfile(_INCLUDE / _KERNEL_HEADER, header)
+    options = (*kernel_flags(kind), "-x", "c++-header")
+    store.compile(options, _INCLUDE / _KERNEL_HEADER, Path(f"{header}.gch"))

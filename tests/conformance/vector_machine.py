@@ -21,7 +21,7 @@ BLOCK_BYTES = 32
 REPEAT_BYTES = 256
 _SIMULATOR = Path(toolchain.__file__).parent
 _DRIVERS = Path(__file__).parent / "drivers"
-_COMMON = ("sync", "gm", "vector_registers")
+_COMMON = ("sync", "gm", "vector_registers", "local_memory")
 Array = npt.NDArray[Any]
 
 

@@ -31,7 +31,9 @@ def test_cores_meet_at_a_flag(bench: Workbench) -> None:
 def test_a_core_that_waits_for_a_flag_it_never_sets_is_stopped(bench: Workbench) -> None:
     result = bench.evaluate(bench.edited(kernel={INIT: WAIT + INIT}))
     assert result.status is Status.RUNTIME_FAULT
-    assert "waits for flag 3, which this core has not set" in str(result.all_diagnostics[0])
+    assert "waits for flag 3, which not all cores have set: 48 of 48 blocks wait" in str(
+        result.all_diagnostics[0]
+    )
 
 
 def test_arrays_of_the_kernel_are_global_memory_that_is_only_read(bench: Workbench) -> None:

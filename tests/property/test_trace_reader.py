@@ -36,7 +36,7 @@ def price(simulator: SimulatorBackend, folder: Path, trace: bytes) -> subprocess
 
 
 def header(blocks: int = 1) -> bytes:
-    return MAGIC + struct.pack("<II", 1, blocks)
+    return MAGIC + struct.pack("<IIHHI", 2, blocks, 0, 1, 0)
 
 
 def record(op: int, source: int = 0, target: int = 0, flag: int = 0) -> bytes:

@@ -28,7 +28,7 @@ namespace asim {
 Block *g_block = &g_test_block;
 uint64_t g_tiling_key = 0;
 
-void sync_all_blocks() {}
+void sync_all_blocks(bool) {}
 
 void fault(FaultKind, const char *call, const char *format, ...) {
     char message[512];

@@ -41,8 +41,9 @@ void run_launch(const char *kernel, uint32_t block_dim, const std::function<void
         fault(FaultKind::RuntimeFault, "launch", "%s is launched with %u blocks: expected 1 to %u", kernel, block_dim, kMaxBlocks);
     }
     const int fd = create(g_job.trace_path + "." + std::to_string(g_launches), O_TRUNC);
-    open_trace(fd, block_dim, g_job.record_limit);
-    run_blocks({block_dim, g_job.core_count, g_job.ub_bytes}, entry);
+    const LaunchShape shape = shape_of(g_job, g_job.task_type, block_dim);
+    open_trace(fd, shape.group_count * shape.composition.cores(), shape.composition, g_job.record_limit);
+    run_blocks(shape, entry);
     close_trace();
     close(fd);
     list_launch(kernel, block_dim);

@@ -24,7 +24,8 @@ int execute(const Job &job, int argc, char **argv) {
     install_handlers(job.time_limit_ms);
     std::string name = job.kernel_path;
     argv[0] = name.data();
-    return reinterpret_cast<Main>(load_kernel_symbol(job.kernel_path, "main"))(argc, argv);
+    const CoreKind kind = job.task_type == KERNEL_TYPE_AIC_ONLY ? CoreKind::Cube : CoreKind::Vector;
+    return reinterpret_cast<Main>(load_kernel_symbol(kind, job.kernel_path, "main"))(argc, argv);
 }
 
 }  // namespace

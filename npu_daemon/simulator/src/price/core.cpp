@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "asim/timing/bank_conflict.h"
+#include "asim/timing/cube_cost.h"
 
 namespace asim {
 
@@ -19,7 +20,7 @@ bool overlaps(const Operand &a, const Operand &b) {
 
 Pipe pipe_of(uint8_t code) { return static_cast<Pipe>(code); }
 
-bool is_copy(Op op) { return op == Op::CopyGmToUb || op == Op::CopyUbToGm; }
+bool is_copy(Op op) { return reads_gm(op) || writes_gm(op); }
 
 }  // namespace
 
@@ -33,6 +34,7 @@ void Core::start_block(Cursor cursor, double now) {
         state.started_at.clear();
     }
     flags_.clear();
+    for (std::deque<double> &raised : cross_core_flags_) raised.clear();
     cached_line_ = ~0ull;
     block_done_ = false;
     active_ = true;
@@ -196,10 +198,19 @@ bool Core::issue_scalar(const Entry &entry, double now) {
         case Op::SyncAll:
             if (!drain_all(0)) return false;
             in_sync_all_ = true;
+            syncs_all_kinds_ = record.flag_id == kSyncAllKinds;
             return true;
         case Op::ReadClock:
             if (counters_.clock_reads.size() < kMaxClockReads) counters_.clock_reads.push_back(scalar_time_);
             return true;
+        case Op::CrossCoreSet: return issue_to_pipe(entry, source);
+        case Op::CrossCoreWait: {
+            std::deque<double> &raised = cross_core_flags_[record.flag_id];
+            if (raised.empty()) return false;
+            scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
+            raised.pop_front();
+            return true;
+        }
         case Op::BlockEnd:
             if (!drain_all(0)) return false;
             block_done_ = true;
@@ -235,7 +246,7 @@ std::optional<double> Core::ready_time(const PipeState &state, const Queued &hea
         if (raised.empty()) return std::nullopt;
         return std::max(time, raised.front() + chip_.flag_cycles);
     }
-    if (record.op == Op::SetFlag) return head.issued;
+    if (record.op == Op::SetFlag || record.op == Op::CrossCoreSet) return head.issued;
     if (record.op == Op::PipeBarrier) return std::max(time, state.drained_at);
     const std::optional<double> dependencies = resolved(head.dependencies);
     if (!dependencies) return std::nullopt;
@@ -248,15 +259,18 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
     const auto index = static_cast<size_t>(which);
     if (record.op == Op::SetFlag) {
         flag(record).raised_at.push_back(std::max(start, state.drained_at));
+    } else if (record.op == Op::CrossCoreSet) {
+        const auto mode = static_cast<CrossCoreMode>(record.repeats);
+        raised_for_others_.push_back({mode, record.flag_id, record.burst_bytes, std::max(start, state.drained_at)});
     } else if (record.op == Op::WaitFlag) {
         flag(record).raised_at.pop_front();
         state.free_at = start;
     } else if (record.op == Op::PipeBarrier) {
         state.free_at = start + chip_.barrier_cycles;
     } else if (is_copy(record.op)) {
-        const bool write = record.op == Op::CopyUbToGm;
+        const bool write = writes_gm(record.op);
         const Demand demand = memory_.demand_of(head.entry, write);
-        (write ? counters_.ub_to_gm_bytes : counters_.gm_to_ub_bytes) += uint64_t{record.repeats} * record.burst_bytes;
+        (write ? counters_.written_bytes : counters_.read_bytes) += uint64_t{record.repeats} * record.burst_bytes;
         ++counters_.instructions[index];
         state.copying = true;
         state.copy_slot = head.slot;
@@ -264,10 +278,11 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
         state.free_at = start;
         memory_.start(start, demand, id_ * kPipeCount + index);
     } else {
-        const double cycles = vector_cycles(head.entry);
+        const InstructionTime time = which == Pipe::V ? InstructionTime{vector_cycles(head.entry), 0} : cube_time(head.entry, chip_);
         ++counters_.instructions[index];
-        counters_.busy_cycles[index] += cycles;
-        state.free_at = state.drained_at = start + cycles;
+        counters_.busy_cycles[index] += std::max(0.0, start + time.busy_cycles + time.latency_cycles - std::max(start, state.drained_at));
+        state.free_at = start + time.busy_cycles;
+        state.drained_at = state.free_at + time.latency_cycles;
         finish_access(head.slot, state.drained_at);
     }
 }

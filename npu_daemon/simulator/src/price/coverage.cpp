@@ -42,7 +42,7 @@ private:
 const Operand *gm_operand(const Entry &entry, bool write) {
     const Record &record = entry.record;
     const bool scalar = record.op == Op::ScalarAccess && (record.repeats == 1) == write;
-    const bool copy = record.op == (write ? Op::CopyUbToGm : Op::CopyGmToUb);
+    const bool copy = write ? writes_gm(record.op) : reads_gm(record.op);
     const uint32_t index = copy && !write ? 1 : 0;
     if ((!scalar && !copy) || record.operands <= index) return nullptr;
     const Operand &operand = entry.operands[index];

@@ -5,26 +5,39 @@
 #include <queue>
 #include <stdexcept>
 
+#include "asim/timing/meetings.h"
+
 namespace asim {
 
 namespace {
 
+// Groups that can run at a time.
+uint32_t resident_groups(const Composition &composition, const Chip &chip) {
+    const double cubes = composition.cubes == 0 ? kNever : chip.aic_cores / composition.cubes;
+    const double vectors = composition.vectors == 0 ? kNever : chip.aiv_cores / composition.vectors;
+    return static_cast<uint32_t>(std::min(cubes, vectors));
+}
+
+// A place holds the cores that one group of blocks runs on; core `i` of place `p` is number p * cores_each_ + i.
 class Engine {
 public:
-    Engine(const Trace &trace, const Chip &chip) : trace_(trace), chip_(chip), memory_(chip), unclaimed_(trace.block_count()),
-          unfinished_(trace.block_count()) {
-        const auto count = std::min<uint32_t>(trace.block_count(), static_cast<uint32_t>(chip.aiv_cores));
-        cores_.reserve(count);
-        for (uint32_t i = 0; i < count; ++i) cores_.emplace_back(chip, memory_, i);
+    Engine(const Trace &trace, const Chip &chip)
+        : trace_(trace), chip_(chip), memory_(chip), cores_each_(trace.composition().cores()),
+          unclaimed_(trace.block_count() / cores_each_), unfinished_(unclaimed_) {
+        const uint32_t places = std::min(unclaimed_, resident_groups(trace.composition(), chip));
+        cores_.reserve(places * cores_each_);
+        for (uint32_t i = 0; i < places * cores_each_; ++i) cores_.emplace_back(chip, memory_, i);
+        meetings_ = Meetings(trace.composition(), places);
+        still_running_.resize(places);
     }
 
     Price run() {
-        for (uint32_t i = 0; i < cores_.size(); ++i) pending_starts_.push({launch_time(0), i});
-        unclaimed_ -= static_cast<uint32_t>(cores_.size());
+        for (uint32_t place = 0; place < still_running_.size(); ++place) claim(place, 0);
         while (unfinished_ > 0) step();
         Price price;
         price.kernel_cycles = end_;
         price.blocks = trace_.block_count();
+        price.composition = trace_.composition();
         price.task_us = chip_.launch_us + end_ / chip_.clock_mhz;
         for (const Core &core : cores_) price.cores.push_back(core.counters());
         return price;
@@ -33,48 +46,66 @@ public:
 private:
     struct Wake {
         double time;
-        uint32_t core;
+        uint32_t core;      // or place, where a group starts
         bool operator>(const Wake &other) const { return time != other.time ? time > other.time : core > other.core; }
     };
 
-    void give_block(uint32_t core, double now) {
-        cores_[core].start_block(Cursor(trace_, next_block_++), now);
-        visit(core, now);
+    bool on_cube_core(uint32_t core) const { return core % cores_each_ < trace_.composition().cubes; }
+
+    void claim(uint32_t place, double now) {
+        --unclaimed_;
+        pending_starts_.push({launch_time(now), place});
+    }
+
+    void give_group(uint32_t place, double now) {
+        const uint32_t first_block = next_group_++ * cores_each_;
+        still_running_[place] = cores_each_;
+        for (uint32_t i = 0; i < cores_each_; ++i) cores_[place * cores_each_ + i].start_block(Cursor(trace_, first_block + i), now);
+        for (uint32_t i = 0; i < cores_each_; ++i) visit(place * cores_each_ + i, now);
     }
 
     void visit(uint32_t index, double now) {
         Core &core = cores_[index];
         const double wake = core.advance(now);
         if (wake < kNever) wakes_.push({wake, index});
-        if (core.in_sync_all()) leave_sync_all_if_complete();
+        for (const RaisedFlag &raised : core.take_raised()) carry(index, raised, now);
+        if (core.in_sync_all()) leave_sync_all_if_complete(core.syncs_all_kinds(), on_cube_core(index));
         if (core.block_done()) end_block(index);
     }
 
-    void end_block(uint32_t index) {
-        --unfinished_;
-        const double now = cores_[index].scalar_time();
-        end_ = std::max(end_, now);
-        if (unclaimed_ > 0) {
-            --unclaimed_;
-            pending_starts_.push({launch_time(now), index});
+    void carry(uint32_t from, const RaisedFlag &raised, double now) {
+        for (const Arrival &arrival : meetings_.add(from, raised)) {
+            cores_[arrival.core].raise_cross_core(raised.flag, arrival.time);
+            wakes_.push({std::max(now, arrival.time), arrival.core});
         }
     }
 
-    // When a block that a core is free for at `now` starts: blocks are launched one after another.
+    void end_block(uint32_t index) {
+        const double now = cores_[index].scalar_time();
+        end_ = std::max(end_, now);
+        if (--still_running_[index / cores_each_] > 0) return;
+        --unfinished_;
+        if (unclaimed_ > 0) claim(index / cores_each_, now);
+    }
+
+    // When a group that a place is free for at `now` starts: cores are started one after another.
     double launch_time(double now) {
         const double start = std::max(now, next_launch_);
-        next_launch_ = start + chip_.launch_per_block_us * chip_.clock_mhz;
+        next_launch_ = start + cores_each_ * chip_.launch_per_block_us * chip_.clock_mhz;
         return start;
     }
 
-    // All resident blocks have arrived: they go on together.
-    void leave_sync_all_if_complete() {
+    // All resident blocks, or all on that kind of core, have arrived: they go on together.
+    void leave_sync_all_if_complete(bool all_kinds, bool cube) {
         double latest = 0;
-        for (const Core &core : cores_) {
-            if (!core.in_sync_all()) return;
-            latest = std::max(latest, core.scalar_time());
+        const auto meets = [&](uint32_t core) { return all_kinds || on_cube_core(core) == cube; };
+        for (uint32_t i = 0; i < cores_.size(); ++i) {
+            if (!meets(i)) continue;
+            if (!cores_[i].in_sync_all() || cores_[i].syncs_all_kinds() != all_kinds) return;
+            latest = std::max(latest, cores_[i].scalar_time());
         }
         for (uint32_t i = 0; i < cores_.size(); ++i) {
+            if (!meets(i)) continue;
             cores_[i].leave_sync_all(latest + chip_.sync_all_cycles);
             wakes_.push({latest + chip_.sync_all_cycles, i});
         }
@@ -93,9 +124,9 @@ private:
             cores_[core].copy_finished(static_cast<Pipe>(owner % kPipeCount), copy);
             visit(core, copy);
         } else if (start <= wake) {
-            const uint32_t core = pending_starts_.top().core;
+            const uint32_t place = pending_starts_.top().core;
             pending_starts_.pop();
-            give_block(core, start);
+            give_group(place, start);
         } else {
             const uint32_t core = wakes_.top().core;
             wakes_.pop();
@@ -109,10 +140,13 @@ private:
     const Chip &chip_;
     Memory memory_;
     std::vector<Core> cores_;
+    Meetings meetings_;
+    std::vector<uint32_t> still_running_;   // cores of each place
     Schedule wakes_;
     Schedule pending_starts_;
-    uint32_t next_block_ = 0;
-    uint32_t unclaimed_;        // blocks that no core has been chosen for
+    uint32_t next_group_ = 0;
+    uint32_t cores_each_;
+    uint32_t unclaimed_;        // groups that no place has been chosen for
     uint32_t unfinished_;
     double end_ = 0;
     double next_launch_ = 0;

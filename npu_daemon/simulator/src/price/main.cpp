@@ -37,15 +37,17 @@ void print_missing(const std::vector<TensorRange> &tensors, const std::vector<ui
     }
 }
 
-void print_core(const CoreCounters &core, const char *separator) {
-    const auto busy = [&](Pipe pipe) { return core.busy_cycles[static_cast<size_t>(pipe)]; };
-    const auto count = [&](Pipe pipe) { return static_cast<unsigned long long>(core.instructions[static_cast<size_t>(pipe)]); };
-    printf("%s{\"total_cycles\":%.17g,\"scalar_cycles\":%.17g,\"vec_cycles\":%.17g,\"mte2_cycles\":%.17g,\"mte3_cycles\":%.17g,"
-           "\"vec_instructions\":%llu,\"mte2_instructions\":%llu,\"mte3_instructions\":%llu,\"gm_to_ub_bytes\":%llu,"
-           "\"ub_to_gm_bytes\":%llu,\"clock_reads\":[",
-           separator, core.total_cycles, busy(Pipe::S), busy(Pipe::V), busy(Pipe::MTE2), busy(Pipe::MTE3), count(Pipe::V),
-           count(Pipe::MTE2), count(Pipe::MTE3), static_cast<unsigned long long>(core.gm_to_ub_bytes),
-           static_cast<unsigned long long>(core.ub_to_gm_bytes));
+void print_core(const CoreCounters &core, bool cube, const char *separator) {
+    constexpr struct { Pipe pipe; const char *name; } kPipes[] = {{Pipe::S, "scalar"}, {Pipe::V, "vec"}, {Pipe::M, "mac"},
+        {Pipe::MTE1, "mte1"}, {Pipe::MTE2, "mte2"}, {Pipe::MTE3, "mte3"}, {Pipe::FIX, "fixpipe"}};
+    printf("%s{\"kind\":\"%s\",\"total_cycles\":%.17g", separator, cube ? "aic" : "aiv", core.total_cycles);
+    for (const auto &entry : kPipes) {
+        const auto index = static_cast<size_t>(entry.pipe);
+        printf(",\"%s_cycles\":%.17g,\"%s_instructions\":%llu", entry.name, core.busy_cycles[index], entry.name,
+               static_cast<unsigned long long>(core.instructions[index]));
+    }
+    printf(",\"read_bytes\":%llu,\"written_bytes\":%llu,\"clock_reads\":[", static_cast<unsigned long long>(core.read_bytes),
+           static_cast<unsigned long long>(core.written_bytes));
     for (size_t i = 0; i < core.clock_reads.size(); ++i) printf("%s%.17g", i ? "," : "", core.clock_reads[i]);
     printf("]}");
 }
@@ -57,7 +59,7 @@ void report(const Price &price, const std::vector<TensorRange> &tensors, const s
     printf("},\"unread\":{");
     print_missing(tensors, missing, false);
     printf("},\"cores\":[");
-    for (size_t i = 0; i < price.cores.size(); ++i) print_core(price.cores[i], i ? "," : "");
+    for (size_t i = 0; i < price.cores.size(); ++i) print_core(price.cores[i], i % price.composition.cores() < price.composition.cubes, i ? "," : "");
     printf("]}\n");
 }
 

@@ -39,9 +39,11 @@ Demand Memory::demand_of(const Entry &entry, bool write) {
     const double all_bytes = traffic.hit_bytes + traffic.miss_bytes;
     const bool through = write && entry.record.flag_id == kBypassesL2;  // written to HBM at once
     const double missed_bytes = write && !through ? 0.0 : traffic.miss_bytes;
-    const double core_cycles = write ? all_bytes / chip_.write_core_bytes_per_cycle
-                                     : traffic.miss_bytes / chip_.hbm_core_bytes_per_cycle +
-                                           traffic.hit_bytes / chip_.l2_core_bytes_per_cycle;
+    const bool by_fixpipe = entry.record.op == Op::CopyL0cToGm;
+    const double write_rate = by_fixpipe ? chip_.fixpipe_core_bytes_per_cycle : chip_.write_core_bytes_per_cycle;
+    const double l2_rate = entry.record.op == Op::CopyGmToL1 ? chip_.cube_l2_core_bytes_per_cycle : chip_.l2_core_bytes_per_cycle;
+    const double core_cycles = write ? all_bytes / write_rate
+                                     : traffic.miss_bytes / chip_.hbm_core_bytes_per_cycle + traffic.hit_bytes / l2_rate;
     const double hbm_bytes = missed_bytes * shared_factor + traffic.written_back_bytes * chip_.write_back_factor;
     Demand demand;
     demand.solo_cycles = std::max({chip_.copy_min_cycles, core_cycles * core_factor, entry.record.repeats * chip_.burst_cycles});

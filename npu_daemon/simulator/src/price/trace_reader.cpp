@@ -12,7 +12,7 @@ namespace asim {
 
 namespace {
 
-constexpr uint32_t kMaxBlocks = 65535;  // numBlocks limit (facts/npu_2201.md section 8)
+constexpr uint32_t kMaxBlocks = 3 * 65535;  // numBlocks limit (facts/npu_2201.md section 8), three cores in a group
 
 void check(bool holds, const char *what) {
     if (!holds) throw std::runtime_error(std::string("malformed trace: ") + what);
@@ -23,6 +23,11 @@ void check_record(const Record &record) {
     check(record.operands <= kMaxOperands, "too many operands");
     check(record.source_pipe <= static_cast<uint8_t>(Pipe::ALL), "unknown source pipe");
     check(record.target_pipe <= static_cast<uint8_t>(Pipe::ALL), "unknown target pipe");
+    if (record.op == Op::CrossCoreSet || record.op == Op::CrossCoreWait) {
+        check(record.flag_id < kCrossCoreFlags, "unknown flag between cores");
+        check(record.repeats <= static_cast<uint32_t>(CrossCoreMode::Direct), "unknown mode of a flag between cores");
+        check(record.source_pipe < kPipeCount, "a flag between cores belongs to one pipe");
+    }
 }
 
 }  // namespace
@@ -41,6 +46,9 @@ Trace::Trace(const std::string &path) {
     check(std::memcmp(header.magic, kTraceMagic, sizeof header.magic) == 0, "wrong magic");
     check(header.version == kTraceVersion, "wrong version");
     check(header.block_count >= 1 && header.block_count <= kMaxBlocks, "block count out of range");
+    composition_ = header.composition;
+    const uint32_t cores = composition_.cores();
+    check(composition_.cubes <= 1 && composition_.vectors <= 2 && cores > 0 && header.block_count % cores == 0, "impossible groups of cores");
     segments_.resize(header.block_count);
     index(data_ + sizeof header, data_ + bytes_);
 }

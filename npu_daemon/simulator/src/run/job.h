@@ -4,6 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "asim/machine/scheduler.h"
+#include "asim/machine/task_type.h"
+
 namespace asim {
 
 struct TensorFile {
@@ -22,12 +25,16 @@ struct Parameter {
 };
 
 struct Job {
-    std::string kernel_path;
+    std::string kernel_path;        // built for vector cores; empty when the kernel never runs on them
+    std::string cube_kernel_path;   // built for cube cores, likewise
+    KernelMetaType task_type = KERNEL_TYPE_AIV_ONLY;    // where the kernel names none itself
     std::string trace_path;
     std::string tiling_path;
     uint32_t block_dim = 1;
-    uint32_t core_count = 1;
+    uint32_t aiv_cores = 1;
+    uint32_t aic_cores = 1;
     uint32_t ub_bytes = 0;
+    uint32_t memory_bytes[kSpaceCount] = {};    // of a cube core
     uint64_t tiling_key = 0;
     uint64_t workspace_bytes = 0;
     uint64_t record_limit = 0;
@@ -35,9 +42,13 @@ struct Job {
     std::vector<Parameter> parameters;  // in argument order: inputs, then outputs
 };
 
-// Lines: `kernel|trace|tiling PATH`, `block_dim|core_count|ub_bytes|tiling_key|workspace_bytes|record_limit|
-// time_limit_ms N`, `parameter NAME plain|list|absent`, and after a parameter one line for each tensor:
+// Lines: `kernel|cube_kernel|trace|tiling PATH`, `task_type aiv_only|aic_only|mix_1_1|mix_1_2`, `block_dim|aiv_cores|
+// aic_cores|ub_bytes|l1_bytes|l0a_bytes|l0b_bytes|l0c_bytes|
+// bias_table_bytes|fixpipe_buffer_bytes|tiling_key|workspace_bytes|record_limit|time_limit_ms N`, `parameter NAME plain|list|absent`, and after a parameter one line for each tensor:
 // `tensor ADDRESS BYTES INPUT-PATH|- OUTPUT-PATH|- EXTENT...`. Throws std::runtime_error on anything else.
 Job parse_job(const std::string &path);
+
+// The cores of a launch of `block_dim` blocks of a kernel of that type (KernelMetaType).
+LaunchShape shape_of(const Job &job, uint32_t task_type, uint32_t block_dim);
 
 }  // namespace asim

@@ -14,7 +14,6 @@
 #include "asim/machine/gm.h"
 #include "asim/machine/list_descriptor.h"
 #include "asim/machine/process.h"
-#include "asim/machine/scheduler.h"
 #include "asim/trace/writer.h"
 #include "job.h"
 
@@ -23,6 +22,13 @@ namespace asim {
 namespace {
 
 using KernelEntry = void (*)(uint8_t *const *, uint32_t);
+using TaskTypeQuery = uint32_t (*)(uint64_t key, uint32_t otherwise);
+
+// A kernel library as it is loaded; both null when the kernel was not built for the kind of core.
+struct LoadedKernel {
+    KernelEntry entry = nullptr;
+    TaskTypeQuery task_type = nullptr;
+};
 
 constexpr uint8_t kPoison = 0xff;
 constexpr int kUsageExit = 2;
@@ -124,8 +130,16 @@ uint8_t *make_workspace(uint64_t bytes) {
     return region.base;
 }
 
-KernelEntry load_kernel(const std::string &path) {
-    return reinterpret_cast<KernelEntry>(load_kernel_symbol(path, "asim_kernel_entry"));
+LoadedKernel load_kernel(CoreKind kind, const std::string &path) {
+    if (path.empty()) return {};
+    return {reinterpret_cast<KernelEntry>(load_kernel_symbol(kind, path, "asim_kernel_entry")),
+            reinterpret_cast<TaskTypeQuery>(load_kernel_symbol(kind, path, "asim_task_type"))};
+}
+
+void check_built(const LaunchShape &shape, const LoadedKernel &vector, const LoadedKernel &cube) {
+    if ((shape.composition.cubes > 0 && cube.entry == nullptr) || (shape.composition.vectors > 0 && vector.entry == nullptr)) {
+        throw std::runtime_error("the task type of the kernel needs a kind of core that it was not built for");
+    }
 }
 
 void check_tiling_key() {
@@ -143,12 +157,16 @@ void execute(const Job &job) {
     arguments.push_back(load_tiling(job));
     const int trace = open(job.trace_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (trace < 0) throw std::runtime_error("cannot write " + job.trace_path);
-    open_trace(trace, job.block_dim, job.record_limit);
+    const LoadedKernel vector = load_kernel(CoreKind::Vector, job.kernel_path);
+    const LoadedKernel cube = load_kernel(CoreKind::Cube, job.cube_kernel_path);
+    const LoadedKernel &either = vector.entry != nullptr ? vector : cube;
+    const LaunchShape shape = shape_of(job, either.task_type(job.tiling_key, job.task_type), job.block_dim);
+    check_built(shape, vector, cube);
+    open_trace(trace, shape.group_count * shape.composition.cores(), shape.composition, job.record_limit);
     install_handlers(job.time_limit_ms);
     g_tiling_key = job.tiling_key;
-    const KernelEntry entry = load_kernel(job.kernel_path);
-    run_blocks({job.block_dim, job.core_count, job.ub_bytes}, [&] {
-        entry(arguments.data(), static_cast<uint32_t>(arguments.size()));
+    run_blocks(shape, [&] {
+        (on_cube_core() ? cube : vector).entry(arguments.data(), static_cast<uint32_t>(arguments.size()));
         check_tiling_key();
     });
     close_trace();

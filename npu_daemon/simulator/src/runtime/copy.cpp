@@ -73,6 +73,7 @@ void fill_around(uint8_t *row, uint32_t burst_bytes, uint32_t written_bytes, con
 }  // namespace
 
 void copy_gm_to_ub(const char *call, uint8_t *ub, const uint8_t *gm, const CopyShape &shape, const PadShape &pad) {
+    if (on_cube_core()) return;  // as on the device
     const uint64_t padded = pad.left_bytes + shape.burst_bytes + pad.right_bytes;
     const uint64_t written = round_to_block(padded);
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
@@ -87,6 +88,7 @@ void copy_gm_to_ub(const char *call, uint8_t *ub, const uint8_t *gm, const CopyS
 }
 
 void copy_ub_to_gm(const char *call, uint8_t *gm, const uint8_t *ub, const CopyShape &shape, uint32_t dtype_code) {
+    if (on_cube_core()) return;
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const Operand origin = ub_operand(call, "src", ub, shape, shape.burst_bytes);
     const Operand destination = gm_operand(gm_span ? checked_gm(call, gm, gm_span, true) : 0, shape);

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "asim/check/check.h"
 #include "asim/machine/block.h"
 #include "asim/machine/gm.h"
+#include "asim/machine/local_memory.h"
 #include "asim/machine/sync.h"
 
 namespace asim {
@@ -29,6 +31,9 @@ void native_access(const void *address, uint64_t bytes, bool write) {
     const char *call = write ? "store through a raw pointer" : "load through a raw pointer";
     if (block().ub != nullptr && pointer >= block().ub && pointer < block().ub + block().ub_bytes) {
         access_words(call, pointer, bytes, write, scalar_ub_unaligned);
+    } else if (local_space_of(address) != Space::Gm) {
+        fault(FaultKind::RuntimeFault, call, "the scalar unit does not reach %s: move the data with instructions",
+              memory_name(local_space_of(address)));
     } else {
         const GmRegion *region = find_gm_region(address);
         const bool counted = region != nullptr && region->role != GmRole::Constant;  // tables of the code are cached

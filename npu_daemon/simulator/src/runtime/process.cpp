@@ -81,12 +81,12 @@ void install_handlers(uint32_t time_limit_ms) {
     setitimer(ITIMER_PROF, &timer, nullptr);  // CPU time: what else runs on the host does not count
 }
 
-void *load_kernel_symbol(const std::string &path, const char *symbol) {
+void *load_kernel_symbol(CoreKind kind, const std::string &path, const char *symbol) {
     void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) throw std::runtime_error(std::string("cannot load the kernel: ") + dlerror());
     void *address = dlsym(library, symbol);
     if (address == nullptr) throw std::runtime_error(std::string("the kernel library has no ") + symbol);
-    set_kernel_image(address);
+    set_kernel_image(kind, address);
     Dl_info image;
     if (dladdr(address, &image) != 0) dl_iterate_phdr(add_constants, image.dli_fbase);
     return address;

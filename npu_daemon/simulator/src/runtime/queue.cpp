@@ -2,6 +2,7 @@
 
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
+#include "asim/machine/local_memory.h"
 #include "asim/machine/sync.h"
 
 namespace asim {
@@ -30,7 +31,10 @@ uint8_t *allocate_queue_ub(uint64_t bytes) {
     return allocate_buffer_ub(bytes);
 }
 
-void reset_ub() { block().ub_used_bytes = 0; }
+void reset_buffers() {
+    block().ub_used_bytes = 0;
+    reset_local();
+}
 
 void Queue::init(uint32_t buffers, uint64_t bytes_each) {
     if (buffers == 0 || buffers > kMaxQueueBuffers) {
@@ -40,7 +44,8 @@ void Queue::init(uint32_t buffers, uint64_t bytes_each) {
     buffer_count_ = buffers;
     next_ = queued_count_ = 0;
     for (uint32_t i = 0; i < buffers; ++i) {
-        buffers_[i] = Buffer{allocate_queue_ub(bytes_each_), block().buffers++, State::Free, false};
+        uint8_t *base = space_ == Space::Ub ? allocate_queue_ub(bytes_each_) : allocate_local(space_, bytes_each_);
+        buffers_[i] = Buffer{base, block().buffers++, State::Free, false};
     }
 }
 

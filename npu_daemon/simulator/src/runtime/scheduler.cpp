@@ -4,6 +4,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -45,19 +46,26 @@ private:
     uint8_t *base_;
 };
 
-// Fibers lie at the same addresses in every run, so that nothing a kernel does can depend on them.
+// Fibers lie at the same addresses in every run, so that nothing a kernel does can depend on them. From the start of a
+// fiber's place: its stack, its unified buffer, and the memories of a cube core.
 constexpr uint64_t kFiberBase = 1ull << 45;
-constexpr uint64_t kFiberBytes = 64ull << 20;
+constexpr uint64_t kFiberBytes = 128ull << 20;
+constexpr uint64_t kUbPlace = 32ull << 20;
+constexpr uint64_t kMemoryPlace = 64ull << 20;
+constexpr uint64_t kMemoryStep = 10ull << 20;
 
 enum class FiberState : uint8_t { Ready, Waiting, Done };
 
 struct Fiber {
-    Fiber(uint32_t ub_bytes, uint8_t *place) : stack(kStackBytes, place), ub(ub_bytes, place + kFiberBytes / 2) {}
+    Fiber(uint32_t ub_bytes, uint8_t *where) : place(where), stack(kStackBytes, where), ub(ub_bytes, where + kUbPlace) {}
+    uint8_t *place;
     GuardedMemory stack;
     GuardedMemory ub;
-    Block block;
+    std::unique_ptr<GuardedMemory> memories[kSpaceCount];   // once the fiber has been a cube core
+    Block *block = nullptr;
     ucontext_t context{};
     FiberState state = FiberState::Ready;
+    const std::function<bool()> *ready = nullptr;
 };
 
 ucontext_t g_scheduler;
@@ -65,11 +73,16 @@ Fiber *g_running = nullptr;
 const std::function<void()> *g_entry = nullptr;
 LaunchShape g_shape;
 Block g_outside;  // what counts before and after the blocks
+std::vector<Block> g_blocks;
+size_t g_deadlocked = 0;    // blocks that wait, once none can go on
+uint32_t g_sync_arrived[kCoreKinds + 1] = {};       // by kind, and of all kinds
+uint32_t g_sync_passed[kCoreKinds + 1] = {};
 
 void end_block() {
     Record record{};
     record.op = Op::BlockEnd;
     emit(record, {});
+    g_running->block->ended = true;
     g_running->state = FiberState::Done;
     swapcontext(&g_running->context, &g_scheduler);
 }
@@ -79,14 +92,32 @@ void fiber_main() {
     end_block();
 }
 
-void prepare(Fiber &fiber, uint32_t index) {
+// The usable bytes end at the guard page, so that raw pointers past the end fault at once.
+uint8_t *end_aligned(const GuardedMemory &memory, uint32_t bytes) {
+    return memory.data() + (memory.size() - bytes) / kUbBlockBytes * kUbBlockBytes;
+}
+
+uint8_t *memory_base(const Fiber &fiber, uint32_t space) { return fiber.place + kMemoryPlace + space * kMemoryStep; }
+
+void prepare_memories(Fiber &fiber) {
+    for (uint32_t space = 0; space < kSpaceCount; ++space) {
+        const uint32_t bytes = g_shape.memory_bytes[space];
+        LocalMemory &memory = fiber.block->memories[space];
+        if (bytes == 0) continue;
+        memory = {memory_base(fiber, space) + kGuardBytes, bytes, 0};
+        if (fiber.block->kind != CoreKind::Cube) continue;
+        if (!fiber.memories[space]) fiber.memories[space] = std::make_unique<GuardedMemory>(bytes, memory_base(fiber, space));
+        std::memset(fiber.memories[space]->data(), kPoison, fiber.memories[space]->size());
+        memory.base = end_aligned(*fiber.memories[space], bytes);
+    }
+}
+
+void prepare(Fiber &fiber, Block &block) {
     std::memset(fiber.ub.data(), kPoison, fiber.ub.size());
-    fiber.block = Block{};
-    fiber.block.index = index;
-    fiber.block.count = g_shape.block_count;
-    // The usable bytes end at the guard page, so that raw pointers past the end fault at once.
-    fiber.block.ub = fiber.ub.data() + (fiber.ub.size() - g_shape.ub_bytes) / kUbBlockBytes * kUbBlockBytes;
-    fiber.block.ub_bytes = g_shape.ub_bytes;
+    fiber.block = &block;
+    block.ub = end_aligned(fiber.ub, g_shape.ub_bytes);
+    block.ub_bytes = g_shape.ub_bytes;
+    prepare_memories(fiber);
     fiber.state = FiberState::Ready;
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack.data();
@@ -97,29 +128,98 @@ void prepare(Fiber &fiber, uint32_t index) {
 
 void resume(Fiber &fiber) {
     g_running = &fiber;
-    g_block = &fiber.block;
-    switch_trace(fiber.block.index);
+    g_block = fiber.block;
+    switch_trace(fiber.block->trace_index);
     swapcontext(&g_scheduler, &fiber.context);
     g_block = &g_outside;
 }
 
-uint8_t *place_of(size_t fiber) { return reinterpret_cast<uint8_t *>(kFiberBase + fiber * kFiberBytes); }
+Block describe_block(uint32_t trace_index) {
+    const Composition &composition = g_shape.composition;
+    const uint32_t position = trace_index % composition.cores();
+    Block block;
+    block.kind = position < composition.cubes ? CoreKind::Cube : CoreKind::Vector;
+    block.group = trace_index / composition.cores();
+    block.sub_index = block.kind == CoreKind::Cube ? position : position - composition.cubes;
+    block.sub_count = block.kind == CoreKind::Cube ? composition.cubes : composition.vectors;
+    block.index = block.group * block.sub_count + block.sub_index;
+    block.count = g_shape.group_count;
+    block.trace_index = trace_index;
+    return block;
+}
 
-// Starts every block; those that end give their fiber to the next one.
-std::vector<std::unique_ptr<Fiber>> start_all() {
-    std::vector<std::unique_ptr<Fiber>> waiting;
-    std::unique_ptr<Fiber> spare;
-    for (uint32_t index = 0; index < g_shape.block_count; ++index) {
-        std::unique_ptr<Fiber> fiber = spare ? std::move(spare) : std::make_unique<Fiber>(g_shape.ub_bytes, place_of(waiting.size()));
-        prepare(*fiber, index);
-        resume(*fiber);
-        if (fiber->state == FiberState::Done) {
-            spare = std::move(fiber);
-        } else {
-            waiting.push_back(std::move(fiber));
+using Fibers = std::vector<std::unique_ptr<Fiber>>;
+
+// Fibers under way, and those of ended blocks that the next ones take over.
+class Scheduler {
+public:
+    void run() {
+        for (uint32_t group = 0; group < g_shape.group_count; ++group) start_group(group);
+        while (!waiting_.empty()) {
+            if (!step(0)) resume_in_deadlock(*waiting_.front());
         }
     }
-    return waiting;
+
+private:
+    // A group goes on until it needs others: blocks that need nobody never pile up.
+    void start_group(uint32_t group) {
+        const uint32_t cores = g_shape.composition.cores();
+        const size_t before = waiting_.size();
+        for (uint32_t i = 0; i < cores; ++i) {
+            std::unique_ptr<Fiber> fiber = take();
+            prepare(*fiber, g_blocks[group * cores + i]);
+            resume(*fiber);
+            keep(std::move(fiber), waiting_);
+        }
+        while (step(before)) {}
+    }
+
+    // Resumes each waiting fiber from `first` on that can go on; returns whether any could.
+    bool step(size_t first) {
+        bool progress = false;
+        Fibers still(std::make_move_iterator(waiting_.begin()), std::make_move_iterator(waiting_.begin() + first));
+        for (size_t i = first; i < waiting_.size(); ++i) {
+            std::unique_ptr<Fiber> fiber = std::move(waiting_[i]);
+            if ((*fiber->ready)()) {
+                progress = true;
+                resume(*fiber);
+            }
+            keep(std::move(fiber), still);
+        }
+        waiting_ = std::move(still);
+        return progress;
+    }
+
+    void keep(std::unique_ptr<Fiber> fiber, Fibers &alive) {
+        (fiber->state == FiberState::Done ? spare_ : alive).push_back(std::move(fiber));
+    }
+
+    std::unique_ptr<Fiber> take() {
+        if (spare_.empty()) {
+            uint8_t *place = reinterpret_cast<uint8_t *>(kFiberBase + made_++ * kFiberBytes);
+            return std::make_unique<Fiber>(g_shape.ub_bytes, place);
+        }
+        std::unique_ptr<Fiber> fiber = std::move(spare_.back());
+        spare_.pop_back();
+        return fiber;
+    }
+
+    // The fiber reports by itself where it waits.
+    void resume_in_deadlock(Fiber &fiber) {
+        g_deadlocked = waiting_.size();
+        resume(fiber);
+    }
+
+    Fibers waiting_;
+    Fibers spare_;
+    uint64_t made_ = 0;
+};
+
+uint32_t cores_of(uint32_t kind) {
+    const Composition &composition = g_shape.composition;
+    const uint32_t in_group = kind == kCoreKinds ? composition.cores()
+                              : static_cast<CoreKind>(kind) == CoreKind::Cube ? composition.cubes : composition.vectors;
+    return g_shape.group_count * in_group;
 }
 
 }  // namespace
@@ -127,55 +227,73 @@ std::vector<std::unique_ptr<Fiber>> start_all() {
 Block *g_block = &g_outside;
 uint64_t g_tiling_key = 0;
 
-void sync_all_blocks() {
-    if (g_shape.block_count > g_shape.core_count) {
-        fault(FaultKind::RuntimeFault, "SyncAll",
-              "block dim %u exceeds the %u cores: blocks of a later wave never arrive, the launch would hang",
-              g_shape.block_count, g_shape.core_count);
+Block *launch_blocks() { return g_blocks.data(); }
+const LaunchShape &launch_shape() { return g_shape; }
+
+void require_residency(const char *call) {
+    if (g_shape.group_count <= g_shape.resident_groups) return;
+    fault(FaultKind::RuntimeFault, call, "block dim %u exceeds the %u cores: blocks of a later wave never arrive, the launch would hang",
+          g_shape.group_count, g_shape.resident_groups);
+}
+
+void wait_until(const char *call, const char *what, const std::function<bool()> &ready) {
+    while (!ready()) {
+        g_running->ready = &ready;
+        g_running->state = FiberState::Waiting;
+        swapcontext(&g_running->context, &g_scheduler);
+        if (g_deadlocked > 0) {
+            fault(FaultKind::RuntimeFault, call, "waits for %s: %zu of %zu blocks wait, the others ended; the launch would hang",
+                  what, g_deadlocked, g_blocks.size());
+        }
     }
+}
+
+void sync_all_blocks(bool all_kinds) {
+    require_residency("SyncAll");
     Record record{};
     record.op = Op::SyncAll;
+    record.flag_id = all_kinds ? kSyncAllKinds : 0;
     emit(record, {});
-    g_running->state = FiberState::Waiting;
-    swapcontext(&g_running->context, &g_scheduler);
+    const uint32_t kind = all_kinds ? kCoreKinds : static_cast<uint32_t>(block().kind);
+    const uint32_t meeting = g_sync_passed[kind];
+    if (++g_sync_arrived[kind] == cores_of(kind)) {
+        g_sync_arrived[kind] = 0;
+        ++g_sync_passed[kind];
+    }
+    wait_until("SyncAll", "the others to arrive", [&] { return g_sync_passed[kind] != meeting; });
 }
 
-void cross_core_set(uint32_t flag) {
-    if (flag >= kCrossCoreFlags) {
-        fault(FaultKind::RuntimeFault, "CrossCoreSetFlag", "flag %u does not exist: there are flags 0 to %u", flag,
-              kCrossCoreFlags - 1);
-    }
-    ++block().cross_core_sets[flag];
+Block *group_block(CoreKind kind, uint32_t sub_index) {
+    const Composition &composition = g_shape.composition;
+    const bool cube = kind == CoreKind::Cube;
+    if (sub_index >= (cube ? composition.cubes : composition.vectors)) return nullptr;
+    return &g_blocks[block().group * composition.cores() + (cube ? 0 : composition.cubes) + sub_index];
 }
 
-void cross_core_wait(uint32_t flag) {
-    if (flag >= kCrossCoreFlags || block().cross_core_sets[flag] == 0) {
-        fault(FaultKind::RuntimeFault, "CrossCoreWaitFlag",
-              "waits for flag %u, which this core has not set: the launch would hang", flag);
-    }
-    --block().cross_core_sets[flag];
-    sync_all_blocks();
+void run_as(Block &other, const std::function<void()> &work) {
+    Block &self = block();
+    g_block = &other;
+    switch_trace(other.trace_index);
+    work();
+    g_block = &self;
+    switch_trace(self.trace_index);
+}
+
+void wait_for_group_end() {
+    Block &self = block();
+    const Composition &composition = g_shape.composition;
+    const Block *vectors = &g_blocks[self.group * composition.cores() + composition.cubes];
+    wait_until("the cube core's service", "its vector cores to end",
+               [&] { return std::all_of(vectors, vectors + composition.vectors, [](const Block &block) { return block.ended; }); });
 }
 
 void run_blocks(const LaunchShape &shape, const std::function<void()> &entry) {
     g_shape = shape;
     g_entry = &entry;
-    std::vector<std::unique_ptr<Fiber>> waiting = start_all();
-    while (!waiting.empty()) {
-        if (waiting.size() != shape.block_count) {
-            g_block = &waiting.front()->block;
-            fault(FaultKind::RuntimeFault, "SyncAll", "%zu of %u blocks wait, the others ended without arriving",
-                  waiting.size(), shape.block_count);
-        }
-        for (auto &fiber : waiting) {
-            resume(*fiber);
-        }
-        std::vector<std::unique_ptr<Fiber>> still;
-        for (auto &fiber : waiting) {
-            if (fiber->state != FiberState::Done) still.push_back(std::move(fiber));
-        }
-        waiting = std::move(still);
-    }
+    g_blocks.clear();
+    const uint32_t count = shape.group_count * shape.composition.cores();
+    for (uint32_t i = 0; i < count; ++i) g_blocks.push_back(describe_block(i));
+    Scheduler().run();
 }
 
 }  // namespace asim

@@ -11,12 +11,12 @@ namespace asim {
 
 namespace {
 
-constexpr size_t kFlushBytes = 1u << 20;
+constexpr size_t kFlushBytes = 1u << 18;
 
 int g_trace_fd = -1;
 uint64_t g_records_left = 0;
-uint32_t g_segment_block = 0;
-std::vector<uint8_t> g_segment;
+uint32_t g_current = 0;                             // block whose records come in
+std::vector<std::vector<uint8_t>> g_segments;       // records of each block that are not in the file yet
 
 void write_all(const void *data, size_t size) {
     const auto *bytes = static_cast<const uint8_t *>(data);
@@ -30,19 +30,25 @@ void write_all(const void *data, size_t size) {
     }
 }
 
-void flush_segment() {
-    if (g_segment.empty()) {
+void flush_segment(uint32_t block_index) {
+    std::vector<uint8_t> &segment = g_segments[block_index];
+    if (segment.empty()) {
         return;
     }
-    const SegmentHeader header{g_segment_block, static_cast<uint32_t>(g_segment.size())};
+    const SegmentHeader header{block_index, static_cast<uint32_t>(segment.size())};
     write_all(&header, sizeof header);
-    write_all(g_segment.data(), g_segment.size());
-    g_segment.clear();
+    write_all(segment.data(), segment.size());
+    segment.clear();
 }
 
 void append(const void *data, size_t size) {
     const auto *bytes = static_cast<const uint8_t *>(data);
-    g_segment.insert(g_segment.end(), bytes, bytes + size);
+    g_segments[g_current].insert(g_segments[g_current].end(), bytes, bytes + size);
+}
+
+// Vector calls do nothing on a cube core.
+bool exists_on_cube_core(Op op) {
+    return info(op).pipe != Pipe::V && op != Op::CopyGmToUb && op != Op::CopyUbToGm;
 }
 
 uint32_t take(uint64_t &counter) {
@@ -53,27 +59,28 @@ uint32_t take(uint64_t &counter) {
 
 }  // namespace
 
-void open_trace(int fd, uint32_t block_count, uint64_t record_limit) {
+void open_trace(int fd, uint32_t block_count, const Composition &composition, uint64_t record_limit) {
     g_trace_fd = fd;
     g_records_left = record_limit;
-    g_segment.reserve(kFlushBytes + 4096);
+    g_segments.resize(block_count);
     TraceHeader header{};
     std::memcpy(header.magic, kTraceMagic, sizeof header.magic);
     header.version = kTraceVersion;
     header.block_count = block_count;
+    header.composition = composition;
     write_all(&header, sizeof header);
 }
 
-void close_trace() { flush_segment(); }
-
-void switch_trace(uint32_t block_index) {
-    flush_segment();
-    g_segment_block = block_index;
+void close_trace() {
+    for (uint32_t block_index = 0; block_index < g_segments.size(); ++block_index) flush_segment(block_index);
 }
+
+void switch_trace(uint32_t block_index) { g_current = block_index; }
 
 void emit(Record record, std::initializer_list<Operand> operands) {
     Block &self = block();
     const Instruction &instruction = info(record.op);
+    if (self.kind == CoreKind::Cube && !exists_on_cube_core(record.op)) return;
     if (g_records_left-- == 0) {
         fault(FaultKind::InstructionLimit, instruction.name,
               "the kernel issued more instructions than any case needs: it looks like an endless loop");
@@ -87,9 +94,9 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     }
     append(&record, sizeof record);
     append(operands.begin(), operands.size() * sizeof(Operand));
-    if (g_segment.size() >= kFlushBytes) {
-        flush_segment();
-    }
+    const bool ended = record.op == Op::BlockEnd;
+    if (ended || g_segments[g_current].size() >= kFlushBytes) flush_segment(g_current);
+    if (ended) g_segments[g_current].shrink_to_fit();
 }
 
 }  // namespace asim

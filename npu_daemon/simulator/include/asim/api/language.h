@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "asim/machine/block.h"
+#include "asim/machine/task_type.h"
 #include "asim/machine/tiling_data.h"
 #include "asim/numeric/types.h"
 
@@ -26,10 +27,10 @@
 #define GM_ADDR uint8_t *
 #define ASSERT(...)
 #define TILING_KEY_IS(key) (asim::tiling_key_is(key))
-#define KERNEL_TASK_TYPE(...)
-#define KERNEL_TASK_TYPE_DEFAULT(...)
-#define ASCEND_IS_AIV constexpr(true)
-#define ASCEND_IS_AIC constexpr(false)
+#define KERNEL_TASK_TYPE(key, type) ASIM_NOTE_TASK_TYPE(key, false, type)
+#define KERNEL_TASK_TYPE_DEFAULT(type) ASIM_NOTE_TASK_TYPE(0, true, type)
+#define ASCEND_IS_AIV constexpr(AscendC::g_coreType == AscendC::AIV)
+#define ASCEND_IS_AIC constexpr(AscendC::g_coreType == AscendC::AIC)
 
 // Element type codes, as the graph engine numbers them; preprocessor constants because kernels use them in #if.
 #define DT_FLOAT 0
@@ -67,7 +68,11 @@ enum class DcciDst : uint64_t { CACHELINE_ALL = 0, CACHELINE_UB, CACHELINE_OUT, 
 
 constexpr int AIC = 1;
 constexpr int AIV = 2;
+#ifdef __DAV_C220_CUBE__
+constexpr int g_coreType = AIC;
+#else
 constexpr int g_coreType = AIV;
+#endif
 constexpr uint32_t ONE_BLK_SIZE = asim::kUbBlockBytes;
 constexpr uint32_t DEFAULT_BLK_NUM = 8;
 constexpr uint8_t DEFAULT_BLK_STRIDE = 1;
@@ -85,10 +90,10 @@ struct Conditional {
 
 __aicore__ inline int64_t GetBlockIdx() { return asim::block().index; }
 __aicore__ inline int64_t GetBlockNum() { return asim::block().count; }
-__aicore__ inline int64_t GetSubBlockIdx() { return 0; }
-__aicore__ inline int64_t GetSubBlockNum() { return 1; }
-__aicore__ inline int64_t GetTaskRation() { return 1; }
-__aicore__ inline int64_t GetTaskRatio() { return 1; }
+__aicore__ inline int64_t GetSubBlockIdx() { return asim::block().sub_index; }
+__aicore__ inline int64_t GetSubBlockNum() { return asim::block().sub_count; }
+__aicore__ inline int64_t GetTaskRation() { return asim::block().sub_count; }
+__aicore__ inline int64_t GetTaskRatio() { return asim::block().sub_count; }
 
 template <typename T, typename U>
 __aicore__ constexpr inline auto DivCeil(T value, U divisor) {

@@ -5,6 +5,13 @@
 #include <utility>
 
 #include "asim/machine/fault.h"
+#include "asim/machine/task_type.h"
+
+// The notes of the library, from the linker; none if the kernel leaves no note.
+extern "C" {
+extern const asim::TaskTypeNote __start_asim_task_types[] __attribute__((weak, visibility("hidden")));
+extern const asim::TaskTypeNote __stop_asim_task_types[] __attribute__((weak, visibility("hidden")));
+}
 
 namespace asim {
 

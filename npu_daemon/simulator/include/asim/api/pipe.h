@@ -1,18 +1,46 @@
 // TPipe, TQue, TQueBind and TBuf: how a kernel obtains buffers and passes them between pipes.
 #pragma once
 #include "asim/api/sync.h"
+#include "asim/machine/local_memory.h"
 #include "asim/machine/queue.h"
 
 namespace AscendC {
 
 using TBufHandle = uint8_t *;
 
+// The pipe that fills a buffer at a position, and the one that takes from it.
 constexpr asim::Pipe producer_of(TPosition position) {
-    return position == TPosition::VECIN ? asim::Pipe::MTE2 : asim::Pipe::V;
+    switch (position) {
+        case TPosition::VECIN:
+        case TPosition::TSCM:
+        case TPosition::A1:
+        case TPosition::B1:
+        case TPosition::C1: return asim::Pipe::MTE2;
+        case TPosition::A2:
+        case TPosition::B2:
+        case TPosition::C2: return asim::Pipe::MTE1;
+        case TPosition::CO1: return asim::Pipe::M;
+        case TPosition::CO2:
+        case TPosition::C2PIPE2GM: return asim::Pipe::FIX;
+        default: return asim::Pipe::V;
+    }
 }
 
 constexpr asim::Pipe consumer_of(TPosition position) {
-    return position == TPosition::VECOUT ? asim::Pipe::MTE3 : asim::Pipe::V;
+    switch (position) {
+        case TPosition::VECOUT: return asim::Pipe::MTE3;
+        case TPosition::TSCM:
+        case TPosition::A1:
+        case TPosition::B1:
+        case TPosition::C1: return asim::Pipe::MTE1;
+        case TPosition::A2:
+        case TPosition::B2:
+        case TPosition::C2: return asim::Pipe::M;
+        case TPosition::CO1:
+        case TPosition::C2PIPE2GM: return asim::Pipe::FIX;
+        case TPosition::CO2: return asim::Pipe::MTE3;
+        default: return asim::Pipe::V;
+    }
 }
 
 // Options of a queue; they tell the compiler what it may leave out, and change no result.
@@ -92,15 +120,20 @@ private:
         return LocalTensor<T>(base, queue_.bytes_each(), source);
     }
 
-    asim::Queue queue_{producer_of(source), consumer_of(destination), depth};
+    asim::Queue queue_{producer_of(source), consumer_of(destination), depth, space_of(source)};
 };
 
 template <TPosition position, int32_t depth, auto mask = 0>
 class TQue : public TQueBind<position, position, depth, mask> {};
 
+template <TPosition position, int32_t depth = 1, auto mask = 0>
+class TSCM : public TQueBind<position, TPosition::A1, depth, mask> {};
+
 template <TPosition position = TPosition::LCM>
 class TBuf {
 public:
+    static constexpr asim::Space space = space_of(position);
+
     template <typename T>
     LocalTensor<T> Get() const {
         return LocalTensor<T>(base_, bytes_, position);
@@ -136,11 +169,11 @@ public:
     TPipe(const TPipe &) = delete;
 
     void Init() {
-        asim::reset_ub();
+        asim::reset_buffers();
         asim::block().pipe = this;
     }
-    void Reset() { asim::reset_ub(); }
-    void Destroy() { asim::reset_ub(); }
+    void Reset() { asim::reset_buffers(); }
+    void Destroy() { asim::reset_buffers(); }
 
     template <TPosition source, TPosition destination, int32_t depth, auto mask>
     bool InitBuffer(TQueBind<source, destination, depth, mask> &queue, uint8_t buffers, uint32_t bytes_each) {
@@ -149,7 +182,8 @@ public:
     }
     template <TPosition position>
     bool InitBuffer(TBuf<position> &buffer, uint32_t bytes) {
-        buffer.bind(asim::allocate_buffer_ub(bytes), bytes);
+        constexpr asim::Space space = TBuf<position>::space;
+        buffer.bind(space == asim::Space::Ub ? asim::allocate_buffer_ub(bytes) : asim::allocate_local(space, bytes), bytes);
         return true;
     }
 

@@ -1,6 +1,7 @@
 // Events between pipes, barriers and synchronisation of all blocks.
 #pragma once
 #include "asim/api/tensor.h"
+#include "asim/machine/cross_core.h"
 #include "asim/machine/sync.h"
 
 enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX, PIPE_ALL };
@@ -15,9 +16,18 @@ enum class HardEvent : uint8_t {
     S_V = PIPE_S << 4 | PIPE_V, S_MTE2 = PIPE_S << 4 | PIPE_MTE2, S_MTE3 = PIPE_S << 4 | PIPE_MTE3,
     V_S = PIPE_V << 4 | PIPE_S, V_V = PIPE_V << 4 | PIPE_V, V_MTE2 = PIPE_V << 4 | PIPE_MTE2,
     V_MTE3 = PIPE_V << 4 | PIPE_MTE3, MTE2_S = PIPE_MTE2 << 4 | PIPE_S, MTE2_V = PIPE_MTE2 << 4 | PIPE_V,
-    MTE2_MTE1 = PIPE_MTE2 << 4 | PIPE_MTE1, MTE2_MTE2 = PIPE_MTE2 << 4 | PIPE_MTE2,
-    MTE2_MTE3 = PIPE_MTE2 << 4 | PIPE_MTE3, MTE3_S = PIPE_MTE3 << 4 | PIPE_S, MTE3_V = PIPE_MTE3 << 4 | PIPE_V,
-    MTE3_MTE2 = PIPE_MTE3 << 4 | PIPE_MTE2, MTE3_MTE3 = PIPE_MTE3 << 4 | PIPE_MTE3, MAX = 0xff
+    MTE2_MTE1 = PIPE_MTE2 << 4 | PIPE_MTE1, MTE2_MTE2 = PIPE_MTE2 << 4 | PIPE_MTE2, MTE2_MTE3 = PIPE_MTE2 << 4 | PIPE_MTE3,
+    MTE3_S = PIPE_MTE3 << 4 | PIPE_S, MTE3_V = PIPE_MTE3 << 4 | PIPE_V, MTE3_MTE2 = PIPE_MTE3 << 4 | PIPE_MTE2,
+    MTE3_MTE3 = PIPE_MTE3 << 4 | PIPE_MTE3, S_FIX = PIPE_S << 4 | PIPE_FIX, S_MTE1 = PIPE_S << 4 | PIPE_MTE1,
+    S_M = PIPE_S << 4 | PIPE_M, M_S = PIPE_M << 4 | PIPE_S, M_V = PIPE_M << 4 | PIPE_V, M_M = PIPE_M << 4 | PIPE_M,
+    M_MTE1 = PIPE_M << 4 | PIPE_MTE1, M_MTE2 = PIPE_M << 4 | PIPE_MTE2, M_FIX = PIPE_M << 4 | PIPE_FIX,
+    MTE1_S = PIPE_MTE1 << 4 | PIPE_S, MTE1_V = PIPE_MTE1 << 4 | PIPE_V, MTE1_M = PIPE_MTE1 << 4 | PIPE_M,
+    MTE1_MTE1 = PIPE_MTE1 << 4 | PIPE_MTE1, MTE1_MTE2 = PIPE_MTE1 << 4 | PIPE_MTE2, MTE1_MTE3 = PIPE_MTE1 << 4 | PIPE_MTE3,
+    MTE1_FIX = PIPE_MTE1 << 4 | PIPE_FIX, MTE2_M = PIPE_MTE2 << 4 | PIPE_M, MTE2_FIX = PIPE_MTE2 << 4 | PIPE_FIX,
+    MTE3_MTE1 = PIPE_MTE3 << 4 | PIPE_MTE1, V_M = PIPE_V << 4 | PIPE_M, FIX_S = PIPE_FIX << 4 | PIPE_S,
+    FIX_V = PIPE_FIX << 4 | PIPE_V, FIX_M = PIPE_FIX << 4 | PIPE_M, FIX_MTE1 = PIPE_FIX << 4 | PIPE_MTE1,
+    FIX_MTE2 = PIPE_FIX << 4 | PIPE_MTE2, FIX_MTE3 = PIPE_FIX << 4 | PIPE_MTE3, FIX_FIX = PIPE_FIX << 4 | PIPE_FIX,
+    MAX = 0xff
 };
 
 constexpr asim::Pipe source_pipe(HardEvent event) { return static_cast<asim::Pipe>(static_cast<uint8_t>(event) >> 4); }
@@ -40,24 +50,25 @@ __aicore__ inline void PipeBarrier() {
 
 template <bool isAIVOnly = true>
 __aicore__ inline void SyncAll() {
-    asim::sync_all_blocks();
+    asim::sync_all_blocks(!isAIVOnly);
 }
 
 template <bool isAIVOnly = true>
 __aicore__ inline void SyncAll(const GlobalTensor<int32_t> &, const LocalTensor<int32_t> &, const int32_t = 0) {
-    asim::sync_all_blocks();
+    if (!asim::on_cube_core()) asim::sync_all_blocks();
 }
 
 template <uint8_t modeId, pipe_t pipe>
 __aicore__ inline void CrossCoreSetFlag(uint16_t flagId) {
-    static_assert(modeId == 0, "flags between cores are simulated in mode 0 (all vector cores)");
+    static_assert(modeId <= 2, "flags between cores have modes 0 (all cores of a kind), 1 (vector cores of a group), 2 (cube and vector)");
     static_assert(pipe != PIPE_S && pipe != PIPE_ALL, "a flag between cores belongs to one pipe, not the scalar unit");
-    asim::cross_core_set(flagId);
+    asim::cross_core_set(modeId, static_cast<asim::Pipe>(pipe), flagId);
 }
 
+// On Atlas A2 a wait holds up whatever the core would issue next, whatever mode and pipe are given.
 template <uint8_t modeId = 0, pipe_t pipe = PIPE_S>
 __aicore__ inline void CrossCoreWaitFlag(uint16_t flagId) {
-    asim::cross_core_wait(flagId);
+    asim::cross_core_wait(flagId % asim::kKernelCrossCoreFlags);
 }
 
 template <typename T, CacheLine line, DcciDst destination>
@@ -74,3 +85,9 @@ __aicore__ inline void set_flag(pipe_t source, pipe_t target, int32_t event_id) 
 __aicore__ inline void wait_flag(pipe_t source, pipe_t target, int32_t event_id) {
     asim::wait_flag(static_cast<asim::Pipe>(source), static_cast<asim::Pipe>(target), static_cast<uint32_t>(event_id));
 }
+
+// The message of a raw set: mode in bits 4 and 5, flag in bits 8 to 11.
+__aicore__ inline void ffts_cross_core_sync(pipe_t pipe, uint64_t message) {
+    asim::cross_core_set(message >> 4 & 3, static_cast<asim::Pipe>(pipe), message >> 8 & 15);
+}
+__aicore__ inline void wait_flag_dev(int64_t flag) { asim::cross_core_wait(static_cast<uint32_t>(flag) % asim::kKernelCrossCoreFlags); }

@@ -20,6 +20,23 @@ __attribute__((no_sanitize("kernel-address"))) void counted_store(void *address,
 
 namespace AscendC {
 
+// The memory that a position lies in; on Atlas A2 results for the vector cores (CO2) pass through global memory.
+constexpr asim::Space space_of(TPosition position) {
+    switch (position) {
+        case TPosition::GM: return asim::Space::Gm;
+        case TPosition::A1:
+        case TPosition::B1:
+        case TPosition::C1:
+        case TPosition::TSCM: return asim::Space::L1;
+        case TPosition::A2: return asim::Space::L0A;
+        case TPosition::B2: return asim::Space::L0B;
+        case TPosition::CO1: return asim::Space::L0C;
+        case TPosition::C2: return asim::Space::BiasTable;
+        case TPosition::C2PIPE2GM: return asim::Space::FixpipeBuffer;
+        default: return asim::Space::Ub;
+    }
+}
+
 // An element of a tensor as `tensor(index)` names it: reads and writes go through the scalar unit.
 template <typename Tensor, typename Index>
 class ElementReference {

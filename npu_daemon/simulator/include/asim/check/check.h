@@ -23,6 +23,15 @@ inline uint64_t checked_ub(const char *call, const void *pointer, uint64_t bytes
     return static_cast<uint64_t>(offset);
 }
 
+// What messages call a memory.
+inline const char *memory_name(Space space) {
+    constexpr const char *kNames[] = {"unified buffer", "global memory", "L1", "L0A", "L0B", "L0C", "bias table", "fixpipe buffer"};
+    return kNames[static_cast<int>(space)];
+}
+
+// Byte offset in a memory of this cube core of a range that must lie inside it and start at a multiple of `unit_bytes`.
+uint64_t checked_local(const char *call, const char *operand, Space space, const void *pointer, uint64_t bytes, uint32_t unit_bytes);
+
 inline void check_ub_alignment(const char *call, const char *operand, uint64_t offset, uint32_t unit_bytes) {
     if (__builtin_expect(offset % unit_bytes != 0, 0)) {
         fault(FaultKind::RuntimeFault, call,

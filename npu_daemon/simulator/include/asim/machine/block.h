@@ -1,4 +1,4 @@
-// State of one running block (one AI vector core): its unified buffer, registers and counters.
+// State of one running block (one vector or cube core): its memories, registers and counters.
 #pragma once
 #include <cstdint>
 
@@ -11,18 +11,32 @@ constexpr uint32_t kRepeatBytes = 256;      // one vector repeat
 constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md section 2)
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
 
-constexpr uint32_t kCrossCoreFlags = 16;    // ids of CrossCoreSetFlag
-
 constexpr uint32_t kScalarLines = 16;       // how many lines of scalar accesses are told apart
+
+enum class CoreKind : uint8_t { Vector, Cube };
+constexpr uint32_t kCoreKinds = 2;
+
+// One of the memories of a cube core. A vector core has the addresses, so that queues can be declared, and nothing there.
+struct LocalMemory {
+    uint8_t *base = nullptr;
+    uint32_t bytes = 0;
+    uint64_t used_bytes = 0;                // handed out by InitBuffer
+};
 
 enum class AtomicMode : uint8_t { None, Add, Max, Min };
 
 struct Block {
-    uint32_t index = 0;
-    uint32_t count = 1;
-    uint8_t *ub = nullptr;
+    CoreKind kind = CoreKind::Vector;
+    uint32_t index = 0;                     // among the cores of its kind: GetBlockIdx
+    uint32_t count = 1;                     // groups of the launch, its block dim: GetBlockNum
+    uint32_t group = 0;                     // logical AI core
+    uint32_t sub_index = 0;                 // among the cores of its kind in the group
+    uint32_t sub_count = 1;
+    uint32_t trace_index = 0;               // which trace of the launch
+    uint8_t *ub = nullptr;                  // on a cube core scratch that nobody sees: vector calls do nothing there
     uint32_t ub_bytes = 0;
     uint64_t ub_used_bytes = 0;             // handed out by InitBuffer; more than ub_bytes is an overflow
+    LocalMemory memories[kSpaceCount];      // of a cube core; those of Ub and Gm are empty
     uint32_t buffers = 0;
     void *pipe = nullptr;                   // the kernel's TPipe
     uint64_t mask[2] = {~0ull, ~0ull};      // vector mask register
@@ -32,13 +46,15 @@ struct Block {
     uint8_t atomic_dtype = 0;
     uint8_t event_ids[kPipeCount][kPipeCount] = {};     // bit set = allocated
     uint8_t flags_raised[kPipeCount][kPipeCount] = {};  // bit set = set and not yet waited for
-    uint8_t cross_core_sets[kCrossCoreFlags] = {};      // flags of this core set and not yet waited for
+    uint8_t cross_core_sets[kCrossCoreFlags] = {};      // set here, while other cores of the meeting have yet to
+    uint8_t cross_core_flags[kCrossCoreFlags] = {};     // counters that waits of this core take from
     uint64_t scalar_blocks = 0;
     uint64_t scalar_accesses = 0;
     uint64_t scalar_lines[kScalarLines] = {};   // lines touched by scalar code since the last other instruction
     int64_t clock_reads = 0;
     bool tiling_key_asked = false;          // some TILING_KEY_IS was evaluated
     bool tiling_key_matched = false;        // and one of them was true
+    bool ended = false;
     const char *last_call = "kernel entry";
 };
 
@@ -47,12 +63,9 @@ extern uint64_t g_tiling_key;
 
 inline Block &block() { return *g_block; }
 
-// Hands control to the other blocks until all have arrived here.
-void sync_all_blocks();
+inline bool on_cube_core() { return block().kind == CoreKind::Cube; }
 
-// Flags between cores, mode 0: a wait ends when every core has set the flag. Each core sets it before it waits, so the
-// wait is a meeting of all blocks, and priced as one.
-void cross_core_set(uint32_t flag);
-void cross_core_wait(uint32_t flag);
+// Hands control to the other blocks until all of the launch, or all of this kind of core, have arrived here.
+void sync_all_blocks(bool all_kinds = false);
 
 }  // namespace asim

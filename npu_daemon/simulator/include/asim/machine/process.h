@@ -3,13 +3,15 @@
 #include <cstdint>
 #include <string>
 
+#include "asim/machine/block.h"
+
 namespace asim {
 
 // Reports SIGSEGV and its like, and ends the process after `time_limit_ms` of CPU time.
 void install_handlers(uint32_t time_limit_ms);
 
-// Loads a library of kernels and returns the address of one of its symbols. Faults in code of the library are
+// Loads a library of kernels built for a kind of core and returns the address of one of its symbols. Faults in code of the library are
 // reported relative to it, and its constants may be read as global memory. Throws std::runtime_error.
-void *load_kernel_symbol(const std::string &path, const char *symbol);
+void *load_kernel_symbol(CoreKind kind, const std::string &path, const char *symbol);
 
 }  // namespace asim

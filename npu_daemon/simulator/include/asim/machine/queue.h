@@ -1,4 +1,4 @@
-// Buffers of the unified buffer and the queues that pass them between pipes.
+// Buffers of on-chip memory and the queues that pass them between pipes.
 #pragma once
 #include <cstdint>
 
@@ -11,14 +11,15 @@ namespace asim {
 // that the element type at hand never needs.
 uint8_t *allocate_queue_ub(uint64_t bytes);
 uint8_t *allocate_buffer_ub(uint64_t bytes);
-void reset_ub();
+void reset_buffers();
 
 constexpr uint32_t kMaxQueueBuffers = 16;
 
 // A queue of equally sized buffers between a producing and a consuming pipe.
 class Queue {
 public:
-    Queue(Pipe producer, Pipe consumer, int32_t depth) : producer_(producer), consumer_(consumer), depth_(depth) {}
+    Queue(Pipe producer, Pipe consumer, int32_t depth, Space space = Space::Ub)
+        : producer_(producer), consumer_(consumer), space_(space), depth_(depth) {}
 
     void init(uint32_t buffers, uint64_t bytes_each);
     uint8_t *allocate();
@@ -43,6 +44,7 @@ private:
 
     Pipe producer_;
     Pipe consumer_;
+    Space space_;
     int32_t depth_;
     uint64_t bytes_each_ = 0;
     uint32_t buffer_count_ = 0;

@@ -10,6 +10,7 @@ namespace asim {
 struct Chip {
     double clock_mhz = 0;
     double aiv_cores = 0;
+    double aic_cores = 0;
     double launch_us = 0;
     double launch_per_block_us = 0;
     double block_start_cycles = 0;
@@ -45,6 +46,20 @@ struct Chip {
     double unaligned_core_factor = 0;
     double unaligned_shared_factor = 0;
     double write_back_factor = 0;
+    double mmad_start_cycles = 0;
+    double mmad_latency_cycles = 0;
+    double mmad_depth_8bit = 0, mmad_depth_16bit = 0, mmad_depth_32bit = 0, mmad_depth_hf32 = 0;
+    double l0_copy_min_cycles = 0;
+    double l1_l0a_bytes_per_cycle = 0;
+    double l1_l0b_bytes_per_cycle = 0;
+    double l1_l0_latency_cycles = 0;
+    double l1_table_bytes_per_cycle = 0;
+    double l1_table_latency_cycles = 0;
+    double l1_fill_bytes_per_cycle = 0;
+    double l0c_l1_bytes_per_cycle = 0;
+    double fixpipe_core_bytes_per_cycle = 0;
+    double fixpipe_latency_cycles = 0;
+    double cube_l2_core_bytes_per_cycle = 0;
     double l2_bytes = 0;
     double l2_line_bytes = 0;
 

@@ -1,4 +1,4 @@
-// One AI vector core: a scalar unit that issues in program order into pipes that work in order and in parallel.
+// One vector or cube core: a scalar unit that issues in program order into pipes that work in order and in parallel.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "asim/timing/chip.h"
@@ -23,9 +24,17 @@ struct CoreCounters {
     double total_cycles = 0;
     std::array<double, kPipeCount> busy_cycles{};
     std::array<uint64_t, kPipeCount> instructions{};
-    uint64_t gm_to_ub_bytes = 0;
-    uint64_t ub_to_gm_bytes = 0;
+    uint64_t read_bytes = 0;        // from global memory
+    uint64_t written_bytes = 0;     // to global memory
     std::vector<double> clock_reads;    // cycle of each read of the system counter, up to kMaxClockReads
+};
+
+// A flag that a core set for others: what the engine carries to them.
+struct RaisedFlag {
+    CrossCoreMode mode;
+    uint32_t flag;
+    uint32_t position;              // of the receiver in the group, in mode Direct
+    double time;
 };
 
 class Core {
@@ -41,7 +50,11 @@ public:
     void copy_finished(Pipe pipe, double now);
     void leave_sync_all(double time) { scalar_time_ = time; in_sync_all_ = false; }
 
+    void raise_cross_core(uint32_t flag, double time) { cross_core_flags_[flag].push_back(time); }
+    std::vector<RaisedFlag> take_raised() { return std::exchange(raised_for_others_, {}); }
+
     bool in_sync_all() const { return in_sync_all_; }
+    bool syncs_all_kinds() const { return syncs_all_kinds_; }
     double scalar_time() const { return scalar_time_; }
     bool block_done() const { return block_done_; }
     bool active() const { return active_; }
@@ -113,7 +126,10 @@ private:
     double scalar_time_ = 0;
     double block_start_ = 0;
     uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded
+    std::array<std::deque<double>, kCrossCoreFlags> cross_core_flags_;
+    std::vector<RaisedFlag> raised_for_others_;
     bool in_sync_all_ = false;
+    bool syncs_all_kinds_ = false;
     bool block_done_ = false;
     bool active_ = false;
     CoreCounters counters_;

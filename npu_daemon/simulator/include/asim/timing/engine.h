@@ -12,7 +12,8 @@ struct Price {
     double kernel_cycles = 0;           // from the first block's start to the last block's end
     double task_us = 0;                 // with launch
     uint32_t blocks = 0;
-    std::vector<CoreCounters> cores;    // of the cores that ran blocks
+    Composition composition;
+    std::vector<CoreCounters> cores;    // of the cores that ran blocks, group by group
 };
 
 // Throws std::runtime_error when the trace is malformed or its blocks wait for each other for ever.

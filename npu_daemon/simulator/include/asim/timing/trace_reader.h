@@ -22,6 +22,7 @@ public:
     Trace(const Trace &) = delete;
 
     uint32_t block_count() const { return static_cast<uint32_t>(segments_.size()); }
+    const Composition &composition() const { return composition_; }
 
 private:
     friend class Cursor;
@@ -33,6 +34,7 @@ private:
 
     const uint8_t *data_ = nullptr;
     uint64_t bytes_ = 0;
+    Composition composition_;
     std::vector<std::vector<Segment>> segments_;
 };
 

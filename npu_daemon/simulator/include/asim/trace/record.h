@@ -34,11 +34,17 @@ constexpr Instruction kInstructions[] = {
 
 constexpr const Instruction &info(Op op) { return kInstructions[static_cast<uint16_t>(op)]; }
 
-enum class Space : uint8_t { Ub, Gm };
+// Copies whose first operand is written to global memory, and those whose second is read from there.
+constexpr bool writes_gm(Op op) { return op == Op::CopyUbToGm || op == Op::CopyL1ToGm || op == Op::CopyL0cToGm; }
+constexpr bool reads_gm(Op op) { return op == Op::CopyGmToUb || op == Op::CopyGmToL1; }
+
+// Memories: of a vector core Ub, of a cube core all from L1 on; Gm is common.
+enum class Space : uint8_t { Ub, Gm, L1, L0A, L0B, L0C, BiasTable, FixpipeBuffer };
+constexpr uint32_t kSpaceCount = 8;
 
 // One address range an instruction touches; operand 0 is written, the others are read.
 struct Operand {
-    uint64_t address : 56;      // byte offset in the block's UB, or canonical GM address
+    uint64_t address : 56;      // byte offset in a memory of the core, or canonical GM address
     uint64_t space : 8;
     uint32_t extent_bytes;      // span from first to one past last byte touched
     uint32_t stride;            // vector: block stride | repeat stride << 16 (32 B units); copy: bytes between bursts
@@ -60,14 +66,36 @@ struct Record {
 
 constexpr uint16_t kBypassesL2 = 1;  // flag_id of a copy whose tensor has the cache switched off
 
+// flag_id of Mmad, added up. Its `repeats` are tiles of 16 x 16 results, `burst_bytes` the bytes of one row along k, padded.
+constexpr uint16_t kMmadHf32 = 1;
+// flag_id of Mmad and of copies from L0C: they meet tile by tile instead of instruction by instruction.
+constexpr uint16_t kUnitFlag = 2;
+
+// `repeats` of CrossCoreSet: which cores meet; see machine/cross_core.h. `burst_bytes` of mode Direct: position in the group.
+enum class CrossCoreMode : uint8_t { AllOfKind, VectorsOfGroup, Group, Direct };
+constexpr uint32_t kCrossCoreFlags = 32;        // 0 to 15 for kernels, the others for the library
+
+constexpr uint16_t kSyncAllKinds = 1;           // flag_id of SyncAll: cube and vector cores; else those of the same kind
+
+// A launch is made of groups of cores that belong together: `cubes` cube cores (0 or 1) and `vectors` vector cores (0 to 2).
+// Each core runs one block; blocks are numbered group by group, the cube core first.
+struct Composition {
+    uint16_t cubes = 0;
+    uint16_t vectors = 1;
+
+    uint32_t cores() const { return uint32_t{cubes} + vectors; }
+};
+
 struct TraceHeader {
     char magic[8];
     uint32_t version;
     uint32_t block_count;
+    Composition composition;
+    uint32_t reserved;
 };
 
 constexpr char kTraceMagic[8] = {'A', 'S', 'I', 'M', 'T', 'R', 'C', '\n'};
-constexpr uint32_t kTraceVersion = 1;
+constexpr uint32_t kTraceVersion = 2;
 
 // Starts a run of `bytes` bytes of records of one block.
 struct SegmentHeader {
@@ -75,6 +103,6 @@ struct SegmentHeader {
     uint32_t bytes;
 };
 
-static_assert(sizeof(Record) == 24 && sizeof(Operand) == 16, "trace layout is fixed");
+static_assert(sizeof(Record) == 24 && sizeof(Operand) == 16 && sizeof(TraceHeader) == 24, "trace layout is fixed");
 
 }  // namespace asim

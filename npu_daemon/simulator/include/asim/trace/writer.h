@@ -7,10 +7,10 @@
 
 namespace asim {
 
-void open_trace(int fd, uint32_t block_count, uint64_t record_limit);
+void open_trace(int fd, uint32_t block_count, const Composition &composition, uint64_t record_limit);
 void close_trace();
 
-// Ends the current segment and starts one for another block.
+// The records that follow are those of another block.
 void switch_trace(uint32_t block_index);
 
 // Appends a record; fills in the scalar work done since the previous one.

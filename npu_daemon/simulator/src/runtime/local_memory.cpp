@@ -1,0 +1,63 @@
+// Memories of a cube core: what lies where, and what queues take of it.
+#include "asim/check/check.h"
+#include "asim/machine/local_memory.h"
+
+namespace asim {
+
+namespace {
+
+constexpr uint32_t kUnits[kSpaceCount] = {32, 1, 32, 512, 512, 64, 64, 64};  // facts/npu_2201.md section 1
+
+uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+}  // namespace
+
+uint64_t checked_local(const char *call, const char *operand, Space space, const void *pointer, uint64_t bytes,
+                       uint32_t unit_bytes) {
+    const LocalMemory &memory = block().memories[static_cast<int>(space)];
+    const int64_t offset = static_cast<const uint8_t *>(pointer) - memory.base;
+    if (offset < 0 || static_cast<uint64_t>(offset) + bytes > memory.bytes) {
+        const Space actual = local_space_of(pointer);
+        if (actual != space && actual != Space::Gm) {
+            fault(FaultKind::RuntimeFault, call, "%s must lie in %s, and lies in %s: check the tensor's position", operand,
+                  memory_name(space), memory_name(actual));
+        }
+        fault(FaultKind::RuntimeFault, call, "%s touches %s bytes [%lld, %lld), but this core has %u: use a smaller tile", operand,
+              memory_name(space), static_cast<long long>(offset), static_cast<long long>(offset + bytes), memory.bytes);
+    }
+    if (static_cast<uint64_t>(offset) % unit_bytes != 0) {
+        fault(FaultKind::RuntimeFault, call, "%s starts at %s byte %lld, which is not a multiple of %u: align the tensor offset",
+              operand, memory_name(space), static_cast<long long>(offset), unit_bytes);
+    }
+    return static_cast<uint64_t>(offset);
+}
+
+Space local_space_of(const void *pointer) {
+    const Block &self = block();
+    const auto *address = static_cast<const uint8_t *>(pointer);
+    if (self.ub != nullptr && address >= self.ub && address < self.ub + self.ub_bytes) return Space::Ub;
+    for (uint32_t i = 0; i < kSpaceCount; ++i) {
+        const LocalMemory &memory = self.memories[i];
+        if (memory.base != nullptr && address >= memory.base && address < memory.base + memory.bytes) return static_cast<Space>(i);
+    }
+    return Space::Gm;
+}
+
+uint8_t *allocate_local(Space space, uint64_t bytes) {
+    LocalMemory &memory = block().memories[static_cast<int>(space)];
+    const uint64_t rounded = round_up(bytes, kUnits[static_cast<int>(space)]);
+    if (memory.used_bytes + rounded > memory.bytes) {
+        fault(FaultKind::RuntimeFault, "InitBuffer", "%s overflow: %llu bytes asked for, %llu of %u already taken; use a smaller tile or fewer buffers",
+              memory_name(space), static_cast<unsigned long long>(rounded), static_cast<unsigned long long>(memory.used_bytes),
+              memory.bytes);
+    }
+    uint8_t *base = memory.base + memory.used_bytes;
+    memory.used_bytes += rounded;
+    return base;
+}
+
+void reset_local() {
+    for (LocalMemory &memory : block().memories) memory.used_bytes = 0;
+}
+
+}  // namespace asim

@@ -89,10 +89,20 @@ void TilingDef::SaveToBuffer(void *buffer, size_t capacity) const {
                                     " bytes, the buffer has " + std::to_string(buffer == nullptr ? 0 : capacity));
     }
     auto *target = static_cast<uint8_t *>(buffer);
-    std::memset(target, 0, bytes);
-    if (!bytes_.empty()) std::memcpy(target, bytes_.data(), bytes_.size());
+    if (target != elsewhere_) {
+        std::memset(target, 0, bytes);
+        if (!bytes_.empty()) std::memcpy(target, data(), bytes_.size());
+    }
     for (const TilingFieldInfo &field : fields_) {
         if (field.nested) nested(field).SaveToBuffer(target + field.offset, field.bytes);
+    }
+}
+
+void TilingDef::SetDataPtr(void *data) {
+    SaveToBuffer(data, GetDataSize());
+    elsewhere_ = static_cast<uint8_t *>(data);
+    for (const TilingFieldInfo &field : fields_) {
+        if (field.nested) const_cast<TilingDef &>(nested(field)).SetDataPtr(elsewhere_ + field.offset);
     }
 }
 

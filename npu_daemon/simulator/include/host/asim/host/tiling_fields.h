@@ -39,6 +39,9 @@ class TilingDef {
     // Write the structure to `buffer`; throws HostFault when it does not fit in `capacity` bytes.
     void SaveToBuffer(void *buffer, size_t capacity) const;
 
+    // From now on fields are kept at `data`, which has room for the whole structure, nested ones included.
+    void SetDataPtr(void *data);
+
     const std::vector<TilingFieldInfo> &fields() const { return fields_; }
     const TilingDef &nested(const TilingFieldInfo &field) const;
 
@@ -49,24 +52,26 @@ class TilingDef {
     template <class T>
     T read(size_t offset) const {
         T value;
-        std::memcpy(&value, bytes_.data() + offset, sizeof(T));
+        std::memcpy(&value, data() + offset, sizeof(T));
         return value;
     }
     template <class T>
     void write(size_t offset, T value) {
-        std::memcpy(bytes_.data() + offset, &value, sizeof(T));
+        std::memcpy(const_cast<uint8_t *>(data()) + offset, &value, sizeof(T));
     }
     template <class T>
     T *elements(size_t offset) const {
-        return reinterpret_cast<T *>(const_cast<uint8_t *>(bytes_.data()) + offset);
+        return reinterpret_cast<T *>(const_cast<uint8_t *>(data()) + offset);
     }
 
  private:
     size_t append(TilingFieldInfo field, size_t alignment);
+    const uint8_t *data() const { return elsewhere_ != nullptr ? elsewhere_ : bytes_.data(); }
 
     std::string name_;
     std::vector<TilingFieldInfo> fields_;
     std::vector<uint8_t> bytes_;
+    uint8_t *elsewhere_ = nullptr;
 };
 
 // The name under which the kernel declares an element of type T.

@@ -16,6 +16,7 @@ import numpy as np
 
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue
+from ascend_gym.suite import cann_resize_layers as resize
 from ascend_gym.suite.cann_record import Argument
 from ascend_gym.suite.inputs import Array
 
@@ -181,6 +182,11 @@ def _as_nchw(array: Array) -> Array:
     return array.reshape(array.shape + (1,) * (4 - array.ndim))
 
 
+def _with_rows(array: Array) -> Array:
+    """N, C, L becomes N, C, 1, L."""
+    return np.expand_dims(array, 2)
+
+
 def _first_axis_last(array: Array) -> Array:
     result: Array = array.swapaxes(0, -1)
     return result
@@ -239,6 +245,11 @@ _LAYERS: dict[str, Layer] = {
         arrange=_scatter_elements,
         layouts={"var": _first_axis_last, "indices": _first_axis_last, "updates": _first_axis_last},
     ),
+    "UpsampleBicubic2dGrad": Layer(arrange=resize.bicubic_gradient),
+    "UpsampleBilinear2d": Layer(arrange=resize.bilinear),
+    "UpsampleLinear1d": Layer(arrange=resize.linear, layouts={"x": _with_rows}),
+    "UpsampleNearest3dGrad": Layer(arrange=resize.volume_gradient),
+    "UpsampleNearestExact3dGrad": Layer(arrange=resize.volume_gradient),
     "UpsampleNearest": Layer(
         layouts={"x": _CHANNELS_LAST, "y": _CHANNELS_LAST}, attributes={"exact_mode": True}
     ),

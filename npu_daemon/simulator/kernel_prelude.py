@@ -35,6 +35,9 @@ _KERNEL_TYPES = {
     "DT_COMPLEX64": "complex64",
 }
 
+# Declared in asim/api/cube_tiling.h.
+_LIBRARY_STRUCTURES = frozenset({"TCubeTiling"})
+
 # How kernels read their tiling data. Each macro declares a copy; the pointer forms declare a pointer to one.
 _ACCESS_MACROS = """\
 #define GET_TILING_DATA_WITH_STRUCT(structure, tiling_data, tiling_arg) \\
@@ -109,13 +112,15 @@ def _structures(definition: OperatorDefinition) -> Iterator[str]:
 
 
 def _declaration(structure: TilingStructure) -> str:
+    """Return the structure, but for those that kernels know already, and checks of its layout."""
     fields = [f"    {_field(field)};" for field in structure.fields]
+    declared = [f"struct alignas(8) {structure.name} {{", *fields, "};"]
     checks = [
         f"static_assert(offsetof({structure.name}, {field.name}) == {field.offset});"
         for field in structure.fields
     ]
     size = [f"static_assert(sizeof({structure.name}) == {structure.bytes});"] if structure.fields else []
-    return "\n".join([f"struct alignas(8) {structure.name} {{", *fields, "};", *size, *checks])
+    return "\n".join([*(declared if structure.name not in _LIBRARY_STRUCTURES else ()), *size, *checks])
 
 
 def _field(field: TilingField) -> str:

@@ -49,7 +49,7 @@ private:
 // Fibers lie at the same addresses in every run, so that nothing a kernel does can depend on them. From the start of a
 // fiber's place: its stack, its unified buffer, and the memories of a cube core.
 constexpr uint64_t kFiberBase = 1ull << 45;
-constexpr uint64_t kFiberBytes = 128ull << 20;
+constexpr uint64_t kFiberBytes = 256ull << 20;
 constexpr uint64_t kUbPlace = 32ull << 20;
 constexpr uint64_t kMemoryPlace = 64ull << 20;
 constexpr uint64_t kMemoryStep = 10ull << 20;

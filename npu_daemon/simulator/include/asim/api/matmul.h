@@ -1,0 +1,337 @@
+// The Matmul object: multiplies matrices on the cube core.
+//
+// Matmul hands its calls on a vector core to the cube core of the group; MatmulImpl, and Matmul of pure cube kernels, does
+// its work on the cube core itself.
+#pragma once
+#include "asim/api/matmul_config.h"
+#include "asim/api/pipe.h"
+#include "asim/machine/fault.h"
+#include "asim/machine/scheduler.h"
+#include "asim/semantics/matmul.h"
+
+namespace AscendC {
+
+template <TPosition position, CubeFormat order, typename Type, bool transposable = false, LayoutMode batches = LayoutMode::NONE,
+          bool shared = false, TPosition source = TPosition::GM>
+struct MatmulType {
+    constexpr static TPosition pos = position;
+    constexpr static CubeFormat format = order;
+    using T = Type;
+    constexpr static bool isTrans = transposable;
+    constexpr static LayoutMode layout = batches;
+    constexpr static bool ibShare = shared;
+    constexpr static TPosition srcPos = source;
+};
+
+using MatmulCopyOut = void (*)(const __gm__ void *, const LocalTensor<int8_t> &, const void *, const uint64_t, const uint64_t);
+using MatmulCopyIn = void (*)(const LocalTensor<int8_t> &, const __gm__ void *, int, int, int, int, const uint64_t, const uint64_t);
+
+// Copies of the kernel's own instead of the library's.
+template <MatmulCopyOut copy_out = nullptr, MatmulCopyIn copy_a = nullptr, MatmulCopyIn copy_b = nullptr>
+struct MatmulCallBackFunc {
+    constexpr static bool any = copy_out != nullptr || copy_a != nullptr || copy_b != nullptr;
+};
+
+template <typename T>
+constexpr asim::MatrixType matrix_type() {
+    if constexpr (std::is_same_v<T, float>) return asim::MatrixType::F32;
+    else if constexpr (std::is_same_v<T, half>) return asim::MatrixType::F16;
+    else if constexpr (std::is_same_v<T, bfloat16_t>) return asim::MatrixType::Bf16;
+    else if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t>) return asim::MatrixType::I32;
+    else if constexpr (std::is_same_v<T, int8_t>) return asim::MatrixType::I8;
+    else {
+        static_assert(std::is_same_v<T, int4b_t>, "Matmul does not support the element type on Atlas A2");
+        return asim::MatrixType::I4;
+    }
+}
+
+constexpr asim::MatrixLayout matrix_layout(CubeFormat format) {
+    return format == CubeFormat::NZ         ? asim::MatrixLayout::Fractals
+           : format == CubeFormat::ND_ALIGN ? asim::MatrixLayout::PaddedRows
+                                            : asim::MatrixLayout::Rows;
+}
+
+// Elements of 32 bytes; results of 32 bits are not split: 16 of them.
+template <typename Type, bool result>
+constexpr asim::StoredMatrix matrix_of() {
+    asim::StoredMatrix matrix;
+    matrix.type = matrix_type<typename Type::T>();
+    matrix.layout = matrix_layout(Type::format);
+    const uint32_t columns = 256 / (std::is_same_v<typename Type::T, int4b_t> ? 4 : 8 * sizeof(typename Type::T));
+    matrix.fractal_columns = static_cast<uint8_t>(result && columns < 16 ? 16 : columns);
+    return matrix;
+}
+
+template <class A, class B, class C, class Bias, const auto &configuration, class CallBack, bool delegates>
+class MatmulObject {
+    using SrcA = typename A::T;
+    using SrcB = typename B::T;
+    using Dst = typename C::T;
+    using BiasT = typename Bias::T;
+    static constexpr MatmulConfig kConfig = asim::config_of(configuration);
+    static constexpr bool kStaticPlan = std::is_same_v<std::decay_t<decltype(configuration)>, MatmulApiStaticTiling>;
+
+public:
+    using AType = A;
+    using BType = B;
+    using CType = C;
+    using BiasType = Bias;
+
+    MatmulObject() {
+        state_.a = matrix_of<A, false>();
+        state_.b = matrix_of<B, false>();
+        state_.result = matrix_of<C, true>();
+        state_.bias = matrix_of<Bias, false>();
+        state_.bias.layout = asim::MatrixLayout::Rows;
+        state_.delegates = delegates;
+        state_.multi_data_load = kConfig.doMultiDataLoad || kConfig.doSpecialMDL;
+        state_.unit_flag = kConfig.enUnitFlag;
+        state_.constant_plan = kStaticPlan;
+        state_.store.relu = kConfig.enableRelu;
+    }
+    MatmulObject(const MatmulObject &) = delete;
+    ~MatmulObject() { asim::matmul_release(state_); }
+
+    void Init(const TCubeTiling *tiling, TPipe * = nullptr) {
+        TCubeTiling plan{};
+        if (tiling != nullptr) plan = *tiling;
+        if constexpr (kStaticPlan) fix(plan, configuration);
+        take(plan);
+    }
+
+    void SetOrgShape(int m, int n, int k) { SetOrgShape(m, n, k, k); }
+    void SetOrgShape(int m, int n, int ka, int kb, int kc = 0) {
+        state_.original_m = static_cast<uint64_t>(m);
+        state_.original_n = static_cast<uint64_t>(n);
+        state_.original_ka = static_cast<uint64_t>(ka);
+        state_.original_kb = static_cast<uint64_t>(kb);
+        state_.original_kc = static_cast<uint64_t>(kc);
+    }
+    // -1 keeps an extent.
+    void SetSingleShape(int m, int n, int k) {
+        if (m >= 0) state_.single.m = static_cast<uint32_t>(m);
+        if (n >= 0) state_.single.n = static_cast<uint32_t>(n);
+        if (k >= 0) state_.single.k = static_cast<uint32_t>(k);
+        asim::matmul_restart(state_);
+    }
+    void SetTail(int m = -1, int n = -1, int k = -1) { SetSingleShape(m, n, k); }
+
+    void SetTensorA(const GlobalTensor<SrcA> &tensor, bool transposed = false) { set(state_.a, tensor, transposed); }
+    void SetTensorB(const GlobalTensor<SrcB> &tensor, bool transposed = false) { set(state_.b, tensor, transposed); }
+    void SetTensorA(const LocalTensor<SrcA> &tensor, bool transposed = false) { set(state_.a, tensor, transposed); }
+    void SetTensorB(const LocalTensor<SrcB> &tensor, bool transposed = false) { set(state_.b, tensor, transposed); }
+    void SetBias(const GlobalTensor<BiasT> &tensor) { set_bias(tensor); }
+    void SetBias(const LocalTensor<BiasT> &tensor) { set_bias(tensor); }
+    void ClearBias() { state_.has_bias = false; }
+    void DisableBias() { ClearBias(); }
+
+    void SetQuantScalar(uint64_t parameter) { state_.store.quantisation = {nullptr, parameter, true}; }
+    void SetQuantVector(const GlobalTensor<uint64_t> &parameters) {
+        state_.store.quantisation = {parameters.GetPhyAddr(), 0, true};
+    }
+    void SetHF32(bool enabled = false, int32_t mode = 0) {
+        state_.hf32 = enabled;
+        state_.hf32_ties_away = mode == 1;
+    }
+
+    // Parts of the interface that this library has no use for: it needs no scratch, and callbacks are not simulated.
+    void SetSubBlockIdx(uint8_t) {}
+    uint8_t GetSubBlockIdx() const { return static_cast<uint8_t>(asim::block().sub_index); }
+    void SetLocalWorkspace(const LocalTensor<uint8_t> &) {}
+    void SetUserDefInfo(uint64_t) {}
+    template <typename T>
+    void SetSelfDefineData(T) {}
+
+    // Room in global memory for asynchronous blocks.
+    template <typename T>
+    void SetWorkspace(const T *address, int) {
+        state_.cached_results = reinterpret_cast<uint8_t *>(const_cast<T *>(address));
+        state_.cached_bytes = 0;
+    }
+    template <typename T>
+    void SetWorkspace(GlobalTensor<T> &tensor) {
+        SetWorkspace(tensor.GetPhyAddr(), 0);
+    }
+
+    template <bool sync = true>
+    bool Iterate(bool accumulate = false) {
+        require_library_copies();
+        if (!sync) state_.cached_bytes = 0;
+        return asim::matmul_iterate(state_, accumulate, !sync);
+    }
+    template <bool sync = true>
+    void GetTensorC(const GlobalTensor<Dst> &tensor, uint8_t atomic = 0, bool sequential = false) {
+        asim::matmul_fetch(state_, target_of(tensor, atomic, sequential));
+    }
+    template <bool sync = true, bool padded = false>
+    void GetTensorC(const LocalTensor<Dst> &tensor, uint8_t atomic = 0, bool sequential = false, uint32_t = 0, uint32_t = 0,
+                    uint32_t = 0, uint32_t = 0) {
+        asim::matmul_fetch(state_, target_of(tensor, atomic, sequential));
+    }
+    template <bool sync = true>
+    void GetTensorC(const GlobalTensor<Dst> &tensor, const LocalTensor<Dst> &local, uint8_t atomic = 0, bool sequential = false) {
+        GetTensorC(tensor, atomic, sequential);
+        state_.asynchronous = false;
+        GetTensorC(local, atomic, sequential);
+        state_.asynchronous = !sync;
+    }
+    template <bool sync = true>
+    GlobalTensor<Dst> GetTensorC(uint8_t = 0, bool = false) {
+        GlobalTensor<Dst> block;
+        const uint64_t elements = uint64_t{state_.blocks.base.m} * state_.blocks.base.n;
+        block.SetGlobalBuffer(reinterpret_cast<Dst *>(asim::matmul_fetch_cached(state_)), elements);
+        return block;
+    }
+
+    template <bool sync = true>
+    void IterateAll(const GlobalTensor<Dst> &tensor, uint8_t atomic = 0, bool sequential = false, bool waits = false,
+                    bool pretended = false) {
+        require_library_copies();
+        if (!pretended) asim::matmul_all(state_, target_of(tensor, atomic, sequential), wait_for<sync>(waits));
+    }
+    template <bool sync = true>
+    void IterateAll(const LocalTensor<Dst> &tensor, uint8_t atomic = 0) {
+        require_library_copies();
+        asim::matmul_all(state_, target_of(tensor, atomic, false), asim::MatmulWait::Now);
+    }
+    void WaitIterateAll() { asim::matmul_wait(state_); }
+    void WaitIterateBatch() { asim::matmul_wait(state_); }
+    void End() { asim::matmul_release(state_); }
+
+    void SetBatchNum(int32_t a, int32_t b) {
+        batches_a_ = static_cast<uint32_t>(a);
+        batches_b_ = static_cast<uint32_t>(b);
+    }
+    // The numbers of batches, or where SetBatchNum has given them, `accumulate` and `atomic`.
+    template <bool sync = true, bool waits = false>
+    void IterateBatch(const GlobalTensor<Dst> &tensor, uint32_t first, uint32_t second, bool, uint32_t stride_a = 0,
+                      uint32_t stride_b = 0, uint32_t stride_c = 0, bool = false, uint8_t atomic = 0) {
+        require_library_copies();
+        static_assert(A::layout == LayoutMode::NORMAL || A::layout == LayoutMode::NONE, "batches are simulated in NORMAL layout");
+        if (delegates) SetBatchNum(static_cast<int32_t>(first), static_cast<int32_t>(second));
+        const asim::MatmulTarget target = target_of(tensor, delegates ? atomic : static_cast<uint8_t>(second), false);
+        asim::matmul_batches(state_, target, {batches_a_, batches_b_, stride_a, stride_b, stride_c}, wait_for<sync>(waits));
+    }
+
+private:
+    static void require_library_copies() {
+        if constexpr (CallBack::any) {
+            asim::fault(asim::FaultKind::Unsupported, "Matmul", "copies of the kernel's own (MatmulCallBackFunc) are not simulated");
+        }
+    }
+
+    template <bool sync>
+    static asim::MatmulWait wait_for(bool waits) {
+        return sync ? asim::MatmulWait::Now : waits ? asim::MatmulWait::Later : asim::MatmulWait::Never;
+    }
+
+    static void fix(TCubeTiling &plan, const MatmulApiStaticTiling &fixed) {
+        if (fixed.baseM <= 0) return;
+        const TCubeTiling given = plan;
+        plan = fixed;
+        if (given.M <= 0) return;
+        plan.M = given.M;
+        plan.N = given.N;
+        plan.Ka = given.Ka;
+        plan.Kb = given.Kb;
+    }
+
+    void take(const TCubeTiling &plan) {
+        SetOrgShape(plan.M, plan.N, plan.Ka, plan.Kb);
+        SetSingleShape(plan.singleCoreM, plan.singleCoreN, plan.singleCoreK);
+        asim::MatmulBlocks &blocks = state_.blocks;
+        const auto at_least_one = [](int32_t value) { return value < 1 ? 1u : static_cast<uint32_t>(value); };
+        blocks.base = {at_least_one(plan.baseM), at_least_one(plan.baseN), at_least_one(plan.baseK)};
+        blocks.step_m = at_least_one(plan.stepM);
+        blocks.step_n = at_least_one(plan.stepN);
+        blocks.step_ka = at_least_one(plan.stepKa);
+        blocks.step_kb = at_least_one(plan.stepKb);
+        blocks.depth_a1 = at_least_one(plan.depthA1);
+        blocks.depth_b1 = at_least_one(plan.depthB1);
+        blocks.l0a_buffers = at_least_one(plan.dbL0A);
+        blocks.l0b_buffers = at_least_one(plan.dbL0B);
+        blocks.l0c_buffers = at_least_one(plan.dbL0C);
+        blocks.n_first = plan.iterateOrder == 1;
+        if (kConfig.iterateOrder != IterateOrder::UNDEF) blocks.n_first = kConfig.iterateOrder == IterateOrder::ORDER_N;
+        batches_a_ = at_least_one(plan.batchM);
+        batches_b_ = at_least_one(plan.batchN);
+    }
+
+    template <typename T>
+    void set(asim::StoredMatrix &matrix, const GlobalTensor<T> &tensor, bool transposed) {
+        matrix.base = tensor.bytes();
+        matrix.space = asim::Space::Gm;
+        matrix.bypass_l2 = tensor.reads_bypass_l2();
+        matrix.transposed = transposed;
+        asim::matmul_restart(state_);
+    }
+    template <typename T>
+    void set(asim::StoredMatrix &matrix, const LocalTensor<T> &tensor, bool transposed) {
+        matrix.base = tensor.bytes();
+        matrix.space = space_of(tensor.GetPosition());
+        matrix.transposed = transposed;
+        asim::matmul_restart(state_);
+    }
+    template <typename Tensor>
+    void set_bias(const Tensor &tensor) {
+        set(state_.bias, tensor, false);
+        state_.has_bias = true;
+    }
+
+    static asim::AtomicMode atomic_mode(uint8_t atomic) { return static_cast<asim::AtomicMode>(atomic & 3); }
+    static asim::MatmulTarget target_of(const GlobalTensor<Dst> &tensor, uint8_t atomic, bool sequential) {
+        return {tensor.bytes(), asim::Space::Gm, tensor.writes_bypass_l2(), sequential, atomic_mode(atomic)};
+    }
+    static asim::MatmulTarget target_of(const LocalTensor<Dst> &tensor, uint8_t atomic, bool sequential) {
+        return {tensor.bytes(), space_of(tensor.GetPosition()), false, sequential, atomic_mode(atomic)};
+    }
+
+    asim::MatmulState state_;
+    uint32_t batches_a_ = 1;
+    uint32_t batches_b_ = 1;
+};
+
+template <class A, class B, class C, class Bias = C, const auto &configuration = CFG_NORM,
+          class CallBack = MatmulCallBackFunc<nullptr, nullptr, nullptr>>
+using MatmulImpl = MatmulObject<A, B, C, Bias, configuration, CallBack, false>;
+
+// A plan from what a configuration says: with both extents and blocks, steps that fill half of L1 for each operand.
+template <class A, class B, class C, class Bias>
+__aicore__ constexpr MatmulApiStaticTiling GetMatmulApiTiling(const MatmulConfig &config, int32_t l1Size = 512 * 1024 - 256) {
+    MatmulApiStaticTiling plan{};
+    plan.cfg = config;
+    if (config.basicM == 0 || config.basicN == 0 || config.basicK == 0 || config.singleCoreK == 0) return plan;
+    const auto steps = [&](uint32_t rows, size_t element_bytes) {
+        const uint32_t rounds = (config.singleCoreK + config.basicK - 1) / config.basicK;
+        const auto room = static_cast<uint32_t>(l1Size / 4 / (rows * config.basicK * element_bytes));
+        return static_cast<int32_t>(room < 1 ? 1 : room < rounds ? room : rounds);
+    };
+    plan.usedCoreNum = 1;
+    plan.M = plan.singleCoreM = static_cast<int32_t>(config.singleCoreM);
+    plan.N = plan.singleCoreN = static_cast<int32_t>(config.singleCoreN);
+    plan.Ka = plan.Kb = plan.singleCoreK = static_cast<int32_t>(config.singleCoreK);
+    plan.baseM = static_cast<int32_t>(config.basicM);
+    plan.baseN = static_cast<int32_t>(config.basicN);
+    plan.baseK = static_cast<int32_t>(config.basicK);
+    plan.isBias = config.enableSetBias;
+    plan.stepM = plan.stepN = 1;
+    plan.stepKa = steps(config.basicM, sizeof(typename A::T));
+    plan.stepKb = steps(config.basicN, sizeof(typename B::T));
+    plan.depthA1 = 2 * plan.stepKa;
+    plan.depthB1 = 2 * plan.stepKb;
+    plan.dbL0A = plan.dbL0B = 2;
+    plan.dbL0C = 1;
+    return plan;
+}
+
+template <typename... Nothing>
+inline void init_matmul_objects(TPipe *, const Nothing &...) {}
+template <typename Object, typename Plan, typename... Others>
+inline void init_matmul_objects(TPipe *pipe, Object &object, Plan plan, Others &&...others) {
+    object.Init((const TCubeTiling *)plan, pipe);
+    init_matmul_objects(pipe, others...);
+}
+
+}  // namespace AscendC
+
+namespace matmul = AscendC;

@@ -1,0 +1,30 @@
+// The Matmul object, as the kernel that includes this means it: in pure cube kernels, which define ASCENDC_CUBE_ONLY before, it
+// runs on the cube core that calls it, else on behalf of vector cores.
+#pragma once
+#include "kernel_operator.h"
+#include "asim/api/matmul.h"
+
+namespace AscendC {
+
+template <class A, class B, class C, class Bias = C, const auto &configuration = CFG_NORM,
+          class CallBack = MatmulCallBackFunc<nullptr, nullptr, nullptr>>
+#ifdef ASCENDC_CUBE_ONLY
+using Matmul = MatmulObject<A, B, C, Bias, configuration, CallBack, false>;
+#else
+using Matmul = MatmulObject<A, B, C, Bias, configuration, CallBack, true>;
+#endif
+
+}  // namespace AscendC
+
+#ifdef ASCENDC_CUBE_ONLY
+#define REGIST_MATMUL_OBJ(pipe, workspace, ...) AscendC::init_matmul_objects(pipe, __VA_ARGS__)
+#else
+// A cube core that works for vector cores has nothing else to do: it ends when they have.
+#define REGIST_MATMUL_OBJ(pipe, workspace, ...)          \
+    if (asim::serves_vector_cores()) {                   \
+        asim::wait_for_group_end();                      \
+        return;                                          \
+    }                                                    \
+    AscendC::init_matmul_objects(pipe, __VA_ARGS__)
+#endif
+#define REGIST_MATMUL_OBJ_STATIC REGIST_MATMUL_OBJ

@@ -1,0 +1,311 @@
+#include "asim/semantics/matmul.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <vector>
+
+#include "asim/check/check.h"
+#include "asim/machine/cross_core.h"
+#include "asim/machine/fault.h"
+#include "asim/machine/scheduler.h"
+#include "asim/trace/writer.h"
+#include "matmul_trace.h"
+
+namespace asim {
+
+namespace {
+
+constexpr uint32_t kDepth = 512;            // of the slabs of both operands that are multiplied at once
+constexpr uint32_t kExtent = 768;           // rows and columns of the result that are computed at once
+constexpr uint32_t kRequestFlag = kKernelCrossCoreFlags;        // from a vector core to its cube core, one for each
+constexpr uint32_t kResultFlag = kRequestFlag + 2;              // and back
+constexpr uint32_t kMessageAccesses = 16;   // loads or stores of a message of 128 bytes
+
+bool integers(const MatmulState &state) { return state.a.type == MatrixType::I8 || state.a.type == MatrixType::I4; }
+
+// On a vector core, calls either go to the cube core or do nothing.
+bool active(const MatmulState &state) { return on_cube_core() || state.delegates; }
+
+// The whole matrices, as they are stored. What lies in local memory is the part of this core.
+void bind_extents(MatmulState &state) {
+    const auto bind = [](StoredMatrix &matrix, uint64_t rows, uint64_t columns) {
+        matrix.rows = matrix.transposed ? columns : rows;
+        matrix.columns = matrix.transposed ? rows : columns;
+    };
+    const bool global_a = state.a.space == Space::Gm, global_b = state.b.space == Space::Gm;
+    bind(state.a, global_a ? state.original_m : state.single.m, global_a ? state.original_ka : state.single.k);
+    bind(state.b, global_b ? state.original_kb : state.single.k, global_b ? state.original_n : state.single.n);
+    bind(state.bias, 1, state.original_n);
+    bind(state.result, state.original_m, state.original_kc ? state.original_kc : state.original_n);
+}
+
+void require_operands(const MatmulState &state, const char *call) {
+    if (state.a.base == nullptr || state.b.base == nullptr) {
+        fault(FaultKind::RuntimeFault, call, "SetTensorA and SetTensorB have to be called first");
+    }
+    if (state.single.m == 0 || state.single.n == 0 || state.single.k == 0) {
+        fault(FaultKind::RuntimeFault, call, "multiplies %u x %u x %u elements: Init or SetSingleShape has to give extents first",
+              state.single.m, state.single.n, state.single.k);
+    }
+}
+
+// ---- results ----
+
+template <typename Sum>
+void start_sums(const MatmulState &state, const ResultBlock &block, Sum *sums, size_t row) {
+    for (uint32_t i = 0; i < block.rows; ++i) std::fill_n(sums + i * row, block.columns, Sum{0});
+    if (!state.has_bias) return;
+    const MatrixPart part{0, block.n, 1, block.columns};
+    checked_part("Matmul bias", state.bias, part, false);
+    read_part(state.bias, part, sums, row, false);
+    for (uint32_t i = 1; i < block.rows; ++i) std::copy_n(sums, block.columns, sums + i * row);
+}
+
+template <typename Sum>
+void read_operand(const MatmulState &state, const StoredMatrix &matrix, const MatrixPart &part, std::vector<Sum> &slab, size_t row) {
+    checked_part("Matmul", matrix, part, false);
+    slab.resize(size_t{part.rows} * part.columns);
+    read_part(matrix, part, slab.data(), row, matrix.transposed);
+    if constexpr (std::is_same_v<Sum, float>) {
+        if (state.hf32 && matrix.type == MatrixType::F32) round_to_hf32(slab.data(), slab.size(), state.hf32_ties_away);
+    }
+}
+
+template <typename Sum>
+void multiply(const MatmulState &state, const ResultBlock &block, Sum *sums, size_t row) {
+    static std::vector<Sum> a, b;
+    for (uint32_t k = 0; k < state.single.k; k += kDepth) {
+        const uint32_t depth = std::min(kDepth, state.single.k - k);
+        read_operand(state, state.a, stored_part(state.a, block.m, block.rows, k, depth), a, depth);
+        read_operand(state, state.b, stored_part(state.b, k, depth, block.n, block.columns), b, block.columns);
+        gemm(sums, row, a.data(), depth, b.data(), block.columns, {block.rows, block.columns, depth});
+    }
+}
+
+ResultStore store_of(const MatmulState &state, const ResultBlock &block, const MatmulTarget &target) {
+    ResultStore store = state.store;
+    store.atomic = target.atomic;
+    store.first_column = block.n;
+    return store;
+}
+
+template <typename Sum>
+void write_block(const MatmulState &state, const ResultBlock &block, const MatmulTarget &target, const Sum *sums, size_t row) {
+    const BlockPlace place = place_of(state, block, target);
+    checked_part("Matmul result", place.matrix, place.part, true);
+    write_part(place.matrix, place.part, sums, row, store_of(state, block, target));
+}
+
+template <typename Sum>
+void compute_all(const MatmulState &state, const MatmulTarget &target, uint32_t rows, uint32_t columns) {
+    static std::vector<Sum> sums;
+    MatmulTarget place = target;
+    for (uint32_t n = 0; n < state.single.n; n += columns) {
+        for (uint32_t m = 0; m < state.single.m; m += rows) {
+            const ResultBlock block{m, n, std::min(rows, state.single.m - m), std::min(columns, state.single.n - n)};
+            sums.resize(size_t{block.rows} * block.columns);
+            start_sums(state, block, sums.data(), block.columns);
+            multiply(state, block, sums.data(), block.columns);
+            write_block(state, block, place, sums.data(), block.columns);
+        }
+    }
+}
+
+template <typename Sum>
+void compute_sequential(const MatmulState &state, MatmulTarget target) {
+    std::vector<Sum> sums(size_t{state.blocks.base.m} * state.blocks.base.n);
+    const uint64_t block_bytes = sums.size() * type_bits(state.result.type) / 8;
+    for (uint32_t index = 0; index < block_count(state); ++index, target.base += block_bytes) {
+        const ResultBlock block = block_at(state, index);
+        start_sums(state, block, sums.data(), block.columns);
+        multiply(state, block, sums.data(), block.columns);
+        write_block(state, block, target, sums.data(), block.columns);
+    }
+}
+
+// ---- the cube core ----
+
+// Two vector cores that share a cube core are served in turn.
+void let_others_run() {
+    if (block().sub_count < 2) return;
+    wait_until("Matmul", "its turn", [parked = false]() mutable {
+        const bool turn = parked;
+        parked = true;
+        return turn;
+    });
+}
+
+// Does `work` on the cube core: this one, or that of the group of this vector core, which gets a message.
+void on_cube(MatmulState &state, MatmulWait wait, const std::function<void()> &work) {
+    if (on_cube_core()) return work();
+    Block *const cube = group_block(CoreKind::Cube, 0);
+    if (cube == nullptr) {
+        fault(FaultKind::RuntimeFault, "Matmul", "there is no cube core: the task type of the kernel starts vector cores only");
+    }
+    Block &caller = block();
+    caller.scalar_accesses += kMessageAccesses;
+    direct_set(Pipe::MTE3, *cube, kRequestFlag + caller.sub_index);
+    run_as(*cube, [&] {
+        block().scalar_accesses += kMessageAccesses;
+        cross_core_wait(kRequestFlag + caller.sub_index);
+        work();
+        if (wait != MatmulWait::Never) direct_set(Pipe::FIX, caller, kResultFlag + caller.sub_index);
+    });
+    if (wait == MatmulWait::Later) ++state.unread_results;
+    if (wait != MatmulWait::Now) return;
+    cross_core_wait(kResultFlag + caller.sub_index);
+    let_others_run();
+}
+
+// An operand in the unified buffer of a vector core reaches the cube core through global memory.
+void send_operand(const StoredMatrix &matrix) {
+    if (on_cube_core() || matrix.space != Space::Ub) return;
+    trace_mailbox(Op::CopyUbToGm, matrix, {0, 0, static_cast<uint32_t>(matrix.rows), static_cast<uint32_t>(matrix.columns)});
+}
+
+// And so does a result on its way there.
+void receive_result(const BlockPlace &place) {
+    if (!on_cube_core() && place.matrix.space == Space::Ub) trace_mailbox(Op::CopyGmToUb, place.matrix, place.part);
+}
+
+template <typename Sum>
+Sum *sums_of(MatmulState &state) {
+    const uint64_t elements = uint64_t{state.blocks.base.m} * state.blocks.base.n;
+    if (state.sums_elements < elements) {
+        matmul_release(state);
+        state.sums = std::calloc(elements, sizeof(Sum));
+        state.sums_elements = elements;
+    }
+    return static_cast<Sum *>(state.sums);
+}
+
+template <typename Sum>
+void iterate_sums(MatmulState &state, const ResultBlock &block, bool accumulate) {
+    Sum *const sums = sums_of<Sum>(state);
+    const size_t row = state.blocks.base.n;
+    if (!accumulate) start_sums(state, block, sums, row);
+    multiply(state, block, sums, row);
+}
+
+bool advance(MatmulState &state, bool accumulate) {
+    if (state.next_block >= block_count(state)) {
+        state.next_block = 0;
+        return false;
+    }
+    const ResultBlock block = block_at(state, state.next_block);
+    if (state.next_block == 0) {
+        send_operand(state.a);
+        send_operand(state.b);
+    }
+    ++state.next_block;
+    on_cube(state, MatmulWait::Never, [&] { trace_multiplication(state, block, accumulate); });
+    integers(state) ? iterate_sums<int32_t>(state, block, accumulate) : iterate_sums<float>(state, block, accumulate);
+    return true;
+}
+
+}  // namespace
+
+void matmul_restart(MatmulState &state) {
+    state.next_block = 0;
+    forget_l1(state);
+}
+
+bool matmul_iterate(MatmulState &state, bool accumulate, bool asynchronous) {
+    if (!active(state)) return false;
+    require_operands(state, "Iterate");
+    bind_extents(state);
+    state.asynchronous = asynchronous;
+    return asynchronous || advance(state, accumulate);
+}
+
+void matmul_fetch(MatmulState &state, const MatmulTarget &target) {
+    if (!active(state)) return;
+    if (state.asynchronous && !advance(state, false)) {
+        fault(FaultKind::RuntimeFault, "GetTensorC", "all blocks of the result have been fetched");
+    }
+    if (state.next_block == 0) fault(FaultKind::RuntimeFault, "GetTensorC", "Iterate has to be called first");
+    const ResultBlock block = block_at(state, state.next_block - 1);
+    const BlockPlace place = place_of(state, block, target);
+    on_cube(state, MatmulWait::Now, [&] { trace_result(state, place); });
+    receive_result(place);
+    const size_t row = state.blocks.base.n;
+    integers(state) ? write_block(state, block, target, static_cast<const int32_t *>(state.sums), row)
+                    : write_block(state, block, target, static_cast<const float *>(state.sums), row);
+}
+
+uint8_t *matmul_fetch_cached(MatmulState &state) {
+    if (!active(state)) return nullptr;
+    if (state.cached_results == nullptr) {
+        fault(FaultKind::RuntimeFault, "GetTensorC", "SetWorkspace has to give room for the blocks first");
+    }
+    MatmulTarget target;
+    target.base = state.cached_results + state.cached_bytes;
+    target.sequential = true;
+    matmul_fetch(state, target);
+    state.cached_bytes += uint64_t{state.blocks.base.m} * state.blocks.base.n * type_bits(state.result.type) / 8;
+    return target.base;
+}
+
+void matmul_all(MatmulState &state, const MatmulTarget &target, MatmulWait wait) {
+    if (!active(state)) return;
+    require_operands(state, "IterateAll");
+    bind_extents(state);
+    send_operand(state.a);
+    send_operand(state.b);
+    on_cube(state, wait, [&] {
+        MatmulTarget place = target;
+        for (uint32_t index = 0; index < block_count(state); ++index) {
+            const ResultBlock block = block_at(state, index);
+            trace_multiplication(state, block, false);
+            trace_result(state, place_of(state, block, place));
+            if (target.sequential) place.base += uint64_t{state.blocks.base.m} * state.blocks.base.n * type_bits(state.result.type) / 8;
+        }
+    });
+    receive_result(place_of(state, {0, 0, state.single.m, state.single.n}, target));
+    const bool sums_are_integers = integers(state);
+    if (target.sequential) {
+        sums_are_integers ? compute_sequential<int32_t>(state, target) : compute_sequential<float>(state, target);
+    } else {
+        sums_are_integers ? compute_all<int32_t>(state, target, kExtent, kExtent) : compute_all<float>(state, target, kExtent, kExtent);
+    }
+    state.next_block = 0;
+}
+
+void matmul_batches(MatmulState &state, const MatmulTarget &target, const MatmulBatches &batches, MatmulWait wait) {
+    if (!active(state)) return;
+    bind_extents(state);
+    uint8_t *const a = state.a.base, *const b = state.b.base;
+    const auto distance = [](const StoredMatrix &matrix, uint64_t stride) {
+        return (stride ? stride : matrix.rows * matrix.columns) * type_bits(matrix.type) / 8;
+    };
+    const uint64_t a_bytes = distance(state.a, batches.stride_a), b_bytes = distance(state.b, batches.stride_b);
+    const uint64_t c_bytes = distance(state.result, batches.stride_c);
+    for (uint32_t batch = 0; batch < std::max(batches.a, batches.b); ++batch) {
+        state.a.base = a + batch % batches.a * a_bytes;
+        state.b.base = b + batch % batches.b * b_bytes;
+        MatmulTarget place = target;
+        place.base += batch * c_bytes;
+        matmul_restart(state);
+        matmul_all(state, place, batch + 1 == std::max(batches.a, batches.b) ? wait : MatmulWait::Never);
+    }
+    state.a.base = a;
+    state.b.base = b;
+}
+
+void matmul_wait(MatmulState &state) {
+    if (on_cube_core() || state.unread_results == 0) return;
+    --state.unread_results;
+    cross_core_wait(kResultFlag + block().sub_index);
+    let_others_run();
+}
+
+void matmul_release(MatmulState &state) {
+    std::free(state.sums);
+    state.sums = nullptr;
+    state.sums_elements = 0;
+}
+
+bool serves_vector_cores() { return on_cube_core() && group_block(CoreKind::Vector, 0) != nullptr; }
+
+}  // namespace asim

@@ -1,0 +1,35 @@
+// What a multiplication makes a cube core do, block by block.
+#pragma once
+#include "asim/semantics/matmul.h"
+
+namespace asim {
+
+// One block of the result, in elements of the part of this core.
+struct ResultBlock {
+    uint32_t m = 0;
+    uint32_t n = 0;
+    uint32_t rows = 0;
+    uint32_t columns = 0;
+};
+
+uint32_t block_count(const MatmulState &state);
+ResultBlock block_at(const MatmulState &state, uint32_t index);
+
+// The part of an operand, as it is stored, that the logical part [row, row + rows) x [column, ...) lies in.
+MatrixPart stored_part(const StoredMatrix &matrix, uint32_t row, uint32_t rows, uint32_t column, uint32_t columns);
+
+// StoredMatrix and part that a block is written to.
+struct BlockPlace {
+    StoredMatrix matrix;
+    MatrixPart part;
+};
+BlockPlace place_of(const MatmulState &state, const ResultBlock &block, const MatmulTarget &target);
+
+// Traces of the running core: operands of a block and its multiplications; its way out of L0C.
+void trace_multiplication(MatmulState &state, const ResultBlock &block, bool accumulate);
+void trace_result(MatmulState &state, const BlockPlace &place);
+// A copy between the unified buffer of the running vector core and where it meets its cube core in global memory.
+void trace_mailbox(Op op, const StoredMatrix &matrix, const MatrixPart &part);
+void forget_l1(MatmulState &state);
+
+}  // namespace asim

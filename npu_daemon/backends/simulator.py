@@ -185,6 +185,7 @@ class SimulatorBackend:
                 tiling_data_bytes=len(handle.tiling.tiling_data),
             ),
             profile=profile,
+            diagnostics=_beyond(price["read_beyond"], "reads") + _beyond(price["written_beyond"], "writes"),
         )
 
     def cleanup(self, run: RunOutput) -> None:
@@ -219,6 +220,18 @@ def _unread(missing: dict[str, int]) -> Failure:
         "it was not computed by Ascend C instructions"
     )
     return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+
+
+def _beyond(reached: dict[str, int], verb: str) -> tuple[Diagnostic, ...]:
+    """Tell of copies that reach further behind a tensor than the 32 bytes that aclrtMalloc promises."""
+    return tuple(
+        Diagnostic(
+            phase=Phase.RUN_KERNEL,
+            message=f"a copy {verb} up to {count} bytes behind the end of {name}: "
+            "harmless only where allocations are rounded up to 512 bytes",
+        )
+        for name, count in reached.items()
+    )
 
 
 def _ended_early(seconds: float) -> Failure:

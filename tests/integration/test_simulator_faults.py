@@ -281,7 +281,24 @@ def test_what_lies_beyond_a_tensor_is_its_own_up_to_512_bytes(
         f" CopyIn(this->length, {elements}); Compute({elements}); CopyOut(this->length, {elements}); }}"
     )
     result = bench.evaluate(bench.edited(kernel={LOOP_BODY: LOOP_BODY + past}))
-    assert result.status is status, [str(d) for d in result.all_diagnostics]
+    told = " ".join(str(diagnostic) for diagnostic in result.all_diagnostics)
+    assert result.status is status, told
+    if status is Status.OK:
+        for said in (
+            "reads up to 394 bytes behind the end of x1",
+            "writes up to 394 bytes behind the end of y",
+        ):
+            assert said in told
+
+
+def test_a_tail_rounded_up_to_32_bytes_is_not_worth_a_word(bench: Workbench) -> None:
+    rounded = COPY_IN.replace(
+        "x1Gm[offset]",
+        "x1Gm[offset], {1, (uint32_t)(count * sizeof(T) + 31) / 32 * 32, 0, 0, 0}, padParams); //",
+    )
+    result = bench.evaluate(bench.edited(kernel={COPY_IN: rounded}))
+    assert result.status is Status.OK
+    assert not result.all_diagnostics
 
 
 def test_scratch_beyond_ub_that_nothing_touches_is_harmless(bench: Workbench) -> None:

@@ -7,11 +7,22 @@ namespace asim {
 namespace {
 
 constexpr uint64_t kScalarReadBytes = 64;  // a data cache line
+constexpr uint64_t kAllocationUnit = 32;   // aclrtMalloc rounds up to it, and adds one
+constexpr uint64_t kMostSlackBytes = 544;  // of an allocation (runtime/gm.cpp)
 
 // One bit a byte of a tensor.
 class TouchedBytes {
 public:
     explicit TouchedBytes(const TensorRange &range) : range_(range), bits_((range.bytes + 63) / 64) {}
+
+    // A copy: what it touches behind the end counts too.
+    void mark_copy(uint64_t address, uint64_t bytes) {
+        const uint64_t end = range_.address + range_.bytes;
+        if (address >= range_.address && address < end + kMostSlackBytes && address + bytes > end) {
+            beyond_bytes_ = std::max(beyond_bytes_, address + bytes - end);
+        }
+        mark(address, bytes);
+    }
 
     void mark(uint64_t address, uint64_t bytes) {
         const uint64_t from = std::max(address, range_.address);
@@ -27,15 +38,17 @@ public:
 
     bool output() const { return range_.output; }
 
-    uint64_t missing() const {
+    TensorCoverage coverage() const {
         uint64_t touched = 0;
         for (const uint64_t word : bits_) touched += static_cast<uint64_t>(__builtin_popcountll(word));
-        return range_.bytes - touched;
+        const uint64_t promised = (0 - range_.bytes) % kAllocationUnit + kAllocationUnit;
+        return {range_.bytes - touched, beyond_bytes_ > promised ? beyond_bytes_ : 0};
     }
 
 private:
     TensorRange range_;
     std::vector<uint64_t> bits_;
+    uint64_t beyond_bytes_ = 0;
 };
 
 // The operand in global memory that the record touches on the given side, or nothing.
@@ -59,22 +72,23 @@ void mark_record(std::vector<TouchedBytes> &tensors, const Entry &entry) {
         const bool line = scalar && !tensor.output();  // reads of one line are folded into one record
         const uint64_t address = line ? operand->address / kScalarReadBytes * kScalarReadBytes : operand->address;
         for (uint64_t i = 0; i < bursts; ++i) {
-            tensor.mark(address + i * operand->stride, scalar && !line ? entry.record.dtype_bytes : bytes);
+            const uint64_t at = address + i * operand->stride;
+            scalar ? tensor.mark(at, line ? bytes : entry.record.dtype_bytes) : tensor.mark_copy(at, bytes);
         }
     }
 }
 
 }  // namespace
 
-std::vector<uint64_t> untouched_bytes(const Trace &trace, const std::vector<TensorRange> &tensors) {
+std::vector<TensorCoverage> tensor_coverage(const Trace &trace, const std::vector<TensorRange> &tensors) {
     std::vector<TouchedBytes> touched(tensors.begin(), tensors.end());
     for (uint32_t block = 0; block < trace.block_count(); ++block) {
         Cursor cursor(trace, block);
         for (Entry entry; cursor.next(entry);) mark_record(touched, entry);
     }
-    std::vector<uint64_t> missing;
-    for (const TouchedBytes &tensor : touched) missing.push_back(tensor.missing());
-    return missing;
+    std::vector<TensorCoverage> coverage;
+    for (const TouchedBytes &tensor : touched) coverage.push_back(tensor.coverage());
+    return coverage;
 }
 
 }  // namespace asim

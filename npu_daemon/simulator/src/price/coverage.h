@@ -15,8 +15,12 @@ struct TensorRange {
     bool output = false;
 };
 
-// Bytes of each tensor that no instruction of the trace touches: writes count for outputs, reads for inputs.
-// What nobody read or wrote was not computed by this kernel's instructions.
-std::vector<uint64_t> untouched_bytes(const Trace &trace, const std::vector<TensorRange> &tensors);
+// What the instructions of a trace did with a tensor: writes count for outputs, reads for inputs.
+struct TensorCoverage {
+    uint64_t missing_bytes = 0;  // touched by none: not computed, or not taken into account, by this kernel
+    uint64_t beyond_bytes = 0;   // how far behind its end copies reach, if further than aclrtMalloc promises
+};
+
+std::vector<TensorCoverage> tensor_coverage(const Trace &trace, const std::vector<TensorRange> &tensors);
 
 }  // namespace asim

@@ -28,13 +28,17 @@ std::vector<TensorRange> load_tensors(const std::string &path) {
     return tensors;
 }
 
-void print_missing(const std::vector<TensorRange> &tensors, const std::vector<uint64_t> &missing, bool output) {
+// Prints `"KEY":{"TENSOR":BYTES,...},` of the inputs or the outputs for which the figure is not 0.
+void print_bytes(const char *key, const std::vector<TensorRange> &tensors, const std::vector<TensorCoverage> &coverage,
+                 bool output, uint64_t TensorCoverage::*figure) {
+    printf("\"%s\":{", key);
     const char *separator = "";
     for (size_t i = 0; i < tensors.size(); ++i) {
-        if (tensors[i].output != output || missing[i] == 0) continue;
-        printf("%s\"%s\":%llu", separator, tensors[i].name.c_str(), static_cast<unsigned long long>(missing[i]));
+        if (tensors[i].output != output || coverage[i].*figure == 0) continue;
+        printf("%s\"%s\":%llu", separator, tensors[i].name.c_str(), static_cast<unsigned long long>(coverage[i].*figure));
         separator = ",";
     }
+    printf("},");
 }
 
 void print_core(const CoreCounters &core, bool cube, const char *separator) {
@@ -52,13 +56,14 @@ void print_core(const CoreCounters &core, bool cube, const char *separator) {
     printf("]}");
 }
 
-void report(const Price &price, const std::vector<TensorRange> &tensors, const std::vector<uint64_t> &missing) {
-    printf("{\"kernel_cycles\":%.17g,\"task_us\":%.17g,\"blocks\":%u,\"unwritten\":{", price.kernel_cycles, price.task_us,
+void report(const Price &price, const std::vector<TensorRange> &tensors, const std::vector<TensorCoverage> &coverage) {
+    printf("{\"kernel_cycles\":%.17g,\"task_us\":%.17g,\"blocks\":%u,", price.kernel_cycles, price.task_us,
            price.blocks);
-    print_missing(tensors, missing, true);
-    printf("},\"unread\":{");
-    print_missing(tensors, missing, false);
-    printf("},\"cores\":[");
+    print_bytes("unwritten", tensors, coverage, true, &TensorCoverage::missing_bytes);
+    print_bytes("unread", tensors, coverage, false, &TensorCoverage::missing_bytes);
+    print_bytes("written_beyond", tensors, coverage, true, &TensorCoverage::beyond_bytes);
+    print_bytes("read_beyond", tensors, coverage, false, &TensorCoverage::beyond_bytes);
+    printf("\"cores\":[");
     for (size_t i = 0; i < price.cores.size(); ++i) print_core(price.cores[i], i % price.composition.cores() < price.composition.cubes, i ? "," : "");
     printf("]}\n");
 }
@@ -76,8 +81,8 @@ int main(int argc, char **argv) {
         const asim::Chip chip = asim::load_chip(argv[2]);
         const std::vector<asim::TensorRange> tensors = asim::load_tensors(argv[3]);
         const asim::Trace trace(argv[1]);
-        const std::vector<uint64_t> missing = asim::untouched_bytes(trace, tensors);
-        asim::report(asim::price_trace(trace, chip), tensors, missing);
+        const std::vector<asim::TensorCoverage> coverage = asim::tensor_coverage(trace, tensors);
+        asim::report(asim::price_trace(trace, chip), tensors, coverage);
     } catch (const std::exception &error) {
         fprintf(stderr, "%s\n", error.what());
         return asim::kMalformedExit;

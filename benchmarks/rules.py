@@ -22,6 +22,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ascend_gym.core.append_log import AppendLog, read_log
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.protocols import Evaluator
@@ -29,7 +30,6 @@ from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSp
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Site
-from ascend_gym.search.append_log import AppendLog, read_log
 from ascend_gym.suite.cann_sources import read_build_file, read_cann_candidate
 from ascend_gym.suite.imported import select_operators
 from ascend_gym.suite.loader import list_operators, load_operator

@@ -18,11 +18,11 @@ from agents.ascend_optimizer.experience import Experience
 from agents.ascend_optimizer.noise import Noise, calibrate
 from agents.ascend_optimizer.rewind import RewindSettings, RewindStep, RewindStrategy
 from agents.ascend_optimizer.rewind_answer import Unreadable
+from ascend_gym.core.append_log import AppendLog
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.core.whole_file import write_whole
-from ascend_gym.search.append_log import AppendLog
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal

@@ -109,8 +109,10 @@ class Task:
         if unknown:
             raise MisuseError(f"unknown reset options {unknown}; the only option is 'operator'")
         if "operator" in options:
+            chosen = options["operator"]
+            known = {spec.op_id: spec for spec in self._operators}
             self._op_dir = None
-            self._operators = self._all_of(options["operator"])
+            self._operators = self._all_of(known.get(chosen, chosen) if isinstance(chosen, str) else chosen)
 
     def draw(self, dice: np.random.Generator) -> OpSpec:
         """Return the operator of the next episode; dice are thrown only for several."""

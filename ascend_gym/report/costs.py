@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ascend_gym.search.append_log import read_log
+from ascend_gym.core.append_log import read_log
 from ascend_gym.search.journal import TIMINGS_NAME
 
 PHASES = ("build", "run", "verify", "price")

@@ -23,12 +23,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from ascend_gym.core.append_log import AppendLog, canonical_json, read_log
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
-from ascend_gym.search.append_log import AppendLog, canonical_json, read_log
 from ascend_gym.search.outcome import UnusableProposal
 
 JOURNAL_VERSION = 1

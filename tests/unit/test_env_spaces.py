@@ -3,7 +3,6 @@ import pickle
 
 import numpy as np
 import pytest
-from ascend_gym.env.evaluation import evaluate
 from conftest import FakeEvaluator, make_candidate, make_profile, make_spec
 from gymnasium.spaces import flatten, unflatten
 from gymnasium.vector.utils import (
@@ -18,6 +17,7 @@ from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_r
 from ascend_gym.core.status import Status
 from ascend_gym.env.actions import SourceActions
 from ascend_gym.env.episode import Episode
+from ascend_gym.env.evaluation import evaluate
 from ascend_gym.env.spaces import (
     PROFILE_FIELDS,
     STATUSES,

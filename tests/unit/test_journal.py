@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, TimeoutError
 import pytest
 from conftest import make_candidate, make_spec, ok_result
 
+from ascend_gym.core.append_log import AppendLog, read_log
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import (
@@ -20,7 +21,6 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Status
-from ascend_gym.search.append_log import AppendLog, read_log
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal, changed_files, read_journal
 from ascend_gym.suite.requests import request_for
 
@@ -195,7 +195,7 @@ def test_a_full_disk_is_a_fault_of_the_infrastructure_and_the_log_stays_readable
     script = (
         "import resource, sys\nfrom pathlib import Path\n"
         "from ascend_gym.core.errors import InfrastructureError\n"
-        "from ascend_gym.search.append_log import AppendLog\n"
+        "from ascend_gym.core.append_log import AppendLog\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (40, 40))\n"
         f"with AppendLog(Path({str(path)!r})) as log:\n"
         "    log.append({'a': 'whole'})\n"

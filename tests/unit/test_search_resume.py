@@ -7,10 +7,10 @@ import pytest
 from conftest import FakeEvaluator
 from scripted_search import LATENCIES, SPEC, InterruptedStrategy, LateEvaluator, ScriptedStrategy, search
 
+from ascend_gym.core.append_log import AppendLog
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Accuracy
 from ascend_gym.core.status import Status
-from ascend_gym.search.append_log import AppendLog
 from ascend_gym.search.driver import (
     INFRA_ATTEMPTS,
     NEUTRAL_LIMIT,

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ascend_gym.core.append_log import AppendLog, read_log
 from ascend_gym.core.errors import ModelError
-from ascend_gym.search.append_log import AppendLog, read_log
 from ascend_gym.search.interrupts import interrupts_held_back
 
 

@@ -1,0 +1,265 @@
+"""Wrappers of ``AscendOp-v0`` in the style of gymnasium; gymnasium's own work as well."""
+
+from __future__ import annotations
+
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.utils import RecordConstructorArgs
+
+from ascend_gym.core.append_log import AppendLog, read_log
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.env.spaces import STATUSES
+from ascend_gym.env.unicode_text import UnicodeText
+
+OpEnv = gymnasium.Env[Any, Any]
+OpWrapper = gymnasium.Wrapper[Any, Any, Any, Any]
+
+_COMPARED = ("operator", "status", "candidate_digest", "incumbent_digest", "latency_us")
+
+
+class BudgetLimit(OpWrapper, RecordConstructorArgs):
+    """Truncates episodes after a number of charged evaluations, all episodes together.
+
+    Training stops spending when the budget is gone: ``reset`` raises then.
+
+    >>> import ascend_gym
+    >>> env = BudgetLimit(gymnasium.make("AscendOp-v0", operator="gelu"), evaluations=4000)
+    >>> env.evaluations_left
+    4000
+    """
+
+    def __init__(self, env: OpEnv, evaluations: int) -> None:
+        """Allow ``evaluations`` in all.
+
+        Raises:
+            MisuseError: it is not a positive number.
+        """
+        if evaluations < 1:
+            raise MisuseError(f"evaluations must be at least 1, got {evaluations}")
+        RecordConstructorArgs.__init__(self, evaluations=evaluations)
+        super().__init__(env)
+        self.evaluations_left = evaluations
+        self._charged = 0  # in this episode
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode.
+
+        Raises:
+            MisuseError: the budget is spent.
+        """
+        if self.evaluations_left == 0:
+            raise MisuseError("the budget of evaluations is spent: make another environment to go on")
+        self._charged = 0
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Evaluate an action; the last evaluation of the budget truncates the episode."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        self.evaluations_left -= info["evaluations"] - self._charged
+        self._charged = info["evaluations"]
+        return observation, reward, terminated, truncated or self.evaluations_left == 0, info
+
+
+class EpisodeRecorder(OpWrapper, RecordConstructorArgs):
+    """Appends every reset and step to a JSON-lines file, from which ``replay`` plays an episode again.
+
+    >>> import ascend_gym, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> env = EpisodeRecorder(gymnasium.make("AscendOp-v0", operator="gelu"), f"{folder}/episodes.jsonl")
+    >>> env.close()
+    """
+
+    def __init__(self, env: OpEnv, path: str) -> None:
+        """Open the file, which is created when missing.
+
+        Raises:
+            MisuseError: it cannot be written, or is no such file.
+        """
+        RecordConstructorArgs.__init__(self, path=path)
+        super().__init__(env)
+        self._log = AppendLog(Path(path))
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode and record with which operator."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._log.append({"kind": "reset", **{name: info[name] for name in _COMPARED}})
+        return observation, info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Evaluate an action and record what came of it."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        known = {name: info[name] for name in _COMPARED}
+        self._log.append({"kind": "step", "action": _as_json(action), "reward": float(reward), **known})
+        return observation, reward, terminated, truncated, info
+
+    def close(self) -> None:
+        """Close the file and the environment."""
+        self._log.close()
+        super().close()
+
+
+def replay(env: OpEnv, path: str | Path, episode: int = -1) -> tuple[Any, dict[str, Any]]:
+    """Play a recorded episode again, and check that everything is as it was.
+
+    Args:
+        env: an environment with the same action family.
+        path: what ``EpisodeRecorder`` wrote.
+        episode: number of the episode in the file; negative numbers count from its end.
+
+    Returns:
+        The last observation and info.
+
+    Raises:
+        MisuseError: there is no such file or episode, or the replay comes to something else.
+    """
+    records = read_log(Path(path))
+    starts = [number for number, record in enumerate(records) if record["kind"] == "reset"]
+    if not -len(starts) <= episode < len(starts):
+        raise MisuseError(f"{path} has {len(starts)} episodes, there is no number {episode}")
+    start = starts[episode]
+    end = next((later for later in starts if later > start), len(records))
+    seen = env.reset(options={"operator": records[start]["operator"]})
+    _require_same(path, 0, records[start], seen[1])
+    for number, record in enumerate(records[start + 1 : end], 1):
+        action = _from_json(env.action_space, record["action"])
+        observation, _, _, _, info = env.step(action)
+        seen = observation, info
+        _require_same(path, number, record, info)
+    return seen
+
+
+class IncumbentOnly(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
+    """Shows the sources of the incumbent and nothing else: ``Dict`` of ``tiling`` and ``kernel``.
+
+    >>> import ascend_gym
+    >>> env = IncumbentOnly(gymnasium.make("AscendOp-v0", operator="gelu"))
+    >>> sorted(env.observation_space)
+    ['kernel', 'tiling']
+    """
+
+    def __init__(self, env: OpEnv) -> None:
+        """Narrow the space.
+
+        Raises:
+            MisuseError: the environment does not observe text.
+        """
+        RecordConstructorArgs.__init__(self)
+        super().__init__(env)
+        seen = _text_space(env)
+        self.observation_space = spaces.Dict({name: seen[name] for name in ("tiling", "kernel")})
+
+    def observation(self, observation: Any) -> Any:
+        """Return the two texts."""
+        return {name: observation[name] for name in ("tiling", "kernel")}
+
+
+class TextToFeatures(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
+    """Leaves the texts out and flattens the numbers of a text observation into a ``Box``.
+
+    The family ``features`` knows more; this is for agents that also need the text of the same environment.
+
+    >>> import ascend_gym
+    >>> env = TextToFeatures(gymnasium.make("AscendOp-v0", operator="gelu"))
+    >>> env.observation_space.dtype
+    dtype('float32')
+    """
+
+    def __init__(self, env: OpEnv) -> None:
+        """Make the space: ln(1 + x) of the numbers, and the status one-hot.
+
+        Raises:
+            MisuseError: the environment does not observe text.
+        """
+        RecordConstructorArgs.__init__(self)
+        super().__init__(env)
+        self._names = [name for name, space in _text_space(env).items() if isinstance(space, spaces.Box)]
+        length = sum(_text_space(env)[name].shape[0] for name in self._names) + len(STATUSES) + 1
+        self.observation_space = spaces.Box(0.0, 64.0, (length,), np.float32)
+
+    def observation(self, observation: Any) -> Any:
+        """Return the numbers by name, then budget left, then status."""
+        status = np.zeros(len(STATUSES))
+        status[int(observation["status"])] = 1.0
+        numbers = np.concatenate([observation[name] for name in self._names])
+        return np.concatenate(
+            [np.log1p(numbers), np.log1p([observation["budget_left"]]), status], dtype=np.float32
+        )
+
+
+class SuccessHistory(OpWrapper, RecordConstructorArgs):
+    """Adds the fastest correct candidates so far as text, best first, for the prompts of language models.
+
+    The entry ``history`` has a paragraph for each: its latency and the text of its kernel.
+
+    >>> import ascend_gym
+    >>> env = SuccessHistory(gymnasium.make("AscendOp-v0", operator="gelu"), length=3)
+    >>> "history" in env.observation_space.spaces
+    True
+    """
+
+    def __init__(self, env: OpEnv, length: int = 3) -> None:
+        """Remember ``length`` candidates.
+
+        Raises:
+            MisuseError: it is not a positive number, or the environment does not observe text.
+        """
+        if length < 1:
+            raise MisuseError(f"length must be at least 1, got {length}")
+        RecordConstructorArgs.__init__(self, length=length)
+        super().__init__(env)
+        seen = _text_space(env)
+        longest = length * (seen["kernel"].max_length + 64)
+        self.observation_space = spaces.Dict({**seen.spaces, "history": UnicodeText(longest)})
+        self._best: deque[tuple[float, str]] = deque(maxlen=length)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Begin an episode with the operator's own sources as history."""
+        observation, info = self.env.reset(seed=seed, options=options)
+        self._best.clear()
+        return self._told(observation, info, improved=True), info
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Evaluate an action; a new incumbent comes first in the history."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return self._told(observation, info, info["improved"]), reward, terminated, truncated, info
+
+    def _told(self, observation: Any, info: dict[str, Any], improved: bool) -> Any:
+        if improved:
+            self._best.appendleft((info["latency_us"], observation["kernel"]))
+        paragraphs = [f"// {latency_us:.3f} us\n{kernel}\n" for latency_us, kernel in self._best]
+        return {**observation, "history": "\n".join(paragraphs)}
+
+
+def _text_space(env: OpEnv) -> Any:
+    space = env.observation_space
+    if not isinstance(space, spaces.Dict) or not {"tiling", "kernel", "status"} <= set(space):
+        raise MisuseError("this wrapper needs an environment with observations='text'")
+    return space
+
+
+def _as_json(action: Any) -> Any:
+    if isinstance(action, dict):
+        return {name: _as_json(part) for name, part in action.items()}
+    return action if isinstance(action, str) else np.asarray(action).tolist()
+
+
+def _from_json(space: spaces.Space[Any], action: Any) -> Any:
+    return np.array(action, space.dtype) if isinstance(space, spaces.MultiDiscrete) else action
+
+
+def _require_same(path: str | Path, number: int, record: dict[str, Any], info: dict[str, Any]) -> None:
+    for name in _COMPARED:
+        if record[name] != info[name]:
+            differ = f"{name} {record[name]!r} on file, the replay came to {info[name]!r}"
+            raise MisuseError(f"{path}: step {number} has {differ}")

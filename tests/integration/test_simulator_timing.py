@@ -80,7 +80,7 @@ def test_copying_by_memcpy_is_not_free(add: Workbench) -> None:
 
 def test_rows_off_the_512_byte_grid_are_slower(add: Workbench) -> None:
     aligned = add.latency_us(tiling=tile(2048))
-    assert add.latency_us(tiling=tile(2040)) > 1.02 * aligned
+    assert add.latency_us(tiling=tile(2040)) > 1.005 * aligned
 
 
 def test_the_profile_adds_up(add: Workbench) -> None:
@@ -110,4 +110,5 @@ def test_each_chip_prices_its_own_cores_and_bandwidth(add: Workbench) -> None:
         "910B1": 48, "910B2": 48, "910B3": 40, "910B4": 40
     }  # fmt: skip
     latency = {chip: result.latency_us or 0.0 for chip, result in results.items()}
-    assert 0 < latency["910B1"] < latency["910B2"] < latency["910B3"] < latency["910B4"]
+    assert 0 < latency["910B1"] < latency["910B2"]
+    assert 0 < latency["910B3"] < latency["910B4"] / 1.2

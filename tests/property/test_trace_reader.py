@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from traces import OPCODES, header, segment
 
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.chips import load_chip
 
-MAGIC = b"ASIMTRC\n"
 MALFORMED_EXIT = 4
-OP_SCALAR, OP_SET_FLAG, OP_WAIT_FLAG, OP_BLOCK_END = 0, 1, 2, 5
+OP_SCALAR, OP_SET_FLAG, OP_WAIT_FLAG, OP_BLOCK_END = (
+    OPCODES[name] for name in ("ScalarAccess", "SetFlag", "WaitFlag", "BlockEnd")
+)
 PIPE_V, PIPE_MTE2 = 1, 4
 
 
@@ -35,16 +37,8 @@ def price(simulator: SimulatorBackend, folder: Path, trace: bytes) -> subprocess
     return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
 
 
-def header(blocks: int = 1) -> bytes:
-    return MAGIC + struct.pack("<IIHHI", 2, blocks, 0, 1, 0)
-
-
 def record(op: int, source: int = 0, target: int = 0, flag: int = 0) -> bytes:
     return struct.pack("<HBBBBHIIII", op, 0, 0, source, target, flag, 0, 0, 0, 0)
-
-
-def segment(block: int, records: bytes) -> bytes:
-    return struct.pack("<II", block, len(records)) + records
 
 
 def test_an_empty_block_is_priced_and_the_missing_output_is_told(

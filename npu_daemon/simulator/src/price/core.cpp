@@ -24,11 +24,12 @@ bool is_copy(Op op) { return reads_gm(op) || writes_gm(op); }
 
 }  // namespace
 
-void Core::start_block(Cursor cursor, double now) {
+void Core::start_block(Cursor cursor, double now, double wait_cycles, double entry_cycles) {
     cursor_ = cursor;
     pending_.reset();
     block_start_ = now;
-    scalar_time_ = now + chip_.block_start_cycles;
+    scalar_time_ = now + wait_cycles + entry_cycles;
+    counters_.busy_cycles[0] += entry_cycles;
     for (PipeState &state : pipes_) {
         state.free_at = state.drained_at = scalar_time_;
         state.started_at.clear();
@@ -269,7 +270,7 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
         state.free_at = start + chip_.barrier_cycles;
     } else if (is_copy(record.op)) {
         const bool write = writes_gm(record.op);
-        const Demand demand = memory_.demand_of(head.entry, write);
+        const Demand demand = memory_.demand_of(start, head.entry, write);
         (write ? counters_.written_bytes : counters_.read_bytes) += uint64_t{record.repeats} * record.burst_bytes;
         ++counters_.instructions[index];
         state.copying = true;

@@ -38,7 +38,7 @@ public:
         price.kernel_cycles = end_;
         price.blocks = trace_.block_count();
         price.composition = trace_.composition();
-        price.task_us = chip_.launch_us + end_ / chip_.clock_mhz;
+        price.task_us = head_us() + end_ / chip_.clock_mhz;
         for (const Core &core : cores_) price.cores.push_back(core.counters());
         return price;
     }
@@ -52,6 +52,13 @@ private:
 
     bool on_cube_core(uint32_t core) const { return core % cores_each_ < trace_.composition().cubes; }
 
+    // Before the first block starts, all cores are told.
+    double head_us() const {
+        const Composition &group = trace_.composition();
+        const double group_us = group.cubes * chip_.launch_per_cube_us + group.vectors * chip_.launch_per_block_us;
+        return chip_.launch_us + group_us * static_cast<double>(still_running_.size());
+    }
+
     void claim(uint32_t place, double now) {
         --unclaimed_;
         pending_starts_.push({launch_time(now), place});
@@ -60,7 +67,13 @@ private:
     void give_group(uint32_t place, double now) {
         const uint32_t first_block = next_group_++ * cores_each_;
         still_running_[place] = cores_each_;
-        for (uint32_t i = 0; i < cores_each_; ++i) cores_[place * cores_each_ + i].start_block(Cursor(trace_, first_block + i), now);
+        const bool first = first_block < cores_.size();
+        const double wait_us = first ? chip_.block_fetch_us * cores_.size() : 0;
+        const double entry_us = first ? chip_.block_start_us : chip_.block_restart_us;
+        for (uint32_t i = 0; i < cores_each_; ++i) {
+            Core &core = cores_[place * cores_each_ + i];
+            core.start_block(Cursor(trace_, first_block + i), now, wait_us * chip_.clock_mhz, entry_us * chip_.clock_mhz);
+        }
         for (uint32_t i = 0; i < cores_each_; ++i) visit(place * cores_each_ + i, now);
     }
 
@@ -91,7 +104,7 @@ private:
     // When a group that a place is free for at `now` starts: cores are started one after another.
     double launch_time(double now) {
         const double start = std::max(now, next_launch_);
-        next_launch_ = start + cores_each_ * chip_.launch_per_block_us * chip_.clock_mhz;
+        next_launch_ = start + cores_each_ * chip_.block_stagger_us * chip_.clock_mhz;
         return start;
     }
 

@@ -5,7 +5,9 @@
 namespace asim {
 
 L2Cache::L2Cache(uint64_t capacity_bytes, uint64_t line_bytes)
-    : line_bytes_(line_bytes), capacity_lines_(capacity_bytes / line_bytes), lines_(1) {}
+    : line_bytes_(line_bytes), capacity_lines_(capacity_bytes / line_bytes), lines_(1) {
+    where_.reserve(capacity_lines_);
+}
 
 void L2Cache::unlink(uint32_t index) {
     lines_[lines_[index].newer].older = lines_[index].older;
@@ -39,42 +41,50 @@ uint32_t L2Cache::take_line(uint64_t tag, CacheTraffic &traffic) {
     return index;
 }
 
-uint32_t L2Cache::find_line(uint64_t tag, CacheTraffic &traffic) {
-    const auto found = where_.find(tag);
-    if (found == where_.end()) return take_line(tag, traffic);
-    unlink(found->second);
-    push_newest(found->second);
-    return found->second;
+// The sectors that [from, to), which lies in one line, touches, one bit each.
+uint8_t L2Cache::sectors(uint64_t from, uint64_t to) const {
+    const uint64_t sector_bytes = line_bytes_ / kSectors;
+    const uint64_t first = from % line_bytes_ / sector_bytes;
+    const uint64_t last = (to - 1) % line_bytes_ / sector_bytes;
+    return static_cast<uint8_t>(((2u << last) - 1) & ~((1u << first) - 1));
 }
 
-CacheTraffic L2Cache::bypass(uint64_t address, uint64_t bytes, double factor) const {
-    CacheTraffic traffic;
+// Bytes of the request for [from, to), which lies in one line.
+uint64_t L2Cache::requested(uint64_t from, uint64_t to, uint64_t burst_bytes) const {
+    if (burst_bytes >= line_bytes_) return line_bytes_;
+    for (uint64_t window = line_bytes_ / kSectors; window < line_bytes_; window *= 2) {
+        if (from / window == (to - 1) / window) return window;
+    }
+    return line_bytes_;
+}
+
+// Marks sectors of a line as used and returns those of them that were in the cache.
+uint8_t L2Cache::touch(uint64_t tag, uint8_t touched, CacheUse use, CacheTraffic &traffic) {
+    const auto found = where_.find(tag);
+    if (found == where_.end() && use == CacheUse::Bypass) return 0;
+    const uint32_t index = found == where_.end() ? take_line(tag, traffic) : found->second;
+    Line &line = lines_[index];
+    const auto present = static_cast<uint8_t>(line.valid & touched);
+    if (use == CacheUse::Bypass) return present;
+    if (found != where_.end()) {
+        unlink(index);
+        push_newest(index);
+    }
+    line.valid |= touched;
+    line.dirty |= use == CacheUse::Write;
+    return present;
+}
+
+void L2Cache::access(uint64_t address, uint64_t bytes, CacheUse use, CacheTraffic &traffic) {
     const uint64_t end = address + bytes;
     for (uint64_t at = address; at < end;) {
         const uint64_t line_end = std::min(end, (at / line_bytes_ + 1) * line_bytes_);
-        const bool cached = where_.count(at / line_bytes_) != 0;
-        (cached ? traffic.hit_bytes : traffic.miss_bytes) += static_cast<double>(line_end - at) * factor;
+        const uint8_t touched = sectors(at, line_end);
+        const uint8_t present = touch(at / line_bytes_, touched, use, traffic);
+        const auto asked = static_cast<double>(requested(at, line_end, bytes));
+        (present == touched ? traffic.hit_bytes : traffic.miss_bytes) += asked;
         at = line_end;
     }
-    return traffic;
-}
-
-CacheTraffic L2Cache::access(uint64_t address, uint64_t bytes, bool write, double factor) {
-    CacheTraffic traffic;
-    const uint64_t sector_bytes = line_bytes_ / kSectors;
-    const uint64_t end = address + bytes;
-    for (uint64_t at = address; at < end;) {
-        Line &line = lines_[find_line(at / line_bytes_, traffic)];
-        const uint64_t line_end = std::min(end, (at / line_bytes_ + 1) * line_bytes_);
-        for (; at < line_end; at = std::min(line_end, (at / sector_bytes + 1) * sector_bytes)) {
-            const uint64_t sector_end = std::min(line_end, (at / sector_bytes + 1) * sector_bytes);
-            const auto bit = static_cast<uint8_t>(1u << (at / sector_bytes % kSectors));
-            (line.valid & bit ? traffic.hit_bytes : traffic.miss_bytes) += static_cast<double>(sector_end - at) * factor;
-            line.valid |= bit;
-        }
-        line.dirty |= write;
-    }
-    return traffic;
 }
 
 }  // namespace asim

@@ -1,94 +1,144 @@
 #include "asim/timing/memory.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace asim {
 
+namespace {
+
+constexpr uint64_t kSmallestRequestBytes = 128;  // requests are of 128, 256 or 512 B (facts/npu_2201.md section 3)
+constexpr Lane kAllLanes[kLanes] = {Lane::Miss, Lane::Hit, Lane::Write};
+
+// Bursts that follow each other without a gap are one.
+bool contiguous(const Record &record, const Operand &gm) { return record.repeats <= 1 || gm.stride == record.burst_bytes; }
+
+// Whether bursts begin between the places where requests of the smallest size begin.
+bool off_grid(const Record &record, const Operand &gm) {
+    return gm.address % kSmallestRequestBytes != 0 || (!contiguous(record, gm) && gm.stride % kSmallestRequestBytes != 0);
+}
+
+// What moves data between a core and global memory.
+struct CopyEngine {
+    double miss_bytes_per_cycle;
+    double hit_bytes_per_cycle;
+    double burst_cycles;
+};
+
+CopyEngine engine_of(Op op, const Chip &chip) {
+    if (op == Op::CopyGmToUb) return {chip.hbm_core_bytes_per_cycle, chip.l2_core_bytes_per_cycle, chip.burst_cycles};
+    if (op == Op::CopyGmToL1) return {chip.cube_hbm_core_bytes_per_cycle, chip.cube_l2_core_bytes_per_cycle, chip.cube_burst_cycles};
+    const double write = op == Op::CopyL0cToGm ? chip.fixpipe_core_bytes_per_cycle : chip.write_core_bytes_per_cycle;
+    return {write, write, chip.burst_cycles};
+}
+
+}  // namespace
+
 Memory::Memory(const Chip &chip)
     : chip_(chip), cache_(static_cast<uint64_t>(chip.l2_bytes), static_cast<uint64_t>(chip.l2_line_bytes)) {}
 
-CacheTraffic Memory::traffic_of(const Entry &entry, const Operand &gm, bool write) {
-    const uint32_t burst = entry.record.burst_bytes;
-    const bool contiguous = entry.record.repeats <= 1 || gm.stride == burst;
-    const uint64_t bursts = contiguous ? 1 : entry.record.repeats;
-    const uint64_t bytes = contiguous ? uint64_t{entry.record.repeats} * burst : burst;
-    const auto unit = static_cast<uint64_t>(chip_.request_bytes);
-    const bool bypasses = entry.record.flag_id == kBypassesL2;
-    CacheTraffic total;
-    for (uint64_t i = 0; i < bursts && bytes > 0; ++i) {
-        const uint64_t address = gm.address + i * gm.stride;
-        const uint64_t requested = (address + bytes + unit - 1) / unit * unit - address / unit * unit;
-        const double factor = static_cast<double>(requested) / static_cast<double>(bytes);
-        const CacheTraffic one = bypasses ? cache_.bypass(address, bytes, factor) : cache_.access(address, bytes, write, factor);
-        total.hit_bytes += one.hit_bytes;
-        total.miss_bytes += one.miss_bytes;
-        total.written_back_bytes += one.written_back_bytes;
-    }
-    return total;
+CacheTraffic Memory::traffic_of(const Entry &entry, const Operand &gm, CacheUse use) {
+    const Record &record = entry.record;
+    const bool one_burst = contiguous(record, gm);
+    const uint64_t bursts = one_burst ? 1 : record.repeats;
+    const uint64_t bytes = one_burst ? uint64_t{record.repeats} * record.burst_bytes : record.burst_bytes;
+    CacheTraffic traffic;
+    for (uint64_t i = 0; i < bursts; ++i) cache_.access(gm.address + i * gm.stride, bytes, use, traffic);
+    return traffic;
 }
 
-Demand Memory::demand_of(const Entry &entry, bool write) {
+// What the copy engine of the core needs for the requests, when memory answers at once.
+double Memory::core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const {
+    const CopyEngine engine = engine_of(entry.record.op, chip_);
+    const double moving = traffic.miss_bytes / engine.miss_bytes_per_cycle + traffic.hit_bytes / engine.hit_bytes_per_cycle;
+    const bool shifted = off_grid(entry.record, entry.operands[write ? 0 : 1]);
+    return chip_.copy_start_cycles + moving * (shifted ? chip_.off_grid_factor : 1.0) + entry.record.repeats * engine.burst_cycles;
+}
+
+// How long memory is held up by the requests of a copy that another core's copy asks for too: those that the other
+// still has before it.
+double Memory::sharing_cycles(const Entry &entry, uint64_t line) const {
+    const auto found = begun_in_line_.find(line);
+    if (found == begun_in_line_.end()) return 0;
+    const Begun &other = found->second;
+    const double ahead = (other.finish_progress - state_of(other.lane).progress) / other.solo_cycles;
+    const double requests = std::max<double>(entry.record.repeats, 1) * std::max(1.0, entry.record.burst_bytes / chip_.l2_line_bytes);
+    return std::clamp(ahead, 0.0, 1.0) * requests * chip_.same_line_cycles;
+}
+
+Demand Memory::demand_of(double now, const Entry &entry, bool write) {
     const Operand &gm = entry.operands[write ? 0 : 1];
-    const CacheTraffic traffic = traffic_of(entry, gm, write);
-    const bool aligned = gm.address % static_cast<uint64_t>(chip_.aligned_bytes) == 0 &&
-                         (entry.record.repeats <= 1 || gm.stride % static_cast<uint64_t>(chip_.aligned_bytes) == 0);
-    const double core_factor = aligned ? 1.0 : chip_.unaligned_core_factor;
-    const double shared_factor = aligned ? 1.0 : chip_.unaligned_shared_factor;
-    const double all_bytes = traffic.hit_bytes + traffic.miss_bytes;
-    const bool through = write && entry.record.flag_id == kBypassesL2;  // written to HBM at once
-    const double missed_bytes = write && !through ? 0.0 : traffic.miss_bytes;
-    const bool by_fixpipe = entry.record.op == Op::CopyL0cToGm;
-    const double write_rate = by_fixpipe ? chip_.fixpipe_core_bytes_per_cycle : chip_.write_core_bytes_per_cycle;
-    const double l2_rate = entry.record.op == Op::CopyGmToL1 ? chip_.cube_l2_core_bytes_per_cycle : chip_.l2_core_bytes_per_cycle;
-    const double core_cycles = write ? all_bytes / write_rate
-                                     : traffic.miss_bytes / chip_.hbm_core_bytes_per_cycle + traffic.hit_bytes / l2_rate;
-    const double hbm_bytes = missed_bytes * shared_factor + traffic.written_back_bytes * chip_.write_back_factor;
+    const bool bypasses = (entry.record.flag_id & kBypassesL2) != 0;
+    const CacheUse use = bypasses ? CacheUse::Bypass : write ? CacheUse::Write : CacheUse::Read;
+    const CacheTraffic traffic = traffic_of(entry, gm, use);
+    const bool atomic = (entry.record.flag_id & kAtomic) != 0;  // the cache reads before it writes
+    const double read_bytes = write && !atomic ? 0 : traffic.miss_bytes;
+    const double written_bytes = traffic.written_back_bytes + (write && bypasses ? traffic.miss_bytes : 0);
+    advance(now);
     Demand demand;
-    demand.solo_cycles = std::max({chip_.copy_min_cycles, core_cycles * core_factor, entry.record.repeats * chip_.burst_cycles});
-    demand.hbm_share = hbm_bytes / chip_.hbm_shared_bytes_per_cycle() / demand.solo_cycles;
-    demand.l2_share = all_bytes * shared_factor / chip_.l2_shared_bytes_per_cycle() / demand.solo_cycles;
-    demand.waits_for_hbm = missed_bytes > 0;
-    demand.latency_cycles = write                  ? chip_.mte3_latency_cycles
-                            : demand.waits_for_hbm ? chip_.mte2_latency_cycles
-                                                   : chip_.mte2_l2_latency_cycles;
+    demand.first_line = gm.address / cache_.line_bytes();
+    demand.lane = read_bytes > 0 ? Lane::Miss : write ? Lane::Write : Lane::Hit;
+    demand.solo_cycles = core_cycles(entry, traffic, write);
+    demand.sharing_load = sharing_cycles(entry, demand.first_line) / demand.solo_cycles;
+    demand.read_load = read_bytes / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
+    demand.write_load = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
+    demand.l2_share = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle() / demand.solo_cycles;
+    const double read_latency = read_bytes > 0 ? chip_.mte2_latency_cycles : chip_.mte2_l2_latency_cycles;
+    demand.latency_cycles = (write ? chip_.mte3_latency_cycles : 0) + (write && !atomic ? 0 : read_latency);
     return demand;
 }
 
-double Memory::speed(const Lane &lane) const {
-    const double load = &lane == &hbm_lane_ ? std::max(hbm_load_, l2_load_) : l2_load_;
-    return load > 1.0 ? 1.0 / load : 1.0;
+double Memory::speed(Lane lane) const {
+    const double queued = lane == Lane::Miss ? read_load_ + write_load_ : lane == Lane::Write ? read_load_ : 0.0;
+    return std::min(1.0 / (1.0 + queued + sharing_load_), l2_load_ > 1.0 ? 1.0 / l2_load_ : 1.0);
 }
 
-double Memory::finish_time(const Lane &lane) const {
-    if (lane.transfers.empty()) return std::numeric_limits<double>::infinity();
-    return now_ + std::max(0.0, lane.transfers.top().finish_progress - lane.progress) / speed(lane);
+double Memory::finish_time(Lane lane) const {
+    const LaneState &state = state_of(lane);
+    if (state.transfers.empty()) return std::numeric_limits<double>::infinity();
+    return now_ + std::max(0.0, state.transfers.top().finish_progress - state.progress) / speed(lane);
+}
+
+Lane Memory::next_lane() const {
+    return *std::min_element(std::begin(kAllLanes), std::end(kAllLanes),
+                             [&](Lane a, Lane b) { return finish_time(a) < finish_time(b); });
 }
 
 void Memory::advance(double now) {
-    for (Lane *lane : {&hbm_lane_, &l2_lane_}) lane->progress += (now - now_) * speed(*lane);
+    for (const Lane lane : kAllLanes) state_of(lane).progress += (now - now_) * speed(lane);
     now_ = now;
+}
+
+// Loads return to zero exactly when nothing is under way: rounding must not pile up.
+void Memory::add_load(const Demand &demand, double sign) {
+    sharing_load_ = under_way_ ? std::max(0.0, sharing_load_ + sign * demand.sharing_load) : 0.0;
+    read_load_ = under_way_ ? std::max(0.0, read_load_ + sign * demand.read_load) : 0.0;
+    write_load_ = under_way_ ? std::max(0.0, write_load_ + sign * demand.write_load) : 0.0;
+    l2_load_ = under_way_ ? std::max(0.0, l2_load_ + sign * demand.l2_share) : 0.0;
 }
 
 void Memory::start(double now, const Demand &demand, uint64_t owner) {
     advance(now);
-    Lane &lane = demand.waits_for_hbm ? hbm_lane_ : l2_lane_;
-    lane.transfers.push({lane.progress + demand.solo_cycles, demand, owner});
-    hbm_load_ += demand.hbm_share;
-    l2_load_ += demand.l2_share;
+    LaneState &state = state_of(demand.lane);
+    state.transfers.push({state.progress + demand.solo_cycles, demand, owner});
+    Begun &begun = begun_in_line_[demand.first_line];
+    begun = {begun.copies + 1, demand.lane, state.progress + demand.solo_cycles, demand.solo_cycles};
+    ++under_way_;
+    add_load(demand, 1.0);
 }
 
-double Memory::next_finish() const { return std::min(finish_time(hbm_lane_), finish_time(l2_lane_)); }
+double Memory::next_finish() const { return finish_time(next_lane()); }
 
 uint64_t Memory::finish_next() {
-    Lane &lane = finish_time(hbm_lane_) <= finish_time(l2_lane_) ? hbm_lane_ : l2_lane_;
+    const Lane lane = next_lane();
+    LaneState &state = state_of(lane);
     advance(finish_time(lane));
-    const Transfer done = lane.transfers.top();
-    lane.transfers.pop();
-    const bool idle = hbm_lane_.transfers.empty() && l2_lane_.transfers.empty();
-    hbm_load_ = idle ? 0.0 : hbm_load_ - done.demand.hbm_share;
-    l2_load_ = idle ? 0.0 : l2_load_ - done.demand.l2_share;
+    const Transfer done = state.transfers.top();
+    state.transfers.pop();
+    const auto begun = begun_in_line_.find(done.demand.first_line);
+    if (--begun->second.copies == 0) begun_in_line_.erase(begun);
+    --under_way_;
+    add_load(done.demand, -1.0);
     return done.owner;
 }
 

@@ -26,7 +26,8 @@ void emit_copy(Op op, const CopyShape &shape, const Operand &destination, const 
     record.dtype_bytes = 1;
     record.repeats = shape.burst_count;
     record.burst_bytes = shape.burst_bytes;
-    record.flag_id = shape.bypass_l2 ? kBypassesL2 : 0;
+    const bool atomic = op == Op::CopyUbToGm && block().atomic != AtomicMode::None;
+    record.flag_id = static_cast<uint16_t>((shape.bypass_l2 ? kBypassesL2 : 0) | (atomic ? kAtomic : 0));
     emit(record, {destination, origin});
 }
 

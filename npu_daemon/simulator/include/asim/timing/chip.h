@@ -12,8 +12,12 @@ struct Chip {
     double aiv_cores = 0;
     double aic_cores = 0;
     double launch_us = 0;
-    double launch_per_block_us = 0;
-    double block_start_cycles = 0;
+    double launch_per_block_us = 0;     // of a vector core
+    double launch_per_cube_us = 0;
+    double block_stagger_us = 0;
+    double block_start_us = 0;
+    double block_fetch_us = 0;
+    double block_restart_us = 0;
     double scalar_block_cycles = 0;
     double scalar_access_cycles = 0;
     double scalar_gm_miss_cycles = 0;
@@ -39,13 +43,11 @@ struct Chip {
     double mte2_latency_cycles = 0;
     double mte2_l2_latency_cycles = 0;
     double mte3_latency_cycles = 0;
-    double copy_min_cycles = 0;
+    double copy_start_cycles = 0;
     double burst_cycles = 0;
-    double request_bytes = 0;
-    double aligned_bytes = 0;
-    double unaligned_core_factor = 0;
-    double unaligned_shared_factor = 0;
-    double write_back_factor = 0;
+    double off_grid_factor = 0;
+    double same_line_cycles = 0;
+    double hbm_write_factor = 0;
     double mmad_start_cycles = 0;
     double mmad_latency_cycles = 0;
     double mmad_depth_8bit = 0, mmad_depth_16bit = 0, mmad_depth_32bit = 0, mmad_depth_hf32 = 0;
@@ -59,11 +61,14 @@ struct Chip {
     double l0c_l1_bytes_per_cycle = 0;
     double fixpipe_core_bytes_per_cycle = 0;
     double fixpipe_latency_cycles = 0;
+    double cube_hbm_core_bytes_per_cycle = 0;
     double cube_l2_core_bytes_per_cycle = 0;
+    double cube_burst_cycles = 0;
     double l2_bytes = 0;
     double l2_line_bytes = 0;
 
-    double hbm_shared_bytes_per_cycle() const { return hbm_gb_per_s * 1000 / clock_mhz; }
+    // What HBM would give to endless requests: all vector cores together get `hbm_gb_per_s` of it, each waiting its turn.
+    double hbm_queue_bytes_per_cycle() const { return 1 / (clock_mhz / (hbm_gb_per_s * 1000) - 1 / (aiv_cores * hbm_core_bytes_per_cycle)); }
     double l2_shared_bytes_per_cycle() const { return l2_gb_per_s * 1000 / clock_mhz; }
 
     // Elements per cycle of a cost group for the given element width.

@@ -41,7 +41,8 @@ class Core {
 public:
     Core(const Chip &chip, Memory &memory, uint64_t id) : chip_(chip), memory_(memory), id_(id) {}
 
-    void start_block(Cursor cursor, double now);
+    // Starts a block: `entry_cycles` of scalar work after `wait_cycles` for its code.
+    void start_block(Cursor cursor, double now, double wait_cycles, double entry_cycles);
 
     // Does all that can be done at `now`; returns the next time at which it has to be called again
     // without a copy of its own having ended, or kNever.

@@ -12,15 +12,18 @@ struct CacheTraffic {
     double written_back_bytes = 0;
 };
 
+// What a burst does with the lines it touches.
+enum class CacheUse : uint8_t { Read, Write, Bypass };  // Bypass: what is not in the cache stays out of it
+
 class L2Cache {
 public:
     L2Cache(uint64_t capacity_bytes, uint64_t line_bytes);
 
-    // Accesses [address, address + bytes); `factor` scales the bytes counted (request granularity).
-    CacheTraffic access(uint64_t address, uint64_t bytes, bool write, double factor);
+    // Counts the bytes requested for [address, address + bytes) into `traffic`. Memory is asked for whole lines; only a
+    // burst shorter than a line makes do with the quarter or half of a line it lies in. A request hits or misses as one.
+    void access(uint64_t address, uint64_t bytes, CacheUse use, CacheTraffic &traffic);
 
-    // Likewise, but what is not in the cache stays out of it.
-    CacheTraffic bypass(uint64_t address, uint64_t bytes, double factor) const;
+    uint64_t line_bytes() const { return line_bytes_; }
 
 private:
     struct Line {
@@ -31,7 +34,9 @@ private:
         bool dirty = false;
     };
     static constexpr uint64_t kSectors = 4;
-    uint32_t find_line(uint64_t tag, CacheTraffic &traffic);
+    uint8_t sectors(uint64_t from, uint64_t to) const;
+    uint64_t requested(uint64_t from, uint64_t to, uint64_t burst_bytes) const;
+    uint8_t touch(uint64_t tag, uint8_t touched, CacheUse use, CacheTraffic &traffic);
     uint32_t take_line(uint64_t tag, CacheTraffic &traffic);
     void unlink(uint32_t index);
     void push_newest(uint32_t index);

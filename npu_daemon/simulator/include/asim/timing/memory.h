@@ -1,7 +1,9 @@
 // Bandwidth of global memory, shared by all copies that are under way at a time.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <queue>
+#include <unordered_map>
 #include <vector>
 
 #include "asim/timing/chip.h"
@@ -10,22 +12,33 @@
 
 namespace asim {
 
+// What a copy waits for: reads that miss the cache for HBM; reads that hit for the cache; writes, which land in the
+// cache and leave it later, for their turn among the reads.
+enum class Lane : uint8_t { Miss, Hit, Write };
+constexpr size_t kLanes = 3;
+
 // What one copy asks of the memory system.
 struct Demand {
+    Lane lane = Lane::Miss;
     double solo_cycles = 0;         // duration if no other copy were under way
-    double hbm_share = 0;           // share of the common HBM bandwidth taken at full speed, 1 = all of it
-    double l2_share = 0;            // likewise of the common L2 bandwidth
-    bool waits_for_hbm = false;     // reads that miss do; writes land in L2 and leave it later
+    double read_load = 0;           // HBM reads per cycle at that speed, as a share of what HBM could give
+    double write_load = 0;          // likewise HBM writes, of evicted lines or past the cache
+    double sharing_load = 0;        // likewise time that requests for a line take which other cores ask for too
+    double l2_share = 0;            // share of the common L2 bandwidth taken at that speed
     double latency_cycles = 0;      // from the end of the transfer until its data can be used
+    uint64_t first_line = 0;        // where it begins: copies that begin in the same line ask for the same lines
 };
 
-// Processor sharing: while the copies under way ask for more than a common bandwidth, all that need it slow down
-// alike. Copies form two lanes, those that wait for HBM and those that only need L2, each with its own progress.
+// Copies under way slow each other down. The more bytes they ask of HBM, the longer each request waits in its queues:
+// at load x (1 = as much as HBM could give) copies progress at 1 / (1 + x) of their speed alone. Requests of several
+// cores for the same line are served one after another and hold up all others. Of the L2 cache copies get equal
+// shares once they ask for more than it has. Copies of the same lane progress alike.
 class Memory {
 public:
     explicit Memory(const Chip &chip);
 
-    Demand demand_of(const Entry &entry, bool write);
+    // What a copy that starts at `now` asks for.
+    Demand demand_of(double now, const Entry &entry, bool write);
 
     // Starts a copy at `now`; `owner` comes back from `finish_next`.
     void start(double now, const Demand &demand, uint64_t owner);
@@ -41,22 +54,37 @@ private:
             return finish_progress != other.finish_progress ? finish_progress > other.finish_progress : owner > other.owner;
         }
     };
-    struct Lane {
+    struct Begun {                  // copies under way that begin in one line, and the latest of them
+        uint32_t copies = 0;
+        Lane lane = Lane::Miss;
+        double finish_progress = 0;
+        double solo_cycles = 1;
+    };
+    struct LaneState {
         double progress = 0;  // cycles of progress that a copy under way since time 0 would have made
         std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>> transfers;
     };
-    double speed(const Lane &lane) const;
-    double finish_time(const Lane &lane) const;
+    double speed(Lane lane) const;
+    double finish_time(Lane lane) const;
+    Lane next_lane() const;
     void advance(double now);
-    CacheTraffic traffic_of(const Entry &entry, const Operand &gm, bool write);
+    void add_load(const Demand &demand, double sign);
+    CacheTraffic traffic_of(const Entry &entry, const Operand &gm, CacheUse use);
+    double core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const;
+    double sharing_cycles(const Entry &entry, uint64_t line) const;
+    LaneState &state_of(Lane lane) { return lanes_[static_cast<size_t>(lane)]; }
+    const LaneState &state_of(Lane lane) const { return lanes_[static_cast<size_t>(lane)]; }
 
     const Chip &chip_;
     L2Cache cache_;
     double now_ = 0;
-    double hbm_load_ = 0;
+    double read_load_ = 0;
+    double write_load_ = 0;
+    double sharing_load_ = 0;
     double l2_load_ = 0;
-    Lane hbm_lane_;
-    Lane l2_lane_;
+    uint64_t under_way_ = 0;
+    std::array<LaneState, kLanes> lanes_;
+    std::unordered_map<uint64_t, Begun> begun_in_line_;
 };
 
 }  // namespace asim

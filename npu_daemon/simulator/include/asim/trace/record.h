@@ -64,7 +64,9 @@ struct Record {
     uint32_t burst_bytes;       // bytes of one burst of a copy
 };
 
-constexpr uint16_t kBypassesL2 = 1;  // flag_id of a copy whose tensor has the cache switched off
+// flag_id of a copy, added up.
+constexpr uint16_t kBypassesL2 = 1;  // its tensor has the cache switched off
+constexpr uint16_t kAtomic = 4;      // it combines what it writes with what is there
 
 // flag_id of Mmad, added up. Its `repeats` are tiles of 16 x 16 results, `burst_bytes` the bytes of one row along k, padded.
 constexpr uint16_t kMmadHf32 = 1;

@@ -1,0 +1,185 @@
+"""Direction and size of each mechanism of the pricing model, on traces made by hand.
+
+Sizes are those of the published measurements that docs/fidelity.md lists; shapes follow their samples.
+"""
+
+from __future__ import annotations
+
+import pytest
+from traces import (
+    ATOMIC,
+    BYPASSES_L2,
+    GM_BASE,
+    MTE2,
+    MTE3,
+    Pricer,
+    V,
+    copy_in,
+    copy_out,
+    hand_over,
+    set_flag,
+    vector,
+    wait_flag,
+)
+
+from npu_daemon.backends.simulator import SimulatorBackend
+
+CORES = 48
+MB = 1 << 20
+
+
+@pytest.fixture(scope="module")
+def pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
+    return Pricer(simulator.toolchain.price_program, tmp_path_factory.mktemp("prices"))
+
+
+def additions(
+    cores: int, tile_bytes: int, tiles: int, *, buffers: int = 1, read_flag: int = 0, tensor_bytes: int = 0
+) -> list[bytes]:
+    """Blocks that add two tensors tile by tile, with one buffer or two."""
+    tensor = tensor_bytes or cores * tiles * tile_bytes
+    blocks = []
+    for core in range(cores):
+        block = b""
+        for tile in range(tiles):
+            flag, place = tile % buffers, 3 * tile_bytes * (tile % buffers)
+            at = GM_BASE + (core * tiles + tile) * tile_bytes
+            x, y, z = place, place + tile_bytes, place + 2 * tile_bytes
+            block += wait_flag(V, MTE2, flag) if tile >= buffers else b""
+            block += copy_in(x, at, 1, tile_bytes, flag=read_flag)
+            block += copy_in(y, at + tensor, 1, tile_bytes, flag=read_flag)
+            block += hand_over(MTE2, V, flag)
+            block += wait_flag(MTE3, V, flag) if tile >= buffers else b""
+            block += vector("Add", (z, x, y), tile_bytes // 256)
+            block += set_flag(V, MTE2, flag) + hand_over(V, MTE3, flag)
+            block += copy_out(at + 2 * tensor, z, 1, tile_bytes) + set_flag(MTE3, V, flag)
+        blocks.append(block)
+    return blocks
+
+
+def rows(
+    cores: int, bursts: int, burst_bytes: int, row_bytes: int, copies: int, *, split: bool = False
+) -> list[bytes]:
+    """Blocks that read their share of a matrix, ``bursts`` rows at a time, from left to right."""
+    blocks = []
+    for core in range(cores):
+        block = b""
+        for copy in range(copies):
+            at = GM_BASE + core * bursts * row_bytes + copy * burst_bytes
+            if split:
+                block += b"".join(copy_in(0, at + row * row_bytes, 1, burst_bytes) for row in range(bursts))
+            else:
+                block += copy_in(0, at, bursts, burst_bytes, row_bytes)
+        blocks.append(block)
+    return blocks
+
+
+def matrix(cores: int, *, in_turn: bool) -> list[bytes]:
+    """Blocks that each read the whole of a matrix past L2: all the same part at a time, or each another."""
+    blocks = []
+    for core in range(cores):
+        block = b""
+        for step in range(cores):
+            part = (step + core * in_turn) % cores
+            block += copy_in(0, GM_BASE + part * 128 * 1024, 128, 128, 1024, BYPASSES_L2)
+        blocks.append(block)
+    return blocks
+
+
+def test_a_bank_conflict_costs_what_was_measured(pricer: Pricer) -> None:
+    """bank_conflict_ub: 88.4 cycles an addition of 64 repeats, 154.2 with both sources in one bank group."""
+    apart, together = (
+        pricer.price([vector("Add", addresses, 64, element_bytes=4) * 1000])["cores"][0]["vec_cycles"] / 1000
+        for addresses in ((0x20000, 0, 0x10100), (0x14100, 0, 0x10000))
+    )
+    assert apart == pytest.approx(88.4, rel=0.03)
+    assert together == pytest.approx(154.2, rel=0.03)
+
+
+def test_writes_to_one_bank_group_take_turns(pricer: Pricer) -> None:
+    """bank_conflict_nd2nz: eight blocks a repeat, all to one group of 16 banks."""
+    apart, together = (
+        pricer.busy_us([vector("CopyUbToUb", (0x10000, 0), 144, (stride, 1)) * 100], "vec")
+        for stride in (145, 144)
+    )
+    assert together / apart == pytest.approx(8, rel=0.2)
+
+
+def test_large_tiles_and_double_buffering_help(pricer: Pricer) -> None:
+    """add_high_performance: 306.6 us with tiles of 8 KB, 264.0 with two buffers of 32 KB."""
+    small = pricer.task_us(additions(CORES, 8192, 32, tensor_bytes=128 * MB))
+    large = pricer.task_us(additions(CORES, 32768, 8, tensor_bytes=128 * MB))
+    double = pricer.task_us(additions(CORES, 32768, 8, buffers=2, tensor_bytes=128 * MB))
+    assert double < large < small
+    assert small / double > 1.05
+
+
+def test_all_cores_are_some_twenty_times_faster_than_one(pricer: Pricer) -> None:
+    """add_high_performance: 6909.6 us with one core, 306.6 with 48 that share HBM."""
+    one = pricer.task_us(additions(1, 8192, CORES * 24))
+    assert one / pricer.task_us(additions(CORES, 8192, 24)) == pytest.approx(20, rel=0.35)
+
+
+def test_reading_past_l2_helps_what_is_larger_than_it(pricer: Pricer) -> None:
+    """add_high_performance: 264.0 us through L2, 187.7 past it, as no results are evicted."""
+    through, past = (
+        pricer.task_us(additions(CORES, 32768, 85, buffers=2, read_flag=flag)) for flag in (0, BYPASSES_L2)
+    )
+    assert through / past == pytest.approx(264.0 / 187.7, rel=0.15)
+
+
+def test_what_was_read_lately_is_read_faster(pricer: Pricer) -> None:
+    once = rows(CORES, 16, 2048, 24 * 2048, 24)
+    again = pricer.busy_us([block * 2 for block in once], "mte2") - pricer.busy_us(once, "mte2")
+    assert pricer.busy_us(once, "mte2") / again > 2.5
+
+
+def test_a_copy_per_row_costs_more_than_one_of_many_rows(pricer: Pricer) -> None:
+    """data_copy S1 and S2: 20.6 cycles a copy of 128 B, 8.3 a burst of 128 B."""
+    one, many = (
+        pricer.busy_us(rows(CORES, 64, 128, 24576, 12, split=split), "mte2") for split in (False, True)
+    )
+    assert many / one == pytest.approx(20.63 / 8.31, rel=0.2)
+
+
+def test_rows_off_the_512_byte_grid_are_slower(pricer: Pricer) -> None:
+    """data_copy S5 and S4: 1.48 TB/s of rows of 24576 B, 1.17 TB/s of rows of 24574 B."""
+    aligned, off = (
+        pricer.busy_us(rows(CORES, 64, 2048, row_bytes, 12), "mte2") for row_bytes in (24576, 24574)
+    )
+    assert off / aligned == pytest.approx(1.27, rel=0.08)
+
+
+def test_reading_the_same_addresses_at_the_same_time_holds_all_up(pricer: Pricer) -> None:
+    """data_copy S7: 0.64 TB/s, less than half of what reads of 128 B get otherwise."""
+    together, in_turn = (pricer.busy_us(matrix(CORES, in_turn=turn), "mte2") for turn in (False, True))
+    assert together / in_turn > 1.5
+    bytes_read = CORES * CORES * 128 * 128
+    assert bytes_read / together / 1e6 == pytest.approx(0.636, rel=0.15)
+
+
+def test_atomic_writes_cost_more(pricer: Pricer) -> None:
+    plain, atomic = (
+        pricer.task_us([copy_out(GM_BASE + core * MB, 0, 1, 8192, flag=flag) * 32 for core in range(CORES)])
+        for flag in (0, ATOMIC)
+    )
+    assert plain < atomic < 3 * plain
+
+
+def test_more_blocks_than_cores_run_in_waves(pricer: Pricer) -> None:
+    """Each wave starts its blocks anew, at less than the first start."""
+    work = additions(2 * CORES, 8192, 4)
+    one, two = pricer.task_us(work[:CORES]), pricer.task_us(work)
+    assert 1.1 < two / one < 1.9
+
+
+def test_an_empty_kernel_costs_its_launch(pricer: Pricer) -> None:
+    """Facts: some 20 us with all cores of an A2, and less with fewer."""
+    one, all_cores = pricer.task_us([b""]), pricer.task_us([b""] * CORES)
+    assert 1 < one < 5
+    assert 10 < all_cores < 21
+
+
+def test_prices_are_the_same_to_the_last_bit(pricer: Pricer) -> None:
+    blocks = additions(CORES, 8192, 8, buffers=2)
+    assert len({pricer.text(blocks) for _ in range(3)}) == 1

@@ -1,0 +1,154 @@
+"""Traces made by hand, so that the pricing model can be asked about one mechanism at a time."""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+import subprocess
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from npu_daemon.simulator import chips
+from npu_daemon.simulator.chips import Chip, load_chip
+
+MAGIC = b"ASIMTRC\n"
+VERSION = 2
+V, MTE2, MTE3 = 1, 4, 5
+UB, GM = 0, 1
+BYPASSES_L2, ATOMIC = 1, 4
+GM_BASE = 1 << 33
+_DEFINITIONS = Path(chips.__file__).parent / "include/asim/trace/instructions.def"
+OPCODES = {
+    name: code
+    for code, name in enumerate(
+        re.findall(r"^INSTRUCTION\((\w+)", _DEFINITIONS.read_text(encoding="utf-8"), re.MULTILINE)
+    )
+}
+
+Operand = tuple[int, int, int, int]  # space, address, extent in bytes, stride
+
+
+def record(
+    name: str,
+    operands: Sequence[Operand] = (),
+    *,
+    pipes: tuple[int, int] = (0, 0),
+    flag: int = 0,
+    repeats: int = 0,
+    burst_bytes: int = 0,
+    element_bytes: int = 2,
+) -> bytes:
+    """Return one record; each costs two basic blocks of scalar work."""
+    head = struct.pack(
+        "<HBBBBHIIII",
+        *(OPCODES[name], element_bytes, len(operands), *pipes, flag),
+        *(2, 0, repeats, burst_bytes),
+    )
+    return head + b"".join(struct.pack("<QII", at | space << 56, *rest) for space, at, *rest in operands)
+
+
+def copy_in(ub: int, gm: int, bursts: int, burst_bytes: int, stride: int = 0, flag: int = 0) -> bytes:
+    """Return a copy of ``bursts`` bursts, ``stride`` bytes apart in global memory, to the unified buffer."""
+    return _copy("CopyGmToUb", (ub, gm), bursts, burst_bytes, stride, flag)
+
+
+def copy_out(gm: int, ub: int, bursts: int, burst_bytes: int, stride: int = 0, flag: int = 0) -> bytes:
+    """Return a copy from the unified buffer to global memory."""
+    return _copy("CopyUbToGm", (ub, gm), bursts, burst_bytes, stride, flag)
+
+
+def _copy(
+    name: str, addresses: tuple[int, int], bursts: int, burst_bytes: int, stride: int, flag: int
+) -> bytes:
+    step = stride or burst_bytes
+    local = (UB, addresses[0], bursts * burst_bytes, burst_bytes)
+    remote = (GM, addresses[1], (bursts - 1) * step + burst_bytes, step)
+    operands = (local, remote) if name == "CopyGmToUb" else (remote, local)
+    return record(name, operands, flag=flag, repeats=bursts, burst_bytes=burst_bytes, element_bytes=1)
+
+
+def vector(
+    name: str,
+    addresses: Sequence[int],
+    repeats: int,
+    block_strides: Sequence[int] = (1, 1, 1),
+    *,
+    element_bytes: int = 2,
+) -> bytes:
+    """Return a vector instruction; the first address is written, repeats lie eight blocks apart."""
+    operands = [
+        (UB, at, 256 * repeats, stride | 8 << 16)
+        for at, stride in zip(addresses, block_strides, strict=False)
+    ]
+    return record(name, operands, repeats=repeats, element_bytes=element_bytes)
+
+
+def hand_over(source: int, target: int, flag: int = 0) -> bytes:
+    """Return a flag set by one pipe and awaited by another."""
+    return set_flag(source, target, flag) + wait_flag(source, target, flag)
+
+
+def set_flag(source: int, target: int, flag: int = 0) -> bytes:
+    """Return a flag set by ``source`` for ``target``."""
+    return record("SetFlag", pipes=(source, target), flag=flag)
+
+
+def wait_flag(source: int, target: int, flag: int = 0) -> bytes:
+    """Return the wait of ``target`` for a flag of ``source``."""
+    return record("WaitFlag", pipes=(source, target), flag=flag)
+
+
+def header(blocks: int = 1, *, cubes: int = 0, vectors: int = 1) -> bytes:
+    """Return the header of a trace of groups of so many cube and vector cores."""
+    return MAGIC + struct.pack("<IIHHI", VERSION, blocks, cubes, vectors, 0)
+
+
+def segment(block: int, records: bytes) -> bytes:
+    """Return a run of records of one block."""
+    return struct.pack("<II", block, len(records)) + records
+
+
+def trace_of(blocks: Iterable[bytes]) -> bytes:
+    """Return the trace of a launch, one block after another; each is ended here."""
+    segments = [segment(index, block + record("BlockEnd")) for index, block in enumerate(blocks)]
+    return header(len(segments)) + b"".join(segments)
+
+
+class Pricer:
+    """Prices traces on a chip.
+
+    Args:
+        program: the pricing program.
+        folder: scratch.
+        chip: name of the chip.
+    """
+
+    def __init__(self, program: Path, folder: Path, chip: str = "910B1") -> None:
+        self._program, self._folder = program, folder
+        self._chip: Chip = load_chip(chip)
+
+    def text(self, blocks: Iterable[bytes]) -> str:
+        """Return what the pricing program prints."""
+        trace, chip, tensors = (self._folder / name for name in ("trace", "chip", "tensors"))
+        trace.write_bytes(trace_of(blocks))
+        chip.write_text(self._chip.pricing_text())
+        tensors.write_text("")
+        command = [str(self._program), str(trace), str(chip), str(tensors)]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    def price(self, blocks: Iterable[bytes]) -> dict[str, Any]:
+        """Return the price of a launch: cycles, microseconds, counters of each core."""
+        answer: dict[str, Any] = json.loads(self.text(blocks))
+        return answer
+
+    def task_us(self, blocks: Iterable[bytes]) -> float:
+        """Return the duration of a launch in microseconds."""
+        return float(self.price(blocks)["task_us"])
+
+    def busy_us(self, blocks: Iterable[bytes], pipe: str) -> float:
+        """Return the mean busy time of a pipe, such as ``mte2``, in microseconds."""
+        cores = self.price(blocks)["cores"]
+        cycles = sum(core[f"{pipe}_cycles"] for core in cores) / len(cores)
+        return float(cycles) / self._chip.clock_hz * 1e6

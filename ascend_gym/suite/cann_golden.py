@@ -156,7 +156,10 @@ def _golden_files(work: Path, generated: dict[str, bytes]) -> dict[int, bytes]:
 
 
 def _compared(work: Path) -> list[tuple[str, str]]:
-    """Return which files run.sh compares, as (output of main.cpp, golden), trying both orders."""
+    """Return which files run.sh compares, as (output of main.cpp, golden), trying the orders in use.
+
+    Several pairs in one call come as all outputs and then all golden files, or in turn.
+    """
     script = work / "run.sh"
     text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
     pairs = []
@@ -166,6 +169,7 @@ def _compared(work: Path) -> list[tuple[str, str]]:
         pairs += [
             *zip(names[:half], names[half:], strict=False),
             *zip(names[half:], names[:half], strict=False),
+            *zip(names[::2], names[1::2], strict=False),
         ]
     return pairs
 

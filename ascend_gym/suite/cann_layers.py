@@ -209,6 +209,7 @@ _SORTED = {"sorted_indices": _sorted, "sorted_index": _sorted, "pos": _sort_orde
 _LAYERS: dict[str, Layer] = {
     "AdaptiveAvgPool3dGrad": Layer(layouts={"y_grad": _depth_first, "x_grad": _depth_first}),
     "AdaptiveAvgPool3d": Layer(layouts={"x": _CHANNELS_LAST_3D, "y": _CHANNELS_LAST_3D}),
+    "AdaptiveMaxPool3DGrad": Layer(arrange=_order(1, 0, 2, 3)),
     "ApplyAdamWV2": Layer(arrange=_order(0, 1, 2, 4, 5, 3, 6, 7, 8, 9, 10, 11, 12)),
     "AvgPool3D": Layer(
         layouts={"x": _CHANNELS_LAST_3D, "y": _CHANNELS_LAST_3D}, attributes={"data_format": "NDHWC"}
@@ -224,6 +225,7 @@ _LAYERS: dict[str, Layer] = {
     "CircularPadGrad": _PAD_GRADIENT,
     "EmbeddingBag": Layer(arrange=_embedding_bag),
     "FakeQuantAffineCachemask": Layer(arrange=_fake_quant),
+    "GatherV3": Layer(arrange=_order(0, 2, 1, 3)),
     "GridSampler2DGrad": Layer(
         arrange=_grid_sampler_grad,
         layouts={"grad": _CHANNELS_LAST, "x": _CHANNELS_LAST, "dx": _CHANNELS_LAST},

@@ -37,6 +37,8 @@ _COMPILER = (
 )
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"[^"\n]*"|<(?:acl|hccl)[^>\n]*>)[^\n]*$', re.MULTILINE)
 _FUNCTION = re.compile(r"\b(acl(?:nn)?[A-Z]\w*)GetWorkspaceSize\s*\(")
+_MAIN = re.compile(r"\bint\s+main\s*\(")
+_NAMESPACE = re.compile(r"^namespace\s+(\w+)\s*\{", re.MULTILINE)
 _ERROR = re.compile(r"(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
 _RECORD = "record.json"
 _DTYPES = {
@@ -127,7 +129,18 @@ def recording_source(text: str, where: str) -> str:
     if not functions:
         raise OperatorFormatError(f"{where}: no call of aclnn<Op>GetWorkspaceSize")
     declarations = "".join(f"ACL_RECORDED({function})\n" for function in functions)
-    return f'#include "{_HEADER.name}"\n{declarations}#line 1 "main.cpp"\n{_INCLUDE.sub("", text)}'
+    own = _INCLUDE.sub("", text)
+    return f'#include "{_HEADER.name}"\n{declarations}#line 1 "main.cpp"\n{own}{_global_main(own)}'
+
+
+def _global_main(text: str) -> str:
+    """Return a main function that calls the one of a program that has it in a namespace."""
+    main = _MAIN.search(text)
+    for namespace in _NAMESPACE.finditer(text, 0, main.start() if main else 0):
+        inside = text[namespace.end() : main.start()] if main else ""
+        if inside.count("}") <= inside.count("{"):
+            return f"\nint main() {{ return {namespace.group(1)}::main(); }}\n"
+    return ""
 
 
 def record_call(program: Path, work_dir: Path, record_dir: Path) -> RecordedCall:

@@ -60,6 +60,7 @@ class Parameter(Record):
         follows_type_of: input whose type this parameter has, or the empty string.
         follows_format_of: input whose layout this parameter has, or the empty string.
         value_dependent: the tiling function may read the values of this input.
+        shape_depends_on_compute: the kernel says the shape of this output, in a tensor of its own.
         initial_values: what an output is filled with before the launch if the tiling function sets
             ``need_atomic``: nothing, one value, or one per column.
     """
@@ -73,6 +74,7 @@ class Parameter(Record):
     follows_type_of: str = ""
     follows_format_of: str = ""
     value_dependent: bool = False
+    shape_depends_on_compute: bool = False
     initial_values: tuple[float, ...] = ()
 
 

@@ -31,6 +31,7 @@ _REPORT_STATUS = {
     "instruction_limit": Status.TIMEOUT,
     "timeout": Status.TIMEOUT,
 }
+_SHAPE_WORDS = 9  # rank and up to eight extents, 64 bits each
 _SOURCE_LINE = re.compile(r"((?:shared|op_kernel|op_host)/[^\s:]+):(\d+)")
 
 
@@ -165,7 +166,16 @@ def _parameter_lines(
             lines.append(
                 f"tensor {places[id(tensor)][item]} {size_bytes} {source} {target} {extents}".rstrip()
             )
-    return lines
+    return [*lines, *_shape_lines(definition)]
+
+
+def _shape_lines(definition: OperatorDefinition) -> list[str]:
+    """Return the argument after the outputs, into which the kernel writes shapes that only it knows."""
+    count = sum(parameter.shape_depends_on_compute for parameter in definition.outputs)
+    if count == 0:
+        return []
+    words = count * _SHAPE_WORDS
+    return ["parameter shape_out plain", f"tensor 0 {words * 8} - - {words}"]
 
 
 def _range_lines(case: Case, addresses: Sequence[Sequence[int]], filled: Collection[str]) -> str:

@@ -12,7 +12,7 @@ __all__ = ["toolchain"]
 
 BODY = """
     const ge::Shape shape({3, 100});
-    uint32_t found[12] = {};
+    uint32_t found[14] = {};
     AscendC::GetTanhMaxMinTmpSize(shape, 4, false, found[0], found[1]);
     AscendC::GetTanhMaxMinTmpSize(shape, 2, false, found[2], found[3]);
     AscendC::GetSigmoidMaxMinTmpSize(shape, 2, false, found[4], found[5]);
@@ -23,6 +23,7 @@ BODY = """
     AscendC::SoftMaxTilingFunc(shape, 4, found[8], plan);
     found[10] = plan.get_srcM();
     found[11] = plan.get_srcK();
+    AscendC::GetMeanMaxMinTmpSize(1000, 2, 2, false, found[12], found[13]);
     context->SetBlockDim(1);
     std::memcpy(context->GetRawTilingData()->GetData(), found, sizeof found);
     context->GetRawTilingData()->SetDataSize(sizeof found);
@@ -33,7 +34,7 @@ BODY = """
 def sizes(toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, ...]:
     text = '#include <cstring>\n#include "tiling/tiling_api.h"\n' + toy(BODY)
     outcome = Host(text, tmp_path_factory.mktemp("sizes"), toolchain).decide()
-    return struct.unpack("<12I", outcome.tiling_data)
+    return struct.unpack("<14I", outcome.tiling_data)
 
 
 def test_sizes_of_math_functions_count_their_pieces(sizes: tuple[int, ...]) -> None:
@@ -48,3 +49,7 @@ def test_softmax_needs_room_for_eight_rows(sizes: tuple[int, ...]) -> None:
     assert sizes[8] == 32 + 256 + 256
     assert sizes[9] == sizes[8] + 8 * 416
     assert sizes[10:12] == (3, 100)
+
+
+def test_mean_keeps_a_sum_for_each_repeat(sizes: tuple[int, ...]) -> None:
+    assert sizes[12:14] == (32, 32)  # eight halves, in a whole block

@@ -106,3 +106,16 @@ def test_multiply_add_with_bits(machine: Machine) -> None:
     for lane in (0, 1, 3, 64, 65, 67):
         wanted[lane] += b[lane] * c[lane]
     np.testing.assert_array_equal(machine.view(DST, "float32", 128), wanted)
+
+
+@pytest.mark.parametrize(("name", "operation"), [("And uint8", np.bitwise_and), ("Or uint32", np.bitwise_or)])
+def test_counted_bit_operations_count_sixteen_bits_whatever_the_type(
+    machine: Machine, name: str, operation: np.ufunc
+) -> None:
+    words = np.random.default_rng(1).integers(0, 1 << 16, (2, 128)).astype(np.uint16)
+    machine.reset()
+    machine.put(SRC, words[0])
+    machine.put(SRC + 256, words[1])
+    machine.call(name, DST, SRC, SRC + 256, 100)
+    expected = np.concatenate([operation(*words)[:100], np.zeros(28, np.uint16)])
+    np.testing.assert_array_equal(machine.view(DST, "uint16", 128), expected)

@@ -132,6 +132,31 @@ def test_of_several_calls_the_first_is_the_example(tmp_path: Path) -> None:
     assert spec.cases[0].inputs[1].optional_absent
 
 
+def test_main_may_stand_in_a_namespace(tmp_path: Path) -> None:
+    main = MAIN_CPP.replace("int main() {", "namespace Twice {\nint main() {") + "}\n"
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, main=main))
+    assert spec.cases[0].inputs[0].shapes == ((4, 8),)
+
+
+def test_run_sh_may_compare_several_pairs_in_turn(tmp_path: Path) -> None:
+    """Outputs and golden files alternate; a name alone says nothing about which belong together."""
+    write = 'std::ofstream("../output/output_%s.bin", std::ios::binary).write((char*)%sData.data(), 32 * 4);'
+    main = MAIN_CPP.replace(
+        "return ret;",
+        "aclrtMemcpy(xData.data(), 32 * 4, xDevice, 32 * 4, ACL_MEMCPY_DEVICE_TO_HOST);"
+        + write % ("x", "x")
+        + "return ret;",
+    )
+    gen_data = GEN_DATA.replace("golden.bin", "a.bin") + "x.tofile('./output/b.bin')\n"
+    folder = write_example_operator(tmp_path, main=main, gen_data=gen_data)
+    script = "python3 verify_result.py output/output_x.bin output/b.bin output/output_y.bin output/a.bin\n"
+    (folder / "examples/AclNNInvocationNaive/run.sh").write_text(script)
+    spec = load_operator("twice", op_dir=folder)
+    oracle = oracle_for(spec)
+    inputs = oracle.inputs(spec.cases[0], 1)
+    assert np.array_equal(oracle.expected(spec.cases[0], inputs)[0][0], 2.0 * inputs[0][0])
+
+
 def test_a_script_that_asks_for_the_chip_is_told_it(tmp_path: Path) -> None:
     gen_data = GEN_DATA + (
         "import subprocess\n"

@@ -39,6 +39,7 @@ std::string describe_parameter(const ops::ParamRecord &record, bool value_depend
         {"follows_type_of", json::text(record.follows_type_of)},
         {"follows_format_of", json::text(record.follows_format_of)},
         {"value_dependent", json::boolean(value_dependent)},
+        {"shape_depends_on_compute", json::boolean(record.shape_depends_on_compute)},
         {"initial_values", json::array(record.initial_values, json::real)},
     });
 }

@@ -28,5 +28,11 @@ const Register g_mul_add("MulAddDst", [](Arguments a) {
     AscendC::MulAddDst(tensor<float>(a[0]), tensor<float>(a[1]), tensor<float>(a[2]), mask, static_cast<uint8_t>(a[4]),
                        AscendC::BinaryRepeatParams());
 });
+const Register g_and_bytes("And uint8", [](Arguments a) {
+    AscendC::And(tensor<uint8_t>(a[0]), tensor<uint8_t>(a[1]), tensor<uint8_t>(a[2]), static_cast<int32_t>(a[3]));
+});
+const Register g_or_words("Or uint32", [](Arguments a) {
+    AscendC::Or(tensor<uint32_t>(a[0]), tensor<uint32_t>(a[1]), tensor<uint32_t>(a[2]), static_cast<int32_t>(a[3]));
+});
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "asim/api/sync.h"
 #include "asim/api/pipe.h"
 #include "asim/api/data_copy.h"
+#include "asim/api/data_copy_slice.h"
 #include "asim/api/mask.h"
 #include "asim/api/vector_elementwise.h"
 #include "asim/api/vector_cast.h"

@@ -63,9 +63,14 @@ __aicore__ inline void unary_repeated(const LocalTensor<T> &dst, const LocalTens
                       asim::strided(src, params.srcBlkStride, params.srcRepStride), shape);
 }
 
+// The counted forms of And and Or take integers of any width as elements of 16 bits, and count those.
 template <asim::Op O, typename T>
-__aicore__ inline void binary_counted(const LocalTensor<T> &dst, const LocalTensor<T> &src0, const LocalTensor<T> &src1,
-                                      int32_t count) {
+using CountedAs = std::conditional_t<(O == asim::Op::And || O == asim::Op::Or) && std::is_integral_v<T> && sizeof(T) != 2, int16_t, T>;
+
+template <asim::Op O, typename Element>
+__aicore__ inline void binary_counted(const LocalTensor<Element> &dst, const LocalTensor<Element> &src0,
+                                      const LocalTensor<Element> &src1, int32_t count) {
+    using T = CountedAs<O, Element>;
     require_type<O, T>();
     asim::binary<O, T>(asim::linear(dst), asim::linear(src0), asim::linear(src1), asim::counted_shape(count));
 }

@@ -8,7 +8,7 @@
 
 namespace asim {
 
-constexpr uint32_t kMaxOperands = 4;
+constexpr uint32_t kMaxOperands = 5;     // MrgSort: a result and four queues
 
 struct Entry {
     Record record;

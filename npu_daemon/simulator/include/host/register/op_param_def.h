@@ -49,6 +49,7 @@ struct ParamRecord {
     std::string follows_type_of;
     std::string follows_format_of;
     bool value_dependent = false;
+    bool shape_depends_on_compute = false;
     std::vector<double> initial_values;
 };
 
@@ -98,7 +99,7 @@ class OpParamDef {
     OpParamDef &Comment(const char *) { return *this; }
     OpParamDef &AutoContiguous() { return *this; }
     OpParamDef &IgnoreContiguous() { return *this; }
-    OpParamDef &OutputShapeDependOnCompute() { return *this; }
+    OpParamDef &OutputShapeDependOnCompute() { return record_.shape_depends_on_compute = true, *this; }
 
     const ParamRecord &record() const { return record_; }
 

@@ -66,8 +66,11 @@ ASIM_MATH_SCRATCH(Erf, 3, true)
 ASIM_MATH_SCRATCH(Erfc, 3, true)
 #undef ASIM_MATH_SCRATCH
 
-inline void GetMeanMaxMinTmpSize(uint32_t, uint32_t, uint32_t, bool, uint32_t &, uint32_t &) {
-    asim::host::no_scratch_size("GetMeanMaxMinTmpSize");
+// Mean keeps one sum for each repeat of a row.
+inline void GetMeanMaxMinTmpSize(uint32_t n, uint32_t srcTypeSize, uint32_t, bool, uint32_t &maxValue, uint32_t &minValue) {
+    constexpr uint32_t kRepeatBytes = 256, kBlockBytes = 32;
+    const uint32_t sums = (n * srcTypeSize + kRepeatBytes - 1) / kRepeatBytes;
+    minValue = maxValue = (sums * srcTypeSize + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
 }
 // SoftMax works on eight rows at a time: their maxima or sums, one data block for each row, partial results of a row,
 // and for half tensors the rows in float.

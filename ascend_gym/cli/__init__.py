@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from ascend_gym.cli import bank, evaluate, llm, optimize, suite
+from ascend_gym.cli import bank, evaluate, llm, optimize, profile, suite
 from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.status import Status
@@ -23,6 +23,7 @@ app.add_typer(llm.app, name="llm")
 app.command("evaluate")(evaluate.evaluate)
 app.command("optimize")(optimize.optimize)
 app.command("resume")(optimize.resume)
+app.command("profile")(profile.profile)
 
 
 def main() -> None:

@@ -30,10 +30,10 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
 from npu_daemon.sandbox import Limits, run_limited, sandbox_level
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
-from npu_daemon.simulator.chips import chip_names, load_chip
+from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, tensor_sizes_bytes, write_job
-from npu_daemon.simulator.pricing import price_trace
+from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import profile_of
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
@@ -164,9 +164,7 @@ class SimulatorBackend:
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were judged correct."""
         handle: _Run = run.handle
-        price = price_trace(
-            self.toolchain, handle.job.trace, load_chip(protocol.chip), handle.job.tensor_ranges
-        )
+        price = self.price(run, load_chip(protocol.chip))
         if isinstance(price, Failure):
             return price
         if price["unwritten"]:
@@ -187,6 +185,13 @@ class SimulatorBackend:
             profile=profile,
             diagnostics=_beyond(price["read_beyond"], "reads") + _beyond(price["written_beyond"], "writes"),
         )
+
+    def price(
+        self, run: RunOutput, chip: Chip, timeline: TimelineRequest | None = None
+    ) -> dict[str, Any] | Failure:
+        """Return what the pricing program says about a run, correct or not."""
+        job: KernelJob = run.handle.job
+        return price_trace(self.toolchain, job.trace, chip, job.tensor_ranges, timeline)
 
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""

@@ -24,11 +24,16 @@ struct Slot {
         ++(write ? bank_writes : bank_reads)[bank];
     }
 
-    uint32_t cycles() const {
+    uint32_t group_cycles() const {
         uint32_t worst = 1;
         for (uint32_t group = 0; group < kGroups; ++group) {
             worst = std::max<uint32_t>({worst, group_reads[group], group_writes[group]});
         }
+        return worst;
+    }
+
+    uint32_t cycles() const {
+        uint32_t worst = group_cycles();
         for (uint32_t bank = 0; bank < kBanks; ++bank) {
             if (bank_reads[bank] && bank_writes[bank]) {
                 worst = std::max<uint32_t>(worst, bank_reads[bank] + bank_writes[bank]);
@@ -48,17 +53,18 @@ void touch_repeat(Slot &slot, const Operand &operand, uint32_t repeat, bool writ
 
 }  // namespace
 
-double bank_cycles_per_repeat(const Entry &entry) {
+BankCycles bank_cycles_per_repeat(const Entry &entry) {
     const uint32_t repeats = std::min(entry.record.repeats, kSampledRepeats);
-    if (repeats == 0) return 1.0;
-    uint32_t cycles = 0;
+    if (repeats == 0) return {};
+    uint32_t cycles = 0, group_cycles = 0;
     for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
         Slot slot;
         for (uint32_t i = 1; i < entry.record.operands; ++i) touch_repeat(slot, entry.operands[i], repeat, false);
         if (entry.record.operands > 0 && repeat > 0) touch_repeat(slot, entry.operands[0], repeat - 1, true);
         cycles += slot.cycles();
+        group_cycles += slot.group_cycles();
     }
-    return static_cast<double>(cycles) / repeats;
+    return {static_cast<double>(cycles) / repeats, static_cast<double>(group_cycles) / repeats};
 }
 
 }  // namespace asim

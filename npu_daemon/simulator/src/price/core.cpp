@@ -41,12 +41,15 @@ void Core::start_block(Cursor cursor, double now, double wait_cycles, double ent
     active_ = true;
 }
 
-double Core::vector_cycles(const Entry &entry) const {
+double Core::vector_cycles(const Entry &entry) {
     const Record &record = entry.record;
     if (record.repeats == 0) return chip_.vector_start_cycles;
     const double lanes = 256.0 / std::max<uint32_t>(record.dtype_bytes, 1);
     const double throughput = lanes / chip_.elements_per_cycle(info(record.op).cost, record.dtype_bytes);
-    return chip_.vector_start_cycles + record.repeats * std::max(throughput, bank_cycles_per_repeat(entry));
+    const BankCycles bank = bank_cycles_per_repeat(entry);
+    counters_.bank_group_conflict_cycles += record.repeats * std::max(0.0, bank.group_cycles - throughput);
+    counters_.bank_conflict_cycles += record.repeats * std::max(0.0, bank.cycles - std::max(throughput, bank.group_cycles));
+    return chip_.vector_start_cycles + record.repeats * std::max(throughput, bank.cycles);
 }
 
 Core::Flag &Core::flag(const Record &record) {
@@ -159,6 +162,13 @@ bool Core::drain_all(double extra_cycles) {
     return true;
 }
 
+// Work of the scalar unit itself.
+void Core::work(double cycles) {
+    timeline_.add_scalar(id_, scalar_time_, scalar_time_ + cycles);
+    scalar_time_ += cycles;
+    counters_.busy_cycles[0] += cycles;
+}
+
 bool Core::issue_access(const Entry &entry, double now) {
     // Whatever is issued later starts later: a scalar access need not be remembered.
     forget_finished(now);
@@ -169,8 +179,7 @@ bool Core::issue_access(const Entry &entry, double now) {
     const uint64_t line = operand.address / kDataCacheLineBytes;
     if (operand.space == static_cast<uint64_t>(Space::Gm) && line != cached_line_) {
         cached_line_ = line;
-        scalar_time_ += chip_.scalar_gm_miss_cycles;
-        counters_.busy_cycles[0] += chip_.scalar_gm_miss_cycles;
+        work(chip_.scalar_gm_miss_cycles);
     }
     return true;
 }
@@ -227,10 +236,8 @@ bool Core::issue(double now) {
     if (!pending_) {
         Entry entry;
         if (!cursor_->next(entry)) throw std::runtime_error("malformed trace: a block has no end");
-        const double work = chip_.issue_cycles + entry.record.scalar_blocks * chip_.scalar_block_cycles +
-                            entry.record.scalar_accesses * chip_.scalar_access_cycles;
-        scalar_time_ += work;
-        counters_.busy_cycles[0] += work;
+        work(chip_.issue_cycles + entry.record.scalar_blocks * chip_.scalar_block_cycles +
+                            entry.record.scalar_accesses * chip_.scalar_access_cycles);
         pending_ = entry;
     }
     const Pipe which = info(pending_->record.op).pipe;
@@ -254,6 +261,20 @@ std::optional<double> Core::ready_time(const PipeState &state, const Queued &hea
     return std::max(time, *dependencies);
 }
 
+void Core::count_traffic(const Record &record, const CacheTraffic &traffic) {
+    const bool write = writes_gm(record.op);
+    const bool through = write && (record.flag_id & kBypassesL2) != 0;
+    (write ? counters_.write_traffic : counters_.read_traffic) += traffic;
+    counters_.main_written_bytes += traffic.written_back_bytes + (through ? traffic.miss_bytes : 0.0);
+}
+
+// A stretch of time in which the pipe worked, by the instruction that ends it.
+void Core::busy(Pipe which, Op op, double start, double end, uint64_t bytes) {
+    if (end <= start) return;
+    counters_.busy_cycles[static_cast<size_t>(which)] += end - start;
+    timeline_.add(id_, which, info(op).name, start, end, bytes);
+}
+
 // Starts the head of a pipe at `start`.
 void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double start) {
     const Record &record = head.entry.record;
@@ -272,18 +293,22 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
         const bool write = writes_gm(record.op);
         const Demand demand = memory_.demand_of(start, head.entry, write);
         (write ? counters_.written_bytes : counters_.read_bytes) += uint64_t{record.repeats} * record.burst_bytes;
+        count_traffic(record, demand.traffic);
         ++counters_.instructions[index];
         state.copying = true;
         state.copy_slot = head.slot;
+        state.copy_op = record.op;
+        state.copy_bytes = uint64_t{record.repeats} * record.burst_bytes;
         state.copy_latency = demand.latency_cycles;
         state.free_at = start;
         memory_.start(start, demand, id_ * kPipeCount + index);
     } else {
         const InstructionTime time = which == Pipe::V ? InstructionTime{vector_cycles(head.entry), 0} : cube_time(head.entry, chip_);
         ++counters_.instructions[index];
-        counters_.busy_cycles[index] += std::max(0.0, start + time.busy_cycles + time.latency_cycles - std::max(start, state.drained_at));
         state.free_at = start + time.busy_cycles;
-        state.drained_at = state.free_at + time.latency_cycles;
+        const double done = state.free_at + time.latency_cycles;
+        busy(which, record.op, std::max(start, state.drained_at), done, uint64_t{record.repeats} * record.burst_bytes);
+        state.drained_at = done;
         finish_access(head.slot, state.drained_at);
     }
 }
@@ -295,6 +320,8 @@ double Core::run_pipe(Pipe which, double now) {
         const std::optional<double> start = ready_time(state, state.queue.front());
         if (!start) return kNever;
         if (*start > now && is_copy(state.queue.front().entry.record.op)) return *start;
+        const double could_start = std::max(state.queue.front().issued, state.free_at);
+        counters_.wait_cycles[static_cast<size_t>(which)] += std::max(0.0, *start - could_start);
         start_instruction(state, which, state.queue.front(), *start);
         state.queue.pop_front();
         state.started_at.push_back(*start);
@@ -306,7 +333,7 @@ double Core::run_pipe(Pipe which, double now) {
 void Core::copy_finished(Pipe which, double now) {
     PipeState &state = pipe(which);
     const double arrived = now + state.copy_latency;
-    counters_.busy_cycles[static_cast<size_t>(which)] += arrived - std::max(state.free_at, state.drained_at);
+    busy(which, state.copy_op, std::max(state.free_at, state.drained_at), arrived, state.copy_bytes);
     state.copying = false;
     state.free_at = now;
     state.drained_at = arrived;

@@ -21,12 +21,12 @@ uint32_t resident_groups(const Composition &composition, const Chip &chip) {
 // A place holds the cores that one group of blocks runs on; core `i` of place `p` is number p * cores_each_ + i.
 class Engine {
 public:
-    Engine(const Trace &trace, const Chip &chip)
+    Engine(const Trace &trace, const Chip &chip, Timeline &timeline)
         : trace_(trace), chip_(chip), memory_(chip), cores_each_(trace.composition().cores()),
           unclaimed_(trace.block_count() / cores_each_), unfinished_(unclaimed_) {
         const uint32_t places = std::min(unclaimed_, resident_groups(trace.composition(), chip));
         cores_.reserve(places * cores_each_);
-        for (uint32_t i = 0; i < places * cores_each_; ++i) cores_.emplace_back(chip, memory_, i);
+        for (uint32_t i = 0; i < places * cores_each_; ++i) cores_.emplace_back(chip, memory_, timeline, i);
         meetings_ = Meetings(trace.composition(), places);
         still_running_.resize(places);
     }
@@ -167,6 +167,6 @@ private:
 
 }  // namespace
 
-Price price_trace(const Trace &trace, const Chip &chip) { return Engine(trace, chip).run(); }
+Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline) { return Engine(trace, chip, timeline).run(); }
 
 }  // namespace asim

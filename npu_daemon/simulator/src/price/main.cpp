@@ -2,6 +2,7 @@
 // Trusted: no candidate code runs here, and the trace is checked as it is read.
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -12,6 +13,7 @@ namespace asim {
 
 namespace {
 
+constexpr int kArguments = 4;     // the program's name, TRACE, CHIP, TENSORS
 constexpr int kUsageExit = 2;
 constexpr int kMalformedExit = 4;
 
@@ -41,24 +43,36 @@ void print_bytes(const char *key, const std::vector<TensorRange> &tensors, const
     printf("},");
 }
 
+void print_memory(const CoreCounters &core) {
+    printf(",\"read_hit_bytes\":%.17g,\"read_miss_bytes\":%.17g,\"write_hit_bytes\":%.17g,\"write_miss_bytes\":%.17g",
+           core.read_traffic.hit_bytes, core.read_traffic.miss_bytes, core.write_traffic.hit_bytes,
+           core.write_traffic.miss_bytes);
+    printf(",\"main_read_bytes\":%.17g,\"main_written_bytes\":%.17g", core.read_traffic.miss_bytes, core.main_written_bytes);
+}
+
 void print_core(const CoreCounters &core, bool cube, const char *separator) {
     constexpr struct { Pipe pipe; const char *name; } kPipes[] = {{Pipe::S, "scalar"}, {Pipe::V, "vec"}, {Pipe::M, "mac"},
         {Pipe::MTE1, "mte1"}, {Pipe::MTE2, "mte2"}, {Pipe::MTE3, "mte3"}, {Pipe::FIX, "fixpipe"}};
     printf("%s{\"kind\":\"%s\",\"total_cycles\":%.17g", separator, cube ? "aic" : "aiv", core.total_cycles);
     for (const auto &entry : kPipes) {
         const auto index = static_cast<size_t>(entry.pipe);
-        printf(",\"%s_cycles\":%.17g,\"%s_instructions\":%llu", entry.name, core.busy_cycles[index], entry.name,
-               static_cast<unsigned long long>(core.instructions[index]));
+        printf(",\"%s_cycles\":%.17g,\"%s_wait_cycles\":%.17g,\"%s_instructions\":%llu", entry.name, core.busy_cycles[index],
+               entry.name, core.wait_cycles[index], entry.name, static_cast<unsigned long long>(core.instructions[index]));
     }
-    printf(",\"read_bytes\":%llu,\"written_bytes\":%llu,\"clock_reads\":[", static_cast<unsigned long long>(core.read_bytes),
+    printf(",\"read_bytes\":%llu,\"written_bytes\":%llu", static_cast<unsigned long long>(core.read_bytes),
            static_cast<unsigned long long>(core.written_bytes));
+    print_memory(core);
+    printf(",\"bank_group_conflict_cycles\":%.17g,\"bank_conflict_cycles\":%.17g,\"clock_reads\":[",
+           core.bank_group_conflict_cycles, core.bank_conflict_cycles);
     for (size_t i = 0; i < core.clock_reads.size(); ++i) printf("%s%.17g", i ? "," : "", core.clock_reads[i]);
     printf("]}");
 }
 
-void report(const Price &price, const std::vector<TensorRange> &tensors, const std::vector<TensorCoverage> &coverage) {
-    printf("{\"kernel_cycles\":%.17g,\"task_us\":%.17g,\"blocks\":%u,", price.kernel_cycles, price.task_us,
-           price.blocks);
+void report(const Price &price, const Timeline &timeline, const std::vector<TensorRange> &tensors,
+            const std::vector<TensorCoverage> &coverage) {
+    printf("{\"kernel_cycles\":%.17g,\"task_us\":%.17g,\"blocks\":%u,", price.kernel_cycles, price.task_us, price.blocks);
+    printf("\"timeline_events\":%llu,\"timeline_written\":%llu,", static_cast<unsigned long long>(timeline.events()),
+           static_cast<unsigned long long>(timeline.written()));
     print_bytes("unwritten", tensors, coverage, true, &TensorCoverage::missing_bytes);
     print_bytes("unread", tensors, coverage, false, &TensorCoverage::missing_bytes);
     print_bytes("written_beyond", tensors, coverage, true, &TensorCoverage::beyond_bytes);
@@ -68,21 +82,33 @@ void report(const Price &price, const std::vector<TensorRange> &tensors, const s
     printf("]}\n");
 }
 
+std::unique_ptr<Timeline> timeline_of(int argc, char **argv) {
+    if (argc == kArguments) return std::make_unique<Timeline>();
+    return std::make_unique<Timeline>(argv[kArguments], std::stoull(argv[kArguments + 1]));
+}
+
+void price(int argc, char **argv) {
+    const Chip chip = load_chip(argv[2]);
+    const std::vector<TensorRange> tensors = load_tensors(argv[3]);
+    const Trace trace(argv[1]);
+    const std::vector<TensorCoverage> coverage = tensor_coverage(trace, tensors);
+    const std::unique_ptr<Timeline> timeline = timeline_of(argc, argv);
+    const Price price = price_trace(trace, chip, *timeline);
+    timeline->finish();
+    report(price, *timeline, tensors, coverage);
+}
+
 }  // namespace
 
 }  // namespace asim
 
 int main(int argc, char **argv) {
-    if (argc != 4) {
-        fprintf(stderr, "usage: %s TRACE CHIP TENSORS\n", argv[0]);
+    if (argc != asim::kArguments && argc != asim::kArguments + 2) {
+        fprintf(stderr, "usage: %s TRACE CHIP TENSORS [TIMELINE MAX_EVENTS]\n", argv[0]);
         return asim::kUsageExit;
     }
     try {
-        const asim::Chip chip = asim::load_chip(argv[2]);
-        const std::vector<asim::TensorRange> tensors = asim::load_tensors(argv[3]);
-        const asim::Trace trace(argv[1]);
-        const std::vector<asim::TensorCoverage> coverage = asim::tensor_coverage(trace, tensors);
-        asim::report(asim::price_trace(trace, chip), tensors, coverage);
+        asim::price(argc, argv);
     } catch (const std::exception &error) {
         fprintf(stderr, "%s\n", error.what());
         return asim::kMalformedExit;

@@ -76,6 +76,7 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
     const double written_bytes = traffic.written_back_bytes + (write && bypasses ? traffic.miss_bytes : 0);
     advance(now);
     Demand demand;
+    demand.traffic = traffic;
     demand.first_line = gm.address / cache_.line_bytes();
     demand.lane = read_bytes > 0 ? Lane::Miss : write ? Lane::Write : Lane::Hit;
     demand.solo_cycles = core_cycles(entry, traffic, write);

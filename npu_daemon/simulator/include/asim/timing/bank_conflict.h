@@ -4,9 +4,14 @@
 
 namespace asim {
 
+struct BankCycles {
+    double cycles = 1;          // of one repeat
+    double group_cycles = 1;    // what it would take if only accesses to one bank group got in each other's way
+};
+
 // Cycles per repeat that operand accesses need on average: 1 without conflicts. Slot model of
 // facts/npu_2201.md section 7: slot t reads repeat t of the sources and writes repeat t-1 of the destination;
 // a bank group serves one row per cycle, and a read and a write of the same bank exclude each other.
-double bank_cycles_per_repeat(const Entry &entry);
+BankCycles bank_cycles_per_repeat(const Entry &entry);
 
 }  // namespace asim

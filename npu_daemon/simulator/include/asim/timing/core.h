@@ -11,6 +11,7 @@
 
 #include "asim/timing/chip.h"
 #include "asim/timing/memory.h"
+#include "asim/timing/timeline.h"
 #include "asim/timing/trace_reader.h"
 
 namespace asim {
@@ -26,6 +27,12 @@ struct CoreCounters {
     std::array<uint64_t, kPipeCount> instructions{};
     uint64_t read_bytes = 0;        // from global memory
     uint64_t written_bytes = 0;     // to global memory
+    std::array<double, kPipeCount> wait_cycles{};   // of flags and of instructions on other pipes
+    double bank_group_conflict_cycles = 0;
+    double bank_conflict_cycles = 0;
+    CacheTraffic read_traffic;          // of global memory, by what the cache did
+    CacheTraffic write_traffic;
+    double main_written_bytes = 0;      // to HBM: evicted lines, and writes past the cache
     std::vector<double> clock_reads;    // cycle of each read of the system counter, up to kMaxClockReads
 };
 
@@ -39,7 +46,8 @@ struct RaisedFlag {
 
 class Core {
 public:
-    Core(const Chip &chip, Memory &memory, uint64_t id) : chip_(chip), memory_(memory), id_(id) {}
+    Core(const Chip &chip, Memory &memory, Timeline &timeline, uint64_t id)
+        : chip_(chip), memory_(memory), timeline_(timeline), id_(id) {}
 
     // Starts a block: `entry_cycles` of scalar work after `wait_cycles` for its code.
     void start_block(Cursor cursor, double now, double wait_cycles, double entry_cycles);
@@ -88,6 +96,8 @@ private:
         double drained_at = 0;      // everything started so far has finished
         bool copying = false;
         uint32_t copy_slot = 0;
+        Op copy_op = Op::Count;
+        uint64_t copy_bytes = 0;
         double copy_latency = 0;
     };
     struct Flag {
@@ -110,11 +120,15 @@ private:
     void finish_access(uint32_t slot, double done) { accesses_[slot].done = done; }
     void forget_finished(double now);
     Flag &flag(const Record &record);
-    double vector_cycles(const Entry &entry) const;
+    double vector_cycles(const Entry &entry);
+    void work(double cycles);
+    void busy(Pipe pipe, Op op, double start, double end, uint64_t bytes);
+    void count_traffic(const Record &record, const CacheTraffic &traffic);
     PipeState &pipe(Pipe which) { return pipes_[static_cast<size_t>(which)]; }
 
     const Chip &chip_;
     Memory &memory_;
+    Timeline &timeline_;
     uint64_t id_;
     std::optional<Cursor> cursor_;
     std::optional<Entry> pending_;

@@ -16,7 +16,8 @@ struct Price {
     std::vector<CoreCounters> cores;    // of the cores that ran blocks, group by group
 };
 
-// Throws std::runtime_error when the trace is malformed or its blocks wait for each other for ever.
-Price price_trace(const Trace &trace, const Chip &chip);
+// Throws std::runtime_error when the trace is malformed or its blocks wait for each other for ever; `timeline` is
+// told what each pipe does, a core by its place in Price::cores.
+Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline);
 
 }  // namespace asim

@@ -10,6 +10,13 @@ struct CacheTraffic {
     double hit_bytes = 0;
     double miss_bytes = 0;
     double written_back_bytes = 0;
+
+    CacheTraffic &operator+=(const CacheTraffic &other) {
+        hit_bytes += other.hit_bytes;
+        miss_bytes += other.miss_bytes;
+        written_back_bytes += other.written_back_bytes;
+        return *this;
+    }
 };
 
 // What a burst does with the lines it touches.

@@ -27,6 +27,7 @@ struct Demand {
     double l2_share = 0;            // share of the common L2 bandwidth taken at that speed
     double latency_cycles = 0;      // from the end of the transfer until its data can be used
     uint64_t first_line = 0;        // where it begins: copies that begin in the same line ask for the same lines
+    CacheTraffic traffic;           // what the cache did for it
 };
 
 // Copies under way slow each other down. The more bytes they ask of HBM, the longer each request waits in its queues:

@@ -1,0 +1,180 @@
+"""``ascend-gym profile``: where the time of an operator, or of a program with launches, goes."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascend_gym.cli.options import EXIT_MISUSE, Chip, Json, OpDir, console, note
+from ascend_gym.core.config import cache_root
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Failure
+from ascend_gym.report.summary import to_json
+from ascend_gym.suite.loader import load_operator
+
+if TYPE_CHECKING:
+    from npu_daemon.profiling.launch_profile import LaunchProfile
+    from npu_daemon.profiling.profiler import Profiler
+
+DEFAULT_MAX_EVENTS = 500_000
+_SOURCE_FILE = typer.Option(exists=True, dir_okay=False, readable=True)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """Launches, or why there are none; with what a program printed."""
+
+    launches: tuple[LaunchProfile, ...]
+    failure: Failure | None = None
+    exit_status: int = 0
+    stdout: str = ""
+    stderr: str = ""
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is profiled: an operator with its case and sources, or a program."""
+
+    op: str | None
+    op_dir: Path | None
+    kernel_file: Path | None
+    tiling_file: Path | None
+    case: str | None
+    asc: Path | None
+    defines: tuple[str, ...]
+    arguments: tuple[str, ...]
+    data_dir: Path | None
+
+
+def profile(
+    op: Annotated[str | None, typer.Argument(metavar="[OP]", help="Operator, such as gelu.")] = None,
+    op_dir: OpDir = None,
+    kernel_file: Annotated[Path | None, _SOURCE_FILE] = None,
+    tiling_file: Annotated[Path | None, _SOURCE_FILE] = None,
+    case: Annotated[str | None, typer.Option(metavar="ID", help="Case; by default the first.")] = None,
+    asc: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, dir_okay=False, readable=True, help="Program with <<<>>> launches, instead of OP."
+        ),
+    ] = None,
+    define: Annotated[
+        list[str] | None, typer.Option(metavar="NAME[=VALUE]", help="Macro for --asc; repeatable.")
+    ] = None,
+    arg: Annotated[list[str] | None, typer.Option(help="Argument of the program's main; repeatable.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True, file_okay=False, help="Folder that the program runs in, with its data files."
+        ),
+    ] = None,
+    chip: Chip = "910B2",
+    trace: Annotated[
+        Path | None, typer.Option(dir_okay=False, help="Write a Chrome/Perfetto trace to this file.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Write CSV files as msopprof does to this folder.")
+    ] = None,
+    max_events: Annotated[
+        int, typer.Option(min=1, help="Events of each launch that the trace may hold.")
+    ] = DEFAULT_MAX_EVENTS,
+    timeout: Annotated[float, typer.Option(min=0.1, help="CPU seconds that the run may take.")] = 600.0,
+    as_json: Json = False,
+) -> None:
+    """Profile an operator, or a program that launches kernels: roofline, trace, CSV files."""
+    from npu_daemon.backends.simulator import SimulatorBackend
+    from npu_daemon.profiling.profiler import Profiler
+
+    subject = _Subject(
+        op, op_dir, kernel_file, tiling_file, case, asc, tuple(define or ()), tuple(arg or ()), data
+    )
+    with tempfile.TemporaryDirectory(prefix="ascend-gym-profile-") as folder:
+        backend = SimulatorBackend(cache_root(), chip, note)
+        events = max_events if trace is not None else None
+        outcome = _profiled(Profiler(backend, chip, Path(folder), events, timeout), subject)
+        if outcome.launches:
+            _write_files(outcome.launches, trace, out)
+        _show(outcome, as_json)
+    raise typer.Exit(EXIT_MISUSE if outcome.failure is not None else 0)
+
+
+def _profiled(profiler: Profiler, subject: _Subject) -> _Outcome:
+    if (subject.op is None) == (subject.asc is None):
+        raise MisuseError("expected either an operator or --asc FILE")
+    if subject.asc is not None:
+        return _profiled_program(profiler, subject.asc, subject)
+    if subject.defines or subject.arguments or subject.data_dir:
+        raise MisuseError("--define, --arg and --data belong to --asc")
+    return _profiled_operator(profiler, subject.op or "", subject)
+
+
+def _profiled_operator(profiler: Profiler, op: str, subject: _Subject) -> _Outcome:
+    spec = load_operator(op, op_dir=subject.op_dir)
+    candidate = spec.baseline.rewritten(tiling=_text(subject.tiling_file), kernel=_text(subject.kernel_file))
+    known = {case.case_id: case for case in spec.cases}
+    if subject.case is not None and subject.case not in known:
+        raise MisuseError(f"{spec.op_id} has no case {subject.case!r}; its cases are {', '.join(known)}")
+    case = known[subject.case] if subject.case is not None else spec.cases[0]
+    result = profiler.profile_operator(spec, candidate, case, cache_root())
+    return _Outcome((), result) if isinstance(result, Failure) else _Outcome((result,))
+
+
+def _profiled_program(profiler: Profiler, source: Path, subject: _Subject) -> _Outcome:
+    from npu_daemon.profiling.asc_program import AscProgram
+
+    if subject.op_dir or subject.kernel_file or subject.tiling_file or subject.case:
+        raise MisuseError("--op-dir, --kernel-file, --tiling-file and --case belong to an operator")
+    result = profiler.profile_program(
+        AscProgram(source, subject.defines, subject.arguments), subject.data_dir
+    )
+    if isinstance(result, Failure):
+        return _Outcome((), result)
+    run = result.run
+    return _Outcome(result.launches, None, run.exit_status, run.stdout, run.stderr)
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else path.read_text(encoding="utf-8")
+
+
+def _write_files(launches: tuple[LaunchProfile, ...], trace: Path | None, out: Path | None) -> None:
+    from npu_daemon.profiling.chrome_trace import write_chrome_trace
+    from npu_daemon.profiling.csv_files import write_csv_files
+
+    if trace is not None:
+        left_out = write_chrome_trace(launches, trace)
+        note(f"trace: {trace}" + (f" ({left_out})" if left_out else ""))
+    if out is not None:
+        files = write_csv_files(launches, out)
+        note(f"{len(files)} CSV files in {out}")
+
+
+def _show(outcome: _Outcome, as_json: bool) -> None:
+    from npu_daemon.profiling.summary import launch_summary, print_launch
+
+    if as_json:
+        document = {
+            "status": outcome.failure.status.value if outcome.failure else "ok",
+            "diagnostics": [str(one) for one in outcome.failure.diagnostics] if outcome.failure else [],
+            "launches": [launch_summary(launch) for launch in outcome.launches],
+            "exit_status": outcome.exit_status,
+            "stdout": outcome.stdout,
+        }
+        typer.echo(to_json(document))
+        return
+    for text in (outcome.stdout, outcome.stderr):
+        if text.strip():
+            note(text.rstrip("\n"))
+    if outcome.failure is not None:
+        for diagnostic in outcome.failure.diagnostics:
+            note(f"{outcome.failure.status.value}: {diagnostic}")
+    elif not outcome.launches:
+        note("the program launched no kernel")
+    if outcome.exit_status:
+        note(f"the program's main returned {outcome.exit_status}")
+    for launch in outcome.launches:
+        print_launch(console(), launch)

@@ -1,0 +1,146 @@
+"""Profiles one case of an operator, or all launches of a program, on the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_gym.core.protocols import Failure, RunOutput
+from ascend_gym.core.records import Candidate, Case, Diagnostic, MeasureProtocol, OpSpec, Phase
+from ascend_gym.core.status import Status
+from ascend_gym.suite.oracle import oracle_for
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.case_data import CaseDataCache
+from npu_daemon.profiling.asc_program import (
+    AscProgram,
+    ProgramRun,
+    TracedLaunch,
+    build_program,
+    run_program,
+)
+from npu_daemon.profiling.launch_profile import LaunchProfile
+from npu_daemon.service import harness_digest
+from npu_daemon.simulator.chips import Chip, load_chip
+from npu_daemon.simulator.pricing import TimelineRequest, price_trace
+
+
+@dataclass(frozen=True)
+class ProfiledProgram:
+    """A program and its launches, priced."""
+
+    run: ProgramRun
+    launches: tuple[LaunchProfile, ...]
+
+
+class Profiler:
+    """Runs and prices, keeping timelines.
+
+    Args:
+        backend: builds, runs and prices.
+        chip: name of the chip.
+        folder: an existing folder for what runs leave behind; the caller removes it.
+        max_events: how many events of each launch to keep; ``None`` keeps no timeline.
+        timeout_s: CPU seconds that a run may take.
+    """
+
+    def __init__(
+        self, backend: SimulatorBackend, chip: str, folder: Path, max_events: int | None, timeout_s: float
+    ) -> None:
+        self._backend = backend
+        self._chip: Chip = load_chip(chip)
+        self._folder = folder
+        self._max_events = max_events
+        self._timeout_s = timeout_s
+
+    def profile_operator(
+        self, spec: OpSpec, candidate: Candidate, case: Case, cache_dir: Path
+    ) -> LaunchProfile | Failure:
+        """Run a candidate on one case, judge its outputs and price it.
+
+        Args:
+            spec: the operator.
+            candidate: its sources, or changed ones.
+            case: which of its cases.
+            cache_dir: where inputs and expected outputs are kept.
+        """
+        protocol = MeasureProtocol(chip=self._chip.name, run_timeout_s=self._timeout_s)
+        oracle = oracle_for(spec)
+        data = CaseDataCache(cache_dir / "case_data", harness_digest()).obtain(
+            spec, oracle, case, protocol.input_seed
+        )
+        built = self._backend.build(spec, case, candidate, protocol)
+        run = (
+            built
+            if isinstance(built, Failure)
+            else self._backend.run(built, case, data.input_files, protocol)
+        )
+        if isinstance(run, Failure):
+            return run
+        try:
+            verdict = oracle.judge(case, run.outputs, data.expected)
+            if not verdict.correct:
+                return Failure(
+                    Status.INCORRECT, (Diagnostic(phase=Phase.VERIFY, message=verdict.message),), run.seconds
+                )
+            return self._operator_launch(spec, run)
+        finally:
+            self._backend.cleanup(run)
+
+    def _operator_launch(self, spec: OpSpec, run: RunOutput) -> LaunchProfile | Failure:
+        timeline = self._timeline(0)
+        price = self._backend.price(run, self._chip, timeline)
+        if isinstance(price, Failure):
+            return price
+        block_dim: int = run.handle.tiling.block_dim
+        return LaunchProfile(0, spec.name, block_dim, self._chip, price, timeline.path if timeline else None)
+
+    def profile_program(self, program: AscProgram, data_dir: Path | None = None) -> ProfiledProgram | Failure:
+        """Build and run a program, and price each of its launches.
+
+        Args:
+            program: what to run.
+            data_dir: where it finds and writes its data files; by default a folder of its own.
+
+        Raises:
+            MisuseError: a launch of the program cannot be read.
+        """
+        toolchain = self._backend.toolchain
+        library = build_program(program, self._folder, toolchain, self._timeout_s)
+        if isinstance(library, Failure):
+            return library
+        run = run_program(program, library, self._folder, toolchain, self._chip, self._timeout_s, data_dir)
+        if isinstance(run, Failure):
+            return run
+        launches = []
+        for priced in self._priced(run.launches):
+            if isinstance(priced, Failure):
+                return priced
+            launches.append(priced)
+        return ProfiledProgram(run, tuple(launches))
+
+    def _priced(self, launches: tuple[TracedLaunch, ...]) -> Iterator[LaunchProfile | Failure]:
+        ranges = self._folder / "tensor_ranges"
+        ranges.write_text("", encoding="ascii")  # the program judges its outputs itself
+        for launch in launches:
+            timeline = self._timeline(launch.index)
+            price = price_trace(
+                self._backend.toolchain, launch.trace, self._chip, ranges, timeline, self._timeout_s
+            )
+            launch.trace.unlink()
+            if isinstance(price, Failure):
+                yield price
+                return
+            yield LaunchProfile(
+                launch.index,
+                launch.kernel,
+                launch.block_dim,
+                self._chip,
+                price,
+                timeline.path if timeline else None,
+            )
+
+    def _timeline(self, index: int) -> TimelineRequest | None:
+        if self._max_events is None:
+            return None
+        return TimelineRequest(self._folder / f"timeline.{index}", self._max_events)

@@ -1,0 +1,73 @@
+"""A launch in short: as JSON-able values, and on a terminal."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from npu_daemon.profiling.launch_profile import PIPES, LaunchProfile
+from npu_daemon.profiling.roofline import roofline_of
+from npu_daemon.simulator.profile import profile_of
+
+_SHOWN_FLOORS = 4
+_CLOCK_HZ = 50e6  # of the system counter (facts/npu_2201.md section 1)
+
+
+def launch_summary(launch: LaunchProfile) -> dict[str, Any]:
+    """Return profile, roofline and clock reads of one launch."""
+    return {
+        "launch": launch.index,
+        "kernel": launch.kernel,
+        "block_dim": launch.block_dim,
+        "chip": launch.chip.name,
+        "task_duration_us": launch.task_us,
+        "kernel_us": launch.kernel_us,
+        "profile": profile_of(dict(launch.price), launch.block_dim, launch.chip).model_dump(),
+        "roofline": asdict(roofline_of(launch)),
+        "clock_reads_us": launch.clock_reads_us(),
+    }
+
+
+def print_launch(console: Console, launch: LaunchProfile) -> None:
+    """Print durations, the busy time of each pipe, and the roofline."""
+    roofline = roofline_of(launch)
+    console.print(
+        f"launch {launch.index}: {launch.kernel}, {launch.block_dim} blocks on {launch.chip.name}: "
+        f"task {launch.task_us:.2f} us, kernel {launch.kernel_us:.2f} us"
+    )
+    console.print(_pipe_table(launch))
+    console.print(f"bound by {roofline.bound_by}: busy {roofline.bound_share:.1%} of the time of its cores")
+    for floor in roofline.floors[:_SHOWN_FLOORS]:
+        console.print(
+            f"floor {floor.floor_us:10.2f} us  {floor.floor_us / roofline.kernel_us:6.1%}  "
+            f"{floor.resource}: {floor.reason}"
+        )
+    console.print(f"reached {roofline.reached:.1%} of the highest floor ({roofline.floors[0].resource})")
+    _print_clock(console, launch)
+
+
+def _pipe_table(launch: LaunchProfile) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("cores", "time us", *PIPES):
+        table.add_column(heading, justify="right")
+    for kind in launch.kinds():
+        cores = launch.cores_of(kind)
+        total = sum(core["total_cycles"] for core in cores)
+        shares = [sum(core[f"{pipe}_cycles"] for core in cores) / total if total else 0.0 for pipe in PIPES]
+        time_us = launch.microseconds(total / len(cores))
+        table.add_row(f"{len(cores)} {kind}", f"{time_us:.2f}", *(f"{share:.1%}" for share in shares))
+    return table
+
+
+def _print_clock(console: Console, launch: LaunchProfile) -> None:
+    """Print what lies between two reads of the system counter, which the run itself cannot know."""
+    for number, reads in enumerate(launch.clock_reads_us()):
+        for first, second in pairwise(reads):
+            ticks = round((second - first) * _CLOCK_HZ / 1e6)
+            console.print(
+                f"core {number}: {second - first:.3f} us ({ticks} ticks) between reads of GetSystemCycle"
+            )

@@ -288,11 +288,25 @@ class OpSpec(Record):
 
 
 class MeasureProtocol(Record):
-    """How an evaluation is carried out; part of the identity of its result."""
+    """How an evaluation is carried out; part of the identity of its result.
+
+    Attributes:
+        chip: chip that is measured or simulated.
+        input_seed: seed of the input data.
+        repeats: samples of each latency.
+        noise: relative spread of simulated samples, for research on noisy rewards; 0 leaves them as computed.
+        noise_seed: seed of that noise.
+        build_timeout_s: limit of each build.
+        run_timeout_s: limit of the run of one case.
+        memory_limit_bytes: memory of a candidate's process.
+        output_limit_bytes: bytes that such a process may write.
+    """
 
     chip: str = "910B2"
     input_seed: int = 0
     repeats: int = Field(default=1, ge=1)
+    noise: float = Field(default=0.0, ge=0, le=1)
+    noise_seed: int = 0
     build_timeout_s: float = Field(default=60.0, gt=0)
     run_timeout_s: float = Field(default=20.0, gt=0)
     memory_limit_bytes: int = Field(default=4 * 2**30, gt=0)

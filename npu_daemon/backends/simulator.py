@@ -33,6 +33,7 @@ from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, tensor_sizes_bytes, write_job
+from npu_daemon.simulator.noise import samples_us
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import profile_of
 from npu_daemon.simulator.toolchain import obtain_toolchain
@@ -43,6 +44,7 @@ class _Build:
     """A built candidate and what it is an implementation of."""
 
     spec: OpSpec
+    candidate: Candidate
     kernel: KernelBuild
 
 
@@ -51,6 +53,7 @@ class _Run:
     """What a finished run left behind."""
 
     spec: OpSpec
+    candidate: Candidate
     job: KernelJob
     tiling: TilingOutcome
 
@@ -108,7 +111,7 @@ class SimulatorBackend:
         kernel = self._builds.kernel(spec, case, candidate, host, protocol)
         if isinstance(kernel, Failure):
             return Failure(kernel.status, kernel.diagnostics, kernel.seconds + host.seconds)
-        return Built(_Build(spec, kernel), kernel.seconds + host.seconds)
+        return Built(_Build(spec, candidate, kernel), kernel.seconds + host.seconds)
 
     def run(
         self, built: Built, case: Case, inputs: Sequence[Sequence[Path]], protocol: MeasureProtocol
@@ -159,7 +162,7 @@ class SimulatorBackend:
         outputs = _read_outputs(job, case)
         if outputs is None:
             return _ended_early(seconds)
-        return RunOutput(outputs, _Run(build.spec, job, tiling), seconds)
+        return RunOutput(outputs, _Run(build.spec, build.candidate, job, tiling), seconds)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were judged correct."""
@@ -175,7 +178,7 @@ class SimulatorBackend:
         return CaseResult(
             case_id=case.case_id,
             status=Status.OK,
-            samples_us=(profile.task_duration_us,) * protocol.repeats,
+            samples_us=samples_us(profile.task_duration_us, handle.candidate, case, protocol),
             launch=Launch(
                 block_dim=handle.tiling.block_dim,
                 tiling_key=handle.tiling.tiling_key,

@@ -36,6 +36,7 @@ from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, tensor_size
 from npu_daemon.simulator.noise import samples_us
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import profile_of
+from npu_daemon.simulator.races import find_race
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
 
@@ -162,6 +163,9 @@ class SimulatorBackend:
         outputs = _read_outputs(job, case)
         if outputs is None:
             return _ended_early(seconds)
+        race = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
+        if race is not None:
+            return Failure(Status.RUNTIME_FAULT, (race,), seconds)
         return RunOutput(outputs, _Run(build.spec, build.candidate, job, tiling), seconds)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:

@@ -222,7 +222,7 @@ def _reported(outcome: ProcessOutcome, kernel: KernelBuild, seconds: float) -> F
         return _failure(Status.RUNTIME_FAULT, "the kernel ended without a readable report", seconds)
     kind, call, block, frames, message = fields
     *cube, index = block.split(" ")
-    file, line = _source_of(frames, kernel.libraries.get(CoreKind.CUBE if cube else CoreKind.VECTOR))
+    file, line = source_of(frames, kernel.libraries.get(CoreKind.CUBE if cube else CoreKind.VECTOR))
     diagnostic = Diagnostic(
         phase=Phase.RUN_KERNEL,
         message=message,
@@ -234,7 +234,7 @@ def _reported(outcome: ProcessOutcome, kernel: KernelBuild, seconds: float) -> F
     return Failure(_REPORT_STATUS[kind], (diagnostic,), seconds)
 
 
-def _source_of(frames: str, library: Path | None) -> tuple[str | None, int | None]:
+def source_of(frames: str, library: Path | None) -> tuple[str | None, int | None]:
     """Return file and line of the innermost frame that lies in the operator's own sources."""
     if not frames or library is None:
         return None, None

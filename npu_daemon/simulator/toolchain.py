@@ -21,10 +21,11 @@ _SIMULATOR = Path(__file__).parent
 _SOURCES = _SIMULATOR / "src"
 _INCLUDE = _SIMULATOR / "include"
 _INCLUDES = (f"-I{_INCLUDE}", f"-I{_INCLUDE / 'kernel'}")
-_RUN, _LAUNCHER, _PRICE, _SYMBOLS, _COMPLETE, _LOCK, _KERNEL_HEADER = (
+_RUN, _LAUNCHER, _PRICE, _RACES, _SYMBOLS, _COMPLETE, _LOCK, _KERNEL_HEADER = (
     "asim_run",
     "asim_launcher",
     "asim_price",
+    "asim_races",
     "symbols",
     "complete",
     "lock",
@@ -102,6 +103,11 @@ class Toolchain:
     def price_program(self) -> Path:
         """Prices traces (trusted)."""
         return self.folder / _PRICE
+
+    @property
+    def races_program(self) -> Path:
+        """Looks for races in traces (trusted)."""
+        return self.folder / _RACES
 
     @property
     def host_folder(self) -> Path:
@@ -224,12 +230,13 @@ def _build(folder: Path, store: ObjectStore) -> None:
     run = _objects(folder, "run", "runtime")
     launcher = _objects(folder, "asc")
     price = _objects(folder, "price")
+    races = _objects(folder, "races")
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         host = pool.submit(prepare_host_toolchain, folder / "host", store)
         headers = [pool.submit(_precompile_header, folder, kind, store) for kind in CoreKind]
         compiled = [
             pool.submit(store.compile, (*own_flags(), "-c"), source, target)
-            for source, target in (*run, *launcher, *price)
+            for source, target in (*run, *launcher, *price, *races)
         ]
         for part in (host, *headers, *compiled):
             part.result()
@@ -238,6 +245,8 @@ def _build(folder: Path, store: ObjectStore) -> None:
     objects = [*runtime, *(target for _, target in launcher)]
     call_tool(["g++", "-rdynamic", *map(str, objects), "-ldl", "-o", str(folder / _LAUNCHER)])
     call_tool(["g++", *(str(target) for _, target in price), "-o", str(folder / _PRICE)])
+    objects = [*(target for _, target in races), folder / "price-trace_reader.o"]
+    call_tool(["g++", *map(str, objects), "-o", str(folder / _RACES)])
     exported = call_tool(["nm", "-D", "--defined-only", "--format=just-symbols", str(folder / _RUN)])
     (folder / _SYMBOLS).write_text(exported, encoding="ascii")
 

@@ -39,8 +39,9 @@ def test_a_core_that_waits_for_a_flag_it_never_sets_is_stopped(bench: Workbench)
 def test_arrays_of_the_kernel_are_global_memory_that_is_only_read(bench: Workbench) -> None:
     table = "static const __gm__ uint16_t TABLE[16] = {1, 2, 3};\n"
     view = "AscendC::GlobalTensor<T> table; table.SetGlobalBuffer((__gm__ T *)TABLE, 16); "
+    copied = "AscendC::DataCopy(x1Local, table, 16); AscendC::PipeBarrier<PIPE_MTE2>(); "
     first = {"template <typename T>": table + "template <typename T>"}
-    bench.latency_us(kernel=first | {COPY_IN: view + "AscendC::DataCopy(x1Local, table, 16); " + COPY_IN})
+    bench.latency_us(kernel=first | {COPY_IN: view + copied + COPY_IN})
     result = bench.evaluate(
         bench.edited(kernel=first | {COPY_OUT: view + "AscendC::DataCopy(table, yLocal, 16); " + COPY_OUT})
     )

@@ -76,6 +76,7 @@ bool Cursor::next(Entry &entry) {
             check(static_cast<size_t>(segment.end - position_) >= sizeof(Record), "cut record");
             std::memcpy(&entry.record, position_, sizeof(Record));
             check_record(entry.record);
+            last_ = position_;
             position_ += sizeof(Record);
             const size_t bytes = entry.record.operands * sizeof(Operand);
             check(static_cast<size_t>(segment.end - position_) >= bytes, "cut operands");

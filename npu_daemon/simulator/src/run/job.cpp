@@ -34,6 +34,12 @@ Parameter parse_parameter(std::istringstream &words) {
     return parameter;
 }
 
+Location parse_location(std::istringstream &words) {
+    Location location;
+    words >> location.block >> location.ordinal;
+    return location;
+}
+
 TensorFile parse_tensor(std::istringstream &words) {
     TensorFile tensor;
     std::string input, output;
@@ -70,6 +76,7 @@ Job parse_job(const std::string &path) {
         {"workspace_bytes", [&](auto &words) { words >> job.workspace_bytes; }},
         {"record_limit", [&](auto &words) { words >> job.record_limit; }},
         {"time_limit_ms", [&](auto &words) { words >> job.time_limit_ms; }},
+        {"locate", [&](auto &words) { job.locations.push_back(parse_location(words)); }},
         {"parameter", [&](auto &words) { job.parameters.push_back(parse_parameter(words)); }},
         {"tensor", [&](auto &words) { job.parameters.at(job.parameters.size() - 1).tensors.push_back(parse_tensor(words)); }},
     };

@@ -24,6 +24,12 @@ struct Parameter {
     std::vector<TensorFile> tensors;
 };
 
+// A record of the trace whose place in the kernel is asked for.
+struct Location {
+    uint32_t block = 0;
+    uint64_t ordinal = 0;
+};
+
 struct Job {
     std::string kernel_path;        // built for vector cores; empty when the kernel never runs on them
     std::string cube_kernel_path;   // built for cube cores, likewise
@@ -39,13 +45,15 @@ struct Job {
     uint64_t workspace_bytes = 0;
     uint64_t record_limit = 0;
     uint32_t time_limit_ms = 0;
+    std::vector<Location> locations;
     std::vector<Parameter> parameters;  // in argument order: inputs, then outputs
 };
 
 // Lines: `kernel|cube_kernel|trace|tiling PATH`, `task_type aiv_only|aic_only|mix_1_1|mix_1_2`, `block_dim|aiv_cores|
-// aic_cores|ub_bytes|l1_bytes|l0a_bytes|l0b_bytes|l0c_bytes|
-// bias_table_bytes|fixpipe_buffer_bytes|tiling_key|workspace_bytes|record_limit|time_limit_ms N`, `parameter NAME plain|list|absent`, and after a parameter one line for each tensor:
-// `tensor ADDRESS BYTES INPUT-PATH|- OUTPUT-PATH|- EXTENT...`. Throws std::runtime_error on anything else.
+// aic_cores|ub_bytes|l1_bytes|l0a_bytes|l0b_bytes|l0c_bytes|bias_table_bytes|fixpipe_buffer_bytes|tiling_key|
+// workspace_bytes|record_limit|time_limit_ms N`, `locate BLOCK ORDINAL`, `parameter NAME plain|list|absent`, and after a
+// parameter one line for each tensor: `tensor ADDRESS BYTES INPUT-PATH|- OUTPUT-PATH|- EXTENT...`. Throws
+// std::runtime_error on anything else.
 Job parse_job(const std::string &path);
 
 // The cores of a launch of `block_dim` blocks of a kernel of that type (KernelMetaType).

@@ -163,6 +163,7 @@ void execute(const Job &job) {
     const LaunchShape shape = shape_of(job, either.task_type(job.tiling_key, job.task_type), job.block_dim);
     check_built(shape, vector, cube);
     open_trace(trace, shape.group_count * shape.composition.cores(), shape.composition, job.record_limit);
+    for (const Location &location : job.locations) locate_record(location.block, location.ordinal);
     install_handlers(job.time_limit_ms);
     g_tiling_key = job.tiling_key;
     run_blocks(shape, [&] {

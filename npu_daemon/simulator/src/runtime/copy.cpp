@@ -20,7 +20,7 @@ uint64_t span(uint32_t bursts, uint64_t stride, uint64_t burst_bytes) {
 
 uint64_t round_to_block(uint64_t bytes) { return (bytes + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes; }
 
-void emit_copy(Op op, const CopyShape &shape, const Operand &destination, const Operand &origin) {
+Record copy_record(Op op, const CopyShape &shape) {
     Record record{};
     record.op = op;
     record.dtype_bytes = 1;
@@ -28,7 +28,21 @@ void emit_copy(Op op, const CopyShape &shape, const Operand &destination, const 
     record.burst_bytes = shape.burst_bytes;
     const bool atomic = op == Op::CopyUbToGm && block().atomic != AtomicMode::None;
     record.flag_id = static_cast<uint16_t>((shape.bypass_l2 ? kBypassesL2 : 0) | (atomic ? kAtomic : 0));
-    emit(record, {destination, origin});
+    return record;
+}
+
+// Bytes [begin, end) of a burst that differ from what a copy puts there: overlapping tails often write the same again.
+struct Changed {
+    uint32_t begin = 0;
+    uint32_t end = 0;
+};
+
+Changed changed_bytes(const uint8_t *old, const uint8_t *fresh, uint32_t bytes) {
+    if (std::memcmp(old, fresh, bytes) == 0) return {};
+    Changed changed{0, bytes};
+    while (changed.begin < bytes && old[changed.begin] == fresh[changed.begin]) ++changed.begin;
+    while (changed.end > changed.begin && old[changed.end - 1] == fresh[changed.end - 1]) --changed.end;
+    return changed;
 }
 
 // Block and repeat strides, in data blocks, of blocks that lie `stride_bytes` apart.
@@ -85,7 +99,7 @@ void copy_gm_to_ub(const char *call, uint8_t *ub, const uint8_t *gm, const CopyS
         std::memcpy(row + pad.left_bytes, gm + burst * shape.gm_stride_bytes, shape.burst_bytes);
         fill_around(row, shape.burst_bytes, static_cast<uint32_t>(written), pad);
     }
-    emit_copy(Op::CopyGmToUb, shape, destination, origin);
+    emit(copy_record(Op::CopyGmToUb, shape), {destination, origin});
 }
 
 void copy_ub_to_gm(const char *call, uint8_t *gm, const uint8_t *ub, const CopyShape &shape, uint32_t dtype_code) {
@@ -93,16 +107,28 @@ void copy_ub_to_gm(const char *call, uint8_t *gm, const uint8_t *ub, const CopyS
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const Operand origin = ub_operand(call, "src", ub, shape, shape.burst_bytes);
     const Operand destination = gm_operand(gm_span ? checked_gm(call, gm, gm_span, true) : 0, shape);
+    const bool atomic = block().atomic != AtomicMode::None;
+    Changed all;
     for (uint32_t burst = 0; burst < shape.burst_count; ++burst) {
         uint8_t *row = gm + burst * shape.gm_stride_bytes;
         const uint8_t *from = ub + burst * shape.ub_stride_bytes;
-        if (block().atomic == AtomicMode::None) {
-            std::memcpy(row, from, shape.burst_bytes);
-        } else {
+        if (atomic) {
             accumulate(row, from, shape.burst_bytes, dtype_code);
+            continue;
         }
+        const Changed changed = changed_bytes(row, from, shape.burst_bytes);
+        if (changed.end > changed.begin) all = shape.burst_count == 1 ? changed : Changed{0, shape.burst_bytes};
+        std::memcpy(row, from, shape.burst_bytes);
     }
-    emit_copy(Op::CopyUbToGm, shape, destination, origin);
+    const Record record = copy_record(Op::CopyUbToGm, shape);
+    if (atomic || (all.begin == 0 && all.end == shape.burst_bytes)) {
+        emit(record, {destination, origin});
+        return;
+    }
+    Operand narrowed = destination;
+    narrowed.address += all.begin;
+    narrowed.extent_bytes = all.end - all.begin;
+    emit(record, {destination, origin, narrowed});
 }
 
 void copy_ub_to_ub(uint8_t *dst, const uint8_t *src, uint32_t burst_count, uint32_t burst_bytes,

@@ -30,7 +30,7 @@ void native_access(const void *address, uint64_t bytes, bool write) {
     auto *pointer = static_cast<uint8_t *>(const_cast<void *>(address));
     const char *call = write ? "store through a raw pointer" : "load through a raw pointer";
     if (block().ub != nullptr && pointer >= block().ub && pointer < block().ub + block().ub_bytes) {
-        access_words(call, pointer, bytes, write, scalar_ub_unaligned);
+        access_words(call, pointer, bytes, write, native_ub);
     } else if (local_space_of(address) != Space::Gm) {
         fault(FaultKind::RuntimeFault, call, "the scalar unit does not reach %s: move the data with instructions",
               memory_name(local_space_of(address)));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "asim/machine/call_sync.h"
 #include "asim/semantics/copy.h"
 #include "asim/semantics/gather.h"
 #include "asim/semantics/reduce.h"
@@ -52,6 +53,7 @@ void spread_blocks(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks
 
 template <typename Bits>
 void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch) {
+    const LibraryCall call;
     const uint32_t blocks = blocks_of<Bits>(shape.columns);
     const bool packed = uint64_t{blocks} * kUbBlockBytes == uint64_t{shape.columns} * sizeof(Bits);
     // Eight rows at a time: their elements spread to blocks, and for odd lengths the padded rows.
@@ -73,6 +75,7 @@ void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch s
 
 template <typename Bits>
 void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch) {
+    const LibraryCall call;
     const uint32_t bytes = blocks_of<Bits>(shape.columns) * kUbBlockBytes;
     const bool packed = bytes == shape.columns * sizeof(Bits);
     const uint32_t at_once = packed ? shape.rows : scratch.bytes / bytes;
@@ -90,6 +93,7 @@ void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scra
 
 template <typename T>
 void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    const LibraryCall call;
     constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
     for (uint32_t row = 0; row < shape.rows; ++row) {
         uint8_t *from = mutable_bytes(src) + uint64_t{row} * stride * sizeof(T);
@@ -112,6 +116,7 @@ void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, S
 template <typename T>
 void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape, uint32_t mask_columns,
                      bool keep_where_zero, Scratch scratch) {
+    const LibraryCall call;
     const Pieces<half> pieces = divide<half>("SelectWithBytesMask", scratch, 2, shape.columns);
     for (uint32_t row = 0; row < shape.rows; ++row) {
         for (uint32_t done = 0; done < shape.columns; done += pieces.elems) {

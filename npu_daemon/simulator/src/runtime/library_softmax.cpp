@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "asim/machine/call_sync.h"
 #include "asim/semantics/gather.h"
 #include "asim/semantics/reduce.h"
 #include "asim/semantics/steps.h"
@@ -101,6 +102,7 @@ void softmax_group(uint8_t *to, uint8_t *from, uint32_t row_bytes, Matrix shape,
 
 template <typename T>
 void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    const LibraryCall call;
     constexpr bool converts = std::is_same_v<T, half>;
     const Group group = split(scratch, shape.columns, converts);
     for (uint32_t done = 0; done < shape.rows; done += kRows) {

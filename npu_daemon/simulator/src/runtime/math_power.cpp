@@ -118,6 +118,7 @@ void power_of_integers(uint8_t *dst, const PowerOperand<int32_t> &base, const Po
 
 template <typename T>
 void power(uint8_t *dst, PowerOperand<T> base, PowerOperand<T> exponent, Scratch scratch, uint32_t count) {
+    const LibraryCall call;
     if constexpr (std::is_same_v<T, int32_t>) {
         power_of_integers(dst, base, exponent, scratch, count);
     } else {

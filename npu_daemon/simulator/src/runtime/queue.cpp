@@ -11,7 +11,35 @@ namespace {
 
 uint64_t round_to_block(uint64_t bytes) { return (bytes + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes; }
 
+// A buffer is free once `consumer` is done with it; the flag tells `producer`.
+void announce_free(const FreedBuffer &buffer) {
+    Block &self = block();
+    set_buffer_flag(buffer.consumer, buffer.producer, buffer.flag);
+    if (self.freed_count == kMaxBuffers) {
+        fault(FaultKind::RuntimeFault, "FreeTensor", "a kernel has at most %u buffers in queues", kMaxBuffers);
+    }
+    self.freed[self.freed_count++] = buffer;
+}
+
+void wait_until_free(const FreedBuffer &buffer) {
+    Block &self = block();
+    wait_buffer_flag(buffer.consumer, buffer.producer, buffer.flag);
+    for (uint32_t i = 0; i < self.freed_count; ++i) {
+        if (self.freed[i].flag != buffer.flag) continue;
+        self.freed[i] = self.freed[--self.freed_count];
+        return;
+    }
+}
+
 }  // namespace
+
+void wait_for_freed_buffers() {
+    Block &self = block();
+    for (; self.freed_count > 0; --self.freed_count) {
+        const FreedBuffer &buffer = self.freed[self.freed_count - 1];
+        wait_buffer_flag(buffer.consumer, buffer.producer, buffer.flag);
+    }
+}
 
 uint8_t *allocate_buffer_ub(uint64_t bytes) {
     Block &self = block();
@@ -65,7 +93,7 @@ uint8_t *Queue::allocate() {
         next_ = (next_ + 1) % buffer_count_;
         if (buffer.state == State::Free) {
             if (buffer.used && producer_ != consumer_) {
-                wait_buffer_flag(consumer_, producer_, buffer.flag);
+                wait_until_free({consumer_, producer_, buffer.flag});
             }
             buffer.state = State::Allocated;
             buffer.used = true;
@@ -88,7 +116,7 @@ Queue::Buffer &Queue::find(const char *call, const uint8_t *base) {
     fault(FaultKind::RuntimeFault, call, "the tensor does not lie in a buffer of this queue");
 }
 
-void Queue::enqueue(const uint8_t *base) {
+void Queue::enqueue(const uint8_t *base, Pipe producer, Pipe consumer) {
     Buffer &buffer = find("EnQue", base);
     if (buffer.state != State::Allocated && buffer.state != State::Taken) {
         fault(FaultKind::RuntimeFault, "EnQue", "the tensor was not allocated: AllocTensor comes first");
@@ -99,12 +127,12 @@ void Queue::enqueue(const uint8_t *base) {
     }
     order_[queued_count_++] = static_cast<uint8_t>(&buffer - buffers_);
     buffer.state = State::Queued;
-    if (producer_ != consumer_) {
-        set_buffer_flag(producer_, consumer_, buffer.flag);
+    if (producer != consumer) {
+        set_buffer_flag(producer, consumer, buffer.flag);
     }
 }
 
-uint8_t *Queue::dequeue() {
+uint8_t *Queue::dequeue(Pipe producer, Pipe consumer) {
     if (queued_count_ == 0) {
         fault(FaultKind::RuntimeFault, "DeQue", "the queue is empty: this core would wait for ever");
     }
@@ -112,8 +140,8 @@ uint8_t *Queue::dequeue() {
     --queued_count_;
     for (uint32_t i = 0; i < queued_count_; ++i) order_[i] = order_[i + 1];
     buffer.state = State::Taken;
-    if (producer_ != consumer_) {
-        wait_buffer_flag(producer_, consumer_, buffer.flag);
+    if (producer != consumer) {
+        wait_buffer_flag(producer, consumer, buffer.flag);
     }
     return buffer.base;
 }
@@ -128,7 +156,7 @@ void Queue::release(const uint8_t *base) {
     }
     buffer.state = State::Free;
     if (producer_ != consumer_) {
-        set_buffer_flag(consumer_, producer_, buffer.flag);
+        announce_free({consumer_, producer_, buffer.flag});
     }
 }
 

@@ -47,13 +47,14 @@ uint32_t first_free_event(Pipe source, Pipe target, const char *call) {
 }
 
 // Folds accesses to the same cache lines into one record each; only a new line can meet a new hazard.
-void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write) {
+void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, bool from_pointer) {
     Block &self = block();
     ++self.scalar_accesses;
     // Stores to global memory are told one by one: every output byte must have its writer in the trace.
     const bool fold = space == Space::Ub || !write;
     const uint64_t line = address / kScalarLineBytes;
-    const uint64_t key = (line << 3) | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
+    const uint64_t key =
+        line << 4 | (from_pointer ? 8 : 0) | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
     uint64_t &known = self.scalar_lines[(line * 5 + (write ? 1 : 0)) % kScalarLines];
     if (fold && key == known) {
         return;
@@ -63,6 +64,7 @@ void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write) {
     record.op = Op::ScalarAccess;
     record.dtype_bytes = static_cast<uint8_t>(bytes);
     record.repeats = write ? 1 : 0;
+    record.flag_id = from_pointer ? kFromPointer : 0;
     emit(record, {Operand{address, static_cast<uint64_t>(space), bytes, 0}});
 }
 
@@ -115,18 +117,18 @@ void release_event_id(Pipe source, Pipe target, uint32_t event_id) {
 void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
     const uint64_t offset = checked_ub(call, pointer, bytes);
     check_ub_alignment(call, "element", offset, bytes);
-    trace_scalar(offset, Space::Ub, bytes, write);
+    trace_scalar(offset, Space::Ub, bytes, write, false);
     return pointer;
 }
 
-void *scalar_ub_unaligned(const char *call, void *pointer, uint32_t bytes, bool write) {
-    trace_scalar(checked_ub(call, pointer, bytes), Space::Ub, bytes, write);
+void *native_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
+    trace_scalar(checked_ub(call, pointer, bytes), Space::Ub, bytes, write, true);
     return pointer;
 }
 
 void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
     const uint64_t address = checked_gm(call, pointer, bytes, write);
-    trace_scalar(address, Space::Gm, bytes, write);
+    trace_scalar(address, Space::Gm, bytes, write, false);
     return pointer;
 }
 

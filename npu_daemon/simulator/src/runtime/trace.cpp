@@ -1,10 +1,13 @@
+#include <execinfo.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
+#include "asim/machine/report.h"
 #include "asim/trace/writer.h"
 
 namespace asim {
@@ -17,6 +20,24 @@ int g_trace_fd = -1;
 uint64_t g_records_left = 0;
 uint32_t g_current = 0;                             // block whose records come in
 std::vector<std::vector<uint8_t>> g_segments;       // records of each block that are not in the file yet
+
+struct Located {
+    uint32_t block;
+    uint64_t ordinal;
+};
+std::vector<Located> g_located;
+
+// Tells where the kernel issues the record, if it was asked for.
+void locate(const char *call, uint64_t ordinal) {
+    constexpr int kMaxFrames = 24;
+    for (const Located &wanted : g_located) {
+        if (wanted.block != g_current || wanted.ordinal != ordinal) continue;
+        void *frames[kMaxFrames];
+        char message[48];
+        snprintf(message, sizeof message, "%u %llu", g_current, static_cast<unsigned long long>(ordinal));
+        write_report("located", call, message, frames, backtrace(frames, kMaxFrames));
+    }
+}
 
 void write_all(const void *data, size_t size) {
     const auto *bytes = static_cast<const uint8_t *>(data);
@@ -71,6 +92,8 @@ void open_trace(int fd, uint32_t block_count, const Composition &composition, ui
     write_all(&header, sizeof header);
 }
 
+void locate_record(uint32_t block_index, uint64_t ordinal) { g_located.push_back({block_index, ordinal}); }
+
 void close_trace() {
     for (uint32_t block_index = 0; block_index < g_segments.size(); ++block_index) flush_segment(block_index);
 }
@@ -92,6 +115,8 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     if (record.op != Op::ScalarAccess) {
         std::memset(self.scalar_lines, 0, sizeof self.scalar_lines);
     }
+    if (!g_located.empty()) locate(instruction.name, self.records);
+    ++self.records;
     append(&record, sizeof record);
     append(operands.begin(), operands.size() * sizeof(Operand));
     const bool ended = record.op == Op::BlockEnd;

@@ -147,6 +147,7 @@ void reduce_tail(Reduction kind, uint8_t *dst, const Lanes &src, uint8_t *work, 
 
 template <typename T>
 void reduce_sum(uint8_t *dst, Lanes src, const Shape &shape) {
+    const LibraryCall call;
     if (repeats_of(shape, sizeof(T)) == 0) {
         return;
     }
@@ -158,6 +159,7 @@ void reduce_sum(uint8_t *dst, Lanes src, const Shape &shape) {
 
 template <typename T>
 void reduce_sum_repeats(uint8_t *dst, Lanes src, uint8_t *work, const Shape &shape) {
+    const LibraryCall call;
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
     if (shape.repeats == 0) {
         return;
@@ -180,6 +182,7 @@ void reduce_sum_repeats(uint8_t *dst, Lanes src, uint8_t *work, const Shape &sha
 
 template <typename T>
 void reduce_extreme(Reduction kind, uint8_t *dst, Lanes src, uint8_t *work, const Shape &shape, bool with_index) {
+    const LibraryCall call;
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
     if (!shape.counted) {
         if (shape.repeats > 0) reduce_extreme_repeats<T>(kind, dst, src, work, shape, with_index);

@@ -11,6 +11,7 @@ using TBufHandle = uint8_t *;
 // The pipe that fills a buffer at a position, and the one that takes from it.
 constexpr asim::Pipe producer_of(TPosition position) {
     switch (position) {
+        case TPosition::GM:
         case TPosition::VECIN:
         case TPosition::TSCM:
         case TPosition::A1:
@@ -28,6 +29,7 @@ constexpr asim::Pipe producer_of(TPosition position) {
 
 constexpr asim::Pipe consumer_of(TPosition position) {
     switch (position) {
+        case TPosition::GM:
         case TPosition::VECOUT: return asim::Pipe::MTE3;
         case TPosition::TSCM:
         case TPosition::A1:
@@ -42,6 +44,11 @@ constexpr asim::Pipe consumer_of(TPosition position) {
         default: return asim::Pipe::V;
     }
 }
+
+// Likewise for the stages that EnQue and DeQue can name: from global memory for vectors, from vectors to global memory,
+// or from one copy to the next.
+constexpr asim::Pipe stage_producer(TPosition to) { return to == TPosition::GM ? asim::Pipe::V : asim::Pipe::MTE2; }
+constexpr asim::Pipe stage_consumer(TPosition from) { return from == TPosition::GM ? asim::Pipe::V : asim::Pipe::MTE3; }
 
 // Options of a queue; they tell the compiler what it may leave out, and change no result.
 struct TQueConfig {
@@ -77,7 +84,8 @@ public:
     }
     template <TPosition from, TPosition to, typename T>
     bool EnQue(const LocalTensor<T> &tensor) {
-        return EnQue(tensor);
+        queue_.enqueue(tensor.bytes(), stage_producer(to), stage_consumer(from));
+        return true;
     }
     template <typename T>
     LocalTensor<T> DeQue() {
@@ -96,7 +104,7 @@ public:
     }
     template <TPosition from, TPosition to, typename T>
     LocalTensor<T> DeQue() {
-        return DeQue<T>();
+        return view<T>(queue_.dequeue(stage_producer(to), stage_consumer(from)));
     }
     template <typename T>
     void FreeTensor(LocalTensor<T> &tensor) {
@@ -167,13 +175,24 @@ class TPipe {
 public:
     TPipe() { Init(); }
     TPipe(const TPipe &) = delete;
+    ~TPipe() {
+        if (!destroyed_) Destroy();
+    }
 
     void Init() {
         asim::reset_buffers();
         asim::block().pipe = this;
+        destroyed_ = false;
     }
-    void Reset() { asim::reset_buffers(); }
-    void Destroy() { asim::reset_buffers(); }
+    void Reset() {
+        asim::wait_for_freed_buffers();
+        asim::reset_buffers();
+    }
+    void Destroy() {
+        Reset();
+        asim::pipe_barrier(asim::Pipe::ALL);
+        destroyed_ = true;
+    }
 
     template <TPosition source, TPosition destination, int32_t depth, auto mask>
     bool InitBuffer(TQueBind<source, destination, depth, mask> &queue, uint8_t buffers, uint32_t bytes_each) {
@@ -202,6 +221,9 @@ public:
     void ReleaseEventID(TEventID event_id) {
         asim::release_event_id(source_pipe(event), target_pipe(event), static_cast<uint32_t>(event_id));
     }
+
+private:
+    bool destroyed_ = false;
 };
 
 }  // namespace AscendC

@@ -25,6 +25,13 @@ struct LocalMemory {
 
 enum class AtomicMode : uint8_t { None, Add, Max, Min };
 
+// A queue's buffer that was freed and not yet allocated again.
+struct FreedBuffer {
+    Pipe consumer, producer;
+    uint32_t flag;
+};
+constexpr uint32_t kMaxBuffers = 64;        // of one kernel (facts/npu_2201.md section 2)
+
 struct Block {
     CoreKind kind = CoreKind::Vector;
     uint32_t index = 0;                     // among the cores of its kind: GetBlockIdx
@@ -38,6 +45,8 @@ struct Block {
     uint64_t ub_used_bytes = 0;             // handed out by InitBuffer; more than ub_bytes is an overflow
     LocalMemory memories[kSpaceCount];      // of a cube core; those of Ub and Gm are empty
     uint32_t buffers = 0;
+    FreedBuffer freed[kMaxBuffers];
+    uint32_t freed_count = 0;
     void *pipe = nullptr;                   // the kernel's TPipe
     uint64_t mask[2] = {~0ull, ~0ull};      // vector mask register
     bool counter_mode = false;              // mask holds an element count
@@ -55,6 +64,8 @@ struct Block {
     bool tiling_key_asked = false;          // some TILING_KEY_IS was evaluated
     bool tiling_key_matched = false;        // and one of them was true
     bool ended = false;
+    uint64_t records = 0;                   // emitted so far
+    uint32_t library_calls = 0;             // composite calls under way, which contain the barriers they need
     const char *last_call = "kernel entry";
 };
 

@@ -13,6 +13,9 @@ uint8_t *allocate_queue_ub(uint64_t bytes);
 uint8_t *allocate_buffer_ub(uint64_t bytes);
 void reset_buffers();
 
+// The pipes that fill queues wait until the buffers that were freed are no longer in use.
+void wait_for_freed_buffers();
+
 constexpr uint32_t kMaxQueueBuffers = 16;
 
 // A queue of equally sized buffers between a producing and a consuming pipe.
@@ -23,8 +26,11 @@ public:
 
     void init(uint32_t buffers, uint64_t bytes_each);
     uint8_t *allocate();
-    void enqueue(const uint8_t *buffer);
-    uint8_t *dequeue();
+    void enqueue(const uint8_t *buffer) { enqueue(buffer, producer_, consumer_); }
+    uint8_t *dequeue() { return dequeue(producer_, consumer_); }
+    // Likewise, between the pipes that the caller names instead of the queue's own.
+    void enqueue(const uint8_t *buffer, Pipe producer, Pipe consumer);
+    uint8_t *dequeue(Pipe producer, Pipe consumer);
     void release(const uint8_t *buffer);
 
     uint64_t bytes_each() const { return bytes_each_; }

@@ -19,7 +19,7 @@ uint32_t alloc_event_id(Pipe source, Pipe target);
 void release_event_id(Pipe source, Pipe target, uint32_t event_id);
 
 void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write);
-void *scalar_ub_unaligned(const char *call, void *pointer, uint32_t bytes, bool write);
+void *native_ub(const char *call, void *pointer, uint32_t bytes, bool write);  // by a raw pointer, of any alignment
 void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write);
 
 }  // namespace asim

@@ -86,6 +86,7 @@ inline void emit_vector(Op op, uint32_t widest_bytes, uint32_t repeats, std::ini
     record.op = op;
     record.dtype_bytes = static_cast<uint8_t>(widest_bytes);
     record.repeats = repeats;
+    record.source_pipe = block().library_calls > 0 ? kInsideCall : 0;
     emit(record, operands);
 }
 

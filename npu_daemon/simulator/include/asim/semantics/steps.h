@@ -6,6 +6,7 @@
 #include "asim/semantics/cast.h"
 #include "asim/semantics/compare.h"
 #include "asim/semantics/math.h"
+#include "asim/machine/call_sync.h"
 #include "asim/machine/fault.h"
 
 namespace asim {
@@ -68,6 +69,7 @@ private:
     }
 
     Shape shape_;
+    LibraryCall call_;
 };
 
 // Equal pieces of the scratch buffer.

@@ -23,6 +23,7 @@ public:
 
     uint32_t block_count() const { return static_cast<uint32_t>(segments_.size()); }
     const Composition &composition() const { return composition_; }
+    uint64_t offset_of(const uint8_t *position) const { return static_cast<uint64_t>(position - data_); }
 
 private:
     friend class Cursor;
@@ -43,11 +44,13 @@ class Cursor {
 public:
     Cursor(const Trace &trace, uint32_t block_index) : segments_(&trace.segments_.at(block_index)) {}
     bool next(Entry &entry);  // false at the end
+    const uint8_t *last() const { return last_; }  // where the entry lies that next() gave
 
 private:
     const std::vector<Trace::Segment> *segments_;
     size_t segment_ = 0;
     const uint8_t *position_ = nullptr;
+    const uint8_t *last_ = nullptr;
 };
 
 }  // namespace asim

@@ -42,7 +42,8 @@ constexpr bool reads_gm(Op op) { return op == Op::CopyGmToUb || op == Op::CopyGm
 enum class Space : uint8_t { Ub, Gm, L1, L0A, L0B, L0C, BiasTable, FixpipeBuffer };
 constexpr uint32_t kSpaceCount = 8;
 
-// One address range an instruction touches; operand 0 is written, the others are read.
+// One address range an instruction touches; operand 0 is written, the others are read. A copy from UB to GM that leaves
+// bytes as they were has a third operand: those that it changes, none at all when its extent is 0.
 struct Operand {
     uint64_t address : 56;      // byte offset in a memory of the core, or canonical GM address
     uint64_t space : 8;
@@ -67,6 +68,12 @@ struct Record {
 // flag_id of a copy, added up.
 constexpr uint16_t kBypassesL2 = 1;  // its tensor has the cache switched off
 constexpr uint16_t kAtomic = 4;      // it combines what it writes with what is there
+// flag_id of a scalar access of the kernel's own code, by a pointer and not by GetValue or SetValue.
+constexpr uint16_t kFromPointer = 1;
+// source_pipe of a vector instruction before which a library call has a barrier.
+constexpr uint8_t kInsideCall = 1;
+
+inline bool is_atomic(const Record &record) { return writes_gm(record.op) && (record.flag_id & kAtomic) != 0; }
 
 // flag_id of Mmad, added up. Its `repeats` are tiles of 16 x 16 results, `burst_bytes` the bytes of one row along k, padded.
 constexpr uint16_t kMmadHf32 = 1;

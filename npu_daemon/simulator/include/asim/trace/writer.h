@@ -10,6 +10,9 @@ namespace asim {
 void open_trace(int fd, uint32_t block_count, const Composition &composition, uint64_t record_limit);
 void close_trace();
 
+// Asks for a line `located` on standard output, with the kernel's frames, when a block emits its record `ordinal`.
+void locate_record(uint32_t block_index, uint64_t ordinal);
+
 // The records that follow are those of another block.
 void switch_trace(uint32_t block_index);
 

@@ -1,0 +1,72 @@
+// What each pipe of a core knows to be finished: vector clocks, moved by issue order, flags and barriers.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+
+#include "asim/timing/trace_reader.h"
+
+namespace asim {
+
+// How many instructions of each pipe are known to be finished.
+using Clock = std::array<uint32_t, kPipeCount>;
+
+inline void join(Clock &into, const Clock &from) {
+    for (uint32_t pipe = 0; pipe < kPipeCount; ++pipe) into[pipe] = std::max(into[pipe], from[pipe]);
+}
+
+class PipeClocks {
+public:
+    // Counts an instruction of `pipe`, which starts after what the scalar unit had waited for when it issued it.
+    uint32_t issue(Pipe pipe) {
+        reach(pipe);
+        return ++issued_[at(pipe)];
+    }
+    bool knows(Pipe pipe, Pipe other, uint32_t index) const { return known_[at(pipe)][at(other)] >= index; }
+
+    // What has finished when `pipe` has done everything issued to it so far.
+    Clock when_done(Pipe pipe) {
+        reach(pipe);
+        Clock clock = known_[at(pipe)];
+        clock[at(pipe)] = issued_[at(pipe)];
+        return clock;
+    }
+    void learn(Pipe pipe, const Clock &clock) {
+        reach(pipe);
+        join(known_[at(pipe)], clock);
+    }
+
+    void set_flag(const Record &record) { raised_[key(record)].push_back(when_done(Pipe(record.source_pipe))); }
+    void wait_flag(const Record &record) {
+        std::deque<Clock> &raised = raised_[key(record)];
+        if (raised.empty()) return;
+        learn(Pipe(record.target_pipe), raised.front());
+        raised.pop_front();
+    }
+    // Flags between cores: the wait of this core ends after its own share of the meeting.
+    void set_cross_core(const Record &record) { met_[record.flag_id] = when_done(Pipe(record.source_pipe)); }
+    void wait_cross_core(const Record &record) { learn(Pipe::S, met_[record.flag_id]); }
+
+    void barrier(Pipe pipe) {
+        if (pipe == Pipe::ALL) {
+            known_.fill(issued_);
+        } else {
+            learn(pipe, when_done(pipe));
+        }
+    }
+
+private:
+    static size_t at(Pipe pipe) { return static_cast<size_t>(pipe); }
+    static uint32_t key(const Record &record) {
+        return uint32_t{record.source_pipe} << 24 | uint32_t{record.target_pipe} << 16 | record.flag_id;
+    }
+    void reach(Pipe pipe) { join(known_[at(pipe)], known_[at(Pipe::S)]); }
+
+    std::array<Clock, kPipeCount> known_{};
+    Clock issued_{};
+    std::map<uint32_t, std::deque<Clock>> raised_;
+    std::map<uint16_t, Clock> met_;
+};
+
+}  // namespace asim

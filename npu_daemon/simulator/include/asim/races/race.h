@@ -1,0 +1,60 @@
+// Two accesses to the same bytes, one of them a write, in an order that nothing fixes.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "asim/timing/trace_reader.h"
+
+namespace asim {
+
+struct Overlap {
+    uint64_t earlier = 0;           // trace offset of the record that executed first
+    uint64_t begin = 0, end = 0;    // bytes in common
+    uint32_t block = 0;             // of the earlier record
+};
+
+// One side of a race: a record, by its position among those of its block.
+struct Side {
+    uint32_t block = 0;
+    uint64_t ordinal = 0;
+    Record record;
+    bool writes = false;
+};
+
+struct Race {
+    Side first, second;             // in the order of execution here
+    Space space = Space::Ub;
+    uint64_t begin = 0, end = 0;
+};
+
+// Which parts of global memory no kernel can write: reads of them are in no race.
+class SharedMemory {
+public:
+    void add_constant(uint64_t address, uint64_t bytes) { constant_.push_back({address, address + bytes}); }
+
+    bool constant(uint64_t begin, uint64_t end) const {
+        for (const Range &range : constant_) {
+            if (begin >= range.begin && end <= range.end) return true;
+        }
+        return false;
+    }
+
+private:
+    struct Range {
+        uint64_t begin, end;
+    };
+    std::vector<Range> constant_;
+};
+
+enum class Role : uint8_t { Read, Written, Ignored };
+
+// What the record does with operand `index`. A copy to global memory that left some bytes as they were names those it
+// changed in its third operand: writing the value that is there already is in no race.
+inline Role role_of(const Record &record, uint32_t index) {
+    const bool narrowed = record.op == Op::CopyUbToGm && record.operands == 3;
+    if (narrowed && index != 1) return index == 2 ? Role::Written : Role::Ignored;
+    const bool writes = record.op != Op::ScalarAccess || record.repeats == 1;
+    return index == 0 && writes ? Role::Written : Role::Read;
+}
+
+}  // namespace asim

@@ -1,0 +1,135 @@
+"""Accesses to the same bytes in an order that nothing fixes: looked for in the trace of every run.
+
+Blocks are executed one after another, and each instruction of a block is over before the next one starts.
+On the device the pipes of a core and the cores work at the same time, and only flags, barriers, queues and
+meetings of the cores order them. A kernel that leaves two accesses unordered, one of them a write, is right
+here by luck.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import dataclass, replace
+
+from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.records import Diagnostic, Phase
+from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.simulator.build_cache import KernelBuild
+from npu_daemon.simulator.kernel_run import KernelJob, source_of
+from npu_daemon.simulator.task_type import CoreKind
+from npu_daemon.simulator.toolchain import Toolchain
+
+RACES_TIMEOUT_S = 120.0
+_MEMORIES = ("unified buffer", "global memory")
+_CALLS = {
+    "CopyGmToUb": "DataCopy(GM->UB)",
+    "CopyUbToGm": "DataCopy(UB->GM)",
+    "CopyUbToUb": "DataCopy(UB->UB)",
+    "ScalarAccess": "scalar access",
+}
+
+
+@dataclass(frozen=True)
+class _Access:
+    """One of the two instructions of a race.
+
+    Attributes:
+        block: which block issued it.
+        ordinal: its position among the trace records of the block.
+        call: name of the instruction, as kernels call it.
+        pipe: where it executes.
+        writes: whether it writes the bytes in question.
+        file: source of the kernel, if it could be told.
+        line: in that file.
+    """
+
+    block: int
+    ordinal: int
+    call: str
+    pipe: str
+    writes: bool
+    file: str | None = None
+    line: int | None = None
+
+    def described(self) -> str:
+        """Return the access as words of a sentence."""
+        place = f" at {self.file}:{self.line}" if self.file else ""
+        verb = "writes" if self.writes else "reads"
+        return f"{self.call}{place} (block {self.block}, pipe {self.pipe}) {verb} them"
+
+
+def find_race(
+    toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: Limits, *, auto_sync: bool
+) -> Diagnostic | None:
+    """Return a diagnostic that names both accesses of the first race in the trace of ``job``, or ``None``.
+
+    Args:
+        toolchain: holds the programs.
+        job: a run that ended well; its trace is read.
+        kernel: what ran; it is run again to find the places of a race in its sources.
+        limits: for that second run.
+        auto_sync: whether the device compiler inserts synchronisation.
+
+    Raises:
+        InfrastructureError: the trace cannot be read.
+    """
+    mode = "on" if auto_sync else "off"
+    command = [str(toolchain.races_program), str(job.trace), str(job.tensor_ranges), mode]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=RACES_TIMEOUT_S, check=False)
+    if answer.returncode != 0:
+        raise InfrastructureError(f"the trace cannot be checked for races: {answer.stderr.strip()}")
+    race = json.loads(answer.stdout)["race"]
+    if race is None:
+        return None
+    accesses = [
+        _Access(
+            block=side["block"],
+            ordinal=side["ordinal"],
+            call=_CALLS.get(side["call"], side["call"]),
+            pipe=side["pipe"],
+            writes=side["writes"],
+        )
+        for side in (race["first"], race["second"])
+    ]
+    first, second = _located(toolchain, job, kernel, limits, accesses)
+    memory = _MEMORIES[race["space"]]
+    return Diagnostic(
+        phase=Phase.RUN_KERNEL,
+        message=f"race on {memory} bytes [{race['begin']}, {race['end']}): {first.described()}, "
+        f"{second.described()}, and nothing orders the two: {_remedy(first, second)}",
+        call=second.call,
+        file=second.file,
+        line=second.line,
+        block_idx=second.block,
+    )
+
+
+def _located(
+    toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: Limits, accesses: list[_Access]
+) -> list[_Access]:
+    """Run the kernel once more and return the accesses with their places in its sources."""
+    again = job.folder / "job-locate"
+    wanted = "".join(f"locate {access.block} {access.ordinal}\n" for access in accesses)
+    again.write_text(job.path.read_text(encoding="utf-8") + wanted, encoding="utf-8")
+    outcome = run_limited([str(toolchain.run_program), str(again)], cwd=job.folder, limits=limits)
+    places = {}
+    for row in outcome.stdout.decode("utf-8", "replace").splitlines():
+        fields = row.split("\t")
+        if len(fields) == 5 and fields[0] == "located":
+            kind = CoreKind.CUBE if fields[2].startswith("cube") else CoreKind.VECTOR
+            places[fields[4]] = source_of(fields[3], kernel.libraries.get(kind))
+    located = []
+    for access in accesses:
+        file, line = places.get(f"{access.block} {access.ordinal}", (None, None))
+        located.append(replace(access, file=file, line=line))
+    return located
+
+
+def _remedy(first: _Access, second: _Access) -> str:
+    if first.block != second.block:
+        return "call SyncAll between them, or let the blocks touch different bytes"
+    if first.pipe == second.pipe:
+        return f"call PipeBarrier<PIPE_{first.pipe}>() between them"
+    event = f"{first.pipe}_{second.pipe}"
+    return f"pass the buffer through a queue, or SetFlag and WaitFlag<HardEvent::{event}> between them"

@@ -1,0 +1,67 @@
+// Looks for a race in a trace; prints one JSON document. Trusted: no candidate code runs here.
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "asim/races/find_race.h"
+
+namespace asim {
+
+namespace {
+
+constexpr int kUsageExit = 2;
+constexpr int kMalformedExit = 4;
+constexpr const char *kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
+
+// Lines `in|out ADDRESS BYTES NAME`: inputs are never written.
+SharedMemory load_memory(const std::string &path) {
+    std::ifstream file(path);
+    if (!file) throw std::runtime_error("cannot read tensors " + path);
+    SharedMemory memory;
+    std::string side, name;
+    for (uint64_t address, bytes; file >> side >> address >> bytes >> name;) {
+        if (side == "in") memory.add_constant(address, bytes);
+    }
+    return memory;
+}
+
+void print_side(const char *role, const Side &side) {
+    const Instruction &instruction = info(side.record.op);
+    printf("\"%s\":{\"block\":%u,\"ordinal\":%llu,\"call\":\"%s\",\"pipe\":\"%s\",\"writes\":%s},", role, side.block,
+           static_cast<unsigned long long>(side.ordinal), instruction.name, kPipeNames[static_cast<int>(instruction.pipe)],
+           side.writes ? "true" : "false");
+}
+
+void print(const std::optional<Race> &race) {
+    if (!race) {
+        printf("{\"race\":null}\n");
+        return;
+    }
+    printf("{\"race\":{");
+    print_side("first", race->first);
+    print_side("second", race->second);
+    printf("\"space\":%u,\"begin\":%llu,\"end\":%llu}}\n", static_cast<unsigned>(race->space),
+           static_cast<unsigned long long>(race->begin), static_cast<unsigned long long>(race->end));
+}
+
+}  // namespace
+
+}  // namespace asim
+
+int main(int argc, char **argv) {
+    const bool explicit_only = argc == 4 && std::strcmp(argv[3], "off") == 0;
+    if (argc != 4 || (!explicit_only && std::strcmp(argv[3], "on") != 0)) {
+        fprintf(stderr, "usage: %s TRACE TENSORS on|off\n", argv[0]);
+        return asim::kUsageExit;
+    }
+    try {
+        const asim::Trace trace(argv[1]);
+        asim::print(asim::find_race(trace, asim::load_memory(argv[2]), !explicit_only));
+    } catch (const std::exception &error) {
+        fprintf(stderr, "%s\n", error.what());
+        return asim::kMalformedExit;
+    }
+    return 0;
+}

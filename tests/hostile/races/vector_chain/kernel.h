@@ -1,0 +1,20 @@
+// A vector instruction reads what the one before it may still be writing.
+#include "probe.h"
+
+namespace vector_chain {
+template <bool ordered>
+__aicore__ inline void Run(Probe& probe)
+{
+    probe.InitBuffers();
+    for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
+        DataCopy(probe.a, probe.x[offset], TILE);
+        Order<HardEvent::MTE2_V, true>();
+        Adds(probe.b, probe.a, 3.0f, TILE);
+        if (ordered) PipeBarrier<PIPE_V>();
+        Adds(probe.b, probe.b, -2.0f, TILE);
+        Order<HardEvent::V_MTE3, true>();
+        DataCopy(probe.y[offset], probe.b, TILE);
+        Settle();
+    }
+}
+} // namespace vector_chain

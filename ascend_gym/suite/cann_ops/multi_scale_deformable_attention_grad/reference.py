@@ -1,4 +1,4 @@
-"""Reference of MultiScaleDeformableAttentionGrad for one square level; queries are the last axis of samples."""
+"""Reference of MultiScaleDeformableAttentionGrad, one square level; queries are the last axis of samples."""
 
 from __future__ import annotations
 

@@ -93,8 +93,10 @@ def test_environment_page_has_every_info():
 def test_environment_page_explains_every_profile_field():
     page = ENVIRONMENT.split("field names of msprof:")[1].split("\n\n")[0]
     named = set(re.findall(r"`(\w+)`", page))
-    for pipe in ("vec", "scalar", "mte2", "mte3"):
-        named |= {f"aiv_{pipe}_time", f"aiv_{pipe}_ratio"}
+    pipes = [("aiv", pipe) for pipe in ("vec", "scalar", "mte2", "mte3")]
+    pipes += [("aic", pipe) for pipe in ("mac", "scalar", "mte1", "mte2", "fixpipe")]
+    for core, pipe in pipes:
+        named |= {f"{core}_{pipe}_time", f"{core}_{pipe}_ratio"}
     assert named == set(PROFILE_FIELDS)
 
 

@@ -68,7 +68,9 @@ class Machine:
 
     def put(self, offset_bytes: int, values: Array) -> None:
         """Copy an array into the unified buffer."""
-        self.ub[offset_bytes : offset_bytes + values.nbytes] = np.ascontiguousarray(values).view(np.uint8)
+        self.ub[offset_bytes : offset_bytes + values.nbytes] = (
+            np.ascontiguousarray(values).ravel().view(np.uint8)
+        )
 
     def call(self, name: str, *arguments: int) -> None:
         """Run one call of the driver.

@@ -35,12 +35,12 @@ uint64_t checked_local(const char *call, const char *operand, Space space, const
 Space local_space_of(const void *pointer) {
     const Block &self = block();
     const auto *address = static_cast<const uint8_t *>(pointer);
-    if (self.ub != nullptr && address >= self.ub && address < self.ub + self.ub_bytes) return Space::Ub;
     for (uint32_t i = 0; i < kSpaceCount; ++i) {
         const LocalMemory &memory = self.memories[i];
         if (memory.base != nullptr && address >= memory.base && address < memory.base + memory.bytes) return static_cast<Space>(i);
     }
-    return Space::Gm;
+    const bool in_ub = self.ub != nullptr && address >= self.ub && address < self.ub + self.ub_bytes;
+    return in_ub ? Space::Ub : Space::Gm;
 }
 
 uint8_t *allocate_local(Space space, uint64_t bytes) {

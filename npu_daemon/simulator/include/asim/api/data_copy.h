@@ -5,6 +5,7 @@
 #include "asim/api/pipe.h"
 #include "asim/semantics/atomic.h"
 #include "asim/semantics/copy.h"
+#include "asim/semantics/cube_copy.h"
 
 namespace AscendC {
 
@@ -96,12 +97,17 @@ template <typename T>
 void copy_in(const char *call, const LocalTensor<T> &dst, const GlobalTensor<T> &src, asim::CopyShape shape,
              const asim::PadShape &pad) {
     shape.bypass_l2 = src.reads_bypass_l2();
+    const asim::Space space = space_of(dst.GetPosition());
+    if (space == asim::Space::L1) return asim::copy_gm_to_l1("DataCopy(GM->L1)", space, dst.bytes(), src.bytes(), shape, pad);
     asim::copy_gm_to_ub(call, dst.bytes(), src.bytes(), shape, pad);
 }
 
 template <typename T>
 void copy_out(const char *call, const GlobalTensor<T> &dst, const LocalTensor<T> &src, asim::CopyShape shape) {
     shape.bypass_l2 = dst.writes_bypass_l2();
+    if (space_of(src.GetPosition()) == asim::Space::L1) {
+        return asim::copy_l1_to_gm("DataCopy(L1->GM)", dst.bytes(), src.bytes(), shape);
+    }
     asim::copy_ub_to_gm(call, dst.bytes(), src.bytes(), shape, atomic_type<T>());
 }
 
@@ -127,8 +133,24 @@ __aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T>
              block_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride));
 }
 
+// From L1 to the bias table in units of 64 B there, to the fixpipe buffer in units of 128 B from start to start.
+inline asim::CopyShape table_copy(asim::Space space, const DataCopyParams &params, bool widens) {
+    if (space == asim::Space::BiasTable) {
+        const uint32_t written = params.blockLen * 64u;
+        const uint32_t bytes = widens ? written / 2 : written;
+        return {params.blockCount, bytes, bytes + uint64_t{params.srcGap} * asim::kUbBlockBytes, written + uint64_t{params.dstGap} * 64};
+    }
+    return {params.blockCount, params.blockLen * 128u, uint64_t{params.srcGap} * asim::kUbBlockBytes, uint64_t{params.dstGap} * 128};
+}
+
+inline bool is_table(asim::Space space) { return space == asim::Space::BiasTable || space == asim::Space::FixpipeBuffer; }
+
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params) {
+    const asim::Space space = space_of(dst.GetPosition());
+    if (is_table(space)) {
+        return asim::copy_l1_to_table("DataCopy(L1->table)", space, dst.bytes(), src.bytes(), table_copy(space, params, false), false);
+    }
     const auto shape = block_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride);
     asim::copy_ub_to_ub(dst.bytes(), src.bytes(), shape.burst_count, shape.burst_bytes,
                         static_cast<uint32_t>(shape.ub_stride_bytes), static_cast<uint32_t>(shape.gm_stride_bytes));
@@ -137,6 +159,8 @@ __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> 
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count) {
     const auto shape = contiguous_copy<T>(count);
+    const asim::Space space = space_of(dst.GetPosition());
+    if (is_table(space)) return asim::copy_l1_to_table("DataCopy(L1->table)", space, dst.bytes(), src.bytes(), shape, false);
     asim::copy_ub_to_ub(dst.bytes(), src.bytes(), 1, shape.burst_bytes, shape.burst_bytes, shape.burst_bytes);
 }
 

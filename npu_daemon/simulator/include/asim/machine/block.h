@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 
+#include "asim/machine/cube_registers.h"
 #include "asim/trace/record.h"
 
 namespace asim {
@@ -44,6 +45,7 @@ struct Block {
     uint32_t ub_bytes = 0;
     uint64_t ub_used_bytes = 0;             // handed out by InitBuffer; more than ub_bytes is an overflow
     LocalMemory memories[kSpaceCount];      // of a cube core; those of Ub and Gm are empty
+    CubeRegisters cube;
     uint32_t buffers = 0;
     FreedBuffer freed[kMaxBuffers];
     uint32_t freed_count = 0;

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import signal
@@ -36,7 +37,7 @@ from pathlib import Path
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Case, MeasureProtocol, Phase
+from ascend_gym.core.records import Case, MeasureProtocol, Phase, TensorSpec
 from ascend_gym.core.status import Status
 from ascend_gym.core.toml_file import read_toml
 from ascend_gym.suite.cann_cases import case_folder
@@ -54,12 +55,13 @@ COMPLETE = "complete"
 PAPER_LIST = Path(__file__).with_name("cann_ops_paper.txt")
 LARGER = Path(__file__).with_name("cann_ops_larger.toml")
 CHOSEN = "chosen"
+NOT_LARGER = "the example stays as it is"
 INPUT_SEED = 0
 _BUILD_STEP = {Phase.BUILD_TILING: "host", Phase.BUILD_KERNEL: "kernel", Phase.GUARD: "kernel"}
 _RUN_STEP = {Phase.RUN_TILING: "tiling"}
 _REASON_LENGTH = 220
 
-Outcome = tuple[str, str]  # the step that failed and why, or COMPLETE and the shapes of the inputs
+Outcome = tuple[str, str]  # the step that failed and why, or COMPLETE and the shapes of the tensors
 
 
 def main() -> int:
@@ -174,7 +176,9 @@ def _measure_larger(folder: Path, copy: Path, limit_s: float, chip: str) -> Outc
             resize_example(copy / EXAMPLE_FOLDER, chosen, own.get("edits", []))
         else:
             enlarge_example(copy / EXAMPLE_FOLDER, shapes, rule)
-        outcomes[rule] = _measure_apart(copy, limit_s, chip)
+        outcomes[rule] = (
+            _measure_apart(copy, limit_s, chip) if _grew(copy, shapes) else (STEPS[0], NOT_LARGER)
+        )
         if outcomes[rule][0] == COMPLETE:
             return COMPLETE, f"{rule}: {outcomes[rule][1]}"
     best = max(outcomes.values(), key=lambda outcome: STEPS.index(outcome[0]))[0]
@@ -189,6 +193,15 @@ def _first_complete(measured: Callable[[str], Outcome], chips: Sequence[str]) ->
         if tried[chip][0] == COMPLETE:
             return chip, tried[chip]
     return chips[0], tried[chips[0]]
+
+
+def _grew(copy: Path, shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Say whether the example of a copy works on more elements than the given shapes have."""
+    try:
+        grown = read_example(copy).shapes
+    except AscendGymError:
+        return True  # measuring says what is wrong
+    return sum(map(math.prod, grown)) > sum(map(math.prod, shapes))
 
 
 def _measure_apart(folder: Path, limit_s: float, chip: str) -> Outcome:
@@ -230,8 +243,13 @@ def _step(failure: Failure, steps: dict[Phase, str], otherwise: str) -> str:
 
 
 def _shapes(case: Case) -> str:
-    shapes = [str(shape) for tensor in case.inputs if not tensor.optional_absent for shape in tensor.shapes]
-    return " ".join(f"{count} x {shape}" if count > 1 else shape for shape, count in Counter(shapes).items())
+    inputs = [tensor for tensor in case.inputs if not tensor.optional_absent]
+    return f"{_counted(inputs)} to {_counted(case.outputs)}"
+
+
+def _counted(tensors: Sequence[TensorSpec]) -> str:
+    shapes = Counter(str(shape) for tensor in tensors for shape in tensor.shapes)
+    return " ".join(f"{count} x {shape}" if count > 1 else shape for shape, count in shapes.items())
 
 
 def _reason(failure: Failure) -> str:

@@ -26,7 +26,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.toml_file import read_toml
 from npu_daemon.backends.simulator import SimulatorBackend
-from npu_daemon.profiling.asc_program import AscProgram
+from npu_daemon.profiling.asc_build import AscProgram
 from npu_daemon.profiling.launch_profile import LaunchProfile
 from npu_daemon.profiling.profiler import Profiler
 from npu_daemon.simulator.profile import profile_of

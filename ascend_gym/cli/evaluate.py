@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from ascend_gym.cli.options import (
-    EXIT_INFRASTRUCTURE,
-    EXIT_MISUSE,
+    EXIT_BY_BLAME,
     Chip,
     Daemon,
     Json,
@@ -21,11 +20,10 @@ from ascend_gym.cli.options import (
 )
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import MeasureProtocol, OpSpec
-from ascend_gym.core.status import Blame, rule_of
+from ascend_gym.core.status import rule_of
 from ascend_gym.report.summary import evaluation_summary, to_json
 from ascend_gym.suite.loader import load_operator
 
-_EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
 _SOURCE_FILE = typer.Option(exists=True, dir_okay=False, readable=True)
 
 
@@ -55,7 +53,7 @@ def evaluate(
         typer.echo(to_json(summary))
     else:
         print_evaluation(console(), summary, result.all_diagnostics)
-    raise typer.Exit(_EXIT_BY_BLAME.get(rule_of(result.status).blame, 0))
+    raise typer.Exit(EXIT_BY_BLAME.get(rule_of(result.status).blame, 0))
 
 
 def _case_id(spec: OpSpec, case_id: str) -> str:

@@ -14,12 +14,14 @@ from rich.console import Console
 from ascend_gym.core.config import cache_root, default_daemon_address
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.status import Blame
 from ascend_gym.env.evaluation import evaluate as evaluate_request
 from ascend_gym.suite.requests import request_for
 
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3
 EXIT_INTERRUPTED = 130
+EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
 
 Operator = Annotated[str, typer.Argument(metavar="OP", help="Operator, such as gelu or core/gelu.")]
 OpDir = Annotated[Path | None, typer.Option(help="Folder of an operator of your own, named OP.")]

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascend_gym.cli.options import EXIT_MISUSE, Chip, Json, OpDir, console, note
+from ascend_gym.cli.options import EXIT_BY_BLAME, Chip, Json, OpDir, console, note
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
+from ascend_gym.core.status import rule_of
 from ascend_gym.report.summary import to_json
 from ascend_gym.suite.loader import load_operator
 
@@ -99,7 +100,8 @@ def profile(
         if outcome.launches:
             _write_files(outcome.launches, trace, out)
         _show(outcome, as_json)
-    raise typer.Exit(EXIT_MISUSE if outcome.failure is not None else 0)
+    blame = rule_of(outcome.failure.status).blame if outcome.failure is not None else None
+    raise typer.Exit(EXIT_BY_BLAME.get(blame, 0) if blame is not None else 0)
 
 
 def _profiled(profiler: Profiler, subject: _Subject) -> _Outcome:
@@ -124,7 +126,7 @@ def _profiled_operator(profiler: Profiler, op: str, subject: _Subject) -> _Outco
 
 
 def _profiled_program(profiler: Profiler, source: Path, subject: _Subject) -> _Outcome:
-    from npu_daemon.profiling.asc_program import AscProgram
+    from npu_daemon.profiling.asc_build import AscProgram
 
     if subject.op_dir or subject.kernel_file or subject.tiling_file or subject.case:
         raise MisuseError("--op-dir, --kernel-file, --tiling-file and --case belong to an operator")

@@ -1,4 +1,4 @@
-"""Programs that launch kernels themselves (``.asc`` files): built, run in a limited process, and priced.
+"""Runs of programs that launch kernels themselves (``.asc`` files), in a limited process.
 
 The program's main function runs as it is; its acl calls and launches work on the simulated chip. Each launch
 leaves a trace, which is priced in this, the trusted process.
@@ -14,43 +14,24 @@ from pathlib import Path
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.profiling.asc_source import has_launches, with_launch_calls
+from npu_daemon.profiling.asc_build import AscProgram, ProgramBuild, own_files
 from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
 from npu_daemon.simulator.chips import Chip
-from npu_daemon.simulator.task_type import TaskType, core_kinds, task_types
+from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import Toolchain
 
-_LIBRARY = "program.so"
-_SOURCE_SUFFIXES = (".asc", ".h", ".hpp", ".cpp", ".cc", ".inc")
+_JOB_KEYWORDS = {CoreKind.VECTOR: "kernel", CoreKind.CUBE: "cube_kernel"}
 _MEMORY_BYTES = 6 * 2**30
 _TRACE_BYTES = 2**30
-_BUILD_FILE_BYTES = 256 * 2**20
 _RECORD_LIMIT = 40_000_000
 _REPORTED_FAULT_EXIT = 3
-_SHOWN_ERRORS = 5
-_ERROR_LINE = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$")
-_UNRESOLVED = re.compile(r"undefined reference to .*|undefined symbol: .*")
+_CANNOT_START_EXIT = 125
 _REPORT_STATUS = {
     "runtime_fault": Status.RUNTIME_FAULT,
     "unsupported": Status.UNSUPPORTED,
     "instruction_limit": Status.TIMEOUT,
     "timeout": Status.TIMEOUT,
 }
-
-
-@dataclass(frozen=True)
-class AscProgram:
-    """A program to profile.
-
-    Attributes:
-        source: its ``.asc`` file; files it includes are found from there.
-        defines: macros ``NAME`` or ``NAME=VALUE``.
-        arguments: what its main function gets after the program name.
-    """
-
-    source: Path
-    defines: tuple[str, ...] = ()
-    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,54 +63,9 @@ class ProgramRun:
     seconds: float
 
 
-def build_program(
-    program: AscProgram, folder: Path, toolchain: Toolchain, timeout_s: float
-) -> Path | Failure:
-    """Compile a program into a library in ``folder`` and return its path.
-
-    Raises:
-        MisuseError: a launch cannot be read.
-    """
-    source_dir = program.source.resolve().parent
-    _write_rewritten(program.source.resolve(), source_dir, folder)
-    limits = Limits(
-        wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_BUILD_FILE_BYTES
-    )
-    kind = core_kinds(_task_types(program))[0]
-    command = toolchain.program_command(kind, _unit(program.source), _LIBRARY, [source_dir], program.defines)
-    outcome = run_limited(command, cwd=folder, limits=limits)
-    if outcome.timed_out:
-        return _failure(Status.TIMEOUT, Phase.BUILD_KERNEL, f"compiling took longer than {timeout_s:g} s")
-    if outcome.returncode != 0:
-        return Failure(Status.BUILD_ERROR, _compiler_errors(outcome), outcome.seconds)
-    return folder / _LIBRARY
-
-
-def _unit(source: Path) -> str:
-    """Return the name of the translation unit made of ``source``."""
-    return f"{source.name}.cpp"
-
-
-def _write_rewritten(source: Path, source_dir: Path, folder: Path) -> None:
-    """Write the main file and each file beside it that contains launches, rewritten, into ``folder``.
-
-    What contains none is included from where it is.
-    """
-    for path in sorted(source_dir.rglob("*")):
-        if path.suffix not in _SOURCE_SUFFIXES or not path.is_file():
-            continue
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
-        if path != source and not has_launches(text):
-            continue
-        relative = path.relative_to(source_dir)
-        target = folder / (_unit(source) if path == source else relative)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(f'#line 1 "{relative}"\n{with_launch_calls(text)}', encoding="utf-8")
-
-
 def run_program(
     program: AscProgram,
-    library: Path,
+    build: ProgramBuild,
     folder: Path,
     toolchain: Toolchain,
     chip: Chip,
@@ -140,7 +76,7 @@ def run_program(
 
     Args:
         program: what to run.
-        library: made by ``build_program``.
+        build: made by ``build_program``.
         folder: an existing folder for job and traces.
         toolchain: holds the programs of the simulator.
         chip: gives core count and memory sizes.
@@ -150,8 +86,7 @@ def run_program(
     for name in ("input", "output"):  # where the samples of asc-devkit look for their data
         (folder / name).mkdir(exist_ok=True)
     job = folder / "job"
-    task_type = _task_types(program)[0]
-    job.write_text(_job_text(library, task_type, folder, chip, timeout_s), encoding="utf-8")
+    job.write_text(_job_text(build, folder, chip, timeout_s), encoding="utf-8")
     limits = Limits(
         wall_s=3.0 * timeout_s + 5.0,  # the program itself watches its CPU time
         cpu_s=timeout_s + 2.0,
@@ -160,7 +95,7 @@ def run_program(
     )
     command = [str(toolchain.launcher_program), str(job), *program.arguments]
     outcome = run_limited(command, cwd=work_dir or folder, limits=limits)
-    failure = _diagnosed(outcome, library, program, timeout_s)
+    failure = _diagnosed(outcome, build, program, timeout_s)
     if failure is not None:
         return failure
     return ProgramRun(
@@ -172,14 +107,11 @@ def run_program(
     )
 
 
-def _task_types(program: AscProgram) -> list[TaskType]:
-    return task_types(program.source.read_text(encoding="utf-8-sig", errors="replace"))
-
-
-def _job_text(library: Path, task_type: TaskType, folder: Path, chip: Chip, timeout_s: float) -> str:
+def _job_text(build: ProgramBuild, folder: Path, chip: Chip, timeout_s: float) -> str:
     lines = [
-        f"kernel {library}",
-        f"task_type {task_type.value}",
+        *(f"{_JOB_KEYWORDS[kind]} {library}" for kind, library in build.libraries.items()),
+        f"task_type {build.expected_type.value}",
+        f"soc_version {chip.geometry['soc_version'].value}",
         f"trace {folder / 'trace'}",
         *chip.core_lines(),
         f"record_limit {_RECORD_LIMIT}",
@@ -200,7 +132,7 @@ def _listed_launches(folder: Path) -> tuple[TracedLaunch, ...]:
 
 
 def _diagnosed(
-    outcome: ProcessOutcome, library: Path, program: AscProgram, timeout_s: float
+    outcome: ProcessOutcome, build: ProgramBuild, program: AscProgram, timeout_s: float
 ) -> Failure | None:
     """Return what stopped the program, or ``None`` when its main function returned."""
     if outcome.exceeded == "file":
@@ -212,56 +144,45 @@ def _diagnosed(
     if outcome.exceeded is not None or outcome.returncode is None:
         how = f"exceeded its {outcome.exceeded} limit" if outcome.exceeded else f"signal {outcome.signal}"
         return _failure(Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, f"the program ended: {how}", outcome.seconds)
-    return _reported(outcome, library, program) if outcome.returncode == _REPORTED_FAULT_EXIT else None
+    if outcome.returncode == _CANNOT_START_EXIT:
+        message = f"the program cannot be started: {outcome.stderr.decode('utf-8', 'replace').strip()}"
+        return _failure(Status.BUILD_ERROR, Phase.RUN_KERNEL, message, outcome.seconds)
+    return _reported(outcome, build, program) if outcome.returncode == _REPORTED_FAULT_EXIT else None
 
 
-def _reported(outcome: ProcessOutcome, library: Path, program: AscProgram) -> Failure | None:
+def _reported(outcome: ProcessOutcome, build: ProgramBuild, program: AscProgram) -> Failure | None:
     """Decode the last line of a run that ended in a fault: kind, call, block, frames and message."""
     lines = outcome.stdout.decode("utf-8", "replace").splitlines()
     fields = lines[-1].split("\t") if lines else []
     if len(fields) != 5 or fields[0] not in _REPORT_STATUS:
         return None  # the program's own exit status
     kind, call, block, frames, message = fields
-    file, line = _source_of(frames, library, program.source)
+    *cube, index = block.split(" ")
+    file, line = _source_of(frames, build.libraries.get(CoreKind.CUBE if cube else CoreKind.VECTOR), program)
     diagnostic = Diagnostic(
         phase=Phase.RUN_KERNEL,
         message=message,
         call=call,
         file=file,
         line=line,
-        block_idx=int(block) if block.isdigit() else None,
+        block_idx=int(index) if index.isdigit() else None,
     )
     return Failure(_REPORT_STATUS[kind], (diagnostic,), outcome.seconds)
 
 
-def _source_of(frames: str, library: Path, source: Path) -> tuple[str | None, int | None]:
+def _source_of(frames: str, library: Path | None, program: AscProgram) -> tuple[str | None, int | None]:
     """Return file and line of the innermost frame in a file of the program's folder."""
-    if not frames:
+    if not frames or library is None:
         return None, None
     command = ["addr2line", "-i", "-e", str(library), *(f"0x{frame}" for frame in frames.split(","))]
     listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    own = {path.name for path in source.resolve().parent.rglob("*") if path.suffix in _SOURCE_SUFFIXES}
+    own = {path.name for path in own_files(program)}
     for row in listing.splitlines():
         path, _, line = row.partition(":")
         number = re.match(r"\d+", line)
         if Path(path).name in own and number:
             return Path(path).name, int(number[0])
     return None, None
-
-
-def _compiler_errors(outcome: ProcessOutcome) -> tuple[Diagnostic, ...]:
-    text = outcome.stderr.decode("utf-8", "replace")
-    found = [match for match in map(_ERROR_LINE.match, text.splitlines()) if match]
-    if found:
-        return tuple(
-            Diagnostic(
-                phase=Phase.BUILD_KERNEL, message=one["message"], file=one["file"], line=int(one["line"])
-            )
-            for one in found[:_SHOWN_ERRORS]
-        )
-    unresolved = _UNRESOLVED.findall(text)
-    message = "; ".join(unresolved[:_SHOWN_ERRORS]) or " ".join(text.split()[-60:]) or "no message"
-    return (Diagnostic(phase=Phase.BUILD_KERNEL, message=f"the compiler failed: {message}"),)
 
 
 def _failure(status: Status, phase: Phase, message: str, seconds: float = 0.0) -> Failure:

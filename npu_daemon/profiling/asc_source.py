@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ascend_gym.core.errors import MisuseError
+from npu_daemon.simulator.task_type import TaskType, named_task_types
 
 # What is no code: comments, raw and plain strings, characters. A digit separator is no character literal.
 _NO_CODE = re.compile(
@@ -18,7 +19,18 @@ _NO_CODE = re.compile(
 )
 _NAME_BEFORE = re.compile(r"(?:[A-Za-z_]\w*\s*::\s*)*[A-Za-z_]\w*\s*$")
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
+_KERNEL = re.compile(
+    r"(?P<qualifiers>(?:(?:__\w+__(?:\s*\([^()]*\))?|extern\s*\"C\"|inline|static|\[\[[^\]]*\]\])\s+)+)"
+    r"void\s+(?P<name>\w+)\s*\("
+)
 _LAUNCH_CALL = "asim::launch_kernel"
+_LAUNCH_TYPES = {
+    TaskType.AIV_ONLY: "KERNEL_TYPE_AIV_ONLY",
+    TaskType.AIC_ONLY: "KERNEL_TYPE_AIC_ONLY",
+    TaskType.MIX_1_1: "KERNEL_TYPE_MIX_AIC_1_1",
+    TaskType.MIX_1_2: "KERNEL_TYPE_MIX_AIC_1_2",
+}
+_AS_EXPECTED = "KERNEL_TYPE_MAX"
 
 
 @dataclass(frozen=True)
@@ -37,27 +49,47 @@ def has_launches(text: str) -> bool:
     return "<<<" in _code_only(text)
 
 
-def with_launch_calls(text: str) -> str:
+def kernel_types(texts: Iterable[str]) -> dict[str, TaskType]:
+    """Return the cores that each kernel of a program names for itself, by qualifier or in its body."""
+    types: dict[str, TaskType] = {}
+    for text in texts:
+        code = _NO_CODE.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
+        kernels = [found for found in _KERNEL.finditer(code) if "__global__" in found["qualifiers"]]
+        starts = [*(found.start() for found in kernels), len(code)]
+        for kernel, end in zip(kernels, starts[1:], strict=True):
+            named = named_task_types(kernel["qualifiers"], code[kernel.end() : end])
+            if named:
+                types[kernel["name"]] = named[0]
+    return types
+
+
+def with_launch_calls(text: str, types: Mapping[str, TaskType]) -> str:
     """Return the text with each launch as a call of ``asim::launch_kernel``; lines keep their numbers.
+
+    Args:
+        text: source with launches.
+        types: cores that kernels name for themselves; the others run on those that the program lets expect.
 
     Raises:
         MisuseError: brackets of a launch do not match, or it has no callee or no block dim.
     """
     parts, done = [], 0
-    for launch in _launches(text, _code_only(text)):
-        call = _call(launch)
+    for number, launch in enumerate(_launches(text, _code_only(text))):
+        call = _call(number, launch, types)
         lost_lines = text.count("\n", launch.start, launch.end) - call.count("\n")
         parts += [text[done : launch.start], call, "\n" * lost_lines]
         done = launch.end
     return "".join([*parts, text[done:]])
 
 
-def _call(launch: _Launch) -> str:
+def _call(number: int, launch: _Launch, types: Mapping[str, TaskType]) -> str:
     name = launch.callee.partition("<")[0].strip()
+    known = types.get(name.rpartition("::")[2].strip())
+    task_type = _LAUNCH_TYPES[known] if known is not None else _AS_EXPECTED
     arguments = f", {launch.arguments}" if launch.arguments.strip() else ""
     block_dim = launch.configuration[0].strip()
     call = f"[=](auto... asim_arguments) {{ {launch.callee.strip()}(asim_arguments...); }}"
-    return f'{_LAUNCH_CALL}("{name}", ({block_dim}), {call}{arguments})'
+    return f'{_LAUNCH_CALL}<{number}>("{name}", {task_type}, ({block_dim}), {call}{arguments})'
 
 
 def _code_only(text: str) -> str:

@@ -12,13 +12,8 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
-from npu_daemon.profiling.asc_program import (
-    AscProgram,
-    ProgramRun,
-    TracedLaunch,
-    build_program,
-    run_program,
-)
+from npu_daemon.profiling.asc_build import AscProgram, build_program
+from npu_daemon.profiling.asc_program import ProgramRun, TracedLaunch, run_program
 from npu_daemon.profiling.launch_profile import LaunchProfile
 from npu_daemon.service import harness_digest
 from npu_daemon.simulator.chips import Chip, load_chip
@@ -106,10 +101,10 @@ class Profiler:
             MisuseError: a launch of the program cannot be read.
         """
         toolchain = self._backend.toolchain
-        library = build_program(program, self._folder, toolchain, self._timeout_s)
-        if isinstance(library, Failure):
-            return library
-        run = run_program(program, library, self._folder, toolchain, self._chip, self._timeout_s, data_dir)
+        build = build_program(program, self._folder, toolchain, self._timeout_s)
+        if isinstance(build, Failure):
+            return build
+        run = run_program(program, build, self._folder, toolchain, self._chip, self._timeout_s, data_dir)
         if isinstance(run, Failure):
             return run
         launches = []

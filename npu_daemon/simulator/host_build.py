@@ -76,7 +76,7 @@ def prepare_host_toolchain(dest: Path, store: ObjectStore) -> None:
     library = [str(objects[name]) for name in _LIBRARY_SOURCES]
     runner = [str(objects[name]) for name in _RUNNER_SOURCES]
     call_tool(["g++", "-shared", *library, "-o", str(dest / _LIBRARY)])
-    call_tool(["g++", *runner, "-o", str(dest / _RUNNER), *_link_flags(dest), "-ldl"])
+    call_tool(["g++", *runner, "-o", str(dest / _RUNNER), *host_link_flags(dest), "-ldl"])
 
 
 def runner_of(toolchain: Path) -> Path:
@@ -96,7 +96,7 @@ def host_build_command(
         include_dirs: folders searched for headers before those of the simulator.
     """
     # definition and tiling are two libraries in the real build, so the same function may be in both
-    link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,muldefs", "-o", output, *_link_flags(toolchain)]
+    link = ["-shared", "-Wl,--no-undefined", "-Wl,-z,muldefs", "-o", output, *host_link_flags(toolchain)]
     return [*_compiler_call(toolchain, include_dirs), *sources, *link]
 
 
@@ -243,7 +243,8 @@ def _write(files: Sequence[SourceFile], folder: Path) -> None:
         target.write_text(file.text, encoding="utf-8")
 
 
-def _link_flags(toolchain: Path) -> list[str]:
+def host_link_flags(toolchain: Path) -> list[str]:
+    """Return what links a program with the host library of a toolchain."""
     return [f"-L{toolchain}", f"-l:{_LIBRARY}", f"-Wl,-rpath,{toolchain}"]
 
 

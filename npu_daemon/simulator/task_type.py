@@ -72,9 +72,14 @@ def task_types(main_text: str, texts: Iterable[str] = ()) -> list[TaskType]:
     """
     main = _COMMENT.sub(" ", main_text)
     text = "\n".join([main, *(_COMMENT.sub(" ", text) for text in texts)])
-    qualified = [_of_qualifier(match) for match in _QUALIFIED.finditer(main)]
+    return named_task_types(main, text) or [_inferred(text)]
+
+
+def named_task_types(qualified_text: str, text: str) -> list[TaskType]:
+    """Return the types that qualifiers of the first text and ``KERNEL_TYPE_`` words of the second name."""
+    qualified = [_of_qualifier(match) for match in _QUALIFIED.finditer(qualified_text)]
     named = [_BY_NAME.get(match[1], TaskType.AIV_ONLY) for match in _NAMED.finditer(text)]
-    return list(dict.fromkeys([*qualified, *named])) or [_inferred(text)]
+    return list(dict.fromkeys([*qualified, *named]))
 
 
 def kernel_task_types(sources: Sources) -> list[TaskType]:

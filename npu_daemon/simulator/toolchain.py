@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
-from npu_daemon.simulator.host_side import prepare_host_toolchain
+from npu_daemon.simulator.host_build import host_link_flags, prepare_host_toolchain
 from npu_daemon.simulator.object_store import ObjectStore, call_tool, compiler_version
 from npu_daemon.simulator.task_type import CoreKind
 
@@ -65,6 +65,7 @@ _KIND_OPTIONS = {
 _PROGRAM_OMITTED = ("-fno-exceptions", "-DASCENDC_CPU_DEBUG")
 _PROGRAM_OPTIONS = (
     "-D__NPU_ARCH__=2201",
+    "-fno-gnu-unique",  # the builds for both kinds of core are loaded side by side
     _HOST_INCLUDE,
     "-include",
     "kernel_operator.h",
@@ -154,7 +155,8 @@ class Toolchain:
         flags = [flag for flag in kernel_flags(kind) if flag not in _PROGRAM_OMITTED]
         includes = [f"-I{folder}" for folder in include_dirs]
         macros = [f"-D{define}" for define in defines]
-        return ["g++", *flags, *macros, *includes, *_PROGRAM_OPTIONS, *_KERNEL_LINK, source, "-o", output]
+        link = [*_KERNEL_LINK, source, "-o", output, *host_link_flags(self.host_folder)]
+        return ["g++", *flags, *macros, *includes, *_PROGRAM_OPTIONS, *link]
 
 
 def _kernel_header(folder: Path, kind: CoreKind) -> Path:
@@ -243,7 +245,8 @@ def _build(folder: Path, store: ObjectStore) -> None:
     call_tool(["g++", "-rdynamic", *(str(target) for _, target in run), "-ldl", "-o", str(folder / _RUN)])
     runtime = [target for source, target in run if source.name != "main.cpp"]
     objects = [*runtime, *(target for _, target in launcher)]
-    call_tool(["g++", "-rdynamic", *map(str, objects), "-ldl", "-o", str(folder / _LAUNCHER)])
+    link = [*host_link_flags(folder / "host"), "-ldl"]
+    call_tool(["g++", "-rdynamic", *map(str, objects), *link, "-o", str(folder / _LAUNCHER)])
     call_tool(["g++", *(str(target) for _, target in price), "-o", str(folder / _PRICE)])
     objects = [*(target for _, target in races), folder / "price-trace_reader.o"]
     call_tool(["g++", *map(str, objects), "-o", str(folder / _RACES)])

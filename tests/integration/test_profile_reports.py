@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from npu_daemon.backends.simulator import SimulatorBackend
-from npu_daemon.profiling.asc_program import AscProgram
+from npu_daemon.profiling.asc_build import AscProgram
 from npu_daemon.profiling.chrome_trace import write_chrome_trace
 from npu_daemon.profiling.csv_files import write_csv_files
 from npu_daemon.profiling.launch_profile import PIPES, LaunchProfile

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from ascend_gym.core.errors import MisuseError
-from npu_daemon.profiling.asc_source import has_launches, with_launch_calls
+from npu_daemon.profiling.asc_source import has_launches, kernel_types, with_launch_calls
+from npu_daemon.simulator.task_type import TaskType
 
 
-def _call(name: str, block_dim: str, callee: str, arguments: str) -> str:
+def _call(name: str, block_dim: str, callee: str, arguments: str, task_type: str = "MAX") -> str:
     return (
-        f'asim::launch_kernel("{name}", ({block_dim}), '
+        f'asim::launch_kernel<0>("{name}", KERNEL_TYPE_{task_type}, ({block_dim}), '
         f"[=](auto... asim_arguments) {{ {callee}(asim_arguments...); }}{arguments})"
     )
 
@@ -29,7 +30,7 @@ def _call(name: str, block_dim: str, callee: str, arguments: str) -> str:
     ],
 )
 def test_a_launch_becomes_a_call(launch: str, expected: str) -> None:
-    assert with_launch_calls(launch) == expected
+    assert with_launch_calls(launch, {}) == expected
 
 
 @pytest.mark.parametrize(
@@ -45,12 +46,12 @@ def test_a_launch_becomes_a_call(launch: str, expected: str) -> None:
 )
 def test_what_is_no_launch_stays(text: str) -> None:
     assert not has_launches(text)
-    assert with_launch_calls(text) == text
+    assert with_launch_calls(text, {}) == text
 
 
 def test_lines_keep_their_numbers() -> None:
     text = "a();\nk<1,\n  2>\n    <<<1,\n 0,\n s>>>(\n  x, // the first >>>\n  y);\nb();\n"
-    rewritten = with_launch_calls(text)
+    rewritten = with_launch_calls(text, {})
     assert rewritten.splitlines()[8] == "b();"
     assert rewritten.count("\n") == text.count("\n")
 
@@ -68,4 +69,26 @@ def test_lines_keep_their_numbers() -> None:
 )
 def test_a_launch_that_cannot_be_read_is_refused_with_its_line(text: str, complaint: str) -> None:
     with pytest.raises(MisuseError, match=complaint):
-        with_launch_calls(text)
+        with_launch_calls(text, {})
+
+
+def test_kernels_name_their_cores_by_qualifier_or_in_their_body() -> None:
+    text = """
+    extern "C" __global__ __vector__ void a(GM_ADDR x) {}
+    template <int n> __global__ __cube__ void b(GM_ADDR x) {}
+    __mix__(1, 2) __global__ void c(GM_ADDR x) {}
+    __global__ __aicore__ void d(GM_ADDR x) { KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_1); }
+    __global__ __aicore__ void e(GM_ADDR x) { /* KERNEL_TYPE_AIC_ONLY */ }
+    // __global__ __cube__ void f() {}
+    """
+    assert kernel_types(["int no_kernel;", text]) == {
+        "a": TaskType.AIV_ONLY,
+        "b": TaskType.AIC_ONLY,
+        "c": TaskType.MIX_1_2,
+        "d": TaskType.MIX_1_1,
+    }
+
+
+def test_a_launch_says_which_cores_its_kernel_names() -> None:
+    called = with_launch_calls("ns::k<1><<<2, 0, s>>>(x);", {"k": TaskType.MIX_1_2})
+    assert called == _call("ns::k", "2", "ns::k<1>", ", x", "MIX_AIC_1_2") + ";"

@@ -1,10 +1,11 @@
 // Runs a program that launches kernels by <<<>>>: its main function, with acl calls and launches on the simulated chip.
 // Untrusted: the program's code runs in this process. Exit status: the program's own; 3 = fault reported on standard
-// output, as the run program does; 2 = the program cannot be started.
+// output, as the run program does; 125 = the program cannot be started.
 #include <cstdio>
 #include <stdexcept>
 #include <string>
 
+#include "asim/host/chip.h"
 #include "asim/machine/device_output.h"
 #include "asim/machine/process.h"
 #include "launch.h"
@@ -13,19 +14,30 @@ namespace asim {
 
 namespace {
 
-constexpr int kUsageExit = 2;
+constexpr int kCannotStartExit = 125;
 
-using Main = int (*)(int, char **);
+// What the program's own tiling code asks the platform about.
+void describe_chip(const Job &job) {
+    fe::PlatFormInfos &chip = host::current_chip();
+    const auto bytes = [&](Space space) { return job.memory_bytes[static_cast<size_t>(space)]; };
+    chip.soc_version = job.soc_version;
+    chip.cube_cores = job.aic_cores;
+    chip.vector_cores = job.aiv_cores;
+    chip.memory_bytes = {{fe::LocalMemType::UB, job.ub_bytes},
+                         {fe::LocalMemType::L1, bytes(Space::L1)},
+                         {fe::LocalMemType::L0_A, bytes(Space::L0A)},
+                         {fe::LocalMemType::L0_B, bytes(Space::L0B)},
+                         {fe::LocalMemType::L0_C, bytes(Space::L0C)}};
+}
 
 int execute(const Job &job, int argc, char **argv) {
-    prepare_launches(job);
-    show_device_output();
     setvbuf(stdout, nullptr, _IOLBF, 0);  // what was printed before a fault is not lost
     install_handlers(job.time_limit_ms);
-    std::string name = job.kernel_path;
+    show_device_output();
+    describe_chip(job);
+    std::string name = job.kernel_path.empty() ? job.cube_kernel_path : job.kernel_path;
     argv[0] = name.data();
-    const CoreKind kind = job.task_type == KERNEL_TYPE_AIC_ONLY ? CoreKind::Cube : CoreKind::Vector;
-    return reinterpret_cast<Main>(load_kernel_symbol(kind, job.kernel_path, "main"))(argc, argv);
+    return load_program(job)(argc, argv);
 }
 
 }  // namespace
@@ -35,12 +47,12 @@ int execute(const Job &job, int argc, char **argv) {
 int main(int argc, char **argv) {
     if (argc < 2) {
         fprintf(stderr, "usage: %s JOB ARGUMENT...\n", argv[0]);
-        return asim::kUsageExit;
+        return asim::kCannotStartExit;
     }
     try {
         return asim::execute(asim::parse_job(argv[1]), argc - 1, argv + 1);
     } catch (const std::exception &error) {
         fprintf(stderr, "%s\n", error.what());
-        return asim::kUsageExit;
+        return asim::kCannotStartExit;
     }
 }

@@ -28,8 +28,8 @@ void Core::start_block(Cursor cursor, double now, double wait_cycles, double ent
     cursor_ = cursor;
     pending_.reset();
     block_start_ = now;
-    scalar_time_ = now + wait_cycles + entry_cycles;
-    counters_.busy_cycles[0] += entry_cycles;
+    scalar_time_ = now + wait_cycles;
+    work(entry_cycles);
     for (PipeState &state : pipes_) {
         state.free_at = state.drained_at = scalar_time_;
         state.started_at.clear();

@@ -62,6 +62,7 @@ Job parse_job(const std::string &path) {
         {"task_type", [&](auto &words) { job.task_type = parse_task_type(words); }},
         {"trace", [&](auto &words) { words >> job.trace_path; }},
         {"tiling", [&](auto &words) { words >> job.tiling_path; }},
+        {"soc_version", [&](auto &words) { words >> job.soc_version; }},
         {"block_dim", [&](auto &words) { words >> job.block_dim; }},
         {"aiv_cores", [&](auto &words) { words >> job.aiv_cores; }},
         {"aic_cores", [&](auto &words) { words >> job.aic_cores; }},

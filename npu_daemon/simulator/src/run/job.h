@@ -36,6 +36,7 @@ struct Job {
     KernelMetaType task_type = KERNEL_TYPE_AIV_ONLY;    // where the kernel names none itself
     std::string trace_path;
     std::string tiling_path;
+    std::string soc_version;            // for host code that asks what chip it is on
     uint32_t block_dim = 1;
     uint32_t aiv_cores = 1;
     uint32_t aic_cores = 1;
@@ -49,8 +50,8 @@ struct Job {
     std::vector<Parameter> parameters;  // in argument order: inputs, then outputs
 };
 
-// Lines: `kernel|cube_kernel|trace|tiling PATH`, `task_type aiv_only|aic_only|mix_1_1|mix_1_2`, `block_dim|aiv_cores|
-// aic_cores|ub_bytes|l1_bytes|l0a_bytes|l0b_bytes|l0c_bytes|bias_table_bytes|fixpipe_buffer_bytes|tiling_key|
+// Lines: `kernel|cube_kernel|trace|tiling PATH`, `task_type aiv_only|aic_only|mix_1_1|mix_1_2`, `soc_version NAME`,
+// `block_dim|aiv_cores|aic_cores|ub_bytes|l1_bytes|l0a_bytes|l0b_bytes|l0c_bytes|bias_table_bytes|fixpipe_buffer_bytes|tiling_key|
 // workspace_bytes|record_limit|time_limit_ms N`, `locate BLOCK ORDINAL`, `parameter NAME plain|list|absent`, and after a
 // parameter one line for each tensor: `tensor ADDRESS BYTES INPUT-PATH|- OUTPUT-PATH|- EXTENT...`. Throws
 // std::runtime_error on anything else.

@@ -60,6 +60,8 @@ void __asan_store8_noabort(const void *address) { asim::native_access(address, 8
 void __asan_store16_noabort(const void *address) { asim::native_access(address, 16, true); }
 void __asan_storeN_noabort(const void *address, uint64_t bytes) { asim::native_access(address, bytes, true); }
 void __asan_handle_no_return() {}
+void __asan_before_dynamic_init(const char *) {}
+void __asan_after_dynamic_init() {}
 
 void *__wrap_memcpy(void *destination, const void *source, uint64_t bytes) {
     asim::native_access(source, bytes, false);

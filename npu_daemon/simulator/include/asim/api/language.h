@@ -23,6 +23,7 @@
 #define __ca__
 #define __cb__
 #define __cc__
+#define __kfc_workspace__
 #define __inout_pipe__(...)
 #define GM_ADDR uint8_t *
 #define ASSERT(...)

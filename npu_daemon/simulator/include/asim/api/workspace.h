@@ -13,3 +13,5 @@ __aicore__ inline void SetSysWorkspace(GM_ADDR) {}
 __aicore__ inline void SetSysWorkspaceForce(GM_ADDR) {}
 
 }  // namespace AscendC
+
+using AscendC::GetSysWorkSpacePtr;

@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "asim/host/fault.h"
 #include "graph/tensor.h"
 #include "tiling/matmul_tiling.h"
 

@@ -1,0 +1,149 @@
+"""Builds of programs that launch kernels themselves (``.asc`` files): one for each kind of core they use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Diagnostic, Phase
+from ascend_gym.core.status import Status
+from npu_daemon.profiling.asc_source import has_launches, kernel_types, with_launch_calls
+from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, task_types
+from npu_daemon.simulator.toolchain import Toolchain
+
+SOURCE_SUFFIXES = (".asc", ".h", ".hpp", ".cpp", ".cc", ".inc")
+_MEMORY_BYTES = 6 * 2**30
+_FILE_BYTES = 256 * 2**20
+_SHOWN_ERRORS = 5
+_ERROR_LINE = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$")
+_UNRESOLVED = re.compile(r"undefined reference to .*|undefined symbol: .*")
+
+
+@dataclass(frozen=True)
+class AscProgram:
+    """A program to profile.
+
+    Attributes:
+        source: its ``.asc`` file; files it includes are found from there.
+        defines: macros ``NAME`` or ``NAME=VALUE``.
+        arguments: what its main function gets after the program name.
+    """
+
+    source: Path
+    defines: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where the program's own files lie."""
+        return self.source.resolve().parent
+
+
+@dataclass(frozen=True)
+class ProgramBuild:
+    """A built program.
+
+    Attributes:
+        libraries: for each kind of core, the program compiled for it.
+        expected_type: cores of a kernel that names none itself.
+    """
+
+    libraries: Mapping[CoreKind, Path]
+    expected_type: TaskType
+
+
+def build_program(
+    program: AscProgram, folder: Path, toolchain: Toolchain, timeout_s: float
+) -> ProgramBuild | Failure:
+    """Compile a program into libraries in ``folder``.
+
+    Raises:
+        MisuseError: a launch cannot be read.
+    """
+    texts = _own_texts(program)
+    main = texts[program.source.resolve()]
+    types = kernel_types(texts.values())
+    _write_rewritten(program, texts, types, folder)
+    expected = task_types(main, texts.values())
+    libraries = {}
+    for kind in core_kinds(list({*expected, *types.values()})):
+        library = folder / f"program_{kind.value}.so"
+        failure = _compile(program, kind, library, toolchain, timeout_s)
+        if failure is not None:
+            return failure
+        libraries[kind] = library
+    return ProgramBuild(libraries, expected[0])
+
+
+def own_files(program: AscProgram) -> list[Path]:
+    """Return the source files of the program's folder."""
+    found = (path for path in program.folder.rglob("*") if path.suffix in SOURCE_SUFFIXES)
+    return sorted(path for path in found if path.is_file())
+
+
+def _own_texts(program: AscProgram) -> dict[Path, str]:
+    """Return the text of the main file and of each file beside it that it includes, directly or not."""
+    by_name = {path.name: path for path in own_files(program)}
+    texts: dict[Path, str] = {}
+    waiting = [program.source.resolve()]
+    while waiting:
+        path = waiting.pop()
+        texts[path] = path.read_text(encoding="utf-8-sig", errors="replace")
+        included = re.findall(r'^\s*#\s*include\s*"(?:[^"]*/)?([^"/]+)"', texts[path], re.MULTILINE)
+        waiting += [by_name[name] for name in included if name in by_name and by_name[name] not in texts]
+    return texts
+
+
+def _unit(program: AscProgram) -> str:
+    """Return the name of the translation unit made of the main file."""
+    return f"{program.source.name}.cpp"
+
+
+def _write_rewritten(
+    program: AscProgram, texts: Mapping[Path, str], types: Mapping[str, TaskType], folder: Path
+) -> None:
+    """Write the main file and each included file that contains launches, rewritten, into ``folder``.
+
+    What contains none is included from where it is.
+    """
+    for path, text in texts.items():
+        main = path == program.source.resolve()
+        if not main and not has_launches(text):
+            continue
+        relative = path.relative_to(program.folder)
+        target = folder / (_unit(program) if main else relative)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(f'#line 1 "{relative}"\n{with_launch_calls(text, types)}', encoding="utf-8")
+
+
+def _compile(
+    program: AscProgram, kind: CoreKind, library: Path, toolchain: Toolchain, timeout_s: float
+) -> Failure | None:
+    limits = Limits(wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_FILE_BYTES)
+    command = toolchain.program_command(kind, _unit(program), library.name, [program.folder], program.defines)
+    outcome = run_limited(command, cwd=library.parent, limits=limits)
+    if outcome.timed_out:
+        message = f"compiling took longer than {timeout_s:g} s"
+        return Failure(Status.TIMEOUT, (Diagnostic(phase=Phase.BUILD_KERNEL, message=message),))
+    if outcome.returncode != 0:
+        return Failure(Status.BUILD_ERROR, _compiler_errors(outcome), outcome.seconds)
+    return None
+
+
+def _compiler_errors(outcome: ProcessOutcome) -> tuple[Diagnostic, ...]:
+    text = outcome.stderr.decode("utf-8", "replace")
+    found = [match for match in map(_ERROR_LINE.match, text.splitlines()) if match]
+    if found:
+        return tuple(
+            Diagnostic(
+                phase=Phase.BUILD_KERNEL, message=one["message"], file=one["file"], line=int(one["line"])
+            )
+            for one in found[:_SHOWN_ERRORS]
+        )
+    unresolved = _UNRESOLVED.findall(text)
+    message = "; ".join(unresolved[:_SHOWN_ERRORS]) or " ".join(text.split()[-60:]) or "no message"
+    return (Diagnostic(phase=Phase.BUILD_KERNEL, message=f"the compiler failed: {message}"),)

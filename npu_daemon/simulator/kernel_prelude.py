@@ -36,7 +36,7 @@ _KERNEL_TYPES = {
 }
 
 # Declared in asim/api/cube_tiling.h.
-_LIBRARY_STRUCTURES = frozenset({"TCubeTiling"})
+_LIBRARY_STRUCTURES = frozenset({"SoftMaxTiling", "TCubeTiling"})
 
 # How kernels read their tiling data. Each macro declares a copy; the pointer forms declare a pointer to one.
 _ACCESS_MACROS = """\

@@ -21,6 +21,7 @@
 #include "asim/api/vector_transpose.h"
 #include "asim/api/math.h"
 #include "asim/api/softmax.h"
+#include "asim/api/softmax_flash.h"
 #include "asim/api/library_rows.h"
 #include "asim/api/vector_sort.h"
 #include "asim/api/constants.h"

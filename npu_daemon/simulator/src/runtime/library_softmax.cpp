@@ -98,7 +98,77 @@ void softmax_group(uint8_t *to, uint8_t *from, uint32_t row_bytes, Matrix shape,
     each_row([&](uint8_t *out, uint8_t *, uint8_t *, uint8_t *block) { with_block<Op::Div>(out, out, block, shape.columns); });
 }
 
+// The same operation on data blocks of rows, all at once.
+template <Op O>
+void on_blocks(uint8_t *dst, const uint8_t *left, const uint8_t *right, uint32_t rows) {
+    binary<O, float>({dst}, {const_cast<uint8_t *>(left)}, {const_cast<uint8_t *>(right)}, Shape::first(rows * kUbBlockBytes / 4));
+}
+
+// Calls `work(rows of the group, bytes to its first element, bytes to its first data block)`.
+template <typename Work>
+void for_each_group(Matrix shape, uint32_t stride, Work work) {
+    for (uint32_t done = 0; done < shape.rows; done += kRows) {
+        work(std::min(kRows, shape.rows - done), uint64_t{done} * stride * sizeof(float), uint64_t{done} * kUbBlockBytes);
+    }
+}
+
 }  // namespace
+
+void softmax_piece(uint8_t *dst, const uint8_t *src, const SoftmaxPieces &pieces, Matrix shape, uint32_t stride, Scratch scratch) {
+    const Group group = split(scratch, shape.columns, false);
+    for_each_group(shape, stride, [&](uint32_t rows, uint64_t offset, uint64_t reduced) {
+        uint8_t *const from = const_cast<uint8_t *>(src) + offset, *const to = dst + offset;
+        const uint32_t row_bytes = stride * sizeof(float);
+        const auto reduce = [&](Reduction kind, uint8_t *base) {
+            for (uint32_t row = 0; row < rows; ++row) {
+                reduce_row(kind, group.values + row * sizeof(float), base + row * row_bytes, shape.columns, group.partial);
+            }
+            broadcast_blocks<uint32_t>({group.blocks}, group.values, 1);
+        };
+        reduce(Reduction::Max, from);
+        if (pieces.update) {
+            on_blocks<Op::Max>(group.blocks, group.blocks, pieces.maxima_before + reduced, rows);
+            on_blocks<Op::Sub>(pieces.factors + reduced, pieces.maxima_before + reduced, group.blocks, rows);
+            unary<Op::Exp, float>({pieces.factors + reduced}, {pieces.factors + reduced}, Shape::first(rows * kUbBlockBytes / 4));
+        }
+        copy_lanes<uint32_t>({pieces.maxima + reduced}, {group.blocks}, Shape::first(rows * kUbBlockBytes / 4));
+        for (uint32_t row = 0; row < rows; ++row) {
+            with_block<Op::Sub>(to + row * row_bytes, from + row * row_bytes, group.blocks + row * kUbBlockBytes, shape.columns);
+            unary<Op::Exp, float>({to + row * row_bytes}, {to + row * row_bytes}, Shape::first(shape.columns));
+        }
+        reduce(Reduction::Sum, to);
+        if (pieces.update) {
+            on_blocks<Op::Mul>(pieces.sums + reduced, pieces.factors + reduced, pieces.sums_before + reduced, rows);
+            on_blocks<Op::Add>(pieces.sums + reduced, pieces.sums + reduced, group.blocks, rows);
+        } else {
+            copy_lanes<uint32_t>({pieces.sums + reduced}, {group.blocks}, Shape::first(rows * kUbBlockBytes / 4));
+        }
+    });
+}
+
+void softmax_gradient(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
+                      Scratch scratch) {
+    const Group group = split(scratch, shape.columns, true);
+    for_each_group(shape, stride, [&](uint32_t rows, uint64_t offset, uint64_t reduced) {
+        uint8_t *const slope = const_cast<uint8_t *>(grad) + offset, *const value = const_cast<uint8_t *>(src) + offset;
+        const Shape row_shape = Shape::first(shape.columns);
+        const uint32_t row_bytes = stride * sizeof(float);
+        for (uint32_t row = 0; row < rows; ++row) {
+            binary<Op::Mul, float>({group.wide}, {slope + row * row_bytes}, {value + row * row_bytes}, row_shape);
+            reduce_row(Reduction::Sum, group.values + row * sizeof(float), group.wide, shape.columns, group.partial);
+        }
+        broadcast_blocks<uint32_t>({group.blocks}, group.values, 1);
+        if (only_sums) {
+            copy_lanes<uint32_t>({dst + reduced}, {group.blocks}, Shape::first(rows * kUbBlockBytes / 4));
+            return;
+        }
+        for (uint32_t row = 0; row < rows; ++row) {
+            uint8_t *const to = dst + offset + row * row_bytes;
+            with_block<Op::Sub>(to, slope + row * row_bytes, group.blocks + row * kUbBlockBytes, shape.columns);
+            binary<Op::Mul, float>({to}, {to}, {value + row * row_bytes}, row_shape);
+        }
+    });
+}
 
 template <typename T>
 void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {

@@ -1,5 +1,5 @@
-// TCubeTiling: the plan of a matrix multiplication as host code hands it to its kernel. Same fields in the same order as in
-// the host's tiling/library_tiling_data.h; kernels that receive one check the layout when they are built.
+// Plans of library calls as host code hands them to its kernel. Same fields in the same order as in the host's
+// tiling/library_tiling_data.h; kernels that receive one check the layout when they are built.
 #pragma once
 #include <cstdint>
 
@@ -19,6 +19,12 @@ struct alignas(8) TCubeTiling {
     int32_t BatchNum;
 };
 
+struct alignas(8) SoftMaxTiling {
+    uint32_t srcM, srcK, srcSize, outMaxM, outMaxK, outMaxSize, splitM, splitK, splitSize, reduceM, reduceK, reduceSize;
+    uint32_t rangeM, tailM, tailSplitSize, tailReduceSize;
+};
+
 namespace AscendC::tiling {
+using ::SoftMaxTiling;
 using ::TCubeTiling;
 }

@@ -1,6 +1,7 @@
 // LocalTensor and GlobalTensor: typed views of unified buffer and global memory.
 #pragma once
 #include "asim/api/language.h"
+#include "asim/api/shape_info.h"
 #include "asim/machine/sync.h"
 #include "asim/semantics/vector.h"
 
@@ -101,6 +102,8 @@ public:
     uint32_t GetSize() const { return size_elems_; }
     void SetSize(uint32_t size_elems) { size_elems_ = size_elems; }
     uint32_t GetLength() const { return size_elems_ * sizeof(T); }
+    void SetShapeInfo(const ShapeInfo &shape) const { asim::note_shape(base_, shape); }
+    ShapeInfo GetShapeInfo() const { return asim::noted_shape(base_); }
     TPosition GetPosition() const { return position_; }
     T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }
     T *GetPhyAddr(uint32_t offset) const { return GetPhyAddr() + offset; }

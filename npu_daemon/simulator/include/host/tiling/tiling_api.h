@@ -86,8 +86,18 @@ inline uint32_t GetSoftMaxMinTmpSize(const ge::Shape &shape, uint32_t typeSize, 
 inline uint32_t GetSoftMaxMaxTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isReuseSource) {
     return GetSoftMaxMinTmpSize(shape, typeSize, isReuseSource);
 }
-inline uint32_t GetSoftMaxGradMinTmpSize(const ge::Shape &, uint32_t, bool, bool) {
-    asim::host::no_scratch_size("GetSoftMaxGradMinTmpSize");
+// The gradient also keeps products of a row: as much as half tensors in float.
+inline uint32_t GetSoftMaxGradMinTmpSize(const ge::Shape &shape, uint32_t, bool isReuseSource, bool) {
+    return GetSoftMaxMinTmpSize(shape, 2, isReuseSource);
+}
+inline uint32_t GetSoftMaxGradMaxTmpSize(const ge::Shape &shape, uint32_t typeSize, bool isReuseSource, bool isFront) {
+    return GetSoftMaxGradMinTmpSize(shape, typeSize, isReuseSource, isFront);
+}
+inline uint32_t GetSoftMaxFlashV2MinTmpSize(const ge::Shape &shape, uint32_t, uint32_t, bool isUpdate, bool = false, bool = false) {
+    return GetSoftMaxMinTmpSize(shape, 4, isUpdate);
+}
+inline uint32_t GetSoftMaxFlashV2MaxTmpSize(const ge::Shape &shape, uint32_t, uint32_t, bool isUpdate, bool = false, bool = false) {
+    return GetSoftMaxMinTmpSize(shape, 4, isUpdate);
 }
 // The extents, which are all that the simulated SoftMax reads; how it splits them follows from its scratch.
 inline void SoftMaxTilingFunc(const ge::Shape &shape, uint32_t, uint32_t, optiling::SoftMaxTiling &tiling) {
@@ -98,12 +108,13 @@ inline void SoftMaxTilingFunc(const ge::Shape &shape, uint32_t, uint32_t, optili
     tiling.set_srcK(columns);
     tiling.set_srcSize(elements);
 }
-inline void SoftMaxGradTilingFunc(const ge::Shape &, uint32_t, uint32_t, optiling::SoftMaxTiling &, bool = false) {
-    asim::host::no_scratch_size("SoftMaxGradTilingFunc");
+inline void SoftMaxGradTilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t scratch, optiling::SoftMaxTiling &tiling,
+                                  bool = false) {
+    SoftMaxTilingFunc(shape, typeSize, scratch, tiling);
 }
-inline void SoftMaxFlashV2TilingFunc(const ge::Shape &, uint32_t, uint32_t, uint32_t, optiling::SoftMaxTiling &, bool,
-                                     bool = false) {
-    asim::host::no_scratch_size("SoftMaxFlashV2TilingFunc");
+inline void SoftMaxFlashV2TilingFunc(const ge::Shape &shape, uint32_t typeSize, uint32_t, uint32_t scratch,
+                                     optiling::SoftMaxTiling &tiling, bool, bool = false) {
+    SoftMaxTilingFunc(shape, typeSize, scratch, tiling);
 }
 
 }  // namespace AscendC

@@ -1,0 +1,75 @@
+"""A mixed kernel with a Matmul object on the simulator: results, prices of tile choices, and faults."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from simulated import Workbench
+
+from ascend_gym.core.status import Status
+from npu_daemon.backends.simulator import SimulatorBackend
+
+OPERATOR = Path(__file__).parent.parent / "operators" / "matmul_leaky"
+SMALL_BLOCKS = {"BASE_M = 64": "BASE_M = 16", "BASE_N = 128": "BASE_N = 16"}
+PLANNED = "GetTiling(tiling.matmul) == -1"
+NO_STEPS_FUNCTION = """static bool NoSteps(TCubeTiling &plan) {
+    plan.set_stepKa(1), plan.set_stepKb(1), plan.set_depthA1(1), plan.set_depthB1(1);
+    return false;
+}
+
+static ge::graphStatus TilingFunc"""
+ENTRY = "GET_TILING_DATA(data, tiling);"
+
+
+@pytest.fixture(scope="module")
+def benches(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Workbench]:
+    data = tmp_path_factory.mktemp("data")
+    return {
+        case: Workbench(simulator, data, "matmul_leaky", case, op_dir=OPERATOR)
+        for case in ("tails", "one_block", "large")
+    }
+
+
+@pytest.mark.parametrize("case", ["tails", "one_block"])
+def test_blocks_reach_the_vector_cores_whole(benches: dict[str, Workbench], case: str) -> None:
+    assert benches[case].latency_us() > 0
+
+
+def test_larger_blocks_and_steps_cost_less(benches: dict[str, Workbench]) -> None:
+    """Small blocks load operands more often; without steps and second buffers copies wait for the cube."""
+    bench = benches["tails"]
+    planned = bench.latency_us()
+    without_steps = {
+        "static ge::graphStatus TilingFunc": NO_STEPS_FUNCTION,
+        PLANNED: f"{PLANNED} || NoSteps(tiling.matmul)",
+    }
+    assert bench.latency_us(tiling=without_steps) > planned
+    assert bench.latency_us(tiling=SMALL_BLOCKS) > 2 * planned
+
+
+def test_more_cores_share_a_large_product(benches: dict[str, Workbench]) -> None:
+    """Two vector cores share a cube core: from one group to four, the cube's work is divided by four."""
+    one_group = benches["large"].latency_us(tiling={"VECTOR_CORES = 8": "VECTOR_CORES = 2"})
+    assert one_group / benches["large"].latency_us() == pytest.approx(4, rel=0.2)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        ({"matmul.SetTensorB(bGm);": ""}, "SetTensorA and SetTensorB have to be called first"),
+        ({"matmul.SetSingleShape(rows,": "matmul.SetSingleShape(rows + 400,"}, "out of bounds"),
+        (
+            {"for (int32_t block = 0; matmul.Iterate<true>(); block++)": "int32_t block = 0;"},
+            "Iterate has to be called",
+        ),
+        ({ENTRY: f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); {ENTRY}"}, "no cube core"),
+    ],
+    ids=["no operand", "beyond the matrix", "no block", "no cube core"],
+)
+def test_misuse_is_a_fault_that_says_what_is_wrong(
+    benches: dict[str, Workbench], edit: dict[str, str], message: str
+) -> None:
+    result = benches["one_block"].evaluate(benches["one_block"].edited(kernel=edit))
+    assert result.status is Status.RUNTIME_FAULT, [str(each) for each in result.all_diagnostics]
+    assert message in str(result.all_diagnostics[0])

@@ -35,6 +35,7 @@ _COMPILER = (
     "-fmax-errors=1",
     "-fno-diagnostics-show-caret",
 )
+_COLLECTIVE = re.compile(r"\bHcclComm\w*")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"[^"\n]*"|<(?:acl|hccl)[^>\n]*>)[^\n]*$', re.MULTILINE)
 _FUNCTION = re.compile(r"\b(acl(?:nn)?[A-Z]\w*)GetWorkspaceSize\s*\(")
 _MAIN = re.compile(r"\bint\s+main\s*\(")
@@ -189,6 +190,10 @@ def _compile(source: str, folder: Path, main_cpp: Path) -> Path:
         raise InfrastructureError("g++ was not found; install g++ 12 or newer") from error
     except subprocess.TimeoutExpired as error:
         raise InfrastructureError(f"{main_cpp}: compiling took longer than {BUILD_TIMEOUT_S:g} s") from error
+    if done.returncode != 0 and _COLLECTIVE.search(source):
+        raise OperatorFormatError(
+            f"{main_cpp}: unsupported: collective communication (hccl) needs several devices"
+        )
     if done.returncode != 0:
         found = _ERROR.search(done.stderr)
         reason = f"line {found[1]}: {found[2]}" if found else " ".join(done.stderr.split())[:200]

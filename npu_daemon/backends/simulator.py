@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import shutil
 import sys
 import tempfile
@@ -38,6 +39,8 @@ from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import profile_of
 from npu_daemon.simulator.races import find_race
 from npu_daemon.simulator.toolchain import obtain_toolchain
+
+_COLLECTIVE = re.compile(r'^\s*#\s*include\s*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -96,10 +99,14 @@ class SimulatorBackend:
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return the reason why the operator cannot be evaluated, or ``None``."""
-        if protocol.chip in chip_names():
-            return None
-        message = f"the simulator has no chip {protocol.chip!r}; it has: {', '.join(chip_names())}"
-        return Diagnostic(phase=Phase.REQUEST, message=message)
+        if protocol.chip not in chip_names():
+            message = f"the simulator has no chip {protocol.chip!r}; it has: {', '.join(chip_names())}"
+            return Diagnostic(phase=Phase.REQUEST, message=message)
+        files = (*spec.baseline.host.files, *spec.baseline.kernel.files)
+        if any(_COLLECTIVE.search(file.text) for file in files):
+            message = "collective communication (hccl) is not simulated: a launch has one device to itself"
+            return Diagnostic(phase=Phase.REQUEST, message=message)
+        return None
 
     def build(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol

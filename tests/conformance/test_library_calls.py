@@ -11,6 +11,7 @@ RECORD_BYTES = 8
 RUNTIME = [
     "library_rows",
     "library_softmax",
+    "shape_info",
     "math_elementary",
     "math_rounding",
     "math_trigonometric",
@@ -234,6 +235,45 @@ def test_softmax_of_the_planned_shape_in_free_memory(machine: Machine) -> None:
     powers = np.exp(source.reshape(rows, columns).astype(np.float64))
     result = machine.view(DST, "float32", rows * columns).reshape(rows, columns)
     np.testing.assert_allclose(result, powers / powers.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+def test_softmax_of_rows_in_two_pieces(machine: Machine) -> None:
+    """A second piece leaves maxima and sums of both; the first is to be scaled by the factors."""
+    rows, stride, columns = 11, 24, 20
+    sums, maxima, factors = 4 * 1024, 6 * 1024, 8 * 1024
+    pieces = [numbers("float32", rows * stride) / 300, numbers("float32", rows * stride)[::-1] / 200]
+    machine.reset()
+    results = []
+    for update, piece in enumerate(pieces):
+        machine.put(SRC, piece)
+        places = (DST, sums, maxima, SRC, factors, sums, maxima)
+        machine.call("SoftmaxFlashV2", *places, update, rows, stride, columns, TMP, 12 * 1024)
+        results.append(machine.view(DST, "float32", rows * stride).reshape(rows, stride)[:, :columns].copy())
+    scale, total = (
+        machine.view(place, "float32", rows * 8).reshape(rows, 8)[:, :1] for place in (factors, sums)
+    )
+    whole = np.concatenate([piece.reshape(rows, stride)[:, :columns] for piece in pieces], axis=1)
+    powers = np.exp(whole - whole.max(axis=1, keepdims=True), dtype=np.float64)
+    computed = np.concatenate([results[0] * scale, results[1]], axis=1) / total
+    np.testing.assert_allclose(computed, powers / powers.sum(axis=1, keepdims=True), rtol=1e-5)
+    blocks = machine.view(maxima, "float32", rows * 8).reshape(rows, 8)
+    np.testing.assert_array_equal(blocks, np.repeat(whole.max(axis=1)[:, None], 8, axis=1))
+
+
+@pytest.mark.parametrize("only_sums", [False, True])
+def test_softmax_gradient(machine: Machine, only_sums: bool) -> None:
+    rows, stride, columns = 10, 80, 75
+    value, slope = numbers("float32", rows * stride) / 500, numbers("float32", rows * stride)[::-1] / 400
+    machine.reset()
+    machine.put(SRC, value)
+    machine.put(OTHER, slope)
+    machine.call("SoftmaxGrad", DST, OTHER, SRC, only_sums, rows, stride, columns, TMP, 12 * 1024)
+    y, dy = (array.reshape(rows, stride)[:, :columns].astype(np.float64) for array in (value, slope))
+    sums = (y * dy).sum(axis=1, keepdims=True)
+    width = 8 if only_sums else stride
+    result = machine.view(DST, "float32", rows * width).reshape(rows, width)
+    expected = np.repeat(sums, 8, axis=1) if only_sums else (dy - sums) * y
+    np.testing.assert_allclose(result[:, : expected.shape[1]], expected, rtol=1e-5, atol=1e-5)
 
 
 def test_softmax_names_the_scratch_it_needs(machine: Machine) -> None:

@@ -117,6 +117,28 @@ bool register_softmax() {
     return true;
 }
 
+// Arguments: dst, sums, maxima, src, factors, sums and maxima before, update, rows, stride, columns, scratch and its bytes.
+const Register g_softmax_piece("SoftmaxFlashV2", [](Arguments a) {
+    const AscendC::SoftMaxShapeInfo shape{uint32_t(a[8]), uint32_t(a[9]), uint32_t(a[8]), uint32_t(a[10])};
+    const auto dst = tensor<float>(a[0]), sums = tensor<float>(a[1]), maxima = tensor<float>(a[2]), src = tensor<float>(a[3]);
+    const auto factors = tensor<float>(a[4]), sums_before = tensor<float>(a[5]), maxima_before = tensor<float>(a[6]);
+    const auto scratch = bytes_at(a[11], a[12]);
+    const SoftMaxTiling unplanned{};
+    if (a[7] != 0) {
+        AscendC::SoftmaxFlashV2<float, true>(dst, sums, maxima, src, factors, sums_before, maxima_before, scratch, unplanned, shape);
+    } else {
+        AscendC::SoftmaxFlashV2<float, false>(dst, sums, maxima, src, factors, sums_before, maxima_before, scratch, unplanned, shape);
+    }
+});
+
+// Arguments: dst, grad, src, only sums, rows, stride, columns, scratch and its bytes; the shape is noted for the source.
+const Register g_softmax_gradient("SoftmaxGrad", [](Arguments a) {
+    const uint32_t padded[] = {uint32_t(a[4]), uint32_t(a[5])}, original[] = {uint32_t(a[4]), uint32_t(a[6])};
+    const auto src = tensor<float>(a[2]);
+    src.SetShapeInfo(AscendC::ShapeInfo(2, padded, 2, original, AscendC::DataFormat::ND));
+    AscendC::SoftmaxGrad<float>(tensor<float>(a[0]), tensor<float>(a[1]), src, bytes_at(a[7], a[8]), SoftMaxTiling{}, a[3] != 0);
+});
+
 const bool g_registered = register_softmax<half>() && register_softmax<float>() && register_rows<half>() && register_rows<float>() && register_rows<int32_t>() &&
                           register_sums<half>() && register_sums<float>() && register_sorting<half>() &&
                           register_sorting<float>() && register_fill<uint8_t>() && register_fill<half>() &&

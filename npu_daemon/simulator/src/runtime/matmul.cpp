@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "asim/check/check.h"
+#include "asim/machine/call_sync.h"
 #include "asim/machine/cross_core.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/scheduler.h"
@@ -164,9 +165,12 @@ void send_operand(const StoredMatrix &matrix) {
     trace_mailbox(Op::CopyUbToGm, matrix, {0, 0, static_cast<uint32_t>(matrix.rows), static_cast<uint32_t>(matrix.columns)});
 }
 
-// And so does a result on its way there.
+// And so does a result on its way there: after what the vector pipe was given or waits for, before what it is given next.
 void receive_result(const BlockPlace &place) {
-    if (!on_cube_core() && place.matrix.space == Space::Ub) trace_mailbox(Op::CopyGmToUb, place.matrix, place.part);
+    if (on_cube_core() || place.matrix.space != Space::Ub) return;
+    synchronise(Pipe::V, Pipe::MTE2);
+    trace_mailbox(Op::CopyGmToUb, place.matrix, place.part);
+    synchronise(Pipe::MTE2, Pipe::V);
 }
 
 template <typename Sum>

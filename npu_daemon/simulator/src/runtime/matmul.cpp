@@ -23,7 +23,7 @@ constexpr uint32_t kRequestFlag = kKernelCrossCoreFlags;        // from a vector
 constexpr uint32_t kResultFlag = kRequestFlag + 2;              // and back
 constexpr uint32_t kMessageAccesses = 16;   // loads or stores of a message of 128 bytes
 
-bool integers(const MatmulState &state) { return state.a.type == MatrixType::I8 || state.a.type == MatrixType::I4; }
+bool integers(const MatmulState &state) { return state.a.type == NumberType::I8 || state.a.type == NumberType::I4; }
 
 // On a vector core, calls either go to the cube core or do nothing.
 bool active(const MatmulState &state) { return on_cube_core() || state.delegates; }
@@ -69,7 +69,7 @@ void read_operand(const MatmulState &state, const StoredMatrix &matrix, const Ma
     slab.resize(size_t{part.rows} * part.columns);
     read_part(matrix, part, slab.data(), row, matrix.transposed);
     if constexpr (std::is_same_v<Sum, float>) {
-        if (state.hf32 && matrix.type == MatrixType::F32) round_to_hf32(slab.data(), slab.size(), state.hf32_ties_away);
+        if (state.hf32 && matrix.type == NumberType::F32) round_to_hf32(slab.data(), slab.size(), state.hf32_ties_away);
     }
 }
 

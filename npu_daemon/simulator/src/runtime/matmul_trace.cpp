@@ -22,13 +22,13 @@ constexpr uint32_t kMultiLoadScalarBlocks = 104;
 uint32_t ceil_div(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit; }
 uint32_t align_up(uint32_t value, uint32_t unit) { return ceil_div(value, unit) * unit; }
 
-uint32_t bytes_of(MatrixType type, uint64_t elements) { return static_cast<uint32_t>(elements * type_bits(type) / 8); }
+uint32_t bytes_of(NumberType type, uint64_t elements) { return static_cast<uint32_t>(elements * type_bits(type) / 8); }
 
 // Elements along k that the cube takes as one, and bytes of `k` of them.
-uint32_t padded_k_bytes(MatrixType type, uint32_t k) { return align_up(bytes_of(type, align_up(k, 2)), kBlockBytes); }
+uint32_t padded_k_bytes(NumberType type, uint32_t k) { return align_up(bytes_of(type, align_up(k, 2)), kBlockBytes); }
 
 // Bytes of a part in L1 or L0: fractals of 16 rows by 32 bytes.
-uint32_t fractal_bytes(MatrixType type, uint32_t rows, uint32_t k) { return align_up(rows, kFractalRows) * padded_k_bytes(type, k); }
+uint32_t fractal_bytes(NumberType type, uint32_t rows, uint32_t k) { return align_up(rows, kFractalRows) * padded_k_bytes(type, k); }
 
 Operand local(Space space, uint32_t address, uint32_t bytes) { return {address, static_cast<uint64_t>(space), bytes, 0}; }
 

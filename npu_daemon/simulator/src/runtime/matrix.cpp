@@ -22,14 +22,14 @@ constexpr uint32_t kHf32DroppedBits = 12;
 struct FourBits {};
 
 template <typename Work>
-void with_type(MatrixType type, Work work) {
+void with_type(NumberType type, Work work) {
     switch (type) {
-        case MatrixType::F32: return work(float{});
-        case MatrixType::F16: return work(half{});
-        case MatrixType::Bf16: return work(bfloat16_t{});
-        case MatrixType::I32: return work(int32_t{});
-        case MatrixType::I8: return work(int8_t{});
-        case MatrixType::I4: return work(FourBits{});
+        case NumberType::F32: return work(float{});
+        case NumberType::F16: return work(half{});
+        case NumberType::Bf16: return work(bfloat16_t{});
+        case NumberType::I32: return work(int32_t{});
+        case NumberType::I8: return work(int8_t{});
+        case NumberType::I4: return work(FourBits{});
     }
 }
 
@@ -150,13 +150,13 @@ void write_sums(const StoredMatrix &matrix, const MatrixPart &part, const Sum *s
 
 }  // namespace
 
-uint32_t type_bits(MatrixType type) {
+uint32_t type_bits(NumberType type) {
     switch (type) {
-        case MatrixType::F32:
-        case MatrixType::I32: return 32;
-        case MatrixType::F16:
-        case MatrixType::Bf16: return 16;
-        case MatrixType::I8: return 8;
+        case NumberType::F32:
+        case NumberType::I32: return 32;
+        case NumberType::F16:
+        case NumberType::Bf16: return 16;
+        case NumberType::I8: return 8;
         default: return 4;
     }
 }

@@ -33,15 +33,15 @@ struct MatmulCallBackFunc {
 };
 
 template <typename T>
-constexpr asim::MatrixType matrix_type() {
-    if constexpr (std::is_same_v<T, float>) return asim::MatrixType::F32;
-    else if constexpr (std::is_same_v<T, half>) return asim::MatrixType::F16;
-    else if constexpr (std::is_same_v<T, bfloat16_t>) return asim::MatrixType::Bf16;
-    else if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t>) return asim::MatrixType::I32;
-    else if constexpr (std::is_same_v<T, int8_t>) return asim::MatrixType::I8;
+constexpr asim::NumberType number_type() {
+    if constexpr (std::is_same_v<T, float>) return asim::NumberType::F32;
+    else if constexpr (std::is_same_v<T, half>) return asim::NumberType::F16;
+    else if constexpr (std::is_same_v<T, bfloat16_t>) return asim::NumberType::Bf16;
+    else if constexpr (std::is_same_v<T, int32_t> || std::is_same_v<T, uint32_t>) return asim::NumberType::I32;
+    else if constexpr (std::is_same_v<T, int8_t>) return asim::NumberType::I8;
     else {
         static_assert(std::is_same_v<T, int4b_t>, "Matmul does not support the element type on Atlas A2");
-        return asim::MatrixType::I4;
+        return asim::NumberType::I4;
     }
 }
 
@@ -55,7 +55,7 @@ constexpr asim::MatrixLayout matrix_layout(CubeFormat format) {
 template <typename Type, bool result>
 constexpr asim::StoredMatrix matrix_of() {
     asim::StoredMatrix matrix;
-    matrix.type = matrix_type<typename Type::T>();
+    matrix.type = number_type<typename Type::T>();
     matrix.layout = matrix_layout(Type::format);
     const uint32_t columns = 256 / (std::is_same_v<typename Type::T, int4b_t> ? 4 : 8 * sizeof(typename Type::T));
     matrix.fractal_columns = static_cast<uint8_t>(result && columns < 16 ? 16 : columns);

@@ -8,7 +8,7 @@
 
 namespace asim {
 
-enum class MatrixType : uint8_t { F32, F16, Bf16, I32, I8, I4 };
+enum class NumberType : uint8_t { F32, F16, Bf16, I32, I8, I4 };
 
 // Rows one after another; rows padded to 32 bytes; or fractals of 16 rows by 32 bytes, columns of fractals one after
 // another (results of 32 bits: 16 by 16 elements).
@@ -18,7 +18,7 @@ enum class MatrixLayout : uint8_t { Rows, PaddedRows, Fractals };
 struct StoredMatrix {
     uint8_t *base = nullptr;
     Space space = Space::Gm;
-    MatrixType type = MatrixType::F16;
+    NumberType type = NumberType::F16;
     MatrixLayout layout = MatrixLayout::Rows;
     bool transposed = false;
     bool bypass_l2 = false;
@@ -37,7 +37,7 @@ struct MatrixPart {
 
 constexpr uint32_t kFractalRows = 16;
 
-uint32_t type_bits(MatrixType type);
+uint32_t type_bits(NumberType type);
 // Bytes from the start of the matrix to an element.
 uint64_t offset_of(const StoredMatrix &matrix, uint64_t row, uint64_t column);
 // Bytes from the first to one past the last element of a part.

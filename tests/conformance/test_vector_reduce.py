@@ -151,9 +151,12 @@ def test_each_pair(machine: Machine, dtype: str, mask: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-def test_repeat_sums_of_a_number_of_lanes(machine: Machine, dtype: str) -> None:
-    source = source_of(machine, dtype, leading_mask(20), (1, 1, 8))
-    machine.call(f"RepeatReduceSum {dtype}", DST, SRC, 5, 20, 1, 1, 8)
+@pytest.mark.parametrize(
+    ("blocks", "repeats"), [(1, 8), (0, 1)], ids=["all blocks", "one block, eight times"]
+)
+def test_repeat_sums_of_a_number_of_lanes(machine: Machine, dtype: str, blocks: int, repeats: int) -> None:
+    source = source_of(machine, dtype, leading_mask(20), (1, blocks, repeats))
+    machine.call(f"RepeatReduceSum {dtype}", DST, SRC, 5, 20, blocks, 1, repeats)
     sums = [tree(source.padded(repeat, 0, source.lanes)) for repeat in range(5)]
     np.testing.assert_array_equal(machine.view(DST, dtype, 5), np.array(sums))
 

@@ -73,6 +73,7 @@ Core::Access Core::access_of(const Entry &entry, Pipe pipe) {
     Access access;
     access.pipe = pipe;
     access.serial = next_serial_++;
+    access.unit_flag = entry.record.op == Op::Mmad && (entry.record.flag_id & kUnitFlag) != 0;
     access.operand_count = std::min<uint32_t>(entry.record.operands, kMaxOperands);
     std::copy_n(entry.operands, access.operand_count, access.operands.begin());
     // Bursts of a strided copy leave gaps in global memory that other copies may fill: nothing is known of overlaps.
@@ -119,14 +120,16 @@ uint32_t Core::remember(const Access &access) {
     return slot;
 }
 
-// When all dependencies have finished, or nothing while some end time is unknown.
-std::optional<double> Core::resolved(const std::vector<Dependency> &dependencies) const {
+// When all dependencies have finished, or nothing while some end time is unknown. A copy from L0C with the unit flag, which
+// takes `unit_cycles`, follows a multiplication with the flag tile by tile: it may start so that both end together.
+std::optional<double> Core::resolved(const std::vector<Dependency> &dependencies, double unit_cycles) const {
     double time = 0;
     for (const Dependency &dependency : dependencies) {
         const Access &access = accesses_[dependency.slot];
         if (access.serial != dependency.serial) continue;  // finished and forgotten
         if (access.done == kNever) return std::nullopt;
-        time = std::max(time, access.done + chip_.flag_cycles);
+        const double last = access.unit_flag && unit_cycles > 0 ? std::max(access.started, access.done - unit_cycles) : access.done;
+        time = std::max(time, last + chip_.flag_cycles);
     }
     return time;
 }
@@ -256,7 +259,7 @@ std::optional<double> Core::ready_time(const PipeState &state, const Queued &hea
     }
     if (record.op == Op::SetFlag || record.op == Op::CrossCoreSet) return head.issued;
     if (record.op == Op::PipeBarrier) return std::max(time, state.drained_at);
-    const std::optional<double> dependencies = resolved(head.dependencies);
+    const std::optional<double> dependencies = resolved(head.dependencies, unit_flag_cycles(record, chip_));
     if (!dependencies) return std::nullopt;
     return std::max(time, *dependencies);
 }
@@ -309,6 +312,7 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
         const double done = state.free_at + time.latency_cycles;
         busy(which, record.op, std::max(start, state.drained_at), done, uint64_t{record.repeats} * record.burst_bytes);
         state.drained_at = done;
+        accesses_[head.slot].started = start;
         finish_access(head.slot, state.drained_at);
     }
 }

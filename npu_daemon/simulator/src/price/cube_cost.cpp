@@ -41,4 +41,10 @@ InstructionTime cube_time(const Entry &entry, const Chip &chip) {
     }
 }
 
+double unit_flag_cycles(const Record &record, const Chip &chip) {
+    const bool from_l0c = record.op == Op::CopyL0cToGm || record.op == Op::CopyL0cToL1;
+    if (!from_l0c || (record.flag_id & kUnitFlag) == 0) return 0;
+    return static_cast<double>(record.repeats) * record.burst_bytes / chip.fixpipe_core_bytes_per_cycle;
+}
+
 }  // namespace asim

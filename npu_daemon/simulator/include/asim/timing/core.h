@@ -74,7 +74,9 @@ private:
     struct Access {
         Pipe pipe = Pipe::S;
         uint64_t serial = 0;
+        double started = kNever;
         double done = kNever;
+        bool unit_flag = false;
         std::array<Operand, kMaxOperands> operands{};
         uint32_t operand_count = 0;
         bool writes_first = false;
@@ -116,7 +118,7 @@ private:
     Access access_of(const Entry &entry, Pipe pipe);
     std::vector<Dependency> conflicts(const Access &access) const;
     uint32_t remember(const Access &access);
-    std::optional<double> resolved(const std::vector<Dependency> &dependencies) const;
+    std::optional<double> resolved(const std::vector<Dependency> &dependencies, double unit_cycles = 0) const;
     void finish_access(uint32_t slot, double done) { accesses_[slot].done = done; }
     void forget_finished(double now);
     Flag &flag(const Record &record);

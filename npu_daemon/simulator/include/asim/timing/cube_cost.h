@@ -13,4 +13,7 @@ struct InstructionTime {
 
 InstructionTime cube_time(const Entry &entry, const Chip &chip);
 
+// How long a copy from L0C takes that follows the matrix unit by the unit flag; 0 for all else.
+double unit_flag_cycles(const Record &record, const Chip &chip);
+
 }  // namespace asim

@@ -41,7 +41,7 @@ def test_six_samples_find_a_faster_correct_kernel(search, name):
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
     assert outcome.evaluations == SAMPLES
     assert outcome.best_result.status is Status.OK
-    assert outcome.speedup >= 1.05
+    assert outcome.speedup >= 1.01
 
 
 def test_two_runs_give_the_same_journal_byte_for_byte(search):

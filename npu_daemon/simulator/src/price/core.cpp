@@ -89,8 +89,8 @@ Core::Access Core::access_of(const Entry &entry, Pipe pipe) {
 
 // The unfinished memory instructions on other pipes that `access` must follow: what the compiler's automatic
 // synchronisation would insert for overlapping ranges.
-std::vector<Core::Dependency> Core::conflicts(const Access &access) const {
-    std::vector<Dependency> dependencies;
+void Core::find_conflicts(const Access &access, std::vector<Dependency> &dependencies) const {
+    dependencies.clear();
     for (const uint32_t slot : live_) {
         const Access &other = accesses_[slot];
         if (other.pipe == access.pipe) continue;
@@ -103,7 +103,6 @@ std::vector<Core::Dependency> Core::conflicts(const Access &access) const {
         }
         if (conflict) dependencies.push_back({slot, other.serial});
     }
-    return dependencies;
 }
 
 uint32_t Core::remember(const Access &access) {
@@ -143,14 +142,18 @@ bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     if (state.started_at.size() >= places) {
         scalar_time_ = std::max(scalar_time_, state.started_at[state.started_at.size() - places]);
     }
-    Queued queued{entry, scalar_time_, 0, {}};
+    Queued &queued = state.queue.push(depth);
+    queued.entry = entry;
+    queued.issued = scalar_time_;
+    queued.dependencies.clear();
     if (info(entry.record.op).pipe != Pipe::S) {
         forget_finished(scalar_time_);
         const Access access = access_of(entry, which);
-        queued.dependencies = conflicts(access);
+        find_conflicts(access, queued.dependencies);
         queued.slot = remember(access);
+    } else if (entry.record.op == Op::SetFlag || entry.record.op == Op::WaitFlag) {
+        queued.flag = &flag(entry.record);
     }
-    state.queue.push_back(std::move(queued));
     return true;
 }
 
@@ -175,7 +178,8 @@ void Core::work(double cycles) {
 bool Core::issue_access(const Entry &entry, double now) {
     // Whatever is issued later starts later: a scalar access need not be remembered.
     forget_finished(now);
-    const std::optional<double> ready = resolved(conflicts(access_of(entry, Pipe::S)));
+    find_conflicts(access_of(entry, Pipe::S), scalar_dependencies_);
+    const std::optional<double> ready = resolved(scalar_dependencies_);
     if (!ready) return false;
     scalar_time_ = std::max(scalar_time_, *ready);
     const Operand &operand = entry.operands[0];
@@ -253,7 +257,7 @@ std::optional<double> Core::ready_time(const PipeState &state, const Queued &hea
     double time = std::max(head.issued, state.free_at);
     const Record &record = head.entry.record;
     if (record.op == Op::WaitFlag) {
-        const std::deque<double> &raised = flag(record).raised_at;
+        const std::deque<double> &raised = head.flag->raised_at;
         if (raised.empty()) return std::nullopt;
         return std::max(time, raised.front() + chip_.flag_cycles);
     }
@@ -283,12 +287,12 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
     const Record &record = head.entry.record;
     const auto index = static_cast<size_t>(which);
     if (record.op == Op::SetFlag) {
-        flag(record).raised_at.push_back(std::max(start, state.drained_at));
+        head.flag->raised_at.push_back(std::max(start, state.drained_at));
     } else if (record.op == Op::CrossCoreSet) {
         const auto mode = static_cast<CrossCoreMode>(record.repeats);
         raised_for_others_.push_back({mode, record.flag_id, record.burst_bytes, std::max(start, state.drained_at)});
     } else if (record.op == Op::WaitFlag) {
-        flag(record).raised_at.pop_front();
+        head.flag->raised_at.pop_front();
         state.free_at = start;
     } else if (record.op == Op::PipeBarrier) {
         state.free_at = start + chip_.barrier_cycles;
@@ -327,9 +331,10 @@ double Core::run_pipe(Pipe which, double now) {
         const double could_start = std::max(state.queue.front().issued, state.free_at);
         counters_.wait_cycles[static_cast<size_t>(which)] += std::max(0.0, *start - could_start);
         start_instruction(state, which, state.queue.front(), *start);
-        state.queue.pop_front();
-        state.started_at.push_back(*start);
-        if (state.started_at.size() > static_cast<size_t>(chip_.queue_depth)) state.started_at.pop_front();
+        state.queue.pop();
+        const auto depth = static_cast<size_t>(chip_.queue_depth);
+        if (state.started_at.size() == depth) state.started_at.pop();
+        state.started_at.push(depth) = *start;
     }
     return kNever;
 }

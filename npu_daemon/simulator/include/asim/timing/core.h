@@ -4,13 +4,14 @@
 #include <cstdint>
 #include <deque>
 #include <limits>
-#include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "asim/timing/chip.h"
 #include "asim/timing/memory.h"
+#include "asim/timing/ring.h"
 #include "asim/timing/timeline.h"
 #include "asim/timing/trace_reader.h"
 
@@ -85,15 +86,19 @@ private:
         uint32_t slot;
         uint64_t serial;
     };
+    struct Flag {
+        std::deque<double> raised_at;
+    };
     struct Queued {
         Entry entry;
-        double issued;
-        uint32_t slot;
+        double issued = 0;
+        uint32_t slot = 0;
+        Flag *flag = nullptr;           // of instructions that set or await one
         std::vector<Dependency> dependencies;
     };
     struct PipeState {
-        std::deque<Queued> queue;
-        std::deque<double> started_at;  // of the latest instructions, as many as the queue has places
+        Ring<Queued> queue;
+        Ring<double> started_at;        // of the latest instructions, as many as the queue has places
         double free_at = 0;         // the next instruction may start
         double drained_at = 0;      // everything started so far has finished
         bool copying = false;
@@ -102,10 +107,6 @@ private:
         uint64_t copy_bytes = 0;
         double copy_latency = 0;
     };
-    struct Flag {
-        std::deque<double> raised_at;
-    };
-
     bool issue(double now);
     bool issue_scalar(const Entry &entry, double now);
     bool issue_to_pipe(const Entry &entry, Pipe pipe);
@@ -116,7 +117,7 @@ private:
     std::optional<double> ready_time(const PipeState &pipe, const Queued &head);
 
     Access access_of(const Entry &entry, Pipe pipe);
-    std::vector<Dependency> conflicts(const Access &access) const;
+    void find_conflicts(const Access &access, std::vector<Dependency> &dependencies) const;
     uint32_t remember(const Access &access);
     std::optional<double> resolved(const std::vector<Dependency> &dependencies, double unit_cycles = 0) const;
     void finish_access(uint32_t slot, double done) { accesses_[slot].done = done; }
@@ -138,7 +139,8 @@ private:
     std::vector<Access> accesses_;
     std::vector<uint32_t> live_;        // slots of unfinished accesses, oldest first
     std::vector<uint32_t> free_slots_;
-    std::map<uint32_t, Flag> flags_;
+    std::unordered_map<uint32_t, Flag> flags_;
+    std::vector<Dependency> scalar_dependencies_;
     uint64_t next_serial_ = 1;
     double scalar_time_ = 0;
     double block_start_ = 0;

@@ -19,7 +19,7 @@ std::map<std::string, double Chip::*> figures() {
         {"mmad_depth_16bit", &Chip::mmad_depth_16bit},
         {"mmad_depth_32bit", &Chip::mmad_depth_32bit},
         {"mmad_depth_hf32", &Chip::mmad_depth_hf32},
-        {"l0_copy_min_cycles", &Chip::l0_copy_min_cycles},
+        {"l0_copy_start_cycles", &Chip::l0_copy_start_cycles},
         {"l1_l0a_bytes_per_cycle", &Chip::l1_l0a_bytes_per_cycle},
         {"l1_l0b_bytes_per_cycle", &Chip::l1_l0b_bytes_per_cycle},
         {"l1_l0_latency_cycles", &Chip::l1_l0_latency_cycles},

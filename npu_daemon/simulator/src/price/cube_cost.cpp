@@ -22,7 +22,7 @@ double mmad_cycles(const Record &record, const Chip &chip) {
 }
 
 InstructionTime copied(double bytes, double bytes_per_cycle, double latency_cycles, const Chip &chip) {
-    return {std::max(chip.l0_copy_min_cycles, bytes / bytes_per_cycle), latency_cycles};
+    return {chip.l0_copy_start_cycles + bytes / bytes_per_cycle, latency_cycles};
 }
 
 }  // namespace

@@ -28,8 +28,7 @@ struct CopyEngine {
 CopyEngine engine_of(Op op, const Chip &chip) {
     if (op == Op::CopyGmToUb) return {chip.hbm_core_bytes_per_cycle, chip.l2_core_bytes_per_cycle, chip.burst_cycles};
     if (op == Op::CopyGmToL1) return {chip.cube_hbm_core_bytes_per_cycle, chip.cube_l2_core_bytes_per_cycle, chip.cube_burst_cycles};
-    const double write = op == Op::CopyL0cToGm ? chip.fixpipe_core_bytes_per_cycle : chip.write_core_bytes_per_cycle;
-    return {write, write, chip.burst_cycles};
+    return {chip.write_core_bytes_per_cycle, chip.write_core_bytes_per_cycle, chip.burst_cycles};
 }
 
 }  // namespace
@@ -43,27 +42,29 @@ CacheTraffic Memory::traffic_of(const Entry &entry, const Operand &gm, CacheUse 
     const uint64_t bursts = one_burst ? 1 : record.repeats;
     const uint64_t bytes = one_burst ? uint64_t{record.repeats} * record.burst_bytes : record.burst_bytes;
     CacheTraffic traffic;
-    for (uint64_t i = 0; i < bursts; ++i) cache_.access(gm.address + i * gm.stride, bytes, use, traffic);
+    for (uint64_t i = 0; i < bursts && bytes > 0; ++i) cache_.access(gm.address + i * gm.stride, bytes, use, traffic);
     return traffic;
 }
 
 // What the copy engine of the core needs for the requests, when memory answers at once.
 double Memory::core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const {
+    if (entry.record.op == Op::CopyL0cToGm) return chip_.copy_start_cycles + entry.operands[1].extent_bytes / chip_.fixpipe_core_bytes_per_cycle;
     const CopyEngine engine = engine_of(entry.record.op, chip_);
     const double moving = traffic.miss_bytes / engine.miss_bytes_per_cycle + traffic.hit_bytes / engine.hit_bytes_per_cycle;
     const bool shifted = off_grid(entry.record, entry.operands[write ? 0 : 1]);
     return chip_.copy_start_cycles + moving * (shifted ? chip_.off_grid_factor : 1.0) + entry.record.repeats * engine.burst_cycles;
 }
 
-// How long memory is held up by the requests of a copy that another core's copy asks for too: those that the other
-// still has before it.
-double Memory::sharing_cycles(const Entry &entry, uint64_t line) const {
+// How long HBM is held up by the requests of a copy that another core's copy asks for too: those that the other still
+// has before it. What the cache holds it gives to many at a time.
+double Memory::sharing_cycles(uint64_t line, const CacheTraffic &traffic, const Entry &entry) const {
     const auto found = begun_in_line_.find(line);
-    if (found == begun_in_line_.end()) return 0;
+    if (traffic.miss_bytes == 0 || found == begun_in_line_.end()) return 0;
     const Begun &other = found->second;
     const double ahead = (other.finish_progress - state_of(other.lane).progress) / other.solo_cycles;
     const double requests = std::max<double>(entry.record.repeats, 1) * std::max(1.0, entry.record.burst_bytes / chip_.l2_line_bytes);
-    return std::clamp(ahead, 0.0, 1.0) * requests * chip_.same_line_cycles;
+    const double missing = traffic.miss_bytes / (traffic.miss_bytes + traffic.hit_bytes);
+    return std::clamp(ahead, 0.0, 1.0) * missing * requests * chip_.same_line_cycles;
 }
 
 Demand Memory::demand_of(double now, const Entry &entry, bool write) {
@@ -80,7 +81,7 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
     demand.first_line = gm.address / cache_.line_bytes();
     demand.lane = read_bytes > 0 ? Lane::Miss : write ? Lane::Write : Lane::Hit;
     demand.solo_cycles = core_cycles(entry, traffic, write);
-    demand.sharing_load = sharing_cycles(entry, demand.first_line) / demand.solo_cycles;
+    demand.sharing_load = sharing_cycles(demand.first_line, traffic, entry) / demand.solo_cycles;
     demand.read_load = read_bytes / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
     demand.write_load = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
     demand.l2_share = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle() / demand.solo_cycles;
@@ -90,8 +91,10 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
 }
 
 double Memory::speed(Lane lane) const {
-    const double queued = lane == Lane::Miss ? read_load_ + write_load_ : lane == Lane::Write ? read_load_ : 0.0;
-    return std::min(1.0 / (1.0 + queued + sharing_load_), l2_load_ > 1.0 ? 1.0 / l2_load_ : 1.0);
+    const double l2_speed = l2_load_ > 1.0 ? 1.0 / l2_load_ : 1.0;
+    if (lane == Lane::Hit) return l2_speed;
+    const double queued = read_load_ + sharing_load_ + (lane == Lane::Miss ? write_load_ : 0.0);
+    return std::min(1.0 / (1.0 + queued), l2_speed);
 }
 
 double Memory::finish_time(Lane lane) const {

@@ -51,7 +51,7 @@ struct Chip {
     double mmad_start_cycles = 0;
     double mmad_latency_cycles = 0;
     double mmad_depth_8bit = 0, mmad_depth_16bit = 0, mmad_depth_32bit = 0, mmad_depth_hf32 = 0;
-    double l0_copy_min_cycles = 0;
+    double l0_copy_start_cycles = 0;
     double l1_l0a_bytes_per_cycle = 0;
     double l1_l0b_bytes_per_cycle = 0;
     double l1_l0_latency_cycles = 0;

@@ -31,9 +31,9 @@ struct Demand {
 };
 
 // Copies under way slow each other down. The more bytes they ask of HBM, the longer each request waits in its queues:
-// at load x (1 = as much as HBM could give) copies progress at 1 / (1 + x) of their speed alone. Requests of several
-// cores for the same line are served one after another and hold up all others. Of the L2 cache copies get equal
-// shares once they ask for more than it has. Copies of the same lane progress alike.
+// at load x (1 = as much as HBM could give) copies progress at 1 / (1 + x) of their speed alone. HBM serves
+// requests of several cores for the same line one after another, which holds up all others. Of the L2 cache copies
+// get equal shares once they ask for more than it has. Copies of the same lane progress alike.
 class Memory {
 public:
     explicit Memory(const Chip &chip);
@@ -72,7 +72,7 @@ private:
     void add_load(const Demand &demand, double sign);
     CacheTraffic traffic_of(const Entry &entry, const Operand &gm, CacheUse use);
     double core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const;
-    double sharing_cycles(const Entry &entry, uint64_t line) const;
+    double sharing_cycles(uint64_t line, const CacheTraffic &traffic, const Entry &entry) const;
     LaneState &state_of(Lane lane) { return lanes_[static_cast<size_t>(lane)]; }
     const LaneState &state_of(Lane lane) const { return lanes_[static_cast<size_t>(lane)]; }
 

@@ -141,7 +141,7 @@ def run_case(case: Case, examples: Path, backend: SimulatorBackend, chip: str) -
                 stream.truncate(size_bytes)
         profiler = Profiler(backend, chip, folder, None, timeout_s=900.0)
         try:
-            result = profiler.profile_program(AscProgram(source, case.defines), folder)
+            result = profiler.profile_program(AscProgram(source, case.defines, price_only=True), folder)
         except MisuseError as error:
             return str(error)
     if isinstance(result, Failure):

@@ -49,6 +49,7 @@ class _Subject:
     defines: tuple[str, ...]
     arguments: tuple[str, ...]
     data_dir: Path | None
+    price_only: bool
 
 
 def profile(
@@ -73,6 +74,12 @@ def profile(
             exists=True, file_okay=False, help="Folder that the program runs in, with its data files."
         ),
     ] = None,
+    price_only: Annotated[
+        bool,
+        typer.Option(
+            "--price-only", help="Skip matrix products of --asc: same prices, sooner; outputs are wrong."
+        ),
+    ] = False,
     chip: Chip = "910B2",
     trace: Annotated[
         Path | None, typer.Option(dir_okay=False, help="Write a Chrome/Perfetto trace to this file.")
@@ -91,7 +98,16 @@ def profile(
     from npu_daemon.profiling.profiler import Profiler
 
     subject = _Subject(
-        op, op_dir, kernel_file, tiling_file, case, asc, tuple(define or ()), tuple(arg or ()), data
+        op,
+        op_dir,
+        kernel_file,
+        tiling_file,
+        case,
+        asc,
+        tuple(define or ()),
+        tuple(arg or ()),
+        data,
+        price_only,
     )
     with tempfile.TemporaryDirectory(prefix="ascend-gym-profile-") as folder:
         backend = SimulatorBackend(cache_root(), chip, note)
@@ -109,8 +125,8 @@ def _profiled(profiler: Profiler, subject: _Subject) -> _Outcome:
         raise MisuseError("expected either an operator or --asc FILE")
     if subject.asc is not None:
         return _profiled_program(profiler, subject.asc, subject)
-    if subject.defines or subject.arguments or subject.data_dir:
-        raise MisuseError("--define, --arg and --data belong to --asc")
+    if subject.defines or subject.arguments or subject.data_dir or subject.price_only:
+        raise MisuseError("--define, --arg, --data and --price-only belong to --asc")
     return _profiled_operator(profiler, subject.op or "", subject)
 
 
@@ -130,9 +146,8 @@ def _profiled_program(profiler: Profiler, source: Path, subject: _Subject) -> _O
 
     if subject.op_dir or subject.kernel_file or subject.tiling_file or subject.case:
         raise MisuseError("--op-dir, --kernel-file, --tiling-file and --case belong to an operator")
-    result = profiler.profile_program(
-        AscProgram(source, subject.defines, subject.arguments), subject.data_dir
-    )
+    program = AscProgram(source, subject.defines, subject.arguments, subject.price_only)
+    result = profiler.profile_program(program, subject.data_dir)
     if isinstance(result, Failure):
         return _Outcome((), result)
     run = result.run

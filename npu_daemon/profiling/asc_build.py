@@ -31,11 +31,14 @@ class AscProgram:
         source: its ``.asc`` file; files it includes are found from there.
         defines: macros ``NAME`` or ``NAME=VALUE``.
         arguments: what its main function gets after the program name.
+        price_only: skip the products of matrix multiplications, on which no price depends; outputs then
+            mean nothing.
     """
 
     source: Path
     defines: tuple[str, ...] = ()
     arguments: tuple[str, ...] = ()
+    price_only: bool = False
 
     @property
     def folder(self) -> Path:

@@ -86,7 +86,7 @@ def run_program(
     for name in ("input", "output"):  # where the samples of asc-devkit look for their data
         (folder / name).mkdir(exist_ok=True)
     job = folder / "job"
-    job.write_text(_job_text(build, folder, chip, timeout_s), encoding="utf-8")
+    job.write_text(_job_text(program, build, folder, chip, timeout_s), encoding="utf-8")
     limits = Limits(
         wall_s=3.0 * timeout_s + 5.0,  # the program itself watches its CPU time
         cpu_s=timeout_s + 2.0,
@@ -107,7 +107,7 @@ def run_program(
     )
 
 
-def _job_text(build: ProgramBuild, folder: Path, chip: Chip, timeout_s: float) -> str:
+def _job_text(program: AscProgram, build: ProgramBuild, folder: Path, chip: Chip, timeout_s: float) -> str:
     lines = [
         *(f"{_JOB_KEYWORDS[kind]} {library}" for kind, library in build.libraries.items()),
         f"task_type {build.expected_type.value}",
@@ -116,6 +116,7 @@ def _job_text(build: ProgramBuild, folder: Path, chip: Chip, timeout_s: float) -
         *chip.core_lines(),
         f"record_limit {_RECORD_LIMIT}",
         f"time_limit_ms {int(timeout_s * 1000)}",
+        f"price_only {int(program.price_only)}",
     ]
     return "".join(f"{line}\n" for line in lines)
 

@@ -8,6 +8,7 @@
 #include "asim/host/chip.h"
 #include "asim/machine/device_output.h"
 #include "asim/machine/process.h"
+#include "asim/semantics/gemm.h"
 #include "launch.h"
 
 namespace asim {
@@ -35,6 +36,7 @@ int execute(const Job &job, int argc, char **argv) {
     install_handlers(job.time_limit_ms);
     show_device_output();
     describe_chip(job);
+    if (job.price_only) skip_products();
     std::string name = job.kernel_path.empty() ? job.cube_kernel_path : job.kernel_path;
     argv[0] = name.data();
     return load_program(job)(argc, argv);

@@ -116,13 +116,19 @@ void multiply(T *c, size_t c_row, const T *a, size_t a_row, const T *b, size_t b
     }
 }
 
+bool g_products_skipped = false;
+
 }  // namespace
 
+void skip_products() { g_products_skipped = true; }
+
 void gemm(float *c, size_t c_row, const float *a, size_t a_row, const float *b, size_t b_row, GemmExtents extents) {
+    if (g_products_skipped) return;
     multiply(c, c_row, a, a_row, b, b_row, extents);
 }
 
 void gemm(int32_t *c, size_t c_row, const int32_t *a, size_t a_row, const int32_t *b, size_t b_row, GemmExtents extents) {
+    if (g_products_skipped) return;
     multiply(c, c_row, a, a_row, b, b_row, extents);
 }
 

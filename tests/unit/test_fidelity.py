@@ -1,0 +1,60 @@
+"""The comparison with measurements: errors, summaries, ranks, and the order of pairs."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture(scope="module")
+def fidelity() -> ModuleType:
+    """Return the benchmark as a module."""
+    spec = importlib.util.spec_from_file_location("fidelity", BENCHMARKS / "fidelity.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["fidelity"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_measurement_has_a_program_and_a_source(fidelity: ModuleType) -> None:
+    cases = {case.case_id for case in fidelity.load_cases(BENCHMARKS / "fidelity_cases.toml")}
+    with (BENCHMARKS / "fidelity_measurements.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["case_id"] for row in rows} == cases
+    assert all(row["source_path"].endswith(".md") and float(row["value"]) > 0 for row in rows)
+
+
+def _rows(fidelity: ModuleType, *values: tuple[float, float | None]) -> list[object]:
+    return [
+        fidelity.Row(f"c{index}", "family", fidelity.TASK_DURATION, "us", measured, simulated)
+        for index, (measured, simulated) in enumerate(values)
+    ]
+
+
+def test_a_missing_figure_counts_as_disagreement(fidelity: ModuleType) -> None:
+    summary = fidelity.summary_of(_rows(fidelity, (10.0, 11.0), (10.0, 14.0), (10.0, None), (10.0, 9.0)))
+    assert (summary.rows, summary.missing) == (4, 1)
+    assert summary.median_error == pytest.approx(0.1)
+    assert summary.share_within_20_percent == 0.5
+
+
+def test_pairs_count_when_they_go_the_measured_way(fidelity: ModuleType) -> None:
+    rows = _rows(fidelity, (10.0, 5.0), (20.0, 6.0), (40.0, 5.5), (40.5, 1.0), (80.0, None))
+    # (10, 20), (10, 40) right; (10, 40.5), (20, 40), (20, 40.5) wrong; 40 and 40.5 have no order; four with 80
+    assert fidelity.ordered_pairs(rows) == (2, 9)
+
+
+def test_rank_correlation_knows_ties_and_direction(fidelity: ModuleType) -> None:
+    assert fidelity.rank_correlation([(1, 10), (2, 20), (3, 30)]) == pytest.approx(1.0)
+    assert fidelity.rank_correlation([(1, 30), (2, 20), (3, 10)]) == pytest.approx(-1.0)
+    assert fidelity.rank_correlation([(1, 1), (2, 5), (3, 5), (4, 9)]) == pytest.approx(0.9486833)
+    assert fidelity.rank_correlation([(1, 1)]) is None

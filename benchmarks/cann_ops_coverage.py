@@ -53,6 +53,8 @@ from npu_daemon.service import harness_digest
 STEPS = ("load", "host", "definition", "kernel", "data", "tiling", "run", "correct", "price")
 COMPLETE = "complete"
 PAPER_LIST = Path(__file__).with_name("cann_ops_paper.txt")
+PAPER_CUBE_LIST = Path(__file__).with_name("cann_ops_paper_cube.txt")
+MATMUL_LIST = Path(__file__).with_name("cann_ops_matmul.txt")
 LARGER = Path(__file__).with_name("cann_ops_larger.toml")
 CHOSEN = "chosen"
 NOT_LARGER = "the example stays as it is"
@@ -72,7 +74,8 @@ def main() -> int:
         print(json.dumps({"stopped_at": step, "reason": reason}))
         return 0
     checkout = arguments.cann_ops.resolve()
-    folders = _selected(checkout, arguments.op, arguments.paper)
+    lists = [*([PAPER_LIST] if arguments.paper else []), *([MATMUL_LIST] if arguments.matmul else [])]
+    folders = _selected(checkout, arguments.op, lists)
     rows = []
     with tempfile.TemporaryDirectory(prefix="ascend-gym-larger-") as scratch:
         copy = _copied(checkout, Path(scratch)) if arguments.larger else None
@@ -134,9 +137,12 @@ def table(rows: Sequence[dict[str, str]]) -> str:
 
 
 def summary(rows: Sequence[dict[str, str]]) -> str:
-    """Return the counts: how many operators got past each step, of all and of the published list."""
-    paper = set(PAPER_LIST.read_text(encoding="ascii").split())
-    groups = {"all": rows, "paper": [row for row in rows if row["operator"] in paper]}
+    """Return the counts: how many operators got past each step, of all and of each list."""
+    lists = {"paper": PAPER_LIST, "paper, cube": PAPER_CUBE_LIST, "matmul": MATMUL_LIST}
+    groups = {"all": rows}
+    for name, names in lists.items():
+        listed = set(names.read_text(encoding="ascii").split())
+        groups[name] = [row for row in rows if row["operator"] in listed]
     lines = [f"| operators | count | {' | '.join(STEPS)} |", "|---|---|" + "---|" * len(STEPS)]
     for name, members in groups.items():
         counts = " | ".join(str(passed) for passed in passed_steps(members).values())
@@ -233,8 +239,8 @@ def _row(folder: Path, chip: str, outcome: Outcome) -> dict[str, str]:
     }
 
 
-def _selected(checkout: Path, names: Sequence[str], paper: bool) -> list[Path]:
-    listed = PAPER_LIST.read_text(encoding="ascii").split() if paper else []
+def _selected(checkout: Path, names: Sequence[str], lists: Sequence[Path]) -> list[Path]:
+    listed = [name for each in lists for name in each.read_text(encoding="ascii").split()]
     return list(select_operators(checkout, [*names, *listed]).values())
 
 
@@ -272,6 +278,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--cann-ops", type=Path, metavar="DIR", help="the checkout")
     parser.add_argument("--op", nargs="+", default=[], metavar="NAME", help="only these operators")
     parser.add_argument("--paper", action="store_true", help="the vector operators of the published list")
+    parser.add_argument("--matmul", action="store_true", help="the operators that use the Matmul object")
     parser.add_argument("--larger", action="store_true", help="at larger, unaligned shapes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every operator")
     parser.add_argument("--limit-s", type=float, default=240.0, help="wall seconds per operator")

@@ -28,6 +28,8 @@ void for_each_run(const Entry &entry, uint32_t index, F f) {
     const uint64_t extent = operand.extent_bytes;
     if (extent == 0) return;
     const uint64_t rows = std::max<uint32_t>(entry.record.repeats, 1);
+    // The 16 blocks of a transposition lie anywhere: a span with gaps does not tell which bytes of it are touched.
+    if (entry.record.op == Op::Transpose && extent > rows * kRepeatBytes) return;
     if (is_copy_in_bursts(entry.record.op)) return for_each_row(operand.address, extent, rows, operand.stride, f);
     const uint64_t block_stride = (operand.stride & 0xffff) * kBlockBytes;
     const uint64_t repeat_stride = (operand.stride >> 16) * kBlockBytes;

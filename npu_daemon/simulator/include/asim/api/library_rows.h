@@ -2,6 +2,7 @@
 #pragma once
 #include "asim/api/math.h"
 #include "asim/api/vector_gather.h"
+#include "asim/machine/call_sync.h"
 #include "asim/semantics/rows.h"
 
 namespace AscendC {
@@ -72,6 +73,7 @@ template <typename T, typename accType = T, bool isReuseSource = false, bool isB
 __aicore__ inline void Mean(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
                             const MeanParams &params) {
     static_assert(std::is_same_v<T, accType>, "Mean is simulated with the element type as accumulator");
+    const asim::LibraryCall call;
     Sum(dst, src, sharedTmpBuffer, SumParams{params.outter, params.inner, params.n});
     Muls(dst, dst, static_cast<T>(1.0f / static_cast<float>(params.n)), static_cast<int32_t>(params.outter));
 }

@@ -2,6 +2,7 @@
 #pragma once
 #include "asim/api/data_copy.h"
 #include "asim/api/vector_gather.h"
+#include "asim/machine/call_sync.h"
 #include "asim/semantics/sort.h"
 
 namespace AscendC {
@@ -121,6 +122,7 @@ LocalTensor<T> merge_runs(LocalTensor<T> from, LocalTensor<T> other, uint32_t ru
 template <typename T, bool isFullSort>
 __aicore__ inline void Sort(const LocalTensor<T> &dst, const LocalTensor<T> &concat, const LocalTensor<uint32_t> &index,
                             LocalTensor<T> &tmp, const int32_t repeatTime) {
+    const asim::LibraryCall call;
     Sort32(dst, concat, index, repeatTime);
     if constexpr (isFullSort) {
         const uint32_t total = static_cast<uint32_t>(repeatTime) * asim::kSortedTogether;

@@ -14,7 +14,9 @@ ELEMENTS = 4096
 
 @pytest.fixture(scope="module")
 def built(request: pytest.FixtureRequest) -> Machine:
-    return build_machine("slices", ["copy", "atomic"], request.config.cache.mkdir("vector_machine"))
+    return build_machine(
+        "slices", ["copy", "atomic", "cube_copy"], request.config.cache.mkdir("vector_machine")
+    )
 
 
 @pytest.fixture

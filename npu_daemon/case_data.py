@@ -125,7 +125,7 @@ def _write_array(path: Path, array: Array) -> dict[str, Any]:
         "file": path.name,
         "dtype": array.dtype.name,
         "shape": array.shape,
-        "sha256": file_digest(path),
+        "digest": file_digest(path),
     }
 
 
@@ -145,7 +145,7 @@ def _guarded(
     entry: Path, role: str, tensors: Sequence[TensorSpec], groups: Sequence[Sequence[dict[str, Any]]]
 ) -> list[GuardedFile]:
     return [
-        GuardedFile(f"{role} {tensor.name!r}", entry / item["file"], item["sha256"])
+        GuardedFile(f"{role} {tensor.name!r}", entry / item["file"], item["digest"])
         for tensor, group in zip(tensors, groups, strict=True)
         for item in group
     ]

@@ -10,6 +10,7 @@ from pathlib import Path
 from ascend_gym.core.records import Diagnostic, Phase
 
 _CHUNK_BYTES = 1 << 20
+_DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -19,7 +20,7 @@ class GuardedFile:
     Attributes:
         label: what it is, for messages.
         path: where it is.
-        digest: SHA-256 of what it must contain.
+        digest: what ``file_digest`` gives for what it must contain.
     """
 
     label: str
@@ -28,8 +29,8 @@ class GuardedFile:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 hex digest of a file's bytes."""
-    hasher = hashlib.sha256()
+    """Return the BLAKE2b hex digest of a file's bytes (twice as fast as SHA-256 without its instructions)."""
+    hasher = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK_BYTES):
             hasher.update(chunk)

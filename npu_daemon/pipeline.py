@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
@@ -162,8 +163,12 @@ class _CaseRunner:
 
     def evaluate_case(self, case: Case) -> CaseResult:
         """Build, run, judge and price one case."""
-        data = self.case_data.obtain(self.spec, self.oracle, case, self.protocol.input_seed)
-        built = self.backend.build(self.spec, case, self.request.candidate, self.protocol)
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            generated = beside.submit(
+                self.case_data.obtain, self.spec, self.oracle, case, self.protocol.input_seed
+            )
+            built = self.backend.build(self.spec, case, self.request.candidate, self.protocol)
+            data = generated.result()
         self.stopwatch.build += built.seconds
         if isinstance(built, Failure):
             return _failed_case(case, built)

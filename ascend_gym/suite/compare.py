@@ -17,7 +17,7 @@ import numpy as np
 from ascend_gym.core.records import DType, Tolerance
 from ascend_gym.suite.inputs import Array, numpy_dtype
 
-CHUNK_ELEMS = 1 << 16
+CHUNK_ELEMS = 1 << 15  # what a pass over them needs stays in a second-level cache
 GROSS_FACTOR = 10.0
 
 UPSTREAM_LOSS = 1e-3

@@ -32,7 +32,17 @@ _RUN, _LAUNCHER, _PRICE, _RACES, _SYMBOLS, _COMPLETE, _LOCK, _KERNEL_HEADER = (
     "asim_kernel.h",
 )
 _HOST_INCLUDE = f"-I{_INCLUDE / 'host'}"
-_OWN_OPTIONS = ("-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", _HOST_INCLUDE)
+# Loops are turned into vector code where that cannot change a result.
+_OWN_OPTIONS = (
+    "-std=c++17",
+    "-O2",
+    "-ftree-vectorize",
+    "-fvect-cost-model=dynamic",
+    "-fno-trapping-math",
+    "-fPIC",
+    "-ffp-contract=off",
+    _HOST_INCLUDE,
+)
 _X86_64_V3_FEATURES = frozenset({"avx2", "f16c", "fma", "bmi2"})
 # Kernels: instrumented to count the basic blocks they execute and every load and store they make themselves
 # (calls only: no sanitizer run-time library), and compiled so that an endless loop stays one.

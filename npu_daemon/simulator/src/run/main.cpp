@@ -1,6 +1,8 @@
 // Executes one launch of a kernel library on files of inputs, and writes outputs and trace.
 // Untrusted: candidate code runs in this process. Exit status 0 = ran, 3 = fault reported on standard output.
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -50,6 +52,25 @@ void read_file(const std::string &path, uint8_t *destination, uint64_t bytes) {
     close(fd);
 }
 
+// Lays a file over memory that begins at a page: whole pages are mapped, the rest is read.
+void map_file(const std::string &path, uint8_t *destination, uint64_t bytes, bool writable) {
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const uint64_t whole = bytes / page * page;
+    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    struct stat status {};
+    const bool complete = fd >= 0 && fstat(fd, &status) == 0 && static_cast<uint64_t>(status.st_size) == bytes;
+    if (!complete) throw std::runtime_error("expected a file of " + std::to_string(bytes) + " bytes: " + path);
+    const int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
+    const int flags = MAP_PRIVATE | MAP_FIXED | (writable ? 0 : MAP_POPULATE);
+    if (whole != 0 && mmap(destination, whole, access, flags, fd, 0) == MAP_FAILED) {
+        throw std::runtime_error("cannot map " + path);
+    }
+    if (pread(fd, destination + whole, bytes - whole, static_cast<off_t>(whole)) != static_cast<ssize_t>(bytes - whole)) {
+        throw std::runtime_error("cannot read " + path);
+    }
+    close(fd);
+}
+
 void write_file(const std::string &path, const uint8_t *source, uint64_t bytes) {
     const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     uint64_t done = 0;
@@ -71,7 +92,7 @@ uint8_t *load_tensor(const std::string &name, const TensorFile &tensor) {
     GmRegion &region = add_gm_region(name.c_str(), role_of(tensor), tensor.bytes, tensor.address);
     uint64_t loaded = 0;
     if (!tensor.input_path.empty()) {
-        read_file(tensor.input_path, region.base, tensor.bytes);
+        map_file(tensor.input_path, region.base, tensor.bytes, region.role != GmRole::Input);
         loaded = tensor.bytes;
     }
     std::memset(region.base + loaded, kPoison, region.size_bytes + region.slack_bytes - loaded);

@@ -15,7 +15,8 @@ namespace asim {
 namespace {
 
 constexpr uint64_t kCanonicalAlignment = 2ull << 20;  // as huge-page allocations on the device
-constexpr uint64_t kMemoryBase = 1ull << 44;           // where regions are mapped: kernels see the same addresses always
+// Where regions are mapped: kernels see the same addresses always, also beside the shadow of AddressSanitizer.
+constexpr uint64_t kMemoryBase = 17ull << 40;
 constexpr uint64_t kFirstOwnAddress = 1ull << 43;     // workspace, tiling data and list descriptors
 // What an allocation holds: 32 B more than asked for (aclrtMalloc), rounded up to 512 B (the caching allocator of
 // torch_npu; pages of 4 KiB and 2 MiB, which aclrtMalloc hands out, are multiples of it).
@@ -64,6 +65,7 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint
               static_cast<unsigned long long>(size_bytes), name);
     }
     region.base = static_cast<uint8_t *>(mapped) + page;
+    if (usable >= kCanonicalAlignment) madvise(region.base, usable, MADV_HUGEPAGE);     // fewer faults; may be refused
     return insert(region);
 }
 

@@ -13,6 +13,10 @@
 #include "asim/machine/fault.h"
 #include "asim/trace/writer.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 namespace asim {
 
 namespace {
@@ -78,16 +82,33 @@ size_t g_deadlocked = 0;    // blocks that wait, once none can go on
 uint32_t g_sync_arrived[kCoreKinds + 1] = {};       // by kind, and of all kinds
 uint32_t g_sync_passed[kCoreKinds + 1] = {};
 
+// Leaves the running stack for that of `to`, until `from` is gone back to.
+void switch_stacks(ucontext_t &from, ucontext_t &to) {
+#if defined(__SANITIZE_ADDRESS__)
+    void *left = nullptr;
+    __sanitizer_start_switch_fiber(&left, to.uc_stack.ss_sp, to.uc_stack.ss_size);
+    swapcontext(&from, &to);
+    __sanitizer_finish_switch_fiber(left, nullptr, nullptr);
+#else
+    swapcontext(&from, &to);
+#endif
+}
+
 void end_block() {
     Record record{};
     record.op = Op::BlockEnd;
     emit(record, {});
     g_running->block->ended = true;
     g_running->state = FiberState::Done;
-    swapcontext(&g_running->context, &g_scheduler);
+    switch_stacks(g_running->context, g_scheduler);
 }
 
 void fiber_main() {
+#if defined(__SANITIZE_ADDRESS__)
+    const void *stack = nullptr;
+    __sanitizer_finish_switch_fiber(nullptr, &stack, &g_scheduler.uc_stack.ss_size);
+    g_scheduler.uc_stack.ss_sp = const_cast<void *>(stack);
+#endif
     (*g_entry)();
     end_block();
 }
@@ -130,7 +151,7 @@ void resume(Fiber &fiber) {
     g_running = &fiber;
     g_block = fiber.block;
     switch_trace(fiber.block->trace_index);
-    swapcontext(&g_scheduler, &fiber.context);
+    switch_stacks(g_scheduler, fiber.context);
     g_block = &g_outside;
 }
 
@@ -240,7 +261,7 @@ void wait_until(const char *call, const char *what, const std::function<bool()> 
     while (!ready()) {
         g_running->ready = &ready;
         g_running->state = FiberState::Waiting;
-        swapcontext(&g_running->context, &g_scheduler);
+        switch_stacks(g_running->context, g_scheduler);
         if (g_deadlocked > 0) {
             fault(FaultKind::RuntimeFault, call, "waits for %s: %zu of %zu blocks wait, the others ended; the launch would hang",
                   what, g_deadlocked, g_blocks.size());

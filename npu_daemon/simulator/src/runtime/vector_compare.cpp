@@ -12,17 +12,27 @@ constexpr uint32_t kMaxRepeats = 252;           // of one instruction that the c
 constexpr uint32_t kRegisterBytes = 16;         // CMPMASK
 constexpr uint32_t kRegisterAlignment = 16;
 
-template <typename T>
-bool holds(CompareMode mode, T a, T b) {
+// Calls use(relation) with the relation of two elements that `mode` stands for.
+template <typename F>
+void with_relation(CompareMode mode, F use) {
     switch (mode) {
-        case CompareMode::LT: return a < b;
-        case CompareMode::GT: return a > b;
-        case CompareMode::EQ: return a == b;
-        case CompareMode::LE: return a <= b;
-        case CompareMode::GE: return a >= b;
-        case CompareMode::NE: return a != b;
+        case CompareMode::LT: return use([](auto a, auto b) { return a < b; });
+        case CompareMode::GT: return use([](auto a, auto b) { return a > b; });
+        case CompareMode::EQ: return use([](auto a, auto b) { return a == b; });
+        case CompareMode::LE: return use([](auto a, auto b) { return a <= b; });
+        case CompareMode::GE: return use([](auto a, auto b) { return a >= b; });
+        case CompareMode::NE: return use([](auto a, auto b) { return a != b; });
     }
-    return false;
+}
+
+constexpr uint32_t kEight = 8;
+
+// Bits of eight elements, which lie side by side.
+template <typename Relation, typename T>
+uint8_t eight_bits(Relation relation, const T *a, const T *b) {
+    uint32_t bits = 0;
+    for (uint32_t i = 0; i < kEight; ++i) bits |= uint32_t{relation(a[i], b[i])} << i;
+    return static_cast<uint8_t>(bits);
 }
 
 bool bit(const uint8_t *bits, uint32_t index) { return (bits[index / 8] >> (index % 8)) & 1u; }
@@ -50,9 +60,11 @@ void compare_once(uint8_t *dst, const Lanes &src0, const Lanes &src1, CompareMod
     const Operand out = range_operand(Op::Compare, "dst", dst, uint64_t{repeats} * lanes / 8);
     const Operand first = vector_operand<T>(Op::Compare, "src0", src0, shape, sizeof(T));
     const Operand second = vector_operand<T>(Op::Compare, "src1", src1, shape, sizeof(T));
-    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
-        set_bit(dst, repeat * lanes + lane,
-                holds(mode, *lane_pointer<T>(src0, repeat, lane), *lane_pointer<T>(src1, repeat, lane)));
+    with_relation(mode, [&](auto relation) {
+        for (uint32_t lane = 0; lane < repeats * lanes; lane += kEight) {
+            dst[lane / kEight] = eight_bits(relation, lane_pointer<T>(src0, lane / lanes, lane % lanes),
+                                            lane_pointer<T>(src1, lane / lanes, lane % lanes));
+        }
     });
     emit_vector(Op::Compare, sizeof(T), repeats, {out, first, second});
 }
@@ -63,8 +75,12 @@ void compare_scalar_once(uint8_t *dst, const Lanes &src0, T scalar, CompareMode 
     const Shape shape = Shape::leading(lanes, repeats);
     const Operand out = range_operand(Op::CompareScalar, "dst", dst, uint64_t{repeats} * lanes / 8);
     const Operand in = vector_operand<T>(Op::CompareScalar, "src0", src0, shape, sizeof(T));
-    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
-        set_bit(dst, repeat * lanes + lane, holds(mode, *lane_pointer<T>(src0, repeat, lane), scalar));
+    T scalars[kEight];
+    std::fill_n(scalars, kEight, scalar);
+    with_relation(mode, [&](auto relation) {
+        for (uint32_t lane = 0; lane < repeats * lanes; lane += kEight) {
+            dst[lane / kEight] = eight_bits(relation, lane_pointer<T>(src0, lane / lanes, lane % lanes), scalars);
+        }
     });
     emit_vector(Op::CompareScalar, sizeof(T), repeats, {out, in});
 }
@@ -96,6 +112,24 @@ void set_up_register(const Selector &selector) {
     pipe_barrier(Pipe::V);
 }
 
+// dst = bit ? src0 : src1; the elements of src1 are where `other` says.
+template <typename T, typename Other>
+void select_lanes(const Lanes &dst, const Selector &selector, const Lanes &src0, Other other, const Shape &shape) {
+    constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
+    const auto whole = [&](uint32_t repeat, uint32_t lane) {
+        const uint8_t bits = bits_of(selector, repeat, lanes)[lane / kEight];
+        const T *first = lane_pointer<T>(src0, repeat, lane), *second = other(repeat, lane);
+        T chosen[kEight];
+        for (uint32_t i = 0; i < kEight; ++i) chosen[i] = bits >> i & 1u ? first[i] : second[i];
+        std::memcpy(lane_pointer<T>(dst, repeat, lane), chosen, sizeof chosen);
+    };
+    const auto single = [&](uint32_t repeat, uint32_t lane) {
+        const bool set = bit(bits_of(selector, repeat, lanes), lane);
+        *lane_pointer<T>(dst, repeat, lane) = set ? *lane_pointer<T>(src0, repeat, lane) : *other(repeat, lane);
+    };
+    for_each_eight(shape, lanes, whole, single);
+}
+
 template <typename T>
 void select_bits_or_scalar(const Lanes &dst, const Selector &selector, const Lanes &src0, T scalar, const Shape &shape) {
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
@@ -103,10 +137,9 @@ void select_bits_or_scalar(const Lanes &dst, const Selector &selector, const Lan
     const Operand out = vector_operand<T>(Op::Select, "dst", dst, shape, sizeof(T));
     const Operand in = vector_operand<T>(Op::Select, "src0", src0, shape, sizeof(T));
     const Operand bits = selector_operand(selector, repeats, lanes);
-    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
-        *lane_pointer<T>(dst, repeat, lane) =
-            bit(bits_of(selector, repeat, lanes), lane) ? *lane_pointer<T>(src0, repeat, lane) : scalar;
-    });
+    T scalars[kEight];
+    std::fill_n(scalars, kEight, scalar);
+    select_lanes<T>(dst, selector, src0, [&](uint32_t, uint32_t) { return scalars; }, shape);
     emit_vector(Op::Select, sizeof(T), repeats, {out, in, bits});
 }
 
@@ -138,11 +171,13 @@ void compare_to_register(Lanes src0, Lanes src1, CompareMode mode, const Shape &
     const Operand first = vector_operand<T>(Op::Compare, "src0", src0, shape, sizeof(T));
     const Operand second = vector_operand<T>(Op::Compare, "src1", src1, shape, sizeof(T));
     uint64_t result[2] = {0, 0};
-    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
-        if (repeat == 0) {
-            set_bit(reinterpret_cast<uint8_t *>(result), lane,
-                    holds(mode, *lane_pointer<T>(src0, 0, lane), *lane_pointer<T>(src1, 0, lane)));
-        }
+    with_relation(mode, [&](auto relation) {
+        for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
+            if (repeat == 0) {
+                set_bit(reinterpret_cast<uint8_t *>(result), lane,
+                        relation(*lane_pointer<T>(src0, 0, lane), *lane_pointer<T>(src1, 0, lane)));
+            }
+        });
     });
     std::memcpy(block().compare_mask, result, sizeof result);
     emit_vector(Op::Compare, sizeof(T), repeats_of(shape, sizeof(T)), {kNoOperand, first, second});
@@ -157,10 +192,8 @@ void select(Lanes dst, Selector selector, Lanes src0, Lanes src1, const Shape &s
     const Operand second = vector_operand<T>(Op::Select, "src1", src1, shape, sizeof(T));
     const Operand bits = selector_operand(selector, repeats, lanes);
     set_up_register(selector);
-    for_each_index(shape, lanes, [&](uint32_t repeat, uint32_t lane) {
-        const Lanes &chosen = bit(bits_of(selector, repeat, lanes), lane) ? src0 : src1;
-        *lane_pointer<T>(dst, repeat, lane) = *lane_pointer<T>(chosen, repeat, lane);
-    });
+    const auto other = [&](uint32_t repeat, uint32_t lane) { return lane_pointer<T>(src1, repeat, lane); };
+    select_lanes<T>(dst, selector, src0, other, shape);
     emit_vector(Op::Select, sizeof(T), repeats, {out, first, second, bits});
 }
 

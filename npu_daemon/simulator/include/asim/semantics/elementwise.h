@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 
+#include "asim/numeric/transcendental.h"
 #include "asim/semantics/lanes.h"
 
 namespace asim {
@@ -18,8 +19,8 @@ T apply_unary(T x) {
     if constexpr (O == Op::Abs) return x < T(0) ? -x : x == T(0) ? T(0) : x;
     if constexpr (O == Op::Relu) return x > T(0) || x != x ? x : T(0);
     if constexpr (O == Op::Not) return static_cast<T>(~x);
-    if constexpr (O == Op::Exp) return static_cast<T>(std::exp(static_cast<float>(x)));
-    if constexpr (O == Op::Ln) return static_cast<T>(std::log(static_cast<float>(x)));
+    if constexpr (O == Op::Exp) return static_cast<T>(exponential(static_cast<float>(x)));
+    if constexpr (O == Op::Ln) return static_cast<T>(logarithm(static_cast<float>(x)));
     if constexpr (O == Op::Sqrt) return static_cast<T>(std::sqrt(static_cast<float>(x)));
     if constexpr (O == Op::Rsqrt) return static_cast<T>(1.0f / std::sqrt(static_cast<float>(x)));
     if constexpr (O == Op::Reciprocal) return static_cast<T>(1.0f / static_cast<float>(x));
@@ -51,6 +52,31 @@ T apply_binary(T a, T b) {
     if constexpr (O == Op::SubRelu) return apply_binary<Op::Max, T>(apply_binary<Op::Sub, T>(a, b), T(0));
 }
 
+template <Op O>
+struct Unary {
+    template <typename T>
+    void operator()(T &d, const T &x) const {
+        d = apply_unary<O, T>(x);
+    }
+};
+
+template <Op O>
+struct Binary {
+    template <typename T>
+    void operator()(T &d, const T &a, const T &b) const {
+        d = apply_binary<O, T>(a, b);
+    }
+};
+
+template <Op O, typename U>
+struct WithScalar {
+    U scalar;
+    template <typename T>
+    void operator()(T &d, const T &x) const {
+        d = apply_binary<O, T>(x, static_cast<T>(scalar));
+    }
+};
+
 // FusedMulAdd: src0 * dst + src1, rounded once per operation.
 template <Op O, typename T>
 T apply_fused(T dst, T a, T b) {
@@ -62,7 +88,7 @@ template <Op O, typename T>
 void unary(Lanes dst, Lanes src, const Shape &shape) {
     const Operand out = vector_operand<T>(O, "dst", dst, shape, sizeof(T));
     const Operand in = vector_operand<T>(O, "src", src, shape, sizeof(T));
-    for_each_lane<T>(shape, [](T &d, const T &x) { d = apply_unary<O, T>(x); }, dst, source<T>(src));
+    for_each_lane<T>(shape, RoundedOnce<Unary<O>>{}, dst, source<T>(src));
     emit_vector(O, sizeof(T), repeats_of(shape, sizeof(T)), {out, in});
 }
 
@@ -75,8 +101,7 @@ void binary(Lanes dst, Lanes src0, Lanes src1, const Shape &shape) {
         for_each_lane<T>(shape, [](T &d, const T &a, const T &b) { d = apply_fused<O, T>(d, a, b); }, dst,
                          source<T>(src0), source<T>(src1));
     } else {
-        for_each_lane<T>(shape, [](T &d, const T &a, const T &b) { d = apply_binary<O, T>(a, b); }, dst,
-                         source<T>(src0), source<T>(src1));
+        for_each_lane<T>(shape, RoundedOnce<Binary<O>>{}, dst, source<T>(src0), source<T>(src1));
     }
     emit_vector(O, sizeof(T), repeats_of(shape, sizeof(T)), {out, first, second});
 }
@@ -85,7 +110,7 @@ template <Op O, typename T>
 void with_scalar(Lanes dst, Lanes src, T scalar, const Shape &shape) {
     const Operand out = vector_operand<T>(O, "dst", dst, shape, sizeof(T));
     const Operand in = vector_operand<T>(O, "src", src, shape, sizeof(T));
-    for_each_lane<T>(shape, [scalar](T &d, const T &x) { d = apply_binary<O, T>(x, scalar); }, dst, source<T>(src));
+    for_each_lane<T>(shape, RoundedOnce<WithScalar<O, T>>{{scalar}}, dst, source<T>(src));
     emit_vector(O, sizeof(T), repeats_of(shape, sizeof(T)), {out, in});
 }
 

@@ -18,6 +18,26 @@ void for_each_index(const Shape &shape, uint32_t lanes, F f) {
     }
 }
 
+// Calls whole(repeat, lane) where eight active lanes begin at a multiple of eight: those lie in one data block and
+// share a byte of bits. Calls single(repeat, lane) for every other active lane. Elements have at most four bytes.
+template <typename Whole, typename Single>
+void for_each_eight(const Shape &shape, uint32_t lanes, Whole whole, Single single) {
+    const uint32_t repeats = repeats_of(shape, kRepeatBytes / lanes);
+    for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        for (uint32_t lane = 0; lane < lanes; lane += 8) {
+            uint32_t active = 0;
+            for (uint32_t i = 0; i < 8; ++i) active |= uint32_t{lane_active(shape, repeat, lane + i, lanes)} << i;
+            if (active == 0xff) {
+                whole(repeat, lane);
+                continue;
+            }
+            for (uint32_t i = 0; i < 8; ++i) {
+                if (active >> i & 1u) single(repeat, lane + i);
+            }
+        }
+    }
+}
+
 // A range of bytes in the unified buffer that an instruction touches in one piece.
 inline Operand range_operand(Op op, const char *role, const uint8_t *base, uint64_t bytes,
                              uint32_t alignment_bytes = kUbBlockBytes) {

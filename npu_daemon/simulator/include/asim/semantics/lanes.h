@@ -2,8 +2,10 @@
 #pragma once
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "asim/check/check.h"
+#include "asim/numeric/half_run.h"
 #include "asim/semantics/vector.h"
 #include "asim/trace/writer.h"
 
@@ -102,21 +104,80 @@ Source<S> source(const Lanes &operand) {
     return {operand};
 }
 
+// A function of elements whose result in half is its result in float, rounded once.
+template <typename F>
+struct RoundedOnce {
+    F f;
+    template <typename... T>
+    void operator()(T &...elements) const {
+        f(elements...);
+    }
+};
+
+// Whether writing one of `count` elements could change another one that is read later.
+template <typename D, typename S>
+bool overlap_shifted(const D *out, const S *in, uint32_t count) {
+    const auto first = reinterpret_cast<uintptr_t>(out), second = reinterpret_cast<uintptr_t>(in);
+    return first != second && first < second + count * sizeof(S) && second < first + count * sizeof(D);
+}
+
+template <typename F, typename D, typename... S>
+void walk_run(const F &f, uint32_t count, D *out, const S *...in) {
+    for (uint32_t i = 0; i < count; ++i) {
+        f(out[i], in[i]...);
+    }
+}
+
+// Runs of half are computed in float, converted many elements at a time.
+template <typename F, size_t... Index, typename... S>
+void walk_in_float(const F &f, std::index_sequence<Index...>, uint32_t count, half *out, const S *...in) {
+    constexpr uint32_t kElems = 256;
+    float result[kElems], operands[sizeof...(S)][kElems];
+    for (uint32_t start = 0; start < count; start += kElems) {
+        const uint32_t elems = std::min(kElems, count - start);
+        (convert_run(operands[Index], in + start, elems), ...);
+        for (uint32_t i = 0; i < elems; ++i) {
+            f(result[i], operands[Index][i]...);
+        }
+        convert_run(out + start, result, elems);
+    }
+}
+
+template <typename F, typename D, typename... S>
+void walk_run(const RoundedOnce<F> &function, uint32_t count, D *out, const S *...in) {
+    if constexpr (std::is_same_v<D, half> && (std::is_same_v<S, half> && ...)) {
+        if (!(overlap_shifted(out, in, count) || ...)) {
+            return walk_in_float(function.f, std::index_sequence_for<S...>{}, count, out, in...);
+        }
+    }
+    walk_run(function.f, count, out, in...);
+}
+
+// Number of active lanes of a repeat if they are its first ones, else kScattered.
+constexpr uint32_t kScattered = ~0u;
+inline uint32_t leading_lanes(const Shape &shape, uint32_t repeat, uint32_t lanes) {
+    if (shape.counted) return std::min(shape.count - repeat * lanes, lanes);
+    const uint32_t span = active_span(shape, kRepeatBytes / lanes);
+    const Shape leading = Shape::leading(span, shape.repeats);
+    const bool same_low = ((shape.mask[0] ^ leading.mask[0]) << (lanes < 64 ? 64 - lanes : 0)) == 0;
+    return same_low && (lanes <= 64 || shape.mask[1] == leading.mask[1]) ? span : kScattered;
+}
+
 // Calls f(element of dst, elements of the sources) for each active lane, in order.
 template <typename D, typename F, typename... S>
 void for_each_lane(const Shape &shape, F f, const Lanes &dst, const Source<S> &...sources) {
     constexpr uint32_t lanes = lanes_per_repeat(static_cast<uint32_t>(std::max({sizeof(D), sizeof(S)...})));
     if (contiguous(shape)) {
-        const auto walk = [&f, count = shape.count](D *out, const S *...in) {
-            for (uint32_t i = 0; i < count; ++i) {
-                f(out[i], in[i]...);
-            }
-        };
-        walk(reinterpret_cast<D *>(dst.base), sources.linear()...);
-        return;
+        return walk_run(f, shape.count, reinterpret_cast<D *>(dst.base), sources.linear()...);
     }
+    const bool dense = dst.block_stride == 1 && ((sources.lanes.block_stride == 1) && ...);
     const uint32_t repeats = repeats_of(shape, kRepeatBytes / lanes);
     for (uint32_t repeat = 0; repeat < repeats; ++repeat) {
+        const uint32_t leading = dense ? leading_lanes(shape, repeat, lanes) : kScattered;
+        if (leading != kScattered) {
+            walk_run(f, leading, lane_pointer<D>(dst, repeat, 0), lane_pointer<S>(sources.lanes, repeat, 0)...);
+            continue;
+        }
         for (uint32_t lane = 0; lane < lanes; ++lane) {
             if (lane_active(shape, repeat, lane, lanes)) {
                 f(*lane_pointer<D>(dst, repeat, lane), *lane_pointer<S>(sources.lanes, repeat, lane)...);

@@ -54,7 +54,6 @@ using std::vector;
     ;
 
 // `op_type` is the operator, the operator and a tiling key (Add_1), or a nested structure (MatmulOp).
-#define REGISTER_TILING_DATA_CLASS(op_type, class_name)                                           \
-    [[maybe_unused]] static const bool g_tilingdata_##op_type##class_name##_registered =          \
-        ::asim::host::register_tiling_data(                                                       \
-            #op_type, []() -> ::std::unique_ptr<::optiling::TilingDef> { return ::std::make_unique<class_name>(); });
+#define REGISTER_TILING_DATA_CLASS(op_type, class_name)                                  \
+    [[maybe_unused]] static const bool g_tilingdata_##op_type##class_name##_registered = \
+        ::asim::host::register_tiling_data(#op_type, &::asim::host::make_tiling_data<class_name>);

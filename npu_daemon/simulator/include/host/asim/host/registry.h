@@ -23,6 +23,11 @@ using TilingFunction = uint32_t (*)(gert::TilingContext *);
 using TilingParseFunction = uint32_t (*)(gert::TilingParseContext *);
 using TilingDataFactory = std::unique_ptr<optiling::TilingDef> (*)();
 
+template <class Structure>
+std::unique_ptr<optiling::TilingDef> make_tiling_data() {
+    return std::make_unique<Structure>();
+}
+
 // How the operator's own CompileInfo is made and destroyed.
 struct CompileInfoType {
     void *(*make)();

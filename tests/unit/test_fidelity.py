@@ -49,7 +49,7 @@ def test_a_missing_figure_counts_as_disagreement(fidelity: ModuleType) -> None:
 
 def test_pairs_count_when_they_go_the_measured_way(fidelity: ModuleType) -> None:
     rows = _rows(fidelity, (10.0, 5.0), (20.0, 6.0), (40.0, 5.5), (40.5, 1.0), (80.0, None))
-    # (10, 20), (10, 40) right; (10, 40.5), (20, 40), (20, 40.5) wrong; 40 and 40.5 have no order; four with 80
+    # (10, 20), (10, 40) right; (10, 40.5), (20, 40), (20, 40.5) wrong; (40, 40.5) no order; four with 80
     assert fidelity.ordered_pairs(rows) == (2, 9)
 
 

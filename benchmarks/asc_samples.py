@@ -30,7 +30,7 @@ ARCHITECTURE = "dav-2201"
 DEFAULT_SCENARIO = "1"
 SCRIPT_LIMITS = Limits(wall_s=120, cpu_s=60, memory_bytes=8 * 2**30, file_bytes=2 * 2**30)
 _SETTING = re.compile(r'^\s*set\(\s*(\w+)\s+"?([^")\s]+)"?[^)]*\)', re.MULTILINE)
-_DEFINITIONS = re.compile(r"target_compile_definitions\(\s*\w+\s+PRIVATE\s+([^)]*)\)")
+_DEFINITIONS = re.compile(r"(?:target_compile_definitions\(\s*\w+\s+PRIVATE|add_definitions\()\s*([^)]*)\)")
 _SCRIPT = re.compile(r"^\s*python3? \.\./scripts/(gen_data|verify_result)\.py([^#\n]*)", re.MULTILINE)
 
 
@@ -60,8 +60,8 @@ def defines_of(lists: str) -> list[str]:
     for name, value in _SETTING.findall(lists):
         settings.setdefault(name, value)
     settings["NPU_ARCH_ID"] = "2201"
-    first = [found.split() for found in _DEFINITIONS.findall(lists)]
-    names = [define for found in first for define in found if "=" in define]
+    words = [word for found in _DEFINITIONS.findall(lists) for word in found.split()]
+    names = [word.removeprefix("-D") for word in words if "=" in word]
     return [
         re.sub(r"\$\{(\w+)\}", lambda use: settings.get(use[1], DEFAULT_SCENARIO), name) for name in names
     ]

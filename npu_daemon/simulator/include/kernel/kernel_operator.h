@@ -28,6 +28,7 @@
 #include "asim/api/fill.h"
 #include "asim/api/intrinsics.h"
 #include "asim/api/device_output.h"
+#include "asim/api/local_allocator.h"
 #include "asim/api/tensor_operators.h"
 #include "asim/api/list_tensor.h"
 #include "asim/api/workspace.h"

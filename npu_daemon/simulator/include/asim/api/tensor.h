@@ -38,6 +38,11 @@ constexpr asim::Space space_of(TPosition position) {
     }
 }
 
+// Where a memory of the running core starts.
+inline uint8_t *local_memory(asim::Space space) {
+    return space == asim::Space::Ub ? asim::block().ub : asim::block().memories[static_cast<size_t>(space)].base;
+}
+
 // An element of a tensor as `tensor(index)` names it: reads and writes go through the scalar unit.
 template <typename Tensor, typename Index>
 class ElementReference {
@@ -68,9 +73,9 @@ public:
     LocalTensor() = default;
     LocalTensor(uint8_t *base, uint64_t bytes, TPosition position)
         : base_(base), size_elems_(static_cast<uint32_t>(bytes / sizeof(T))), position_(position) {}
-    // Without a TPipe: `size_elems` elements from byte `address` of the unified buffer on.
+    // Without a TPipe: `size_elems` elements from byte `address` of the memory of that position on.
     LocalTensor(TPosition position, uint32_t address, uint32_t size_elems)
-        : base_(asim::block().ub + address), size_elems_(size_elems), position_(position) {}
+        : base_(local_memory(space_of(position)) + address), size_elems_(size_elems), position_(position) {}
 
     // Runs the instruction that an expression of tensors stands for.
     template <typename Expression, typename = typename Expression::TensorExpression>

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import tomllib
+from probe_operator import CORPUS, MODES, write_operator
 
 from ascend_gym.core.records import EvalResult, MeasureProtocol
 from ascend_gym.core.status import Status
@@ -16,38 +16,6 @@ from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
 
-CORPUS = Path(__file__).parent / "races"
-_SHARED = CORPUS / "probe"
-_MODES = ("on", "off")
-_MANIFEST = """
-[operator]
-type = "Probe"
-level = 1
-category = "hostile"
-description = "x + 1, by kernels of which half are faulty"
-auto_sync = {auto_sync}
-tiling = "op_host/probe.cpp"
-kernel = "op_kernel/probe.cpp"
-
-[tolerance.float32]
-atol = 1e-5
-rtol = 1e-5
-max_bad_share = 0.0
-"""
-_CASE = """
-[[case]]
-id = "{name}"
-attributes = {{ kernel = {key} }}
-[[case.input]]
-name = "x"
-dtype = "float32"
-shape = [4096]
-values = {{ kind = "normal", low = 0.0, high = 1.0 }}
-[[case.output]]
-name = "y"
-dtype = "float32"
-shape = [4096]
-"""
 _ENTRY = """
 extern "C" __global__ __aicore__ void probe(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
 {{
@@ -81,21 +49,17 @@ def _expectation(name: str) -> Expectation:
     return Expectation(Status(table["status"]), tuple(table["auto_sync"]), tuple(table["words"]))
 
 
-def _write_operator(folder: Path, auto_sync: str) -> Path:
+def _write_corpus(folder: Path, auto_sync: str) -> Path:
     """Write one operator that holds all kernels, twice each; its attribute says which one runs."""
-    shutil.copytree(_SHARED, folder)
-    includes, branches, cases = [], [], []
+    sources, includes, branches, cases = {}, [], [], []
     for index, name in enumerate(_names()):
-        shutil.copyfile(CORPUS / name / "kernel.h", folder / "op_kernel" / f"{name}.h")
+        sources[f"{name}.h"] = (CORPUS / name / "kernel.h").read_text(encoding="utf-8")
         includes.append(f'#include "{name}.h"')
         for key, ordered in ((2 * index + 1, "false"), (2 * index + 2, "true")):
             branches.append(f"    if (TILING_KEY_IS({key})) {name}::Run<{ordered}>(probe);")
-            cases.append(_CASE.format(name=f"{name}-{ordered}", key=key))
-    source = "\n".join(includes) + _ENTRY.format(branches="\n".join(branches))
-    (folder / "op_kernel" / "probe.cpp").write_text(source, encoding="utf-8")
-    manifest = _MANIFEST.format(auto_sync="true" if auto_sync == "on" else "false")
-    (folder / "op.toml").write_text(manifest + "".join(cases), encoding="utf-8")
-    return folder
+            cases.append((f"{name}-{ordered}", key))
+    sources["probe.cpp"] = "\n".join(includes) + _ENTRY.format(branches="\n".join(branches))
+    return write_operator(folder, sources, cases, auto_sync)
 
 
 class Corpus:
@@ -104,8 +68,8 @@ class Corpus:
     def __init__(self, backend: SimulatorBackend, folder: Path) -> None:
         self._evaluator = InProcessEvaluator(backend, folder / "data")
         self._specs = {
-            mode: load_operator("probe", op_dir=_write_operator(folder / mode / "probe", mode))
-            for mode in _MODES
+            mode: load_operator("probe", op_dir=_write_corpus(folder / mode / "probe", mode))
+            for mode in MODES
         }
 
     def run(self, name: str, *, ordered: bool, auto_sync: str) -> EvalResult:
@@ -129,7 +93,7 @@ def test_the_corpus_has_at_least_thirty_kernels() -> None:
 @pytest.mark.parametrize("name", _names())
 def test_the_faulty_kernel_is_caught(corpus: Corpus, name: str) -> None:
     expected = _expectation(name)
-    for auto_sync in _MODES:
+    for auto_sync in MODES:
         result = corpus.run(name, ordered=False, auto_sync=auto_sync)
         said = " ".join(str(diagnostic) for diagnostic in result.all_diagnostics)
         if auto_sync not in expected.auto_sync:

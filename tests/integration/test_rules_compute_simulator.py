@@ -28,7 +28,7 @@ SUBJECTS = [
     ("vector_motifs", "queue_buffers", "outQueue", _DOUBLE_BUFFERS),
     ("vector_motifs", "full_barrier_removal", "PIPE_ALL", ()),
     ("vector_motifs", "full_barrier_narrowing", "PIPE_ALL", ()),
-    ("vector_motifs", "vector_barrier_removal", "PIPE_V", ()),
+    ("vector_motifs", "vector_barrier_removal", "all 2 PIPE_V", ()),
     ("vector_motifs", "barrier_hoisting", "PIPE_V", ()),
     ("vector_motifs", "event_removal", "SetFlag", ()),
     ("vector_motifs", "scalar_wait_later", "WaitFlag", ()),

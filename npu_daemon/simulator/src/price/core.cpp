@@ -35,6 +35,7 @@ void Core::start_block(Cursor cursor, double now, double wait_cycles, double ent
         state.started_at.clear();
     }
     flags_.clear();
+    vector_order_.clear();
     for (std::deque<double> &raised : cross_core_flags_) raised.clear();
     cached_line_ = ~0ull;
     block_done_ = false;
@@ -146,6 +147,7 @@ bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     queued.entry = entry;
     queued.issued = scalar_time_;
     queued.dependencies.clear();
+    queued.held_up_cycles = held_up_cycles_;
     if (info(entry.record.op).pipe != Pipe::S) {
         forget_finished(scalar_time_);
         const Access access = access_of(entry, which);
@@ -238,6 +240,23 @@ bool Core::issue_scalar(const Entry &entry, double now) {
     }
 }
 
+// Barriers between vector instructions: pays for the one that the compiler inserts, and notes whether the kernel's own
+// holds the pipe up for nothing.
+void Core::order_vectors(const Entry &entry) {
+    const Record &record = entry.record;
+    const Pipe target = pipe_of(record.target_pipe);
+    held_up_cycles_ = 0;
+    if (info(record.op).pipe == Pipe::V) {
+        if (vector_order_.next(entry)) work(chip_.issue_cycles);
+    } else if (record.op == Op::PipeBarrier && target == Pipe::V) {
+        held_up_cycles_ = vector_order_.barrier(*cursor_) ? 0 : chip_.barrier_cycles;
+    } else if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && target == Pipe::ALL)) {
+        vector_order_.clear();
+    } else if (record.op == Op::PipeBarrier) {
+        held_up_cycles_ = chip_.barrier_cycles;
+    }
+}
+
 // Issues the next record if nothing blocks the scalar unit; its own work is paid once, when it is first looked at.
 bool Core::issue(double now) {
     if (!pending_) {
@@ -246,6 +265,7 @@ bool Core::issue(double now) {
         work(chip_.issue_cycles + entry.record.scalar_blocks * chip_.scalar_block_cycles +
                             entry.record.scalar_accesses * chip_.scalar_access_cycles);
         pending_ = entry;
+        order_vectors(entry);
     }
     const Pipe which = info(pending_->record.op).pipe;
     const bool issued = which == Pipe::S ? issue_scalar(*pending_, now) : issue_to_pipe(*pending_, which);
@@ -295,7 +315,7 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
         head.flag->raised_at.pop_front();
         state.free_at = start;
     } else if (record.op == Op::PipeBarrier) {
-        state.free_at = start + chip_.barrier_cycles;
+        state.free_at = start + head.held_up_cycles;
     } else if (is_copy(record.op)) {
         const bool write = writes_gm(record.op);
         const Demand demand = memory_.demand_of(start, head.entry, write);

@@ -14,6 +14,7 @@
 #include "asim/timing/ring.h"
 #include "asim/timing/timeline.h"
 #include "asim/timing/trace_reader.h"
+#include "asim/timing/vector_order.h"
 
 namespace asim {
 
@@ -95,6 +96,7 @@ private:
         uint32_t slot = 0;
         Flag *flag = nullptr;           // of instructions that set or await one
         std::vector<Dependency> dependencies;
+        double held_up_cycles;          // of a barrier: the pipe stands still when it is empty
     };
     struct PipeState {
         Ring<Queued> queue;
@@ -108,6 +110,7 @@ private:
         double copy_latency = 0;
     };
     bool issue(double now);
+    void order_vectors(const Entry &entry);
     bool issue_scalar(const Entry &entry, double now);
     bool issue_to_pipe(const Entry &entry, Pipe pipe);
     bool issue_access(const Entry &entry, double now);
@@ -142,6 +145,8 @@ private:
     std::unordered_map<uint32_t, Flag> flags_;
     std::vector<Dependency> scalar_dependencies_;
     uint64_t next_serial_ = 1;
+    VectorOrder vector_order_;
+    double held_up_cycles_ = 0;         // of the pending record
     double scalar_time_ = 0;
     double block_start_ = 0;
     uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import sanitizers
 
 from ascend_gym import cli
 from ascend_gym.client import DaemonOptions, LocalDaemon
@@ -176,6 +178,22 @@ import numpy as np
 def reference(inputs, attributes):
     return {"y": inputs["x"].astype(np.float64) * attributes["scale"]}
 """
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--sanitize",
+        action="store_true",
+        help="test the simulator itself, built with AddressSanitizer and UndefinedBehaviorSanitizer",
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _sanitized(request: pytest.FixtureRequest) -> None:
+    """Take the sanitizers for test machines; this process has them preloaded, and compilers need none."""
+    if request.config.getoption("--sanitize"):
+        sanitizers.machine_flags = sanitizers.SANITIZER_FLAGS
+        os.environ.pop("LD_PRELOAD", None)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +12,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+import sanitizers
 
 from npu_daemon.simulator import toolchain
+from npu_daemon.simulator.object_store import call_tool
 
 UB_BYTES = 64 * 1024
 BLOCK_BYTES = 32
@@ -109,12 +110,13 @@ def build_machine(driver: str, runtime: Sequence[str], folder: Path) -> Machine:
     sources = [_DRIVERS / f"{driver}.cpp", _DRIVERS / "machine.cpp"]
     sources += [_SIMULATOR / "src" / "runtime" / f"{name}.cpp" for name in (*runtime, *_COMMON)]
     store = toolchain.object_store(folder.parent / "simulator")
+    flags = (*toolchain.own_flags(), *sanitizers.machine_flags)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         objects = [Path(scratch) / f"{number}.o" for number in range(len(sources))]
         for source, target in zip(sources, objects, strict=True):
-            store.compile((*toolchain.own_flags(), "-c"), source, target)
+            store.compile((*flags, "-c"), source, target)
         library = Path(scratch) / f"{driver}.so"
-        subprocess.run(["g++", "-shared", *map(str, objects), "-o", str(library)], check=True)
+        call_tool(["g++", "-shared", *sanitizers.machine_flags, *map(str, objects), "-o", str(library)])
         return Machine(ctypes.CDLL(str(library)))
 
 

@@ -1,0 +1,103 @@
+"""The run and price programs, built with sanitizers: two operators, and traces that an adversary wrote.
+
+Only with ``--sanitize``: building takes a minute. The instructions one by one are tested in
+tests/conformance with the same option.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sanitizers import ENVIRONMENT, FOUND_EXIT, sanitized_program
+
+from ascend_gym.core.records import MeasureProtocol
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.oracle import oracle_for
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.case_data import CaseDataCache
+from npu_daemon.simulator.chips import load_chip
+from npu_daemon.simulator.kernel_run import KernelJob
+
+PROTOCOL = MeasureProtocol()
+MALFORMED_EXIT = 4
+MUTATIONS = 150
+OPERATORS = ("core/softmax", "core/foreach_add")
+
+
+@pytest.fixture(scope="module")
+def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    if not request.config.getoption("--sanitize"):
+        pytest.skip("only with --sanitize")
+    cache_dir = request.config.cache.mkdir("simulator")
+    folder = tmp_path_factory.mktemp("sanitized")
+    parts = {"run": ("run", "runtime"), "price": ("price",)}
+    return {name: sanitized_program(cache_dir, folder, sources) for name, sources in parts.items()}
+
+
+@pytest.fixture(scope="module", params=OPERATORS)
+def job(
+    request: pytest.FixtureRequest,
+    programs: dict[str, Path],
+    simulator: SimulatorBackend,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[KernelJob]:
+    """Return a finished run of the usual programs."""
+    spec = load_operator(request.param)
+    case = min(spec.cases, key=lambda case: max(max(shape) for shape in case.inputs[0].shapes))
+    data = CaseDataCache(tmp_path_factory.mktemp("data"), "-").obtain(spec, oracle_for(spec), case, 0)
+    built = simulator.build(spec, case, spec.baseline, PROTOCOL)
+    run = simulator.run(built, case, data.input_files, PROTOCOL)
+    (run.handle.job.folder / "chip").write_text(load_chip(PROTOCOL.chip).pricing_text())
+    yield run.handle.job
+    simulator.cleanup(run)
+
+
+def call(program: Path, *arguments: Path) -> subprocess.CompletedProcess[str]:
+    command = [str(program), *map(str, arguments)]
+    environment = {**os.environ, **ENVIRONMENT}
+    environment.pop("LD_PRELOAD", None)
+    answer = subprocess.run(
+        command, capture_output=True, text=True, timeout=300, check=False, env=environment
+    )
+    assert answer.returncode != FOUND_EXIT, answer.stderr[-6000:]
+    assert "runtime error" not in answer.stderr, answer.stderr[-6000:]
+    return answer
+
+
+def priced(program: Path, job: KernelJob, trace: Path) -> subprocess.CompletedProcess[str]:
+    return call(program, trace, job.folder / "chip", job.tensor_ranges)
+
+
+def test_an_operator_runs_as_it_does_without_sanitizers(programs: dict[str, Path], job: KernelJob) -> None:
+    written = [job.trace, *(path for paths in job.output_files for path in paths)]
+    expected = [path.read_bytes() for path in written]
+    answer = call(programs["run"], job.path)
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert [path.read_bytes() for path in written] == expected
+
+
+def test_a_price_is_the_same(programs: dict[str, Path], job: KernelJob, simulator: SimulatorBackend) -> None:
+    usual = priced(simulator.toolchain.price_program, job, job.trace)
+    sanitized = priced(programs["price"], job, job.trace)
+    assert sanitized.returncode == 0
+    assert sanitized.stdout == usual.stdout
+
+
+def test_damaged_traces_are_refused_or_priced(
+    programs: dict[str, Path], job: KernelJob, tmp_path: Path
+) -> None:
+    """Single bytes of a real trace changed, some in many places, and traces cut short."""
+    source = random.Random(1)
+    original = job.trace.read_bytes()[: 64 * 1024]
+    for _ in range(MUTATIONS):
+        damaged = bytearray(original[: source.choice([len(original), source.randrange(len(original))])])
+        for _ in range(source.choice([0, 1, 1, 20])):
+            damaged[source.randrange(len(damaged))] = source.randrange(256)
+        trace = tmp_path / "trace"
+        trace.write_bytes(damaged)
+        assert priced(programs["price"], job, trace).returncode in (0, MALFORMED_EXIT)

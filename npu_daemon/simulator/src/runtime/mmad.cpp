@@ -74,6 +74,7 @@ void unpack(std::vector<Wide> &a, std::vector<Wide> &b, const uint8_t *left, con
         case MatrixType::F32: unpack_left<Wide, float>(a.data(), left, shape, depth, hf32); break;
         case MatrixType::I8: unpack_left<Wide, int8_t>(a.data(), left, shape, depth, hf32); break;
         case MatrixType::U8: unpack_left<Wide, uint8_t>(a.data(), left, shape, depth, hf32); break;
+        case MatrixType::I4: break;     // refused before
     }
     switch (shape.b) {
         case MatrixType::F16: unpack_right<Wide, half>(b.data(), right, shape, hf32); break;
@@ -81,6 +82,7 @@ void unpack(std::vector<Wide> &a, std::vector<Wide> &b, const uint8_t *left, con
         case MatrixType::F32: unpack_right<Wide, float>(b.data(), right, shape, hf32); break;
         case MatrixType::I8: unpack_right<Wide, int8_t>(b.data(), right, shape, hf32); break;
         case MatrixType::U8: unpack_right<Wide, uint8_t>(b.data(), right, shape, hf32); break;
+        case MatrixType::I4: break;
     }
 }
 
@@ -137,6 +139,9 @@ void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b) {
 
 void mmad(uint8_t *c, const uint8_t *a, const uint8_t *b, const uint8_t *bias, const MmadShape &shape) {
     if (!on_cube_core() || shape.m == 0 || shape.n == 0 || shape.k == 0) return;
+    if (shape.a == MatrixType::I4 || shape.b == MatrixType::I4) {
+        fault(FaultKind::Unsupported, "Mmad", "matrices of 4-bit integers are not simulated");
+    }
     const uint64_t result = checked_local("Mmad", "dst", Space::L0C, c, result_bytes(shape), 1024);
     const uint64_t left = checked_local("Mmad", "fm", Space::L0A, a, left_bytes(shape), 512);
     const uint64_t right = checked_local("Mmad", "filter", Space::L0B, b, right_bytes(shape), 512);

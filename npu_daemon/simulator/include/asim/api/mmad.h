@@ -43,12 +43,13 @@ __aicore__ inline void SetMMColumnMajor() {}
 template <typename T>
 constexpr asim::MatrixType matrix_type() {
     using asim::MatrixType;
-    static_assert(asim::contains<T, asim::TypeList<half, bfloat16_t, float, int8_t, uint8_t>>::value,
-                  "Mmad multiplies half, bfloat16_t, float and 8-bit integers");
+    static_assert(asim::contains<T, asim::TypeList<half, bfloat16_t, float, int8_t, uint8_t, int4b_t>>::value,
+                  "Mmad multiplies half, bfloat16_t, float and integers of 8 and 4 bits");
     if constexpr (std::is_same_v<T, bfloat16_t>) return MatrixType::Bf16;
     if constexpr (std::is_same_v<T, float>) return MatrixType::F32;
     if constexpr (std::is_same_v<T, int8_t>) return MatrixType::I8;
     if constexpr (std::is_same_v<T, uint8_t>) return MatrixType::U8;
+    if constexpr (std::is_same_v<T, int4b_t>) return MatrixType::I4;
     return MatrixType::F16;
 }
 

@@ -6,7 +6,7 @@
 
 namespace asim {
 
-enum class MatrixType : uint8_t { F16, Bf16, F32, I8, U8 };
+enum class MatrixType : uint8_t { F16, Bf16, F32, I8, U8, I4 };
 
 constexpr uint32_t element_bytes(MatrixType type) {
     return type == MatrixType::F32 ? 4 : type == MatrixType::F16 || type == MatrixType::Bf16 ? 2 : 1;

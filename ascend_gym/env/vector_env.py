@@ -50,6 +50,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         evaluator: Evaluator | None = None,
         **task: Any,
     ) -> None:
+        self.closed = True  # there is nothing to close if this fails
         if num_envs < 1:
             raise MisuseError(f"num_envs must be at least 1, got {num_envs}")
         try:
@@ -67,6 +68,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._episodes: list[Episode | None] = [None] * num_envs
         self._dice = [seeding.np_random(None)[0] for _ in range(num_envs)]
+        self.closed = False
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None

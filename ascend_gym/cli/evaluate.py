@@ -14,12 +14,13 @@ from ascend_gym.cli.options import (
     Json,
     OpDir,
     Operator,
+    case_of,
     console,
     evaluated,
     opened_evaluator,
+    source_text,
 )
-from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.records import MeasureProtocol, OpSpec
+from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import rule_of
 from ascend_gym.report.summary import evaluation_summary, to_json
 from ascend_gym.suite.loader import load_operator
@@ -41,8 +42,8 @@ def evaluate(
     from ascend_gym.report.console import print_evaluation
 
     spec = load_operator(op, op_dir=op_dir)
-    candidate = spec.baseline.rewritten(tiling=_text(tiling_file), kernel=_text(kernel_file))
-    case_ids = () if case is None else (_case_id(spec, case),)
+    candidate = spec.baseline.rewritten(tiling=source_text(tiling_file), kernel=source_text(kernel_file))
+    case_ids = () if case is None else (case_of(spec, case).case_id,)
     protocol = MeasureProtocol(chip=chip)
     with opened_evaluator(daemon, chip) as evaluator:
         result = evaluated(evaluator, spec, candidate, protocol, case_ids)
@@ -54,19 +55,3 @@ def evaluate(
     else:
         print_evaluation(console(), summary, result.all_diagnostics)
     raise typer.Exit(EXIT_BY_BLAME.get(rule_of(result.status).blame, 0))
-
-
-def _case_id(spec: OpSpec, case_id: str) -> str:
-    known = [case.case_id for case in spec.cases]
-    if case_id not in known:
-        raise MisuseError(f"{spec.op_id} has no case {case_id!r}; its cases are {', '.join(known)}")
-    return case_id
-
-
-def _text(path: Path | None) -> str | None:
-    if path is None:
-        return None
-    try:
-        return path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise MisuseError(f"{path} is not UTF-8: {error}") from error

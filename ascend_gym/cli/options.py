@@ -12,8 +12,9 @@ import typer
 from rich.console import Console
 
 from ascend_gym.core.config import cache_root, default_daemon_address
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
-from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.records import Candidate, Case, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Blame
 from ascend_gym.env.evaluation import evaluate as evaluate_request
 from ascend_gym.suite.requests import request_for
@@ -74,3 +75,29 @@ def console(*, stderr: bool = False) -> Console:
 def note(message: str) -> None:
     """Tell a person something that is no result."""
     print(message, file=sys.stderr, flush=True)
+
+
+def case_of(spec: OpSpec, case_id: str) -> Case:
+    """Return the case of that name.
+
+    Raises:
+        MisuseError: the operator has none.
+    """
+    known = {case.case_id: case for case in spec.cases}
+    if case_id not in known:
+        raise MisuseError(f"{spec.op_id} has no case {case_id!r}; its cases are {', '.join(known)}")
+    return known[case_id]
+
+
+def source_text(path: Path | None) -> str | None:
+    """Return the text of a source file with its line ends as they are; ``None`` for no file.
+
+    Raises:
+        MisuseError: it is not UTF-8.
+    """
+    if path is None:
+        return None
+    try:
+        return path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MisuseError(f"{path} is not UTF-8: {error}") from error

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascend_gym.cli.options import EXIT_BY_BLAME, Chip, Json, OpDir, console, note
+from ascend_gym.cli.options import EXIT_BY_BLAME, Chip, Json, OpDir, case_of, console, note, source_text
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
@@ -132,11 +132,9 @@ def _profiled(profiler: Profiler, subject: _Subject) -> _Outcome:
 
 def _profiled_operator(profiler: Profiler, op: str, subject: _Subject) -> _Outcome:
     spec = load_operator(op, op_dir=subject.op_dir)
-    candidate = spec.baseline.rewritten(tiling=_text(subject.tiling_file), kernel=_text(subject.kernel_file))
-    known = {case.case_id: case for case in spec.cases}
-    if subject.case is not None and subject.case not in known:
-        raise MisuseError(f"{spec.op_id} has no case {subject.case!r}; its cases are {', '.join(known)}")
-    case = known[subject.case] if subject.case is not None else spec.cases[0]
+    tiling, kernel = source_text(subject.tiling_file), source_text(subject.kernel_file)
+    candidate = spec.baseline.rewritten(tiling=tiling, kernel=kernel)
+    case = spec.cases[0] if subject.case is None else case_of(spec, subject.case)
     result = profiler.profile_operator(spec, candidate, case, cache_root())
     return _Outcome((), result) if isinstance(result, Failure) else _Outcome((result,))
 
@@ -152,10 +150,6 @@ def _profiled_program(profiler: Profiler, source: Path, subject: _Subject) -> _O
         return _Outcome((), result)
     run = result.run
     return _Outcome(result.launches, None, run.exit_status, run.stdout, run.stderr)
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else path.read_text(encoding="utf-8")
 
 
 def _write_files(launches: tuple[LaunchProfile, ...], trace: Path | None, out: Path | None) -> None:

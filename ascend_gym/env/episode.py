@@ -25,6 +25,7 @@ class Episode:
         last_result: its evaluation.
         neutral_in_a_row: how many evaluations in a row said nothing about their candidate.
         incumbent_vector: the action that led to the incumbent, in numbers; ``None`` without one.
+        improved: whether the last evaluation gave a new incumbent.
         latencies_us: latency of each charged evaluation in turn, ``None`` where the candidate failed.
     """
 
@@ -38,6 +39,7 @@ class Episode:
     last_result: EvalResult
     neutral_in_a_row: int = 0
     incumbent_vector: Any = None
+    improved: bool = False
     latencies_us: tuple[float | None, ...] = ()
 
     @classmethod
@@ -103,6 +105,7 @@ class Episode:
             spent=self.spent + rule.charged,
             incumbent=candidate if better else self.incumbent,
             incumbent_result=result if better else self.incumbent_result,
+            improved=better,
             incumbent_vector=vector if better else self.incumbent_vector,
             latencies_us=(*self.latencies_us, result.latency_us) if rule.charged else self.latencies_us,
             last_candidate=candidate,

@@ -33,9 +33,9 @@ def feature_names(actions: ActionFamily) -> tuple[str, ...]:
     ``budget_left``     share of the budget that is left
     ``log_speedup``     ln(L_baseline / L_incumbent)
     ``status_*``        1 for the status of the last evaluation
-    ``measured_k``      1 if the evaluation k steps ago gave a latency L, 0 if it failed or there was none
+    ``measured_k``      1 if the k-th last charged evaluation gave a latency L, else 0
     ``log_speedup_k``   then ln(L_baseline / L), else 0
-    ``aiv_*_ratio``     busy share of each pipe, of the incumbent
+    ``ai*_*_ratio``     busy share of each pipe, of the incumbent
     ``log_*``           ln(1 + x) of the other fields of its profile
     ``share_*``         share of each kind among its instructions
     ``log_bytes_rate``  ln(1 + bytes moved per us): where it stands under the roof of the memory

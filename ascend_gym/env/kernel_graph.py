@@ -77,7 +77,7 @@ def kernel_graph(candidate: Candidate) -> spaces.GraphInstance:
     return spaces.GraphInstance(*(array.copy() for array in _arrays(candidate)))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def _arrays(candidate: Candidate) -> Arrays:
     graph = _Graph()
     for file in candidate.kernel.files:
@@ -125,7 +125,6 @@ class _Graph:
 
     def _places(self, source: Source) -> Iterator[tuple[int, int, int]]:
         """Add nodes in the order of the text; yield each with the block around it and the loops around it."""
-        calls = {call.node.start_byte: call for call in source.calls}
         waiting: list[tuple[Node, int, int]] = [(source.root, -1, 0)]
         while waiting:
             syntax, block, depth = waiting.pop()
@@ -136,8 +135,8 @@ class _Graph:
                 if self.kinds[inside] is NodeKind.FUNCTION:
                     self.functions[_function_name(source, syntax)].append(inside)
                 yield inside, block, depth
-            elif syntax.type == "call_expression" and syntax.start_byte in calls:
-                yield self._add_call(calls[syntax.start_byte]), block, depth
+            elif syntax.type == "call_expression" and (call := source.call_of(syntax)) is not None:
+                yield self._add_call(call), block, depth
             waiting += [(child, inside, loops) for child in reversed(syntax.named_children)]
 
     def _add_call(self, call: Call) -> int:

@@ -25,10 +25,14 @@ class EnvState:
 
     Attributes:
         episode: the episode.
+        actions: action family of the environment.
+        chip: the chip whose cycles are counted.
         dice: state of the generator that draws operators.
     """
 
     episode: Episode
+    actions: str
+    chip: str
     dice: Mapping[str, Any]
 
 
@@ -103,6 +107,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             max_diagnostic_chars=max_diagnostic_chars,
         )
         self._connection = Connection(daemon, chip, evaluator)
+        self._kind = {"actions": actions, "chip": chip}
         self._episode: Episode | None = None
         self.observation_space = self._task.observation_space
         self.action_space = self._task.action_space
@@ -176,7 +181,8 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         Raises:
             ResetNeeded: there is no episode.
         """
-        return EnvState(self._under_way(), deepcopy(dict(self.np_random.bit_generator.state)))
+        dice = deepcopy(dict(self.np_random.bit_generator.state))
+        return EnvState(self._under_way(), **self._kind, dice=dice)
 
     def set_state(self, state: EnvState) -> tuple[Any, dict[str, Any]]:
         """Go on from where an environment stood; nothing is evaluated.
@@ -185,11 +191,16 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             Observation and info as they were there.
 
         Raises:
-            MisuseError: the state belongs to an environment with another budget.
+            MisuseError: the state is of an environment with another budget, action family or chip, or its
+                sources do not fit this one.
         """
         if state.episode.budget != self._task.budget:
             budgets = f"{state.episode.budget} evaluations, this environment {self._task.budget}"
             raise MisuseError(f"the state has a budget of {budgets}")
+        kind = {"actions": state.actions, "chip": state.chip}
+        if kind != self._kind:
+            raise MisuseError(f"the state is of an environment with {kind}, this one has {self._kind}")
+        self._task.require_fits(state.episode.incumbent)
         self._episode = state.episode
         self.np_random.bit_generator.state = deepcopy(state.dice)
         return self._task.observe(state.episode), self._task.info(state.episode)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -108,20 +110,21 @@ class KnobActions:
         return (np.asarray(action) / (KNOB_POSITIONS - 1)).astype(np.float32)
 
 
-@lru_cache(maxsize=64)
-def numbered_moves(candidate: Candidate) -> dict[int, Move]:
+@lru_cache(maxsize=1024)
+def numbered_moves(candidate: Candidate) -> Mapping[int, Move]:
     """Return the moves that the ``rules`` family can make of a candidate, by action."""
     by_rule: dict[str, list[Move]] = {rule.name: [] for rule in RULES}
     for move in moves_of(candidate):
         by_rule[move.rule.name].append(move)
-    return {
+    moves_by_number = {
         SLOTS_PER_RULE * number + slot: move
         for number, moves in enumerate(by_rule.values())
         for slot, move in enumerate(sorted(moves, key=lambda move: not move.site.covers_all)[:SLOTS_PER_RULE])
     }
+    return MappingProxyType(moves_by_number)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def tunable_knobs(candidate: Candidate) -> tuple[Knob, ...]:
     """Return the knobs that the ``knobs`` family can turn, in the order of its entries."""
     return tuple(knobs_of(candidate, KNOBS))

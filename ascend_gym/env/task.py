@@ -85,10 +85,13 @@ class Task:
         self.budget = budget
         self._max_source_chars = max_source_chars
         self._op_dir = op_dir
+        self._known: dict[str, OpSpec] = {}
         self._operators = self._all_of(operator)
         self._actions = _named("actions", ACTIONS, actions)(max_source_chars)
         limits = Limits(budget, max_source_chars, max_diagnostic_chars)
         self._observations = _named("observations", OBSERVATIONS, observations)(self._actions, limits)
+        if failure_penalty and not isinstance(reward, str):
+            raise MisuseError("failure_penalty goes with the name of a reward, not with a function")
         self._reward = reward_named(reward, failure_penalty) if isinstance(reward, str) else reward
         self._protocol = MeasureProtocol(chip=chip)
         self.observation_space = self._observations.space
@@ -109,15 +112,22 @@ class Task:
         if unknown:
             raise MisuseError(f"unknown reset options {unknown}; the only option is 'operator'")
         if "operator" in options:
-            chosen = options["operator"]
-            known = {spec.op_id: spec for spec in self._operators}
             self._op_dir = None
-            self._operators = self._all_of(known.get(chosen, chosen) if isinstance(chosen, str) else chosen)
+            self._operators = self._all_of(options["operator"])
 
     def draw(self, dice: np.random.Generator) -> OpSpec:
         """Return the operator of the next episode; dice are thrown only for several."""
         several = len(self._operators) > 1
         return self._operators[dice.integers(len(self._operators)) if several else 0]
+
+    def require_fits(self, candidate: Candidate) -> None:
+        """Check that the sources of a candidate fit the spaces.
+
+        Raises:
+            MisuseError: one is longer than ``max_source_chars``.
+        """
+        for side, text in (("tiling", candidate.tiling_text), ("kernel", candidate.kernel_text)):
+            require_text(f"the {side} source", text, self._max_source_chars)
 
     def baseline_request(self, spec: OpSpec) -> EvalRequest:
         """Return the evaluation with which an episode begins."""
@@ -171,7 +181,7 @@ class Task:
             "diagnostics": [str(diagnostic) for diagnostic in result.all_diagnostics],
             "candidate_digest": episode.last_candidate.digest,
             "incumbent_digest": episode.incumbent.digest,
-            "improved": episode.spent > 0 and episode.incumbent_result is result,
+            "improved": episode.improved,
             "latency_us": result.latency_us or 0.0,
             "case_latency_us": {case.case_id: case.latency_us or 0.0 for case in result.cases},
             "profile": dict(zip(PROFILE_FIELDS, profile_vector(result).tolist(), strict=True)),
@@ -186,9 +196,13 @@ class Task:
         named = [operator] if isinstance(operator, (str, OpSpec)) else list(operator)
         if not named:
             raise MisuseError("operator names no operators: give at least one")
-        return [self._load(one) for one in named]
+        specs = [self._load(one) for one in named]
+        self._known |= {spec.op_id: spec for spec in specs}
+        return specs
 
     def _load(self, operator: str | OpSpec) -> OpSpec:
+        if isinstance(operator, str) and operator in self._known:
+            return self._known[operator]
         if isinstance(operator, OpSpec):
             if self._op_dir is not None:
                 raise MisuseError("op_dir goes with the name of an operator, not with a loaded one")

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
@@ -80,13 +81,19 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
             options: ``reset_mask``, bool of shape ``(num_envs,)``, and those of ``AscendOpEnv``.
 
         Raises:
-            MisuseError: seeds or mask have another length, or see ``AscendOpEnv.reset``.
+            MisuseError: seeds or mask have another length, the mask chooses nothing or comes with an operator,
+                or see ``AscendOpEnv.reset``.
+            ClosedEnvironmentError: it was closed.
         """
+        if self.closed:
+            raise ClosedEnvironmentError("the environment is closed: make another one")
         seeds = [seed + number for number in range(self.num_envs)] if isinstance(seed, int) else seed
         if seeds is not None and len(seeds) != self.num_envs:
             raise MisuseError(f"seed must be one number or {self.num_envs} of them, got {len(seeds)}")
         others = dict(options or {})
         chosen = self._masked(others.pop("reset_mask", np.ones(self.num_envs, np.bool_)))
+        if "operator" in others and len(chosen) < self.num_envs:
+            raise MisuseError("options['operator'] is for all episodes: it does not go with a reset_mask")
         self._task.set_options(others)
         for number in chosen:
             if seeds is not None and seeds[number] is not None:
@@ -105,12 +112,13 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
             ``(num_envs,)``; infos.
 
         Raises:
-            MisuseError: an action is outside the action space, or an episode is over or was never begun.
+            MisuseError: an action is outside the action space, or an episode is over.
+            ResetNeeded: an episode was never begun.
         """
         over = [number for number in range(self.num_envs) if self._is_over(self._of(number))]
         if over and self._autoreset is not AutoresetMode.NEXT_STEP:
             raise MisuseError(f"episodes {over} are over: reset them first, with reset_mask")
-        given = list(iterate(self.action_space, actions))
+        given = self._apart(actions)
         trials = {
             number: self._task.trial(self._of(number), given[number])
             for number in range(self.num_envs)
@@ -119,9 +127,11 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         results = self._results(trials)
         self._begin(over)
         rewards = np.zeros(self.num_envs, np.float64)
+        advanced: dict[int, Episode] = {}
         for number, trial in trials.items():
-            after, rewards[number] = self._task.after(self._of(number), trial, results[number])
-            self._episodes[number] = after
+            advanced[number], rewards[number] = self._task.after(self._of(number), trial, results[number])
+        for number, episode in advanced.items():
+            self._episodes[number] = episode
         return self._step_ended(rewards)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -168,12 +178,23 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
                 f"reset_mask must be a bool array of shape ({self.num_envs},), got {mask!r:.80}"
             )
         numbers: list[int] = np.flatnonzero(mask).tolist()
+        if not numbers:
+            raise MisuseError("reset_mask chooses no episode")
         return numbers
+
+    def _apart(self, actions: Any) -> list[Any]:
+        try:
+            given = list(iterate(self.action_space, actions))
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            raise MisuseError(f"actions must be a batch of {self.num_envs}, got {actions!r:.200}") from error
+        if len(given) != self.num_envs:
+            raise MisuseError(f"actions must be a batch of {self.num_envs}, got {len(given)}")
+        return given
 
     def _of(self, number: int) -> Episode:
         episode = self._episodes[number]
         if episode is None:
-            raise MisuseError(f"episode {number} was never begun: call reset() first")
+            raise ResetNeeded(f"episode {number} was never begun: call reset() first")
         return episode
 
     @staticmethod

@@ -13,6 +13,7 @@ from gymnasium.utils import RecordConstructorArgs
 
 from ascend_gym.core.append_log import AppendLog, read_log
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.status import Status, rule_of
 from ascend_gym.env.spaces import STATUSES
 from ascend_gym.env.unicode_text import UnicodeText
 
@@ -44,7 +45,6 @@ class BudgetLimit(OpWrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, evaluations=evaluations)
         super().__init__(env)
         self.evaluations_left = evaluations
-        self._charged = 0  # in this episode
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -54,17 +54,23 @@ class BudgetLimit(OpWrapper, RecordConstructorArgs):
         Raises:
             MisuseError: the budget is spent.
         """
-        if self.evaluations_left == 0:
-            raise MisuseError("the budget of evaluations is spent: make another environment to go on")
-        self._charged = 0
+        self._require_budget()
         return self.env.reset(seed=seed, options=options)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Evaluate an action; the last evaluation of the budget truncates the episode."""
+        """Evaluate an action; the last evaluation of the budget truncates the episode.
+
+        Raises:
+            MisuseError: the budget is spent.
+        """
+        self._require_budget()
         observation, reward, terminated, truncated, info = self.env.step(action)
-        self.evaluations_left -= info["evaluations"] - self._charged
-        self._charged = info["evaluations"]
+        self.evaluations_left -= rule_of(Status(info["status"])).charged
         return observation, reward, terminated, truncated or self.evaluations_left == 0, info
+
+    def _require_budget(self) -> None:
+        if self.evaluations_left == 0:
+            raise MisuseError("the budget of evaluations is spent: make another environment to go on")
 
 
 class EpisodeRecorder(OpWrapper, RecordConstructorArgs):
@@ -80,11 +86,11 @@ class EpisodeRecorder(OpWrapper, RecordConstructorArgs):
         """Open the file, which is created when missing.
 
         Raises:
-            MisuseError: it cannot be written, or is no such file.
+            MisuseError: it cannot be written, is no such file, or another recorder has it open.
         """
         RecordConstructorArgs.__init__(self, path=path)
         super().__init__(env)
-        self._log = AppendLog(Path(path))
+        self._log = AppendLog(Path(path), alone=True)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -131,9 +137,9 @@ def replay(env: OpEnv, path: str | Path, episode: int = -1) -> tuple[Any, dict[s
     _require_same(path, 0, records[start], seen[1])
     for number, record in enumerate(records[start + 1 : end], 1):
         action = _from_json(env.action_space, record["action"])
-        observation, _, _, _, info = env.step(action)
+        observation, reward, _, _, info = env.step(action)
         seen = observation, info
-        _require_same(path, number, record, info)
+        _require_same(path, number, record, {**info, "reward": float(reward)})
     return seen
 
 
@@ -196,7 +202,7 @@ class TextToFeatures(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstruc
 
 
 class SuccessHistory(OpWrapper, RecordConstructorArgs):
-    """Adds the fastest correct candidates so far as text, best first, for the prompts of language models.
+    """Adds the incumbents so far as text, the latest and fastest first, for the prompts of language models.
 
     The entry ``history`` has a paragraph for each: its latency and the text of its kernel.
 
@@ -259,7 +265,7 @@ def _from_json(space: spaces.Space[Any], action: Any) -> Any:
 
 
 def _require_same(path: str | Path, number: int, record: dict[str, Any], info: dict[str, Any]) -> None:
-    for name in _COMPARED:
+    for name in (name for name in (*_COMPARED, "reward") if name in record):
         if record[name] != info[name]:
             differ = f"{name} {record[name]!r} on file, the replay came to {info[name]!r}"
             raise MisuseError(f"{path}: step {number} has {differ}")

@@ -48,7 +48,7 @@ def read_costs(folders: Iterable[Path]) -> Costs:
         MisuseError: the timings of one are damaged.
     """
     recorded = (record for folder in folders for record in _timings(folder))
-    timings = [timing for timing in recorded if timing["evaluated"]]
+    timings = [timing for timing in recorded if timing.get("evaluated", True)]
     measured = [timing["seconds"] for timing in timings if not timing["cached"]]
     return Costs(
         evaluations=len(timings),

@@ -123,8 +123,11 @@ class BudgetLedger:
         with self._lock:
             self._check_open(reservation)
             del self._open[reservation.ticket]
-            shortage = self._shortage(actual)
-            self._spent += actual if shortage is None else reservation.amount
+            within = all(
+                getattr(actual, name) <= getattr(reservation.amount, name) for name in self._limited()
+            )
+            shortage = None if within else self._shortage(actual)
+            self._spent += actual if shortage is None else most
         if shortage is not None:
             raise BudgetExceededError(f"more was spent than was reserved: {shortage}")
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from host_side_machine import KIB, toolchain  # noqa: F401 (a fixture)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npu_daemon.simulator.host_build import host_build_command
-from tests.conformance.host_side_machine import KIB, toolchain  # noqa: F401 (a fixture)
 
 FLOAT, HALF, INT8, INT32 = 0, 1, 2, 3
 ELEMENT_BYTES = {FLOAT: 4, HALF: 2, INT8: 1}

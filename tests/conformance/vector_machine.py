@@ -6,6 +6,7 @@ import ctypes
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ BLOCK_BYTES = 32
 REPEAT_BYTES = 256
 _SIMULATOR = Path(toolchain.__file__).parent
 _DRIVERS = Path(__file__).parent / "drivers"
+_MEMORY_BYTES = 1 << 40
+_MEMORY_RANGES = count(1)  # of global memory, one for each machine of this process
 _COMMON = ("sync", "gm", "vector_registers", "local_memory")
 Array = npt.NDArray[Any]
 
@@ -50,6 +53,7 @@ class Machine:
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self._library = library
+        library.machine_memory_at(ctypes.c_uint64(_MEMORY_BYTES * next(_MEMORY_RANGES)))
         library.machine_reset.restype = ctypes.c_void_p
         library.machine_call.restype = ctypes.c_char_p
         library.machine_trace.restype = ctypes.c_char_p

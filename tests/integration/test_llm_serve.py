@@ -206,7 +206,7 @@ CHAT_PATH = "/v1/chat/completions"
             b'{"model":"x","input":"y"}',
             {"Content_Length": "25"},
             404,
-            "no model 'x'",
+            "/v1/embeddings",
         ),
         ("PATCH", CHAT_PATH, b"", {}, 501, "PATCH"),
     ],

@@ -280,9 +280,11 @@ def test_the_sparse_reward_comes_with_the_last_evaluation_even_if_that_failed():
     reward = reward_named("final_log_speedup", failure_penalty=0.0)
     assert reward(_outcome(25.0, is_last=True)) == pytest.approx(math.log(4))
     assert reward(_outcome(None, status=Status.TIMEOUT, is_last=True)) == pytest.approx(math.log(2))
-    env = _env(reward="final_log_speedup", actions="rules", budget=2)
-    env.reset()
-    assert [env.step(0)[1] for _ in range(2)] == [0.0, 0.0]
+    env = _env(_Faster({2: Status.INFRA_ERROR}), reward="final_log_speedup", actions="rules", budget=2)
+    _, info = env.reset()
+    move = int(np.flatnonzero(info["action_mask"])[0])
+    rewards = [env.step(move)[1] for _ in range(3)]  # the one in the middle is not charged
+    assert rewards == pytest.approx([0.0, 0.0, math.log(4)])
 
 
 def test_of_several_operators_the_seed_draws_one():

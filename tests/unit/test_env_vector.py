@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 from conftest import FakeEvaluator, make_spec
-from gymnasium.error import ResetNeeded
+from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 
@@ -142,6 +142,8 @@ def test_impossible_arguments_are_refused(options, words):
         ({"seed": [1]}, "got 1"),
         ({"options": {"reset_mask": [True]}}, "bool array"),
         ({"options": {"colour": 1}}, "the only option"),
+        ({"options": {"reset_mask": np.array([False, False])}}, "no episode"),
+        ({"options": {"reset_mask": np.array([True, False]), "operator": SPECS[0]}}, "for all episodes"),
     ],
 )
 def test_resets_that_cannot_be_are_refused(arguments, words):
@@ -152,7 +154,7 @@ def test_resets_that_cannot_be_are_refused(arguments, words):
 
 def test_a_step_before_the_first_reset_is_misuse():
     envs = AscendOpVectorEnv(2, evaluator=FakeEvaluator(), **_options())
-    with pytest.raises(MisuseError, match="call reset"):
+    with pytest.raises(ResetNeeded, match="call reset"):
         envs.step({"tiling": ("", ""), "kernel": ("", "")})
 
 
@@ -174,6 +176,73 @@ def test_a_state_can_be_gone_back_to_and_branches_are_their_own():
     assert [_plain(other.step(action)) for action in actions[1:]] == rest
     env.set_state(state)
     assert [env.reset()[1]["operator"] for _ in range(5)] == [other.reset()[1]["operator"] for _ in range(5)]
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        None,
+        3,
+        {"tiling": ("", "")},
+        {"tiling": ("",), "kernel": ("",)},
+        {"tiling": ("",) * 3, "kernel": ("",) * 3},
+    ],
+)
+def test_batches_of_another_size_are_misuse(actions):
+    envs = AscendOpVectorEnv(2, evaluator=FakeEvaluator(), **_options())
+    envs.reset()
+    with pytest.raises(MisuseError, match="a batch of 2"):
+        envs.step(actions)
+
+
+class _Interrupted(FakeEvaluator):
+    """The second request of a batch is interrupted by Ctrl-C."""
+
+    def __init__(self):
+        super().__init__()
+        self.cancelled = []
+
+    def submit(self, request):
+        if len(self.requests) == 4:
+            raise KeyboardInterrupt
+        return super().submit(request)
+
+    def cancel(self, request_id):
+        self.cancelled.append(request_id)
+        super().cancel(request_id)
+
+
+def test_an_interrupt_while_a_batch_is_submitted_cancels_what_is_under_way():
+    evaluator = _Interrupted()
+    envs = AscendOpVectorEnv(COUNT, evaluator=evaluator, **_options(actions="knobs"))
+    envs.reset(seed=0)
+    with pytest.raises(KeyboardInterrupt):
+        envs.step(envs.action_space.sample())
+    assert evaluator.cancelled == ["3"]
+
+
+def test_a_closed_environment_stays_closed():
+    envs = AscendOpVectorEnv(2, evaluator=FakeEvaluator(), **_options())
+    envs.reset()
+    envs.close()
+    with pytest.raises(ClosedEnvironmentError):
+        envs.reset()
+
+
+def test_states_of_other_actions_chips_or_sizes_are_refused():
+    env = AscendOpEnv(evaluator=FakeEvaluator(), **_options(actions="rules"))
+    env.reset()
+    for options, words in (
+        ({"actions": "knobs"}, "knobs"),
+        ({"actions": "rules", "chip": "910B1"}, "910B1"),
+        ({"actions": "rules", "max_source_chars": len(KERNEL)}, ""),
+    ):
+        other = AscendOpEnv(evaluator=FakeEvaluator(), **_options(**options))
+        if words:
+            with pytest.raises(MisuseError, match=words):
+                other.set_state(env.get_state())
+        else:
+            other.set_state(env.get_state())
 
 
 def test_states_belong_to_a_budget_and_need_an_episode():

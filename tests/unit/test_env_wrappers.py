@@ -65,8 +65,10 @@ def test_a_budget_spans_episodes_and_counts_what_is_charged():
     assert env.evaluations_left == 1
     env.reset()
     assert env.step(_kernel("// last"))[2:4] == (False, True)
-    with pytest.raises(MisuseError, match="is spent"):
-        env.reset()
+    for spend in (env.reset, lambda: env.step(_kernel("// more"))):
+        with pytest.raises(MisuseError, match="is spent"):
+            spend()
+    assert env.evaluations_left == 0
 
 
 def test_the_incumbent_is_shown_and_nothing_else():

@@ -57,6 +57,14 @@ def test_costing_more_than_is_left_is_refused_and_spends_the_reservation():
     assert (ledger.spent, ledger.reserved) == (reservation.amount, other.amount)
 
 
+def test_what_was_reserved_can_be_charged_whatever_the_sums_round_to():
+    ledger = BudgetLedger(Budget(10, usd=0.6))
+    reservations = [ledger.reserve(Cost(usd=usd)) for usd in (0.3, 0.2, 0.1)]
+    for reservation in reservations:
+        ledger.charge(reservation, reservation.amount)
+    assert ledger.spent.usd == pytest.approx(0.6)
+
+
 def test_unlimited_resources_are_counted_but_not_limited():
     ledger = BudgetLedger(Budget(1))
     ledger.charge(ledger.reserve(ONE), Cost(evaluations=1, device_seconds=99.0))

@@ -54,7 +54,7 @@ def test_ci_runs_the_test_command_of_the_readme():
     command = _blocks(README, "sh")[1].strip().rpartition("&& ")[2]
     assert command.startswith(".venv/bin/pytest ")
     arguments = command.removeprefix(".venv/bin/pytest ")
-    assert (ROOT / ".ci/run").read_text().endswith(f'"$bin/pytest" {arguments}\n')
+    assert f'\n"$bin/pytest" {arguments}\n' in (ROOT / ".ci/run").read_text()
 
 
 def test_the_main_command_of_the_readme_parses():

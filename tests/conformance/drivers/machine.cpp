@@ -53,6 +53,9 @@ void emit(Record record, std::initializer_list<Operand> operands) {
 
 extern "C" {
 
+// Where this driver's global memory lies: each driver of a process has a range of its own.
+void machine_memory_at(uint64_t first) { asim::begin_own_addresses(first); }
+
 // Starts over with `bytes` of unified buffer; returns its address.
 uint8_t *machine_reset(uint32_t bytes) {
     g_ub.assign(bytes + asim::kUbBlockBytes, 0);

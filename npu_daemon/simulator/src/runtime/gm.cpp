@@ -69,6 +69,8 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint
     return insert(region);
 }
 
+void begin_own_addresses(uint64_t first) { g_next_own_address = first; }
+
 bool remove_gm_region(const void *base) {
     const auto found = std::find_if(g_regions.begin(), g_regions.end(), [=](const GmRegion &region) {
         return region.base == base && region.role != GmRole::Constant;

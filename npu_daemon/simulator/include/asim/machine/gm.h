@@ -22,6 +22,8 @@ struct GmRegion {
 constexpr uint64_t kOwnAddress = 0;         // let the region take the next address above all tensors
 
 GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint64_t canonical_base);
+// Where regions of no address of their own begin. Several copies of the runtime in one process must keep apart.
+void begin_own_addresses(uint64_t first);
 // Gives back the region that starts at `base`; false when there is none. Its addresses are not used again.
 bool remove_gm_region(const void *base);
 // Lets copies and GetValue read `bytes` at `base`: arrays of the kernel itself, which lie in GM on the device.

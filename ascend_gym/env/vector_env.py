@@ -81,7 +81,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
             options: ``reset_mask``, bool of shape ``(num_envs,)``, and those of ``AscendOpEnv``.
 
         Raises:
-            MisuseError: seeds or mask have another length, the mask chooses nothing or comes with an operator,
+            MisuseError: seeds or mask have another length, the mask is empty or comes with an operator,
                 or see ``AscendOpEnv.reset``.
             ClosedEnvironmentError: it was closed.
         """

@@ -127,7 +127,7 @@ class BudgetLedger:
                 getattr(actual, name) <= getattr(reservation.amount, name) for name in self._limited()
             )
             shortage = None if within else self._shortage(actual)
-            self._spent += actual if shortage is None else most
+            self._spent += actual if shortage is None else reservation.amount
         if shortage is not None:
             raise BudgetExceededError(f"more was spent than was reserved: {shortage}")
 

@@ -26,18 +26,22 @@ ENVIRONMENT = {
 _SOURCES = Path(toolchain.__file__).parent / "src"
 
 
-def sanitized_program(cache_dir: Path, folder: Path, parts: Sequence[str]) -> Path:
+def sanitized_program(
+    cache_dir: Path, folder: Path, parts: Sequence[str], shared: Sequence[str] = ()
+) -> Path:
     """Return a program of all sources in folders ``parts`` of the simulator.
 
     Args:
         cache_dir: cache of the simulator; compiled parts are kept there.
         folder: an existing folder for the program.
         parts: names of source folders, the one with the main function first.
+        shared: single sources of other folders, such as ``price/trace_reader.cpp``.
     """
     program = folder / f"sanitized-{parts[0]}"
     store = toolchain.object_store(cache_dir)
     objects = []
-    for source in sorted(source for part in parts for source in (_SOURCES / part).glob("*.cpp")):
+    sources = sorted(source for part in parts for source in (_SOURCES / part).glob("*.cpp"))
+    for source in (*sources, *(_SOURCES / name for name in shared)):
         target = folder / f"{source.parent.name}-{source.stem}.o"
         store.compile((*toolchain.own_flags(), *SANITIZER_FLAGS, "-c"), source, target)
         objects.append(str(target))

@@ -8,7 +8,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +172,7 @@ class SimulatorBackend:
             return _ended_early(seconds)
         race = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
         if race is not None:
-            return Failure(Status.RUNTIME_FAULT, (race,), seconds)
+            return replace(race, seconds=seconds + race.seconds)
         return RunOutput(outputs, _Run(build.spec, build.candidate, job, tiling), seconds)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Diagnostic, Phase
-from ascend_gym.core.status import Status
+from ascend_gym.core.records import Phase
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.toolchain import Toolchain
+from npu_daemon.simulator.trace_program import read_trace
 
 PRICE_TIMEOUT_S = 120.0
 
@@ -50,18 +48,9 @@ def price_trace(
     """
     figures = trace.with_name(f"{trace.name}.chip")
     figures.write_text(chip.pricing_text(), encoding="ascii")
-    command = [str(toolchain.price_program), str(trace), str(figures), str(tensor_ranges)]
+    arguments: list[Path | str] = [figures, tensor_ranges]
     if timeline is not None:
-        command += [str(timeline.path), str(timeline.max_events)]
-    try:
-        answer = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s)
-    except subprocess.TimeoutExpired:
-        return _failure(Status.TIMEOUT, f"the kernel issues more than can be priced in {timeout_s:g} s")
-    if answer.returncode != 0:
-        return _failure(Status.GUARD_REJECTED, f"the trace cannot be priced: {answer.stderr.strip()}")
-    price: dict[str, Any] = json.loads(answer.stdout)
-    return price
-
-
-def _failure(status: Status, message: str) -> Failure:
-    return Failure(status, (Diagnostic(phase=Phase.PRICE, message=message),))
+        arguments += [timeline.path, str(timeline.max_events)]
+    return read_trace(
+        toolchain.price_program, trace, arguments, phase=Phase.PRICE, verb="priced", timeout_s=timeout_s
+    )

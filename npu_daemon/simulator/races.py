@@ -8,17 +8,18 @@ here by luck.
 
 from __future__ import annotations
 
-import json
-import subprocess
 from dataclasses import dataclass, replace
+from typing import Any
 
-from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
+from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, run_limited
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.kernel_run import KernelJob, source_of
 from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import Toolchain
+from npu_daemon.simulator.trace_program import read_trace
 
 RACES_TIMEOUT_S = 120.0
 _MEMORIES = ("unified buffer", "global memory")
@@ -61,8 +62,10 @@ class _Access:
 
 def find_race(
     toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: Limits, *, auto_sync: bool
-) -> Diagnostic | None:
-    """Return a diagnostic that names both accesses of the first race in the trace of ``job``, or ``None``.
+) -> Failure | None:
+    """Return a failure that names both accesses of the first race in the trace of ``job``, or ``None``.
+
+    It is a failure, too, when the trace cannot be checked.
 
     Args:
         toolchain: holds the programs.
@@ -70,18 +73,25 @@ def find_race(
         kernel: what ran; it is run again to find the places of a race in its sources.
         limits: for that second run.
         auto_sync: whether the device compiler inserts synchronisation.
-
-    Raises:
-        InfrastructureError: the trace cannot be read.
     """
     mode = "on" if auto_sync else "off"
-    command = [str(toolchain.races_program), str(job.trace), str(job.tensor_ranges), mode]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=RACES_TIMEOUT_S, check=False)
-    if answer.returncode != 0:
-        raise InfrastructureError(f"the trace cannot be checked for races: {answer.stderr.strip()}")
-    race = json.loads(answer.stdout)["race"]
-    if race is None:
-        return None
+    answer = read_trace(
+        toolchain.races_program,
+        job.trace,
+        (job.tensor_ranges, mode),
+        phase=Phase.RUN_KERNEL,
+        verb="checked for races",
+        timeout_s=RACES_TIMEOUT_S,
+    )
+    if isinstance(answer, Failure):
+        return answer
+    race = answer["race"]
+    return None if race is None else _described(toolchain, job, kernel, limits, race)
+
+
+def _described(
+    toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: Limits, race: dict[str, Any]
+) -> Failure:
     accesses = [
         _Access(
             block=side["block"],
@@ -94,7 +104,7 @@ def find_race(
     ]
     first, second = _located(toolchain, job, kernel, limits, accesses)
     memory = _MEMORIES[race["space"]]
-    return Diagnostic(
+    diagnostic = Diagnostic(
         phase=Phase.RUN_KERNEL,
         message=f"race on {memory} bytes [{race['begin']}, {race['end']}): {first.described()}, "
         f"{second.described()}, and nothing orders the two: {_remedy(first, second)}",
@@ -103,6 +113,7 @@ def find_race(
         line=second.line,
         block_idx=second.block,
     )
+    return Failure(Status.RUNTIME_FAULT, (diagnostic,))
 
 
 def _located(

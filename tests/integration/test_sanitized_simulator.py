@@ -1,4 +1,4 @@
-"""The run and price programs, built with sanitizers: two operators, and traces that an adversary wrote.
+"""The programs that run, check and price, built with sanitizers: two operators, and traces of an adversary.
 
 Only with ``--sanitize``: building takes a minute. The instructions one by one are tested in
 tests/conformance with the same option.
@@ -36,7 +36,9 @@ def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     cache_dir = request.config.cache.mkdir("simulator")
     folder = tmp_path_factory.mktemp("sanitized")
     parts = {"run": ("run", "runtime"), "price": ("price",)}
-    return {name: sanitized_program(cache_dir, folder, sources) for name, sources in parts.items()}
+    programs = {name: sanitized_program(cache_dir, folder, sources) for name, sources in parts.items()}
+    races = sanitized_program(cache_dir, folder, ("races",), ("price/trace_reader.cpp",))
+    return {**programs, "races": races}
 
 
 @pytest.fixture(scope="module", params=OPERATORS)
@@ -88,7 +90,16 @@ def test_a_price_is_the_same(programs: dict[str, Path], job: KernelJob, simulato
     assert sanitized.stdout == usual.stdout
 
 
-def test_damaged_traces_are_refused_or_priced(
+def checked(program: Path, job: KernelJob, trace: Path) -> subprocess.CompletedProcess[str]:
+    return call(program, trace, job.tensor_ranges, Path("on"))
+
+
+def test_a_real_trace_has_no_race(programs: dict[str, Path], job: KernelJob) -> None:
+    answer = checked(programs["races"], job, job.trace)
+    assert (answer.returncode, answer.stdout) == (0, '{"race":null}\n')
+
+
+def test_damaged_traces_are_refused_or_read(
     programs: dict[str, Path], job: KernelJob, tmp_path: Path
 ) -> None:
     """Single bytes of a real trace changed, some in many places, and traces cut short."""
@@ -101,3 +112,4 @@ def test_damaged_traces_are_refused_or_priced(
         trace = tmp_path / "trace"
         trace.write_bytes(damaged)
         assert priced(programs["price"], job, trace).returncode in (0, MALFORMED_EXIT)
+        assert checked(programs["races"], job, trace).returncode in (0, MALFORMED_EXIT)

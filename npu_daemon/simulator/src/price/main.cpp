@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -16,6 +17,7 @@ namespace {
 constexpr int kArguments = 4;     // the program's name, TRACE, CHIP, TENSORS
 constexpr int kUsageExit = 2;
 constexpr int kMalformedExit = 4;
+constexpr int kOutOfMemoryExit = 5;
 
 // Lines `in|out ADDRESS BYTES NAME`.
 std::vector<TensorRange> load_tensors(const std::string &path) {
@@ -109,6 +111,9 @@ int main(int argc, char **argv) {
     }
     try {
         asim::price(argc, argv);
+    } catch (const std::bad_alloc &) {
+        fprintf(stderr, "out of memory\n");
+        return asim::kOutOfMemoryExit;
     } catch (const std::exception &error) {
         fprintf(stderr, "%s\n", error.what());
         return asim::kMalformedExit;

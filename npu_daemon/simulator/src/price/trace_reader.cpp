@@ -23,11 +23,18 @@ void check_record(const Record &record) {
     check(record.operands <= kMaxOperands, "too many operands");
     check(record.source_pipe <= static_cast<uint8_t>(Pipe::ALL), "unknown source pipe");
     check(record.target_pipe <= static_cast<uint8_t>(Pipe::ALL), "unknown target pipe");
+    if (record.op == Op::SetFlag || record.op == Op::WaitFlag) {
+        check(record.source_pipe < kPipeCount && record.target_pipe < kPipeCount, "a flag is between two pipes");
+    }
     if (record.op == Op::CrossCoreSet || record.op == Op::CrossCoreWait) {
         check(record.flag_id < kCrossCoreFlags, "unknown flag between cores");
         check(record.repeats <= static_cast<uint32_t>(CrossCoreMode::Direct), "unknown mode of a flag between cores");
         check(record.source_pipe < kPipeCount, "a flag between cores belongs to one pipe");
     }
+}
+
+void check_operands(const Entry &entry) {
+    for (uint32_t i = 0; i < entry.record.operands; ++i) check(entry.operands[i].space < kSpaceCount, "unknown memory");
 }
 
 }  // namespace
@@ -82,6 +89,7 @@ bool Cursor::next(Entry &entry) {
             check(static_cast<size_t>(segment.end - position_) >= bytes, "cut operands");
             std::memcpy(entry.operands, position_, bytes);
             position_ += bytes;
+            check_operands(entry);
             return true;
         }
         ++segment_;

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <new>
 #include <stdexcept>
 #include <string>
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr int kUsageExit = 2;
 constexpr int kMalformedExit = 4;
+constexpr int kOutOfMemoryExit = 5;
 constexpr const char *kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
 
 // Lines `in|out ADDRESS BYTES NAME`: inputs are never written.
@@ -59,6 +61,9 @@ int main(int argc, char **argv) {
     try {
         const asim::Trace trace(argv[1]);
         asim::print(asim::find_race(trace, asim::load_memory(argv[2]), !explicit_only));
+    } catch (const std::bad_alloc &) {
+        fprintf(stderr, "out of memory\n");
+        return asim::kOutOfMemoryExit;
     } catch (const std::exception &error) {
         fprintf(stderr, "%s\n", error.what());
         return asim::kMalformedExit;

@@ -1,0 +1,88 @@
+"""Traces come from an untrusted process: what they do to programs that read them is the candidate's fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from traces import GM, GM_BASE, MTE2, UB, header, record, segment
+
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Phase
+from ascend_gym.core.status import Status
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.simulator.chips import load_chip
+from npu_daemon.simulator.pricing import price_trace
+from npu_daemon.simulator.trace_program import MEMORY_BYTES, read_trace
+
+END = record("BlockEnd")
+
+
+def _write(folder: Path, records: bytes) -> tuple[Path, Path]:
+    trace, ranges = folder / "trace", folder / "tensors"
+    trace.write_bytes(header() + segment(0, records + END))
+    ranges.write_text("", encoding="ascii")
+    return trace, ranges
+
+
+def _checked(
+    program: Path, folder: Path, records: bytes, *, timeout_s: float = 30.0, memory_bytes: int = MEMORY_BYTES
+) -> object:
+    trace, ranges = _write(folder, records)
+    return read_trace(
+        program,
+        trace,
+        (ranges, "on"),
+        phase=Phase.RUN_KERNEL,
+        verb="checked for races",
+        timeout_s=timeout_s,
+        memory_bytes=memory_bytes,
+    )
+
+
+def _assert_failed(answer: object, status: Status, words: str) -> None:
+    assert isinstance(answer, Failure)
+    assert answer.status is status
+    assert words in answer.diagnostics[0].message
+
+
+def test_a_good_trace_is_answered(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    assert _checked(simulator.toolchain.races_program, tmp_path, b"") == {"race": None}
+
+
+@pytest.mark.parametrize("space", [8, 60, 255])
+def test_a_memory_that_does_not_exist_is_refused(
+    simulator: SimulatorBackend, tmp_path: Path, space: int
+) -> None:
+    records = record("Adds", [(space, 0, 32, 0), (UB, 0, 32, 0)])
+    checked = _checked(simulator.toolchain.races_program, tmp_path, records)
+    _assert_failed(checked, Status.GUARD_REJECTED, "unknown memory")
+    trace, ranges = _write(tmp_path, records)
+    priced = price_trace(simulator.toolchain, trace, load_chip("910B2"), ranges)
+    _assert_failed(priced, Status.GUARD_REJECTED, "unknown memory")
+
+
+@pytest.mark.parametrize("op", ["SetFlag", "WaitFlag"])
+def test_a_flag_of_all_pipes_is_refused(simulator: SimulatorBackend, tmp_path: Path, op: str) -> None:
+    records = record(op, pipes=(7, MTE2))
+    answer = _checked(simulator.toolchain.races_program, tmp_path, records)
+    _assert_failed(answer, Status.GUARD_REJECTED, "between two pipes")
+
+
+def test_memory_is_limited(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    """One copy of a million bursts with gaps between them: each is remembered for itself."""
+    bursts, stride = 1_000_000, 64
+    records = record(
+        "CopyGmToUb", [(UB, 0, 32, 0), (GM, GM_BASE, bursts * stride - 32, stride)], repeats=bursts
+    )
+    answer = _checked(simulator.toolchain.races_program, tmp_path, records, memory_bytes=64 << 20)
+    _assert_failed(answer, Status.RESOURCE_LIMIT, "0.0625 GiB")
+
+
+def test_time_is_limited(tmp_path: Path) -> None:
+    program = tmp_path / "endless"
+    program.write_text("#!/bin/sh\nwhile :; do :; done\n", encoding="ascii")
+    program.chmod(0o755)
+    _assert_failed(
+        _checked(program, tmp_path, b"", timeout_s=0.2), Status.TIMEOUT, "checked for races in 0.2 s"
+    )

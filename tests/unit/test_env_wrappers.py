@@ -115,6 +115,17 @@ def test_a_recorded_episode_is_played_again(tmp_path, actions):
         replay(again, path, 2)
 
 
+def test_episodes_of_several_operators_are_played_again_one_after_the_other(tmp_path):
+    specs = [make_spec(name, kernel=KERNEL) for name in ("first", "second")]
+    path = tmp_path / "episodes.jsonl"
+    env = EpisodeRecorder(AscendOpEnv(specs, budget=2, evaluator=FakeEvaluator()), str(path))
+    drawn = [env.reset(seed=seed)[1]["operator"] for seed in range(6)]
+    env.close()
+    again = AscendOpEnv(specs, budget=2, evaluator=FakeEvaluator())
+    assert [replay(again, path, number)[1]["operator"] for number in range(6)] == drawn
+    assert len(set(drawn)) == 2
+
+
 class _Slower(FakeEvaluator):
     def submit(self, request):
         kernel = request.candidate.kernel_text.replace("latency: 50", "latency: 51")

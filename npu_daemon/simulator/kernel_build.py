@@ -23,6 +23,7 @@ _LAUNCH = re.compile(r"\b\w+\s*<<<[^;]*>>>\s*\([^;]*\)\s*;")
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
 _LIBRARIES = {CoreKind.VECTOR: "kernel.so", CoreKind.CUBE: "kernel_cube.so"}
+_SYSV_COLUMNS = 7  # of nm: name, value, class, type, size, line, section
 _BUILD_MEMORY_BYTES = 3 * 2**30
 _BUILD_FILE_BYTES = 256 * 2**20
 # What compilers emit calls to by themselves, and what the loader provides for every library.
@@ -39,6 +40,13 @@ _COMPILER_SYMBOLS = frozenset(
         "_ZTVN10__cxxabiv120__si_class_type_infoE",
         "_ZdlPvm",
     }
+)
+# Objects in the data sections of every library, and the sections that are read-only when it has been loaded.
+_LIBRARY_OBJECTS = frozenset(
+    {"completed.0", "__dso_handle", "__TMC_END__", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC"}
+)
+_READ_ONLY_SECTIONS = frozenset(
+    {".rodata", ".eh_frame", ".data.rel.ro", ".init_array", ".fini_array", "asim_task_types"}
 )
 _SIMULATOR_SYMBOL = re.compile(r"^_ZNK?(4asim|7AscendC)")
 
@@ -152,7 +160,8 @@ def _compile(
     if outcome.returncode != 0:
         found = compiler_diagnostics(outcome, sources, Phase.BUILD_KERNEL)
         return Failure(Status.BUILD_ERROR, tuple(found), outcome.seconds)
-    return check_symbols(work_dir / library_name(kind), toolchain)
+    library = work_dir / library_name(kind)
+    return check_symbols(library, toolchain) or check_variables(library)
 
 
 def check_symbols(library: Path, toolchain: Toolchain) -> Failure | None:
@@ -173,6 +182,33 @@ def check_symbols(library: Path, toolchain: Toolchain) -> Failure | None:
     message = (
         f"the kernel calls {shown}, which is not part of Ascend C as the simulator knows it: "
         "no libc, threads or files"
+    )
+    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+
+
+def check_variables(library: Path) -> Failure | None:
+    """Return why the library may not be loaded: it has variables that outlive a function and can be written.
+
+    All blocks would share them at no cost and without any order; a core of the device has no such memory.
+    """
+    listing = subprocess.run(
+        ["nm", "--defined-only", "--format=sysv", str(library)], check=True, capture_output=True, text=True
+    )
+    rows = [[field.strip() for field in row.split("|")] for row in listing.stdout.splitlines()]
+    variables = sorted(
+        row[0]
+        for row in rows
+        if len(row) == _SYSV_COLUMNS
+        and row[3] in {"OBJECT", "TLS"}
+        and row[6] not in _READ_ONLY_SECTIONS
+        and row[0] not in _LIBRARY_OBJECTS
+    )
+    if not variables:
+        return None
+    message = (
+        f"the kernel keeps data in static or global variables: {', '.join(_demangled(variables[:5]))}. "
+        "Expected only constants there (constexpr or const with constant values): "
+        "keep what changes in the kernel's class, in UB or in the workspace"
     )
     return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
 

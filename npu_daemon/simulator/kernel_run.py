@@ -23,7 +23,8 @@ from npu_daemon.simulator.task_type import CoreKind
 
 RECORD_LIMIT = 20_000_000
 _ADDRESS_UNIT_BYTES = 2 * 2**20
-_SLACK_BYTES = 32 + 512  # at most: what an allocation holds beyond its tensor (src/runtime/gm.cpp)
+# At most mapped beside a tensor: 32 B more, the rest of the page, two guard pages (src/runtime/gm.cpp).
+_MARGIN_BYTES = 32 + 3 * 4096
 _REPORTED_FAULT_EXIT = 3
 _REPORT_STATUS = {
     "runtime_fault": Status.RUNTIME_FAULT,
@@ -62,7 +63,7 @@ def place_tensors(tensors: Sequence[TensorSpec]) -> list[list[int]]:
         row = []
         for size_bytes in tensor_sizes_bytes(tensor):
             row.append(next_address)
-            units = (size_bytes + _SLACK_BYTES) // _ADDRESS_UNIT_BYTES + 1
+            units = (size_bytes + _MARGIN_BYTES) // _ADDRESS_UNIT_BYTES + 1
             next_address += units * _ADDRESS_UNIT_BYTES
         addresses.append(row)
     return addresses

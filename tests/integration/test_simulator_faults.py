@@ -351,6 +351,61 @@ def test_ways_round_the_accounting_are_refused(bench: Workbench, edits: dict[str
     assert first.line is not None
 
 
+BEFORE_THE_CLASS = "constexpr int32_t BUFFER_NUM"
+MEMORY_OF_ALL_BLOCKS = {
+    "static": {BEFORE_THE_CLASS: "static float sums[48];\n" + BEFORE_THE_CLASS},
+    "global with a value": {BEFORE_THE_CLASS: "float sums[48] = {1.0f};\n" + BEFORE_THE_CLASS},
+    "inline": {BEFORE_THE_CLASS: "inline float sums[48];\n" + BEFORE_THE_CLASS},
+    "of a function": {"op.Process();": "static float sums[48]; op.Process();"},
+}
+
+
+@pytest.mark.parametrize("edits", MEMORY_OF_ALL_BLOCKS.values(), ids=MEMORY_OF_ALL_BLOCKS.keys())
+def test_variables_that_all_blocks_share_are_refused(bench: Workbench, edits: dict[str, str]) -> None:
+    use = "sums[AscendC::GetBlockIdx()] += 1.0f; sums[0] += sums[AscendC::GetBlockIdx() / 2]; op.Process();"
+    operator = "op.Process();"
+    with_use = {key: text.replace(operator, use) for key, text in edits.items()}
+    result = bench.evaluate(bench.edited(kernel={operator: use} | with_use))
+    assert result.status is Status.GUARD_REJECTED, [str(d) for d in result.all_diagnostics]
+    assert "sums" in result.all_diagnostics[0].message
+
+
+def test_tables_of_constants_are_fine(bench: Workbench) -> None:
+    tables = (
+        """static const uint32_t LENGTHS[] = {1, 2, 3};
+        static const uint32_t *const TABLES[] = {LENGTHS, LENGTHS + 1};
+        """
+        + BEFORE_THE_CLASS
+    )
+    use = "if (TABLES[AscendC::GetBlockIdx() % 2][1] != 9) { op.Process(); }"
+    result = bench.evaluate(bench.edited(kernel={BEFORE_THE_CLASS: tables, "op.Process();": use}))
+    assert result.status is Status.OK, [str(d) for d in result.all_diagnostics]
+
+
+@pytest.mark.parametrize("shape", [(2047, 2048), (2096, 1000), (2095, 1000)])
+def test_tensors_that_end_close_to_an_address_unit_do_not_meet(
+    simulator: SimulatorBackend, tmp_path: Path, shape: tuple[int, int]
+) -> None:
+    """8,384,512 bytes, for one, end 4 KiB below 8 MiB: where guard pages need their own room."""
+    spec = load_operator("add")
+    case = next(case for case in spec.cases if case.case_id == "fp16_1777x1003")
+    resized = case.model_copy(
+        update={
+            "inputs": tuple(tensor.model_copy(update={"shape": shape}) for tensor in case.inputs),
+            "outputs": tuple(tensor.model_copy(update={"shape": shape}) for tensor in case.outputs),
+        }
+    )
+    files = []
+    for index, (array,) in enumerate(oracle_for(spec).inputs(resized, 0)):
+        files.append([tmp_path / f"{index}.bin"])
+        array.tofile(files[-1][0])
+    built = simulator.build(spec, resized, spec.baseline, MeasureProtocol())
+    assert isinstance(built, Built), built
+    run = simulator.run(built, resized, files, MeasureProtocol())
+    assert isinstance(run, RunOutput), run
+    simulator.cleanup(run)
+
+
 def test_a_mention_in_a_comment_or_a_string_is_not_a_cheat(bench: Workbench) -> None:
     comment = {"constexpr int32_t BUFFER_NUM": "// asm, asim:: and #pragma GCC\nconstexpr int32_t BUFFER_NUM"}
     assert bench.evaluate(bench.edited(kernel=comment)).status is Status.OK

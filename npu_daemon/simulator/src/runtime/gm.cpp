@@ -28,6 +28,13 @@ uint64_t g_next_own_address = kFirstOwnAddress;
 
 uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
+uint64_t page_bytes() { return static_cast<uint64_t>(sysconf(_SC_PAGESIZE)); }
+
+// What is mapped for a region: its pages between two guard pages.
+uint64_t mapped_bytes(const GmRegion &region) {
+    return round_up(region.size_bytes + region.slack_bytes, page_bytes()) + 2 * page_bytes();
+}
+
 bool read_only(GmRole role) {
     return role == GmRole::Input || role == GmRole::Tiling || role == GmRole::List || role == GmRole::Constant;
 }
@@ -35,7 +42,7 @@ bool read_only(GmRole role) {
 // Keeps the regions in the order of their addresses; returns the one added.
 GmRegion &insert(const GmRegion &region) {
     if (region.canonical_base == g_next_own_address) {
-        g_next_own_address += round_up(region.size_bytes + region.slack_bytes, kCanonicalAlignment);
+        g_next_own_address += round_up(mapped_bytes(region), kCanonicalAlignment);
     }
     const auto next = std::upper_bound(g_regions.begin(), g_regions.end(), region,
                                        [](const GmRegion &a, const GmRegion &b) { return a.base < b.base; });
@@ -49,16 +56,16 @@ bool inside(const GmRegion &region, const uint8_t *address) {
 }  // namespace
 
 GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint64_t canonical_base) {
-    const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    const uint64_t page = page_bytes();
     GmRegion region{};
     region.size_bytes = size_bytes;
     region.slack_bytes = round_up(size_bytes + kAllocationExtra, kAllocationUnit) - size_bytes;
     region.canonical_base = canonical_base == kOwnAddress ? g_next_own_address : canonical_base;
     region.role = role;
     snprintf(region.name, sizeof region.name, "%s", name);
-    const uint64_t usable = round_up(size_bytes + region.slack_bytes, page);
+    const uint64_t usable = mapped_bytes(region) - 2 * page;
     auto *wanted = reinterpret_cast<uint8_t *>(kMemoryBase + region.canonical_base - page);
-    void *mapped = mmap(wanted, usable + 2 * page, PROT_NONE,
+    void *mapped = mmap(wanted, mapped_bytes(region), PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + page, usable, PROT_READ | PROT_WRITE) != 0) {
         fault(FaultKind::RuntimeFault, "workspace", "cannot allocate %llu bytes of global memory for %s",
@@ -76,8 +83,7 @@ bool remove_gm_region(const void *base) {
         return region.base == base && region.role != GmRole::Constant;
     });
     if (found == g_regions.end()) return false;
-    const uint64_t page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-    munmap(found->base - page, round_up(found->size_bytes + found->slack_bytes, page) + 2 * page);
+    munmap(found->base - page_bytes(), mapped_bytes(*found));
     g_regions.erase(found);
     return true;
 }

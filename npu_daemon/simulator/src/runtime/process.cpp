@@ -46,12 +46,12 @@ void on_alarm(int) {
     _exit(kFaultExit);
 }
 
-// Arrays of the kernel library that kernels pass to GlobalTensor: whatever it holds beside code.
+// Arrays of the kernel library that kernels pass to GlobalTensor: whatever it holds beside code and variables.
 int add_constants(dl_phdr_info *library, size_t, void *load_address) {
     if (library->dlpi_addr != reinterpret_cast<ElfW(Addr)>(load_address)) return 0;
     for (int i = 0; i < library->dlpi_phnum; ++i) {
         const ElfW(Phdr) &segment = library->dlpi_phdr[i];
-        if (segment.p_type != PT_LOAD || (segment.p_flags & PF_X) != 0) continue;
+        if (segment.p_type != PT_LOAD || (segment.p_flags & (PF_X | PF_W)) != 0) continue;
         add_gm_constants(reinterpret_cast<const void *>(library->dlpi_addr + segment.p_vaddr), segment.p_memsz);
     }
     return 1;

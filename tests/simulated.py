@@ -37,10 +37,10 @@ class Workbench:
         )
 
     def evaluate(
-        self, candidate: Candidate, *, run_timeout_s: float = 20.0, chip: str = "910B2"
+        self, candidate: Candidate, *, run_timeout_s: float = 20.0, chip: str = "910B2", noise: float = 0.0
     ) -> EvalResult:
         """Evaluate without the result cache."""
-        protocol = MeasureProtocol(run_timeout_s=run_timeout_s, chip=chip)
+        protocol = MeasureProtocol(run_timeout_s=run_timeout_s, chip=chip, noise=noise)
         request = request_for(self.spec, candidate, protocol, (self._case_id,))
         request = request.model_copy(update={"use_cache": False})
         request_id = self._evaluator.submit(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import shutil
+import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -186,17 +187,18 @@ class SimulatorBackend:
         if price["unread"] and handle.spec.reads_all_inputs:
             return _unread(price["unread"])
         profile = profile_of(price, handle.tiling.block_dim, load_chip(protocol.chip))
+        samples = samples_us(profile.task_duration_us, handle.candidate, case, protocol)
         return CaseResult(
             case_id=case.case_id,
             status=Status.OK,
-            samples_us=samples_us(profile.task_duration_us, handle.candidate, case, protocol),
+            samples_us=samples,
             launch=Launch(
                 block_dim=handle.tiling.block_dim,
                 tiling_key=handle.tiling.tiling_key,
                 workspace_bytes=sum(handle.tiling.workspace_bytes),
                 tiling_data_bytes=len(handle.tiling.tiling_data),
             ),
-            profile=profile,
+            profile=profile.model_copy(update={"task_duration_us": statistics.median(samples)}),
             diagnostics=_beyond(price["read_beyond"], "reads") + _beyond(price["written_beyond"], "writes"),
         )
 

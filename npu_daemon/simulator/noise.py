@@ -7,6 +7,7 @@ import random
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.records import Candidate, Case, MeasureProtocol
+from ascend_gym.suite.cann_opdef import without_comments
 
 
 def samples_us(
@@ -15,7 +16,8 @@ def samples_us(
     """Return ``protocol.repeats`` samples of a latency.
 
     With ``protocol.noise`` they are log-normal about it, so that half of them are slower. Noise belongs to
-    candidate, case, seed and position, whatever else is evaluated. Without, all samples are the latency.
+    case, seed, position and the code of the candidate: another comment or line break draws no other samples.
+    Without, all samples are the latency.
 
     Args:
         latency_us: what the pricing model computed.
@@ -25,6 +27,11 @@ def samples_us(
     """
     if protocol.noise == 0:
         return (latency_us,) * protocol.repeats
-    identity = digest_of("noise", protocol.noise_seed, candidate.digest, case.case_id)
+    identity = digest_of("noise", protocol.noise_seed, _bare_code(candidate), case.case_id)
     source = random.Random(int(identity[:16], 16))
     return tuple(latency_us * math.exp(source.gauss(0.0, protocol.noise)) for _ in range(protocol.repeats))
+
+
+def _bare_code(candidate: Candidate) -> dict[str, str]:
+    """Return the sources by path without comments and white space."""
+    return {path: "".join(without_comments(text).split()) for path, text in candidate.texts.items()}

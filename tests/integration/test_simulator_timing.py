@@ -36,6 +36,12 @@ def blocks(count: int) -> dict[str, str]:
     return {CORES: str(count)}
 
 
+def test_with_noise_the_profile_tells_the_noisy_duration(add: Workbench) -> None:
+    noisy = add.evaluate(add.spec.baseline, noise=0.1).cases[0]
+    assert noisy.profile is not None
+    assert noisy.profile.task_duration_us == noisy.latency_us != add.latency_us()
+
+
 def test_more_cores_are_faster_until_all_are_busy(add: Workbench) -> None:
     one, eight, all_cores = (add.latency_us(tiling=blocks(count)) for count in (1, 8, 48))
     assert one / eight == pytest.approx(8, rel=0.15)

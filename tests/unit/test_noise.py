@@ -1,4 +1,4 @@
-"""Noise is off by default; when asked for, it is seeded and belongs to the candidate, case and position."""
+"""Noise is off by default; when asked for, it is seeded and belongs to the code, case and position."""
 
 from __future__ import annotations
 
@@ -30,10 +30,18 @@ def test_another_seed_candidate_or_case_has_other_noise() -> None:
     answers = {
         samples_us(12.5, CANDIDATE, CASE, protocol),
         samples_us(12.5, CANDIDATE, CASE, protocol.model_copy(update={"noise_seed": 1})),
-        samples_us(12.5, make_candidate(kernel="// another"), CASE, protocol),
+        samples_us(12.5, make_candidate(kernel="int another;"), CASE, protocol),
         samples_us(12.5, CANDIDATE, make_spec().cases[1], protocol),
     }
     assert len(answers) == 4
+
+
+def test_another_comment_or_line_break_draws_no_other_samples() -> None:
+    protocol = MeasureProtocol(noise=0.05)
+    plain = make_candidate(kernel="int x = 1;\nint y;")
+    dressed = make_candidate(kernel="/* once more */ int x = 1; // again\n\n  int y;\n")
+    assert plain.digest != dressed.digest
+    assert samples_us(12.5, plain, CASE, protocol) == samples_us(12.5, dressed, CASE, protocol)
 
 
 def test_samples_scatter_about_the_latency_by_the_share_asked_for() -> None:

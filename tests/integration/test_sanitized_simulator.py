@@ -34,11 +34,12 @@ def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     if not request.config.getoption("--sanitize"):
         pytest.skip("only with --sanitize")
     cache_dir = request.config.cache.mkdir("simulator")
-    folder = tmp_path_factory.mktemp("sanitized")
-    parts = {"run": ("run", "runtime"), "price": ("price",)}
-    programs = {name: sanitized_program(cache_dir, folder, sources) for name, sources in parts.items()}
-    races = sanitized_program(cache_dir, folder, ("races",), ("price/trace_reader.cpp",))
-    return {**programs, "races": races}
+    reader = ("price/trace_reader.cpp",)
+    parts = {"run": (("run", "runtime"), ()), "price": (("price",), ()), "races": (("races",), reader)}
+    return {
+        name: sanitized_program(cache_dir, tmp_path_factory.mktemp(name), folders, sources)
+        for name, (folders, sources) in parts.items()
+    }
 
 
 @pytest.fixture(scope="module", params=OPERATORS)

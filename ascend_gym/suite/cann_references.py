@@ -13,6 +13,7 @@ import numpy as np
 
 from ascend_gym.core.records import AttributeValue
 from ascend_gym.suite.inputs import Array
+from ascend_gym.suite.reference_formulas import rms_norm_of_sum
 
 Inputs = Mapping[str, list[Array]]
 Attributes = Mapping[str, AttributeValue]
@@ -41,10 +42,9 @@ def _zeros(inputs: Inputs, attributes: Attributes) -> dict[str, list[Array]]:
 
 def _rms_norm(inputs: Inputs, attributes: Attributes) -> tuple[Array, Array]:
     """Return the sum of both inputs and its RMS norm times gamma, both in float64."""
-    total = _wide(inputs, "x1") + _wide(inputs, "x2")
-    epsilon = float(str(attributes.get("epsilon", 1e-6)))
-    scale = 1.0 / np.sqrt((total**2).mean(axis=-1, keepdims=True) + epsilon)
-    return total, total * scale * _wide(inputs, "gamma")
+    wide = {name: _wide(inputs, name) for name in ("x1", "x2", "gamma")}
+    total, _, normed = rms_norm_of_sum(wide, float(str(attributes.get("epsilon", 1e-6))))
+    return total, normed
 
 
 def _dynamic_quant(values: Array) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ leaves a trace, which is priced in this, the trusted process.
 from __future__ import annotations
 
 import re
-import subprocess
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,21 +17,13 @@ from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_build import AscProgram, ProgramBuild, own_files
 from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
 from npu_daemon.simulator.chips import Chip
-from npu_daemon.simulator.task_type import CoreKind
+from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, Place, library_lines, reported_failure
 from npu_daemon.simulator.toolchain import Toolchain
 
-_JOB_KEYWORDS = {CoreKind.VECTOR: "kernel", CoreKind.CUBE: "cube_kernel"}
 _MEMORY_BYTES = 6 * 2**30
 _TRACE_BYTES = 2**30
 _RECORD_LIMIT = 40_000_000
-_REPORTED_FAULT_EXIT = 3
 _CANNOT_START_EXIT = 125
-_REPORT_STATUS = {
-    "runtime_fault": Status.RUNTIME_FAULT,
-    "unsupported": Status.UNSUPPORTED,
-    "instruction_limit": Status.TIMEOUT,
-    "timeout": Status.TIMEOUT,
-}
 
 
 @dataclass(frozen=True)
@@ -109,8 +101,7 @@ def run_program(
 
 def _job_text(program: AscProgram, build: ProgramBuild, folder: Path, chip: Chip, timeout_s: float) -> str:
     lines = [
-        *(f"{_JOB_KEYWORDS[kind]} {library}" for kind, library in build.libraries.items()),
-        f"task_type {build.expected_type.value}",
+        *library_lines(build.libraries, build.expected_type.value),
         f"soc_version {chip.geometry['soc_version'].value}",
         f"trace {folder / 'trace'}",
         *chip.core_lines(),
@@ -148,37 +139,15 @@ def _diagnosed(
     if outcome.returncode == _CANNOT_START_EXIT:
         message = f"the program cannot be started: {outcome.stderr.decode('utf-8', 'replace').strip()}"
         return _failure(Status.BUILD_ERROR, Phase.RUN_KERNEL, message, outcome.seconds)
-    return _reported(outcome, build, program) if outcome.returncode == _REPORTED_FAULT_EXIT else None
+    if outcome.returncode != REPORTED_FAULT_EXIT:
+        return None
+    own = {path.name for path in own_files(program)}  # without a report it is the program's own exit status
+    return reported_failure(outcome, build.libraries, lambda rows: _own_place(rows, own), outcome.seconds)
 
 
-def _reported(outcome: ProcessOutcome, build: ProgramBuild, program: AscProgram) -> Failure | None:
-    """Decode the last line of a run that ended in a fault: kind, call, block, frames and message."""
-    lines = outcome.stdout.decode("utf-8", "replace").splitlines()
-    fields = lines[-1].split("\t") if lines else []
-    if len(fields) != 5 or fields[0] not in _REPORT_STATUS:
-        return None  # the program's own exit status
-    kind, call, block, frames, message = fields
-    *cube, index = block.split(" ")
-    file, line = _source_of(frames, build.libraries.get(CoreKind.CUBE if cube else CoreKind.VECTOR), program)
-    diagnostic = Diagnostic(
-        phase=Phase.RUN_KERNEL,
-        message=message,
-        call=call,
-        file=file,
-        line=line,
-        block_idx=int(index) if index.isdigit() else None,
-    )
-    return Failure(_REPORT_STATUS[kind], (diagnostic,), outcome.seconds)
-
-
-def _source_of(frames: str, library: Path | None, program: AscProgram) -> tuple[str | None, int | None]:
-    """Return file and line of the innermost frame in a file of the program's folder."""
-    if not frames or library is None:
-        return None, None
-    command = ["addr2line", "-i", "-e", str(library), *(f"0x{frame}" for frame in frames.split(","))]
-    listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    own = {path.name for path in own_files(program)}
-    for row in listing.splitlines():
+def _own_place(rows: Iterable[str], own: Collection[str]) -> Place:
+    """Return file and line of the innermost row in a file of the program's folder."""
+    for row in rows:
         path, _, line = row.partition(":")
         number = re.match(r"\d+", line)
         if Path(path).name in own and number:

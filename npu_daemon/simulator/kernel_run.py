@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,19 +18,12 @@ from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
 from npu_daemon.simulator.host_side import TilingOutcome
-from npu_daemon.simulator.task_type import CoreKind
+from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, Place, library_lines, reported_failure
 
 RECORD_LIMIT = 20_000_000
 _ADDRESS_UNIT_BYTES = 2 * 2**20
 # At most mapped beside a tensor: 32 B more, the rest of the page, two guard pages (src/runtime/gm.cpp).
 _MARGIN_BYTES = 32 + 3 * 4096
-_REPORTED_FAULT_EXIT = 3
-_REPORT_STATUS = {
-    "runtime_fault": Status.RUNTIME_FAULT,
-    "unsupported": Status.UNSUPPORTED,
-    "instruction_limit": Status.TIMEOUT,
-    "timeout": Status.TIMEOUT,
-}
 _SHAPE_WORDS = 9  # rank and up to eight extents, 64 bits each
 _SOURCE_LINE = re.compile(r"((?:shared|op_kernel|op_host)/[^\s:]+):(\d+)")
 
@@ -100,7 +92,7 @@ def write_job(
     addresses = place_tensors((*case.inputs, *case.outputs))
     filled = _write_initial(folder, definition, case) if tiling.need_atomic else {}
     lines = [
-        *_kernel_lines(kernel),
+        *library_lines(kernel.libraries, kernel.task_type.value),
         f"trace {job.trace}",
         f"tiling {folder / 'tiling_data'}",
         f"block_dim {tiling.block_dim}",
@@ -114,12 +106,6 @@ def write_job(
     job.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     job.tensor_ranges.write_text(_range_lines(case, addresses, filled), encoding="utf-8")
     return job
-
-
-def _kernel_lines(kernel: KernelBuild) -> list[str]:
-    keywords = {CoreKind.VECTOR: "kernel", CoreKind.CUBE: "cube_kernel"}
-    libraries = [f"{keywords[kind]} {library}" for kind, library in kernel.libraries.items()]
-    return [*libraries, f"task_type {kernel.task_type.value}"]
 
 
 def _write_initial(folder: Path, definition: OperatorDefinition, case: Case) -> dict[str, Sequence[Path]]:
@@ -203,8 +189,9 @@ def diagnose_run(
     """Return what went wrong in a run, or ``None`` when it ended well."""
     if outcome.returncode == 0 and not outcome.timed_out:
         return None
-    if outcome.returncode == _REPORTED_FAULT_EXIT:
-        return _reported(outcome, kernel, seconds)
+    if outcome.returncode == REPORTED_FAULT_EXIT:
+        unreadable = _failure(Status.RUNTIME_FAULT, "the kernel ended without a readable report", seconds)
+        return reported_failure(outcome, kernel.libraries, own_place, seconds) or unreadable
     if outcome.timed_out:
         message = f"the kernel did not end within {protocol.run_timeout_s:g} s: look for an endless loop"
         return _failure(Status.TIMEOUT, message, seconds)
@@ -215,33 +202,9 @@ def diagnose_run(
     return _failure(Status.RUNTIME_FAULT, f"the kernel ended its process with {how}. {log}".strip(), seconds)
 
 
-def _reported(outcome: ProcessOutcome, kernel: KernelBuild, seconds: float) -> Failure:
-    """Decode the line that the run program wrote: kind, call, block, frames and message."""
-    lines = outcome.stdout.decode("utf-8", "replace").splitlines()
-    fields = lines[-1].split("\t") if lines else []
-    if len(fields) != 5 or fields[0] not in _REPORT_STATUS:
-        return _failure(Status.RUNTIME_FAULT, "the kernel ended without a readable report", seconds)
-    kind, call, block, frames, message = fields
-    *cube, index = block.split(" ")
-    file, line = source_of(frames, kernel.libraries.get(CoreKind.CUBE if cube else CoreKind.VECTOR))
-    diagnostic = Diagnostic(
-        phase=Phase.RUN_KERNEL,
-        message=message,
-        call=call,
-        file=file,
-        line=line,
-        block_idx=int(index) if index.isdigit() else None,
-    )
-    return Failure(_REPORT_STATUS[kind], (diagnostic,), seconds)
-
-
-def source_of(frames: str, library: Path | None) -> tuple[str | None, int | None]:
-    """Return file and line of the innermost frame that lies in the operator's own sources."""
-    if not frames or library is None:
-        return None, None
-    command = ["addr2line", "-i", "-e", str(library), *(f"0x{frame}" for frame in frames.split(","))]
-    listing = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    for row in listing.splitlines():
+def own_place(rows: Iterable[str]) -> Place:
+    """Return file and line of the innermost row that lies in the operator's own sources."""
+    for row in rows:
         found = _SOURCE_LINE.search(row)
         if found:
             return found[1], int(found[2])

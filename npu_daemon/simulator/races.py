@@ -16,7 +16,8 @@ from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, run_limited
 from npu_daemon.simulator.build_cache import KernelBuild
-from npu_daemon.simulator.kernel_run import KernelJob, source_of
+from npu_daemon.simulator.kernel_run import KernelJob, own_place
+from npu_daemon.simulator.run_report import source_rows
 from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import Toolchain
 from npu_daemon.simulator.trace_program import read_trace
@@ -129,7 +130,7 @@ def _located(
         fields = row.split("\t")
         if len(fields) == 5 and fields[0] == "located":
             kind = CoreKind.CUBE if fields[2].startswith("cube") else CoreKind.VECTOR
-            places[fields[4]] = source_of(fields[3], kernel.libraries.get(kind))
+            places[fields[4]] = own_place(source_rows(fields[3], kernel.libraries.get(kind)))
     located = []
     for access in accesses:
         file, line = places.get(f"{access.block} {access.ordinal}", (None, None))

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from daemon_processes import ends_within
 
 from ascend_gym.core.errors import InfrastructureError
 from npu_daemon import sandbox
@@ -277,7 +278,7 @@ def test_program_that_stops_its_supervisor_is_killed(
     with pytest.raises(InfrastructureError, match="without a report"):
         run_marked(python(code), tmp_path, marker, wall_s=0.2)
     assert run_limited(["true"], cwd=tmp_path, limits=limits()).returncode == 0
-    assert all(_ends_within(pid, 10) for pid in processes_marked(marker))
+    assert all(ends_within(pid, 10) for pid in processes_marked(marker))
 
 
 def test_program_that_kills_its_supervisor_gains_nothing(tmp_path: Path, marker: str) -> None:
@@ -293,22 +294,11 @@ time.sleep(600)
     with pytest.raises(InfrastructureError, match="without a report"):
         run_marked(python(code), tmp_path, marker)
     assert run_limited(["true"], cwd=tmp_path, limits=limits()).returncode == 0
-    assert all(_ends_within(pid, 10) for pid in processes_marked(marker))
+    assert all(ends_within(pid, 10) for pid in processes_marked(marker))
 
 
 def test_level_names_what_is_in_force() -> None:
     assert sandbox.sandbox_level() == "rlimits"
-
-
-def _ends_within(pid: int, timeout_s: float) -> bool:
-    try:
-        process = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
-        return bool(select.select([process], [], [], timeout_s)[0])
-    finally:
-        os.close(process)
 
 
 def _root() -> Path:

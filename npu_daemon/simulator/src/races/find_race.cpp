@@ -1,5 +1,6 @@
 #include "asim/races/find_race.h"
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -19,6 +20,18 @@ struct Walk {
     Cursor cursor;
     CoreRaces core;
     bool waits = false;
+    std::array<uint32_t, kCrossCoreFlags> meetings{};   // by flag: set for all cores, not yet waited for
+
+    // Whether the block stops here until all others have come: flags of smaller circles order nothing between blocks.
+    bool meets_all(const Record &record) {
+        if (record.op == Op::CrossCoreSet && record.repeats == static_cast<uint32_t>(CrossCoreMode::AllOfKind)) {
+            ++meetings[record.flag_id];
+        }
+        if (record.op != Op::CrossCoreWait) return record.op == Op::SyncAll;
+        if (meetings[record.flag_id] == 0) return false;
+        --meetings[record.flag_id];
+        return true;
+    }
 };
 
 bool touches(const Entry &entry, Space space, uint64_t begin, uint64_t end, Role role) {
@@ -69,7 +82,7 @@ private:
             }
             if (mixed_) continue;
             if (auto overlap = blocks_.next(entry, walk.block, where)) return describe(*overlap, walk.block, entry, where);
-            if (entry.record.op == Op::SyncAll || entry.record.op == Op::CrossCoreWait) {
+            if (walk.meets_all(entry.record)) {
                 walk.waits = true;
                 break;
             }

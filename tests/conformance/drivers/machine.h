@@ -38,6 +38,7 @@ NAME_TYPE(uint16_t, "uint16")
 NAME_TYPE(int32_t, "int32")
 NAME_TYPE(uint32_t, "uint32")
 NAME_TYPE(int64_t, "int64")
+NAME_TYPE(uint64_t, "uint64")
 #undef NAME_TYPE
 
 // A scalar passed as its bits.

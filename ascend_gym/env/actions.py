@@ -48,6 +48,10 @@ class ActionFamily(Protocol):
         """Return an action as numbers from 0 to 1, float32 of shape ``(vector_length,)``."""
         ...
 
+    def number(self, action: Any) -> int | None:
+        """Return the number of an action where the family numbers its actions, else ``None``."""
+        ...
+
 
 class _Unmasked:
     mask_space: spaces.MultiBinary | None = None
@@ -59,6 +63,9 @@ class _Unmasked:
 
     def vector(self, action: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
         return np.zeros(self.vector_length, np.float32)
+
+    def number(self, action: Any) -> int | None:
+        return None
 
 
 class SourceActions(_Unmasked):

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.env.reward import Outcome
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One charged evaluation.
+
+    Attributes:
+        move: number of the action, where the action family numbers its actions.
+        latency_us: latency of the candidate; ``None`` where it failed.
+        incumbent_latency_us: best latency before it.
+    """
+
+    move: int | None
+    latency_us: float | None
+    incumbent_latency_us: float
+
+    @property
+    def log_gain(self) -> float | None:
+        """The logarithm of how many times as fast as the incumbent it was; ``None`` where it failed."""
+        return math.log(self.incumbent_latency_us / self.latency_us) if self.latency_us else None
+
+    @property
+    def improved(self) -> bool:
+        """Whether it gave a new incumbent."""
+        return self.latency_us is not None and self.latency_us < self.incumbent_latency_us
 
 
 @dataclass(frozen=True)
@@ -26,7 +52,7 @@ class Episode:
         neutral_in_a_row: how many evaluations in a row said nothing about their candidate.
         incumbent_vector: the action that led to the incumbent, in numbers; ``None`` without one.
         improved: whether the last evaluation gave a new incumbent.
-        latencies_us: latency of each charged evaluation in turn, ``None`` where the candidate failed.
+        attempts: the charged evaluations in turn.
     """
 
     spec: OpSpec
@@ -40,7 +66,7 @@ class Episode:
     neutral_in_a_row: int = 0
     incumbent_vector: Any = None
     improved: bool = False
-    latencies_us: tuple[float | None, ...] = ()
+    attempts: tuple[Attempt, ...] = ()
 
     @classmethod
     def start(cls, spec: OpSpec, budget: int, baseline_result: EvalResult) -> Episode:
@@ -85,13 +111,16 @@ class Episode:
             is_last=self.spent + rule_of(result.status).charged >= self.budget,
         )
 
-    def after(self, candidate: Candidate, result: EvalResult, vector: Any = None) -> Episode:
+    def after(
+        self, candidate: Candidate, result: EvalResult, vector: Any = None, move: int | None = None
+    ) -> Episode:
         """Return the episode after ``candidate`` was evaluated: faster and correct makes it the incumbent.
 
         Args:
             candidate: what was evaluated.
             result: its evaluation.
             vector: the action that stands for it, in numbers.
+            move: the number of that action, where it has one.
 
         Raises:
             ValueError: the budget is spent.
@@ -99,7 +128,8 @@ class Episode:
         if self.budget_left <= 0:
             raise ValueError(f"the budget of {self.budget} evaluations is spent")
         rule = rule_of(result.status)
-        better = result.latency_us is not None and result.latency_us < self.best_latency_us
+        attempt = Attempt(move, result.latency_us, self.best_latency_us)
+        better = attempt.improved
         return replace(
             self,
             spent=self.spent + rule.charged,
@@ -107,7 +137,7 @@ class Episode:
             incumbent_result=result if better else self.incumbent_result,
             improved=better,
             incumbent_vector=vector if better else self.incumbent_vector,
-            latencies_us=(*self.latencies_us, result.latency_us) if rule.charged else self.latencies_us,
+            attempts=(*self.attempts, attempt) if rule.charged else self.attempts,
             last_candidate=candidate,
             last_result=result,
             neutral_in_a_row=self.neutral_in_a_row + 1 if rule.reward is RewardRule.NEUTRAL else 0,

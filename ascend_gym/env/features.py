@@ -75,7 +75,7 @@ def features(episode: Episode, actions: ActionFamily) -> Features:
 
 
 def _history(episode: Episode) -> list[float]:
-    latencies_us = [*reversed(episode.latencies_us)][:HISTORY]
+    latencies_us = [attempt.latency_us for attempt in reversed(episode.attempts)][:HISTORY]
     latencies_us += [None] * (HISTORY - len(latencies_us))
     measured = [float(us is not None) for us in latencies_us]
     gains = [math.log(episode.baseline_latency_us / us) if us else 0.0 for us in latencies_us]

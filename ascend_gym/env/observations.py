@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from gymnasium import spaces
 
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.env.actions import ActionFamily
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.features import feature_space, features
@@ -63,6 +64,32 @@ class FeatureObservations:
         return {"observations": seen, **masks} if masks else seen
 
 
+class MoveObservations:
+    """The features beside what is known of each action, for the action family ``rules``, in a ``Dict``."""
+
+    def __init__(self, actions: ActionFamily, limits: Limits) -> None:
+        """Make the space.
+
+        Raises:
+            MisuseError: the actions are not rewrite rules.
+        """
+        from ascend_gym.env.move_features import move_features, move_space  # loads a C++ parser
+        from ascend_gym.env.rewrite_actions import RuleActions
+
+        if not isinstance(actions, RuleActions):
+            raise MisuseError("observations='moves' describes rewrite rules: it goes with actions='rules'")
+        self._actions, self._moves_of = actions, move_features
+        box = feature_space(actions)
+        self.space: spaces.Space[Any] = spaces.Dict(
+            {"observations": box, "moves": move_space(), **_mask_spaces(actions)}
+        )
+
+    def observe(self, episode: Episode) -> Any:
+        """Return the numbers; see ``ascend_gym.env.features`` and ``ascend_gym.env.move_features``."""
+        seen = {"observations": features(episode, self._actions), "moves": self._moves_of(episode)}
+        return {**seen, **_masks(self._actions, episode)}
+
+
 class GraphObservations:
     """The incumbent's kernel as a ``Graph`` beside the features, in a ``Dict``."""
 
@@ -82,7 +109,12 @@ class GraphObservations:
 
 
 OBSERVATIONS: Mapping[str, Callable[[ActionFamily, Limits], ObservationFamily]] = MappingProxyType(
-    {"text": TextObservations, "features": FeatureObservations, "graph": GraphObservations}
+    {
+        "text": TextObservations,
+        "features": FeatureObservations,
+        "moves": MoveObservations,
+        "graph": GraphObservations,
+    }
 )
 """Observation families by name."""
 

@@ -68,6 +68,10 @@ class RuleActions:
         """Return nothing: numbers of moves mean other things for other incumbents."""
         return np.zeros(0, np.float32)
 
+    def number(self, action: Any) -> int | None:
+        """Return the action."""
+        return int(action)
+
 
 class KnobActions:
     """Positions of all knobs found in the operator's own sources; the same action always means the same.
@@ -108,6 +112,10 @@ class KnobActions:
     def vector(self, action: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
         """Return the positions, each as a share of the last one of the space."""
         return (np.asarray(action) / (KNOB_POSITIONS - 1)).astype(np.float32)
+
+    def number(self, action: Any) -> int | None:
+        """Return nothing: all knobs are turned at once."""
+        return None
 
 
 @lru_cache(maxsize=1024)

@@ -44,12 +44,14 @@ class Trial:
         request: the evaluation that tells how it does.
         result: its result, where it is known without asking.
         vector: the action in numbers.
+        move: the number of the action, where it has one.
     """
 
     candidate: Candidate
     request: EvalRequest
     result: EvalResult | None
     vector: np.ndarray[Any, np.dtype[np.float32]]
+    move: int | None
 
 
 class Task:
@@ -151,21 +153,22 @@ class Task:
             MisuseError: the action is outside the action space.
         """
         candidate = self._actions.candidate(episode.spec, episode.incumbent, action)
+        in_numbers = self._actions.vector(action), self._actions.number(action)
         if isinstance(candidate, Candidate):
             longest = max(len(candidate.tiling_text), len(candidate.kernel_text))
             if longest <= self._max_source_chars:
                 request = request_for(episode.spec, candidate, self._protocol)
-                return Trial(candidate, request, None, self._actions.vector(action))
+                return Trial(candidate, request, None, *in_numbers)
             message = f"a source has {longest} characters, the space holds {self._max_source_chars}"
             candidate = Diagnostic(phase=Phase.REQUEST, message=message)
         request = request_for(episode.spec, episode.incumbent, self._protocol)
         result = failed_result(request, Status.BUILD_ERROR, candidate)
-        return Trial(episode.incumbent, request, result, self._actions.vector(action))
+        return Trial(episode.incumbent, request, result, *in_numbers)
 
     def after(self, episode: Episode, trial: Trial, result: EvalResult) -> tuple[Episode, float]:
         """Return the episode after a trial ended with ``result``, and the reward."""
         reward = float(self._reward(episode.outcome(result)))
-        return episode.after(trial.candidate, result, trial.vector), reward
+        return episode.after(trial.candidate, result, trial.vector, trial.move), reward
 
     def observe(self, episode: Episode) -> Any:
         """Return what an agent sees, a member of ``observation_space``; later steps do not change it."""

@@ -2,6 +2,7 @@
 
 The measurements (fidelity_measurements.csv, each with its page of the public asc-devkit repository) were made
 on a chip with 24 cube and 48 vector cores at 1.85 GHz. The programs are read from a checkout, unmodified.
+``--aside`` prices the programs of fidelity_aside.csv instead, from which no figure of the model comes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rich.console import Console
 from rich.table import Table
@@ -37,18 +38,50 @@ TASK_DURATION = "Task Duration"
 COUNTER_HZ = 50e6  # GetSystemCycle (facts/npu_2201.md section 1)
 REQUEST_BYTES = 128  # what cache counts are in
 WITHIN = 0.20
+CALIBRATION = "calibration"
+KEPT_ASIDE = "kept aside"
+SETS = {
+    CALIBRATION: ("fidelity_cases.toml", "fidelity_measurements.csv"),
+    KEPT_ASIDE: ("fidelity_aside_cases.toml", "fidelity_aside.csv"),
+}
 SAME = 0.05  # measured times that differ by less have no order
 
 
 @dataclass(frozen=True)
 class Case:
-    """One measured scenario and the program that reproduces it."""
+    """One measured scenario and the program that reproduces it.
+
+    Attributes:
+        case_id: names it in the measurements.
+        family: of cases whose order is compared.
+        program: its file, below ``EXAMPLES``.
+        defines: macros of the scenario.
+        data: files of zeros that it reads: name and bytes.
+        int64_data: files of one repeated number: name, how many, the number.
+        chip: where it was measured, unless on the one of the command line.
+    """
 
     case_id: str
     family: str
     program: str
     defines: tuple[str, ...]
     data: tuple[tuple[str, int], ...]
+    int64_data: tuple[tuple[str, int, int], ...] = ()
+    chip: str | None = None
+
+    def write_data(self, folder: Path) -> None:
+        """Make the data files in ``folder``."""
+        for name, size_bytes in self.data:
+            with _new_file(folder / name) as stream:
+                stream.truncate(size_bytes)
+        for name, count, value in self.int64_data:
+            with _new_file(folder / name) as stream:
+                stream.write(value.to_bytes(8, "little", signed=True) * count)
+
+
+def _new_file(path: Path) -> BinaryIO:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.open("wb")
 
 
 @dataclass(frozen=True)
@@ -86,8 +119,10 @@ def load_cases(path: Path) -> list[Case]:
     cases = []
     for entry in read_toml(path)["case"]:
         data = tuple((name, size) for name, size in entry.get("data", []))
+        numbers = tuple((name, count, value) for name, count, value in entry.get("int64_data", []))
         for case_id, defines in zip(entry["ids"], entry["defines"], strict=True):
-            cases.append(Case(case_id, entry["family"], entry["program"], tuple(defines), data))
+            program = (entry["family"], entry["program"], tuple(defines), data, numbers, entry.get("chip"))
+            cases.append(Case(case_id, *program))
     return cases
 
 
@@ -106,6 +141,7 @@ def simulated_figure(launch: LaunchProfile, metric: str) -> float | None:
     special: dict[str, Callable[[], float]] = {
         TASK_DURATION: lambda: launch.task_us,
         "aicore_time": lambda: float(profile["aic_time"]),
+        "aicore_time max": lambda: max(_cube_times_us(launch)),
         "GetSystemCycle": lambda: _counter_ticks(launch),
         "Mmad total cycles": lambda: float(launch.cores[0]["mac_cycles"]),
     }
@@ -115,6 +151,10 @@ def simulated_figure(launch: LaunchProfile, metric: str) -> float | None:
         return _read_requests(launch, metric)
     value = profile.get(metric)
     return None if value is None else float(value)
+
+
+def _cube_times_us(launch: LaunchProfile) -> list[float]:
+    return [launch.microseconds(core["total_cycles"]) for core in launch.cores_of("aic")]
 
 
 def _counter_ticks(launch: LaunchProfile) -> float:
@@ -127,19 +167,22 @@ def _read_requests(launch: LaunchProfile, metric: str) -> float:
     return float(sum(core[field] for core in launch.cores)) / REQUEST_BYTES / 2  # one of two channels
 
 
-def run_case(case: Case, examples: Path, backend: SimulatorBackend, chip: str) -> LaunchProfile | str:
-    """Return the priced launch of a case, or why there is none."""
+def run_case(case: Case, examples: Path, chip: str) -> LaunchProfile | str:
+    """Return the priced launch of a case, or why there is none.
+
+    Args:
+        case: what to run.
+        examples: folder of the samples.
+        chip: to price for, unless the case names one.
+    """
     source = examples / case.program
     if not source.is_file():
         return f"{source} does not exist"
     with tempfile.TemporaryDirectory(prefix="ascend-gym-fidelity-") as name:
         folder = Path(name)
-        for file, size_bytes in case.data:
-            path = folder / file
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as stream:
-                stream.truncate(size_bytes)
-        profiler = Profiler(backend, chip, folder, None, timeout_s=900.0)
+        case.write_data(folder)
+        chip = case.chip or chip
+        profiler = Profiler(SimulatorBackend(cache_root(), chip), chip, folder, None, timeout_s=900.0)
         try:
             result = profiler.profile_program(AscProgram(source, case.defines, price_only=True), folder)
         except MisuseError as error:
@@ -203,14 +246,23 @@ def ordered_pairs(rows: Sequence[Row]) -> tuple[int, int]:
     return right, total
 
 
-def report_of(rows: Sequence[Row]) -> dict[str, Any]:
-    """Return rows and summaries as one JSON-able document."""
+def _is_ordered(row: Row) -> bool:
+    return row.metric in (TASK_DURATION, "GetSystemCycle")
+
+
+def report_of(rows: Sequence[Row], earlier: Sequence[Row] = ()) -> dict[str, Any]:
+    """Return rows and summaries as one JSON-able document.
+
+    Args:
+        rows: of one set.
+        earlier: of another one, whose rows make pairs with these.
+    """
     tasks = [row for row in rows if row.metric == TASK_DURATION]
-    ordered = [row for row in rows if row.metric in (TASK_DURATION, "GetSystemCycle")]
     pipes = [
         row for row in rows if row.metric.endswith("_time") and row.metric not in ("aiv_time", "aicore_time")
     ]
-    right, total = ordered_pairs(ordered)
+    before, both = (ordered_pairs([*filter(_is_ordered, one)]) for one in (earlier, [*earlier, *rows]))
+    right, total = (new - old for new, old in zip(both, before, strict=True))
     pairs = [(row.measured, row.simulated) for row in tasks if row.simulated is not None]
     return {
         "task_durations": asdict(summary_of(tasks)),
@@ -221,9 +273,9 @@ def report_of(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def show(rows: Sequence[Row], report: dict[str, Any]) -> None:
+def show(title: str, rows: Sequence[Row], report: dict[str, Any]) -> None:
     """Print the table and the summary."""
-    table = Table(title="measured / simulated")
+    table = Table(title=f"{title}: measured / simulated")
     for heading in ("case", "metric", "measured", "simulated", "error"):
         table.add_column(heading, overflow="fold")
     for row in rows:
@@ -236,26 +288,40 @@ def show(rows: Sequence[Row], report: dict[str, Any]) -> None:
         console.print(f"{name}: {report[name]}")
 
 
+def priced_rows(name: str, examples: Path, only: str, chip: str) -> list[Row]:
+    """Price the cases of a set whose id starts with ``only``."""
+    cases, figures = (HERE / file for file in SETS[name])
+    measurements = load_measurements(figures)
+    chosen = [case for case in load_cases(cases) if case.case_id.startswith(only)]
+    return [
+        row
+        for case in chosen
+        for row in rows_of(case, measurements[case.case_id], run_case(case, examples, chip))
+    ]
+
+
 def main() -> None:
     """Price the cases and print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--asc-devkit", type=Path, required=True, help="checkout of asc-devkit")
-    parser.add_argument("--measurements", type=Path, default=HERE / "fidelity_measurements.csv")
     parser.add_argument("--only", default="", help="only cases whose id starts with this")
+    parser.add_argument("--aside", action="store_true", help="the cases kept aside, instead of the others")
+    parser.add_argument(
+        "--both", action="store_true", help="all cases; pairs of the second section are of one of each too"
+    )
     parser.add_argument("--chip", default="910B1", help="chip to price for")
     parser.add_argument("--json", type=Path, help="also write one JSON document to this file")
     arguments = parser.parse_args()
-    measurements = load_measurements(arguments.measurements)
-    backend = SimulatorBackend(cache_root(), arguments.chip)
-    rows: list[Row] = []
-    for case in load_cases(HERE / "fidelity_cases.toml"):
-        if case.case_id.startswith(arguments.only):
-            outcome = run_case(case, arguments.asc_devkit / EXAMPLES, backend, arguments.chip)
-            rows.extend(rows_of(case, measurements[case.case_id], outcome))
-    report = report_of(rows)
+    names = list(SETS) if arguments.both else [KEPT_ASIDE if arguments.aside else CALIBRATION]
+    reports: dict[str, Any] = {}
+    earlier: list[Row] = []
+    for name in names:
+        rows = priced_rows(name, arguments.asc_devkit / EXAMPLES, arguments.only, arguments.chip)
+        reports[name] = report_of(rows, earlier)
+        show(name, rows, reports[name])
+        earlier += rows
     if arguments.json:
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    show(rows, report)
+        arguments.json.write_text(json.dumps(reports, indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from ascend_gym.cli import bank, evaluate, llm, optimize, profile, suite
+from ascend_gym.cli import bank, evaluate, llm, optimize, profile, results, suite
 from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.status import Status
@@ -20,6 +20,7 @@ app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Op
 app.add_typer(suite.app, name="suite")
 app.add_typer(bank.app, name="bank")
 app.add_typer(llm.app, name="llm")
+app.add_typer(results.app, name="runs")
 app.command("evaluate")(evaluate.evaluate)
 app.command("optimize")(optimize.optimize)
 app.command("resume")(optimize.resume)

@@ -16,6 +16,7 @@ from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.outcome import SearchOutcome, Step
 from ascend_gym.suite.loader import load_operator
+from ascend_gym.sweep.provenance import PROVENANCE_NAME, note_session
 
 SETTINGS_NAME = "run.json"
 
@@ -30,7 +31,8 @@ def discard_unused(folder: Path) -> None:
     empty_logs = {JOURNAL_NAME, TIMINGS_NAME, ANSWERS_NAME}
     held = list(folder.iterdir())
     if all(
-        path.name == SETTINGS_NAME or (path.name in empty_logs and not path.stat().st_size) for path in held
+        path.name in (SETTINGS_NAME, PROVENANCE_NAME) or (path.name in empty_logs and not path.stat().st_size)
+        for path in held
     ):
         for path in held:
             path.unlink()
@@ -84,6 +86,7 @@ def run_in_folder(
         opened_models(settings, access or ModelAccess(), ledger, folder) as models,
         Journal(folder) as journal,
     ):
+        note_session(folder)
         return run_search(
             spec,
             strategy_of(Setting(spec, settings, models.online, models.offline, models.embedder)),

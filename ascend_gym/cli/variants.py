@@ -10,6 +10,7 @@ from ascend_gym.cli.methods import Method, RunSettings
 from ascend_gym.core.errors import MisuseError
 
 _OF_THE_RUN = frozenset({"operator", "op_dir", "method", "seed", "budget", "chip"})
+_COMMON = _OF_THE_RUN | {"model", "offline_model", "temperature", "price", "device_seconds", "tokens", "usd"}
 _ABLATION = "no-"
 
 
@@ -54,3 +55,11 @@ def _own_settings(specials: list[str]) -> dict[str, Any]:
     if forbidden:
         raise ValueError(f"a variant has no setting {forbidden[0]!r}")
     return own
+
+
+def variant_name(settings: RunSettings) -> str:
+    """Return the method and what is special about it, as ``variant_settings`` reads it."""
+    told = settings.model_dump(mode="json", exclude_defaults=True, exclude=set(_COMMON))
+    ablated = [f"{_ABLATION}{part}" for part in told.pop("ablate", [])]
+    specials = [*ablated, *(f"{name}={value}" for name, value in sorted(told.items()))]
+    return ":".join([settings.method.value, *([",".join(specials)] if specials else [])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from pathlib import Path
 
 from ascend_gym.core.records import Candidate
@@ -21,7 +22,11 @@ def write_candidate(candidate: Candidate, folder: Path) -> list[Path]:
 
 def unified_diff(base: Candidate, candidate: Candidate) -> str:
     """Return the changes from ``base`` to ``candidate`` as ``patch -p1`` takes them; empty if none."""
-    before, after = base.texts, candidate.texts
+    return unified_texts_diff(base.texts, candidate.texts)
+
+
+def unified_texts_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Return the changes between two sets of files, each a text by path; empty if none."""
     return "".join(
         _file_diff(path, before.get(path, ""), after.get(path, ""))
         for path in dict.fromkeys([*before, *after])

@@ -32,10 +32,18 @@ ALLOWED: dict[str, set[str]] = {
         "ascend_gym.rewrites",
         "ascend_gym.search",
     },
+    "ascend_gym.sweep": {
+        "ascend_gym.core",
+        "ascend_gym.suite",
+        "ascend_gym.client",
+        "ascend_gym.search",
+        "ascend_gym.sweep",
+    },
     "ascend_gym.report": {
         "ascend_gym.core",
         "ascend_gym.suite",
         "ascend_gym.search",
+        "ascend_gym.sweep",
         "ascend_gym.report",
     },
     "ascend_gym.cli": {"ascend_gym", "agents", "baselines", "npu_daemon"},

@@ -1,0 +1,65 @@
+"""Brings runs together: from folders, and from the stores of several machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.search.journal import JOURNAL_NAME
+from ascend_gym.sweep.run_reader import Operators, read_run
+from ascend_gym.sweep.store import ResultsStore
+
+
+@dataclass(frozen=True)
+class Merged:
+    """How many runs were seen, and how many of them told the store something."""
+
+    runs: int
+    changed: int
+
+
+def run_folders(roots: Iterable[Path]) -> Iterator[Path]:
+    """Yield every folder at or below ``roots`` that holds a journal with a record, in order.
+
+    Raises:
+        MisuseError: there is none at or below one of them.
+    """
+    for root in roots:
+        journals = sorted(path for path in root.rglob(JOURNAL_NAME) if path.stat().st_size)
+        if not journals:
+            raise MisuseError(f"{root}: no run there: expected folders with {JOURNAL_NAME}")
+        yield from (path.parent for path in journals)
+
+
+def import_runs(
+    store: ResultsStore, folders: Iterable[Path], variant_of: Callable[[Path], str | None]
+) -> Merged:
+    """Put the runs in ``folders`` into ``store``.
+
+    Args:
+        store: opened for writing.
+        folders: each the folder of one run.
+        variant_of: what the method with its settings is called, by folder.
+
+    Raises:
+        MisuseError: a journal is damaged, or tells of a run that the store knows otherwise.
+    """
+    operators = Operators()
+    runs = (read_run(folder, variant=variant_of(folder), operators=operators) for folder in folders)
+    changed = [store.put(stored) for stored in runs]
+    return Merged(len(changed), sum(changed))
+
+
+def merge_stores(store: ResultsStore, others: Iterable[Path]) -> Merged:
+    """Put all runs of other stores into ``store``.
+
+    Raises:
+        MisuseError: one is no store, or tells of a run that ``store`` knows otherwise.
+    """
+    changed: list[bool] = []
+    for path in others:
+        with ResultsStore(path) as other:
+            changed += [store.put(other.stored_run(run)) for run in other.runs()]
+    return Merged(len(changed), sum(changed))

@@ -21,7 +21,7 @@ from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, Kind, WireMessa
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.private_folder import PrivateFolder
 from ascend_gym.core.protocols import ResultStore
-from ascend_gym.core.records import DeviceInfo, Diagnostic, EvalRequest, EvalResult, Phase
+from ascend_gym.core.records import DaemonInfo, Diagnostic, EvalRequest, EvalResult, Phase
 from npu_daemon.broker_events import (
     Action,
     Cancel,
@@ -128,6 +128,7 @@ class Broker:
         )
         self._poller = zmq.Poller()
         self._curious: list[bytes] = []
+        self._info: DaemonInfo | None = None
         self._stop: Stop | None = None
 
     def run(self) -> str | None:
@@ -215,8 +216,9 @@ class Broker:
         worker_id = peer.decode(errors="replace")
         if isinstance(message, CodecError):
             log.warning("worker %s sent nonsense: %s", worker_id, message.reason)
-        elif isinstance(message.payload, DeviceInfo):
-            self._feed(WorkerReady(worker_id, message.payload))
+        elif isinstance(message.payload, DaemonInfo):
+            self._info = message.payload.model_copy(update={"slots": self._config.workers})
+            self._feed(WorkerReady(worker_id, message.payload.device))
         elif message.kind is Kind.BEAT:
             self._feed(WorkerBeat(worker_id, message.request_id, message.attempt))
         elif isinstance(message.payload, EvalResult):
@@ -283,10 +285,10 @@ class Broker:
         self._tell_device()
 
     def _tell_device(self) -> None:
-        if self._state.device is None:
+        if self._info is None:
             return
         for client in self._curious:
-            self._send_client(client, WireMessage(Kind.DEVICE, payload=self._state.device))
+            self._send_client(client, WireMessage(Kind.DEVICE, payload=self._info))
         self._curious.clear()
 
     def _refuse(self, client: bytes, request_id: str, reason: str) -> None:

@@ -90,6 +90,10 @@ class EvaluationService:
         """Say what measures."""
         return self._backend.describe()
 
+    def chips(self) -> tuple[str, ...]:
+        """Return the chips that can be measured for."""
+        return self._backend.chips()
+
     def answer(self, request: EvalRequest, on_case: Callable[[], None] = lambda: None) -> EvalResult:
         """Return the earlier result of an equal request if that is allowed, else evaluate and store.
 

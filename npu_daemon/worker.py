@@ -18,7 +18,7 @@ import zmq
 
 from ascend_gym.core.codec import CodecError, Kind, WireMessage, decode, encode
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.records import EvalRequest, EvalResult
+from ascend_gym.core.records import DaemonInfo, EvalRequest, EvalResult
 from npu_daemon.pipeline import case_limit_s, infra_error
 from npu_daemon.sandbox_server import PR_SET_PDEATHSIG, prctl
 from npu_daemon.service import EvaluationService
@@ -84,7 +84,8 @@ class Worker:
 
     def announce(self) -> None:
         """Tell the broker that this worker can take a job."""
-        self._send(WireMessage(Kind.READY, payload=self._service.describe()))
+        info = DaemonInfo(device=self._service.describe(), chips=self._service.chips())
+        self._send(WireMessage(Kind.READY, payload=info))
 
     def turn(self, timeout_ms: int) -> None:
         """Wait up to ``timeout_ms`` for a job or its result, and answer or confirm the lease.

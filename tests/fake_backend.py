@@ -115,6 +115,9 @@ class FakeBackend:
             host="here",
         )
 
+    def chips(self) -> tuple[str, ...]:
+        return (self.chip,)
+
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         if protocol.chip == self.chip:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,13 +51,15 @@ class BuildRequest:
         return [spec.model_copy(update={"baseline": strongest_known(spec, self.runs)}) for spec in named]
 
 
-def build_bank(request: BuildRequest, access: ModelAccess, daemon: str | None, tell: Tell) -> ExperienceBank:
+def build_bank(
+    request: BuildRequest, access: ModelAccess, daemons: Sequence[str] | None, tell: Tell
+) -> ExperienceBank:
     """Build a bank, or go on with it, and write it to ``request.out``.
 
     Args:
         request: what to build.
         access: how models are reached.
-        daemon: address of a daemon; ``None`` for a private one.
+        daemons: addresses of daemons; ``None`` for a private one.
         tell: told what happens, line by line.
 
     Raises:
@@ -69,7 +71,7 @@ def build_bank(request: BuildRequest, access: ModelAccess, daemon: str | None, t
 
     experiences: list[Experience] = []
     specs = request.specs()
-    with opened_evaluator(daemon, request.settings.chip) as evaluator:
+    with opened_evaluator(daemons, request.settings.chip) as evaluator:
         for spec in specs:
             harvest = _harvested(spec, request, access, evaluator, tell)
             tell(

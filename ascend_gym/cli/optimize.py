@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -167,7 +168,7 @@ def _run(
     spec: OpSpec,
     settings: RunSettings,
     folder: Path,
-    daemon: str | None,
+    daemons: Sequence[str] | None,
     access: ModelAccess,
     in_flight: int,
     as_json: bool,
@@ -177,7 +178,7 @@ def _run(
     from ascend_gym.report.run_folder import save_search
 
     view = SearchView(console(stderr=as_json), settings.budget)
-    with opened_evaluator(daemon, settings.chip) as evaluator, view:
+    with opened_evaluator(daemons, settings.chip) as evaluator, view:
         outcome = run_in_folder(
             folder, spec, settings, evaluator, access=access, in_flight=in_flight, on_event=view.show
         )

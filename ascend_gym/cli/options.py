@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ascend_gym.core.config import cache_root, default_daemon_address
+from ascend_gym.core.config import cache_root, default_daemon_addresses
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, Case, EvalResult, MeasureProtocol, OpSpec
@@ -27,9 +27,10 @@ EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRU
 Operator = Annotated[str, typer.Argument(metavar="OP", help="Operator, such as gelu or core/gelu.")]
 OpDir = Annotated[Path | None, typer.Option(help="Folder of an operator of your own, named OP.")]
 Daemon = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        metavar="ADDR", help="Daemon, such as tcp://host:5710; by default a private one is started."
+        metavar="ADDR",
+        help="Daemon, such as tcp://host:5710; may be repeated; by default a private one is started.",
     ),
 ]
 Chip = Annotated[
@@ -39,17 +40,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 
 
 @contextmanager
-def opened_evaluator(daemon: str | None, chip: str) -> Iterator[Evaluator]:
-    """Connect to ``daemon``, or start a private one; closed on leaving."""
+def opened_evaluator(daemons: Sequence[str] | None, chip: str) -> Iterator[Evaluator]:
+    """Connect to ``daemons``, or start a private one; closed on leaving."""
     from ascend_gym.client import DaemonOptions, connect
     from npu_daemon.simulator.chips import load_chip
     from npu_daemon.simulator.toolchain import obtain_toolchain
 
-    address = daemon or default_daemon_address()
-    if address is None:  # here and not in the daemon, so that people learn why the first start takes its time
+    addresses = daemons or default_daemon_addresses()
+    if not addresses:  # here and not in the daemon, so that people learn why the first start takes its time
         load_chip(chip)
         obtain_toolchain(cache_root(), note)
-    evaluator = connect(address, options=DaemonOptions(chip=chip))
+    evaluator = connect(addresses, options=DaemonOptions(chip=chip))
     try:
         yield evaluator
     finally:

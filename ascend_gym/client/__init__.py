@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
+from ascend_gym.client.daemon_pool import DaemonPool
 from ascend_gym.client.local_daemon import (
     SHARED_DAEMONS,
     START_TIMEOUT_S,
@@ -11,42 +13,46 @@ from ascend_gym.client.local_daemon import (
     LocalDaemon,
 )
 from ascend_gym.client.zmq_evaluator import CONNECT_TIMEOUT_S, ZmqEvaluator
-from ascend_gym.core.config import default_daemon_address
+from ascend_gym.core.config import default_daemon_addresses
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Evaluator
 
-__all__ = ["DaemonOptions", "LocalDaemon", "ZmqEvaluator", "connect"]
+__all__ = ["DaemonOptions", "DaemonPool", "LocalDaemon", "ZmqEvaluator", "connect"]
 
 
 def connect(
-    address: str | None = None,
+    address: str | Sequence[str] | None = None,
     *,
     options: DaemonOptions | None = None,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> Evaluator:
-    """Return an evaluator on a daemon that is ready.
+    """Return an evaluator on a daemon that is ready, or on several.
 
     Args:
-        address: daemon to use; ``None`` uses ``ASCEND_GYM_DAEMON`` or, if that is unset, a private daemon
-            that is started for this process and ends with the last evaluator that uses it.
+        address: daemon to use, or several; ``None`` uses those that ``ASCEND_GYM_DAEMON`` names or, if that
+            is unset, a private daemon that is started for this process and ends with the last evaluator
+            that uses it.
         options: what a private daemon is started with.
         connect_timeout_s: how long a daemon may be unreachable.
         start_timeout_s: how long a daemon may take to get ready; the first start builds the simulator.
 
     Raises:
-        MisuseError: it is not an address, or the private daemon refuses the options.
-        DaemonUnreachableError: no daemon answers at the address.
+        MisuseError: it is not an address, the private daemon refuses the options, or daemons measure
+            differently.
+        DaemonUnreachableError: no daemon answers.
         InfrastructureError: the private daemon did not start.
     """
-    address = address or default_daemon_address()
+    addresses = (address,) if isinstance(address, str) else tuple(address or default_daemon_addresses())
+    if len(addresses) > 1:
+        return DaemonPool(addresses, connect_timeout_s=connect_timeout_s, ready_timeout_s=start_timeout_s)
     daemon = release = None
-    if address is None:
+    if not addresses:
         daemon = SHARED_DAEMONS.acquire(options or DaemonOptions(), start_timeout_s)
-        address = daemon.address
+        addresses = (daemon.address,)
         release = partial(SHARED_DAEMONS.release, daemon)
     evaluator = ZmqEvaluator(
-        address,
+        addresses[0],
         connect_timeout_s=connect_timeout_s,
         ready_timeout_s=start_timeout_s,
         private_daemon=daemon,

@@ -1,37 +1,41 @@
-"""An evaluator on a daemon, over a ZeroMQ DEALER socket."""
+"""An evaluator on one daemon, over a ZeroMQ DEALER socket."""
 
 from __future__ import annotations
 
-import os
 import time
-import uuid
-import weakref
+from collections import deque
 from collections.abc import Callable
 
 import zmq
-from zmq.utils.monitor import recv_monitor_message
 
+from ascend_gym.client.daemon_link import DaemonLink
 from ascend_gym.client.local_daemon import LocalDaemon
-from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, Kind, WireMessage, decode, encode
-from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
-from ascend_gym.core.records import DeviceInfo, Diagnostic, EvalRequest, EvalResult, failed_result
+from ascend_gym.core.codec import Kind, WireMessage
+from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError
+from ascend_gym.core.records import (
+    DaemonInfo,
+    DeviceInfo,
+    Diagnostic,
+    EvalRequest,
+    EvalResult,
+    Phase,
+    failed_result,
+)
 from ascend_gym.core.status import Status
 
 CONNECT_TIMEOUT_S = 10.0
 READY_TIMEOUT_S = 300.0
-_SEND_QUEUE = 10_000
-_LINGER_MS = 500
-_RECONNECT_MS = 50
-_MAX_RECONNECT_MS = 1000
-_HEARTBEAT_MS = 2000
-_HEARTBEAT_TIMEOUT_MS = 10_000
+MAX_IN_FLIGHT = 500
+BUSY_PAUSE_S = 0.5
+SILENCE_S = 60.0
 
 
 class ZmqEvaluator:
     """Implements ``Evaluator`` on the daemon at ``address``, for one thread.
 
     A lost connection is made again by itself, and what has not been answered is then submitted again under
-    the same ids, which the daemon recognises.
+    the same ids, which the daemon recognises. At most ``max_in_flight`` requests are with the daemon at a
+    time, and fewer when it says that it is busy; the others wait here.
 
     Args:
         address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of a daemon.
@@ -39,6 +43,10 @@ class ZmqEvaluator:
         ready_timeout_s: how long a daemon that is reachable may take to get ready to evaluate.
         private_daemon: the daemon at ``address`` if it is one of this process; its end is noticed at once.
         on_close: called once when this evaluator is closed or collected.
+        max_in_flight: requests that the daemon may have at a time.
+
+    Attributes:
+        dropped_messages: answers to questions that are not open, and therefore ignored.
 
     Raises:
         MisuseError: ``address`` is not one.
@@ -52,36 +60,39 @@ class ZmqEvaluator:
         ready_timeout_s: float = READY_TIMEOUT_S,
         private_daemon: LocalDaemon | None = None,
         on_close: Callable[[], None] | None = None,
+        max_in_flight: int = MAX_IN_FLIGHT,
     ) -> None:
         self.address = address
         self.dropped_messages = 0
-        self._connect_timeout_s = connect_timeout_s
         self._ready_timeout_s = ready_timeout_s
-        self._private_daemon = private_daemon
-        self._pending: dict[str, EvalRequest] = {}
+        self._max_in_flight = max_in_flight
+        self._requests: dict[str, EvalRequest] = {}
+        self._waiting: deque[str] = deque()
+        self._sent: dict[str, None] = {}
+        self._cancelled: set[str] = set()
+        self._withdrawn: list[str] = []
         self._finished: list[tuple[str, EvalResult]] = []
-        self._device: DeviceInfo | None = None
+        self._info: DaemonInfo | None = None
+        self._asked = False
         self._submitted = 0
-        self._unreachable_since_s: float | None = time.monotonic()
         self._connections = 0
-        self._context = zmq.Context()
-        self._socket = _dealer(self._context)
-        self._monitor = self._socket.get_monitor_socket(
-            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
-        )
-        self._poller = zmq.Poller()
-        self._poller.register(self._socket, zmq.POLLIN)
-        self._poller.register(self._monitor, zmq.POLLIN)
-        if private_daemon is not None:
-            self._poller.register(private_daemon.ended_fd, zmq.POLLIN)
-        self._release = weakref.finalize(self, _release, self._context, os.getpid(), on_close)
-        try:
-            self._socket.connect(address)
-        except zmq.ZMQError as error:
-            self.close()
-            raise MisuseError(
-                f"{address!r} is not the address of a daemon ({error}): use tcp://HOST:PORT or ipc://PATH"
-            ) from error
+        self._busy_until_s = 0.0
+        self._link = DaemonLink(address, connect_timeout_s, private_daemon, on_close)
+
+    @property
+    def sources(self) -> list[zmq.Socket[bytes] | int]:
+        """What becomes readable when ``poll`` may have something to do."""
+        return self._link.sources
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the daemon is reachable, as far as is known."""
+        return self._link.is_connected
+
+    @property
+    def info(self) -> DaemonInfo | None:
+        """What the daemon said that it can do, once it has."""
+        return self._info
 
     def submit(self, request: EvalRequest) -> str:
         """Queue a request and return its id.
@@ -92,8 +103,13 @@ class ZmqEvaluator:
         self._check_open()
         self._submitted += 1
         request_id = f"{self._submitted}"
-        self._send(WireMessage(Kind.SUBMIT, request_id, payload=request))
-        self._pending[request_id] = request
+        self._requests[request_id] = request
+        self._waiting.append(request_id)
+        try:
+            self._send_waiting()
+        except InfrastructureError:
+            self._forget(request_id)
+            raise
         return request_id
 
     def poll(self, timeout_s: float) -> list[tuple[str, EvalResult]]:
@@ -104,21 +120,28 @@ class ZmqEvaluator:
         """
         self._check_open()
         deadline_s = time.monotonic() + timeout_s
-        self._receive(0)
-        while self._pending and not self._finished:
-            self._check_reachable()
+        self._receive()
+        while self._requests and not self._finished:
+            self.check_reachable()
             remaining_s = deadline_s - time.monotonic()
             if remaining_s <= 0:
                 break
-            self._receive(remaining_s)
+            self._link.wait(min(remaining_s, BUSY_PAUSE_S) if self._waiting else min(remaining_s, SILENCE_S))
+            self._receive()
         finished, self._finished = self._finished, []
         return finished
 
     def cancel(self, request_id: str) -> None:
         """Stop a request if it has not finished; ``poll`` then returns it with status ``cancelled``."""
         self._check_open()
-        if request_id in self._pending:
-            self._send(WireMessage(Kind.CANCEL, request_id))
+        request = self._requests.get(request_id)
+        if request is None:
+            return
+        if request_id in self._sent:
+            self._cancelled.add(request_id)
+            self._link.send(WireMessage(Kind.CANCEL, request_id))
+        else:
+            self._finish(request_id, _cancelled(request))
 
     def describe(self) -> DeviceInfo:
         """Ask the daemon what measures; waits until it is ready.
@@ -126,126 +149,135 @@ class ZmqEvaluator:
         Raises:
             DaemonUnreachableError: the daemon cannot be reached, or does not get ready.
         """
-        self._check_open()
-        self._device = None
-        connections = 0
+        self.ask_info()
         deadline_s = time.monotonic() + self._ready_timeout_s
-        while self._device is None:
-            if connections != max(1, self._connections):  # a new connection has not seen the question
-                connections = max(1, self._connections)
-                self._send(WireMessage(Kind.DESCRIBE))
-            self._check_reachable()
+        while self._info is None:
+            self.check_reachable()
             remaining_s = deadline_s - time.monotonic()
             if remaining_s <= 0:
                 raise DaemonUnreachableError(
                     f"the daemon at {self.address} answers, but was not ready to evaluate within "
                     f"{self._ready_timeout_s:g} s; see its messages"
                 )
-            self._receive(remaining_s)
-        return self._device
+            self._link.wait(remaining_s)
+            self._receive()
+        return self._info.device
+
+    def ask_info(self) -> None:
+        """Ask the daemon what it can do; the answer becomes ``info`` when ``poll`` has received it."""
+        self._check_open()
+        self._info = None
+        self._asked = True
+        self._link.send(WireMessage(Kind.DESCRIBE))
+
+    def withdraw(self) -> None:
+        """Give up everything that is pending, here and, as soon as it can be reached, at the daemon."""
+        self._withdrawn += self._sent
+        for request_id in list(self._requests):
+            self._forget(request_id)
 
     def close(self) -> None:
         """Withdraw what is pending and disconnect. Further calls raise ``InfrastructureError``."""
-        if self._release.alive and self._unreachable_since_s is None:
-            for request_id in self._pending:
-                self._send(WireMessage(Kind.CANCEL, request_id))
-        self._release()
+        if self._link.is_open and self._link.is_connected:
+            for request_id in self._sent:
+                self._link.send(WireMessage(Kind.CANCEL, request_id))
+        self._link.close()
 
     def _check_open(self) -> None:
-        if not self._release.alive:
+        if not self._link.is_open:
             raise InfrastructureError("this evaluator is closed; make a new one")
 
-    def _check_reachable(self) -> None:
-        if self._unreachable_since_s is None:
-            return
-        daemon = self._private_daemon
-        if daemon is not None and daemon.has_ended():
+    def check_reachable(self) -> None:
+        """Raise if the daemon cannot be reached, or has been silent, for too long.
+
+        Raises:
+            DaemonUnreachableError: as it says.
+        """
+        self._link.check_reachable()
+        silent_s = time.monotonic() - self._link.heard_s
+        if self._sent and silent_s > SILENCE_S:
             raise DaemonUnreachableError(
-                f"the private daemon, process {daemon.process_pid}, has ended unexpectedly; close this "
-                f"evaluator and connect again for a new one; its last messages:\n{daemon.messages()}"
-            )
-        if time.monotonic() - self._unreachable_since_s >= self._connect_timeout_s:
-            advice = (
-                "close this evaluator and connect again"
-                if daemon
-                else f"start one with 'npu-daemon serve --bind {self.address}', or give no address to use a "
-                "private one"
-            )
-            raise DaemonUnreachableError(
-                f"no daemon has answered at {self.address} for {self._connect_timeout_s:g} s; {advice}"
+                f"the daemon at {self.address} has said nothing for {silent_s:.0f} s, although it has "
+                "requests of ours; see its messages"
             )
 
-    def _send(self, message: WireMessage) -> None:
-        try:
-            self._socket.send_multipart(encode(message), zmq.DONTWAIT)
-        except (zmq.Again, ValueError) as error:
-            raise InfrastructureError(f"{message.kind.name} cannot be sent: {error}") from error
+    def _receive(self) -> None:
+        """Take in what has arrived and send what may be sent."""
+        messages = self._link.received()
+        if self._link.connections > self._connections:
+            self._resume(again=self._connections > 0)
+        for message in messages:
+            self._take(message)
+        self._send_waiting()
 
-    def _receive(self, timeout_s: float) -> None:
-        """Take in what has arrived, waiting up to ``timeout_s`` (or the connect timeout) for anything."""
-        wait_s = timeout_s if self._unreachable_since_s is None else min(timeout_s, self._connect_timeout_s)
-        ready = dict(self._poller.poll(max(0, int(1000 * wait_s + 0.999))))
-        while self._monitor in ready and self._monitor.poll(0):
-            self._note_connection(recv_monitor_message(self._monitor)["event"])
-        while self._socket.poll(0):  # also what came just before a disconnection that was noted now
-            self._take(decode(self._socket.recv_multipart()))
-
-    def _note_connection(self, event: int) -> None:
-        if event == zmq.EVENT_DISCONNECTED:
-            self._unreachable_since_s = time.monotonic()
+    def _resume(self, *, again: bool) -> None:
+        """Say on a new connection what the daemon may not have got on the last one."""
+        self._connections = self._link.connections
+        if not again:
             return
-        self._unreachable_since_s = None
-        self._connections += 1
-        if self._connections > 1:
-            for request_id, request in self._pending.items():
-                self._send(WireMessage(Kind.SUBMIT, request_id, payload=request))
+        for request_id in self._withdrawn:
+            self._link.send(WireMessage(Kind.CANCEL, request_id))
+        self._withdrawn.clear()
+        if self._asked and self._info is None:
+            self._link.send(WireMessage(Kind.DESCRIBE))
+        for request_id in self._sent:
+            self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=self._requests[request_id]))
 
-    def _take(self, message: WireMessage | CodecError) -> None:
-        if isinstance(message, CodecError):
-            raise InfrastructureError(f"{self.address} does not speak our protocol: {message.reason}")
-        if isinstance(message.payload, DeviceInfo):
-            self._device = message.payload
+    def _send_waiting(self) -> None:
+        while self._waiting and len(self._sent) < self._max_in_flight:
+            if time.monotonic() < self._busy_until_s:
+                return
+            request_id = self._waiting.popleft()
+            if not self._sent:
+                self._link.expect_answers()
+            self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=self._requests[request_id]))
+            self._sent[request_id] = None
+
+    def _take(self, message: WireMessage) -> None:
+        if isinstance(message.payload, DaemonInfo):
+            self._info = message.payload
         elif isinstance(message.payload, EvalResult):
             self._finish(message.request_id, message.payload)
+        elif message.kind is Kind.BUSY:
+            self._postpone(message.request_id)
         elif isinstance(message.payload, Diagnostic):
             self._take_refusal(message.request_id, message.payload)
 
+    def _postpone(self, request_id: str) -> None:
+        """Keep a request that the daemon did not accept, and send nothing more for a while."""
+        if request_id not in self._sent:
+            return
+        if request_id in self._cancelled:
+            self._finish(request_id, _cancelled(self._requests[request_id]))
+            return
+        del self._sent[request_id]
+        self._waiting.append(request_id)
+        self._busy_until_s = time.monotonic() + BUSY_PAUSE_S
+
     def _take_refusal(self, request_id: str, complaint: Diagnostic) -> None:
-        request = self._pending.get(request_id)
+        request = self._requests.get(request_id)
         if request is None:
             raise InfrastructureError(f"the daemon at {self.address} refuses: {complaint.message}")
         self._finish(request_id, failed_result(request, Status.INVALID_REQUEST, complaint))
 
     def _finish(self, request_id: str, result: EvalResult) -> None:
-        request = self._pending.get(request_id)
+        request = self._requests.get(request_id)
         if request is None or request.digest != result.request_digest:
             self.dropped_messages += 1
             return
-        del self._pending[request_id]
+        self._forget(request_id)
+        self._busy_until_s = 0.0
         self._finished.append((request_id, result))
 
-
-def _dealer(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
-    socket = context.socket(zmq.DEALER)
-    for option, value in (
-        (zmq.LINGER, _LINGER_MS),
-        (zmq.RECONNECT_IVL, _RECONNECT_MS),
-        (zmq.RECONNECT_IVL_MAX, _MAX_RECONNECT_MS),
-        (zmq.HEARTBEAT_IVL, _HEARTBEAT_MS),
-        (zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS),
-        (zmq.SNDHWM, _SEND_QUEUE),
-        (zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES),
-    ):
-        socket.setsockopt(option, value)
-    socket.setsockopt(zmq.IDENTITY, uuid.uuid4().bytes)
-    return socket
+    def _forget(self, request_id: str) -> None:
+        del self._requests[request_id]
+        self._cancelled.discard(request_id)
+        if request_id in self._sent:
+            del self._sent[request_id]
+        elif request_id in self._waiting:
+            self._waiting.remove(request_id)
 
 
-def _release(
-    context: zmq.Context[zmq.Socket[bytes]], owner_pid: int, on_close: Callable[[], None] | None
-) -> None:
-    if os.getpid() != owner_pid:  # a forked child must not touch its parent's sockets
-        return
-    context.destroy()
-    if on_close is not None:
-        on_close()
+def _cancelled(request: EvalRequest) -> EvalResult:
+    complaint = Diagnostic(phase=Phase.SERVICE, message="cancelled by the client")
+    return failed_result(request, Status.CANCELLED, complaint)

@@ -14,9 +14,9 @@ from enum import Enum
 
 from pydantic import ValidationError
 
-from ascend_gym.core.records import DeviceInfo, Diagnostic, EvalRequest, EvalResult, Record
+from ascend_gym.core.records import DaemonInfo, Diagnostic, EvalRequest, EvalResult, Record
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 MAX_REQUEST_ID_CHARS = 64
 MAX_PAYLOAD_BYTES = 16 * 2**20
 MAX_ATTEMPT = 2**32 - 1
@@ -35,9 +35,10 @@ class Kind(Enum):
     DESCRIBE = b"D"  # client -> broker: what measures?
     DEVICE = b"d"  # broker -> client: this does
     REFUSED = b"x"  # broker -> client: the message makes no sense here, and why
+    BUSY = b"B"  # broker -> client: not accepted, because too much is waiting; send it again later
     RESULT = b"R"  # worker -> broker -> client: the answer
     READY = b"r"  # worker -> broker: what I measure with; give me work
-    BEAT = b"b"  # worker -> broker: I am alive and hold this lease
+    BEAT = b"b"  # worker -> broker: I hold this lease; broker -> client: I have your requests
     JOB = b"J"  # broker -> worker: evaluate this request
 
 
@@ -45,10 +46,11 @@ _PAYLOADS: dict[Kind, type[Record] | None] = {
     Kind.SUBMIT: EvalRequest,
     Kind.CANCEL: None,
     Kind.DESCRIBE: None,
-    Kind.DEVICE: DeviceInfo,
+    Kind.DEVICE: DaemonInfo,
     Kind.REFUSED: Diagnostic,
+    Kind.BUSY: Diagnostic,
     Kind.RESULT: EvalResult,
-    Kind.READY: DeviceInfo,
+    Kind.READY: DaemonInfo,
     Kind.BEAT: None,
     Kind.JOB: EvalRequest,
 }

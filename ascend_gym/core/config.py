@@ -17,9 +17,10 @@ def cache_root() -> Path:
     return Path(configured) if configured else Path.home() / ".cache" / "ascend-gym"
 
 
-def default_daemon_address() -> str | None:
-    """Return ``$ASCEND_GYM_DAEMON`` (for example ``tcp://127.0.0.1:5710``), or ``None`` when unset."""
-    return os.environ.get(ENV_DAEMON) or None
+def default_daemon_addresses() -> tuple[str, ...]:
+    """Return the addresses in ``$ASCEND_GYM_DAEMON``, separated by commas; none when it is unset."""
+    configured = os.environ.get(ENV_DAEMON, "").split(",")
+    return tuple(address.strip() for address in configured if address.strip())
 
 
 def openai_base_url() -> str | None:

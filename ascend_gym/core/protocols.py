@@ -89,6 +89,9 @@ class Backend(Protocol):
     def describe(self) -> DeviceInfo:
         """Say what this backend measures with."""
 
+    def chips(self) -> tuple[str, ...]:
+        """Return the chips that it can measure for."""
+
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return ``None`` if the backend can evaluate the operator, else the reason it cannot."""
 

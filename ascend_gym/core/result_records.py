@@ -174,6 +174,20 @@ class DeviceInfo(Record):
     host: str
 
 
+class DaemonInfo(Record):
+    """What a daemon, or one worker of it, can do.
+
+    Attributes:
+        device: what measures.
+        chips: chips that it can measure for.
+        slots: evaluations that it works on at a time.
+    """
+
+    device: DeviceInfo
+    chips: tuple[str, ...]
+    slots: int = Field(default=1, ge=1)
+
+
 class Charge(Record):
     """What an evaluation costs the budget."""
 

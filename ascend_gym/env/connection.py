@@ -14,11 +14,13 @@ from ascend_gym.env.evaluation import evaluate_all
 class Connection:
     """Where evaluations are done; opened by the first of them, unless it is the caller's."""
 
-    def __init__(self, daemon: str | None, chip: str, evaluator: Evaluator | None = None) -> None:
+    def __init__(
+        self, daemon: str | Sequence[str] | None, chip: str, evaluator: Evaluator | None = None
+    ) -> None:
         """Prepare to connect; nothing is opened yet.
 
         Args:
-            daemon: address; ``None`` means the one that the environment names, else a private daemon.
+            daemon: address, or several; ``None`` means those that the environment names, else a private one.
             chip: the chip of a private daemon.
             evaluator: the caller's own, which the caller closes.
         """

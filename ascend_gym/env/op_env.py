@@ -58,8 +58,8 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         actions: action family in ``ascend_gym.env.actions.ACTIONS``.
         observations: observation family in ``ascend_gym.env.observations.OBSERVATIONS``.
         budget: evaluations in an episode, at least 1.
-        daemon: address such as ``tcp://10.0.0.5:5710``; by default ``$ASCEND_GYM_DAEMON``, else a private
-            daemon with the simulator, started on the first reset.
+        daemon: address such as ``tcp://10.0.0.5:5710``, or several; by default ``$ASCEND_GYM_DAEMON``, else a
+            private daemon with the simulator, started on the first reset.
         chip: the chip whose cycles are counted.
         reward: name in ``ascend_gym.env.reward.REWARDS``, or a function of an ``Outcome``.
         failure_penalty: what a failed candidate costs, for rewards given by name.
@@ -82,7 +82,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         actions: str = "sources",
         observations: str = "text",
         budget: int = 20,
-        daemon: str | None = None,
+        daemon: str | Sequence[str] | None = None,
         chip: str = "910B2",
         reward: str | RewardFunction = "log_improvement",
         failure_penalty: float = 0.0,

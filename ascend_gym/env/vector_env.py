@@ -32,7 +32,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         autoreset_mode: what happens to an episode that is over. ``NextStep`` begins another one at the next
             step, whose action is not used; ``SameStep`` at once, with ``final_obs`` and ``final_info`` in the
             infos; ``Disabled`` leaves it to ``reset(options={"reset_mask": ...})``.
-        daemon: address; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
+        daemon: address, or several; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
         chip: the chip whose cycles are counted.
         evaluator: an evaluator of the caller's instead of a daemon; the caller closes it.
         **task: the other arguments of ``AscendOpEnv``, without ``render_mode``.
@@ -46,7 +46,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         num_envs: int = 1,
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
-        daemon: str | None = None,
+        daemon: str | Sequence[str] | None = None,
         chip: str = "910B2",
         evaluator: Evaluator | None = None,
         **task: Any,

@@ -98,6 +98,10 @@ class SimulatorBackend:
             host=platform.node(),
         )
 
+    def chips(self) -> tuple[str, ...]:
+        """Return the chips that it can measure for: all that it has a description of."""
+        return tuple(chip_names())
+
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return the reason why the operator cannot be evaluated, or ``None``."""
         if protocol.chip not in chip_names():

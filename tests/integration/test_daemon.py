@@ -26,7 +26,7 @@ from daemon_processes import (
 )
 from fake_backend import FakeBackend, make_operator, make_request
 
-from ascend_gym.client import DaemonOptions, LocalDaemon, ZmqEvaluator, connect
+from ascend_gym.client import DaemonOptions, DaemonPool, LocalDaemon, ZmqEvaluator, connect
 from ascend_gym.core.codec import WIRE_VERSION, Kind, WireMessage, decode, encode
 from ascend_gym.core.config import ENV_DAEMON
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
@@ -334,3 +334,18 @@ def test_an_oversized_request_is_refused_by_the_client(evaluator: ZmqEvaluator, 
     with pytest.raises(InfrastructureError, match="bytes"):
         evaluator.submit(huge)
     assert evaluate(evaluator, make_request(spec)).status is Status.OK
+
+
+def test_several_daemons_are_one_evaluator(
+    daemon: LocalDaemon, options: DaemonOptions, spec: OpSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LocalDaemon(options) as other:
+        monkeypatch.setenv(ENV_DAEMON, f"{daemon.address}, {other.address}")
+        pool = connect()
+        assert isinstance(pool, DaemonPool)
+        assert set(pool.infos) == {daemon.address, other.address}
+        wanted = {pool.submit(make_request(spec, f"latency: {n}", "pooled")): float(n) for n in range(1, 21)}
+        other.close()
+        results = collect(pool, len(wanted))
+        assert {pool_id: result.latency_us for pool_id, result in results.items()} == pytest.approx(wanted)
+        pool.close()

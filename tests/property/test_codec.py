@@ -23,6 +23,7 @@ from ascend_gym.core.codec import (
 from ascend_gym.core.records import (
     Accuracy,
     CaseResult,
+    DaemonInfo,
     DeviceInfo,
     Diagnostic,
     EvalRequest,
@@ -41,6 +42,7 @@ diagnostics = st.builds(
     Diagnostic, phase=st.sampled_from(Phase), message=texts, line=st.none() | st.integers(1, 99)
 )
 devices = st.builds(DeviceInfo, backend=texts, chip=texts, toolchain_digest=texts, sandbox=texts, host=texts)
+infos = st.builds(DaemonInfo, device=devices, chips=st.tuples(texts), slots=st.integers(1, 99))
 requests = st.builds(
     EvalRequest,
     op_id=texts,
@@ -66,10 +68,10 @@ def _payloads(kind: Kind) -> st.SearchStrategy[Record | None]:
     if kind in (Kind.SUBMIT, Kind.JOB):
         return requests
     if kind in (Kind.DEVICE, Kind.READY):
-        return devices
+        return infos
     if kind is Kind.RESULT:
         return results()
-    return diagnostics if kind is Kind.REFUSED else st.none()
+    return diagnostics if kind in (Kind.REFUSED, Kind.BUSY) else st.none()
 
 
 messages = st.sampled_from(Kind).flatmap(

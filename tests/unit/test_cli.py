@@ -85,7 +85,7 @@ def test_evaluate_json_is_one_document(run, evaluator, tmp_path):
 def test_evaluate_without_files_is_the_baseline_and_asks_once(run, evaluator):
     status, out, _ = run("evaluate", *TOY, "--daemon", "tcp://host:1", "--json")
     assert (status, json.loads(out)["speedup"]) == (0, 1.0)
-    assert evaluator.addresses == ["tcp://host:1"]
+    assert evaluator.addresses == [["tcp://host:1"]]
     assert evaluator.toolchains == []
     assert len(evaluator.requests) == 1
     assert evaluator.requests[0].op_folder.endswith("/toy")

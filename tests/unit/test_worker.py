@@ -38,6 +38,9 @@ class BlockingService:
     def describe(self) -> DeviceInfo:
         return self.device
 
+    def chips(self) -> tuple[str, ...]:
+        return (self.device.chip,)
+
     def answer(self, request: EvalRequest, on_case: Callable[[], None]) -> EvalResult:
         self.progress = on_case
         self.started.set()

@@ -1,0 +1,187 @@
+"""One connection to a daemon: a DEALER socket, and whether anybody is at its other end."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+import weakref
+from collections.abc import Callable
+
+import zmq
+from zmq.utils.monitor import recv_monitor_message
+
+from ascend_gym.client.local_daemon import LocalDaemon
+from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, WireMessage, decode, encode
+from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
+
+_SEND_QUEUE = 10_000
+_LINGER_MS = 500
+_RECONNECT_MS = 50
+_MAX_RECONNECT_MS = 1000
+_HEARTBEAT_MS = 2000
+_HEARTBEAT_TIMEOUT_MS = 10_000
+
+
+class DaemonLink:
+    """Sends and receives messages for one thread; a lost connection is made again by itself.
+
+    Args:
+        address: ``tcp://HOST:PORT`` or ``ipc://PATH``.
+        connect_timeout_s: how long the daemon may be unreachable before ``check_reachable`` raises.
+        private_daemon: the daemon at ``address`` if it is one of this process; its end is noticed at once.
+        on_close: called once when this link is closed or collected.
+
+    Attributes:
+        connections: how often a connection has been made.
+        heard_s: monotonic time of the last message, or of when the first one was due.
+
+    Raises:
+        MisuseError: ``address`` is not one.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        connect_timeout_s: float,
+        private_daemon: LocalDaemon | None = None,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        self.address = address
+        self.connections = 0
+        self.heard_s = time.monotonic()
+        self._connect_timeout_s = connect_timeout_s
+        self._private_daemon = private_daemon
+        self._unreachable_since_s: float | None = time.monotonic()
+        self._context = zmq.Context()
+        self._socket = _dealer(self._context)
+        self._monitor = self._socket.get_monitor_socket(
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+        )
+        self._poller = zmq.Poller()
+        for source in self.sources:
+            self._poller.register(source, zmq.POLLIN)
+        self._release = weakref.finalize(self, _release, self._context, os.getpid(), on_close)
+        try:
+            self._socket.connect(address)
+        except zmq.ZMQError as error:
+            self.close()
+            raise MisuseError(
+                f"{address!r} is not the address of a daemon ({error}): use tcp://HOST:PORT or ipc://PATH"
+            ) from error
+
+    @property
+    def sources(self) -> list[zmq.Socket[bytes] | int]:
+        """What becomes readable when something has happened on this link."""
+        daemon = [] if self._private_daemon is None else [self._private_daemon.ended_fd]
+        return [self._socket, self._monitor, *daemon]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether ``close`` has not been called."""
+        return self._release.alive
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether somebody is at the other end, as far as is known."""
+        return self._unreachable_since_s is None
+
+    def send(self, message: WireMessage) -> None:
+        """Send, or keep until there is a connection.
+
+        Raises:
+            InfrastructureError: the message is too large, or too much is waiting to be sent.
+        """
+        try:
+            self._socket.send_multipart(encode(message), zmq.DONTWAIT)
+        except (zmq.Again, ValueError) as error:
+            raise InfrastructureError(f"{message.kind.name} cannot be sent: {error}") from error
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait up to ``timeout_s``, or until it is time for ``check_reachable``, for anything to happen."""
+        wait_s = timeout_s if self.is_connected else min(timeout_s, self._connect_timeout_s)
+        self._poller.poll(max(0, int(1000 * wait_s + 0.999)))
+
+    def received(self) -> list[WireMessage]:
+        """Take note of lost and made connections and return the messages that have arrived.
+
+        Raises:
+            InfrastructureError: something else than our protocol has arrived.
+        """
+        while self._monitor.poll(0):
+            self._note_connection(recv_monitor_message(self._monitor)["event"])
+        messages = []
+        while self._socket.poll(0):  # also what came just before a disconnection that was noted now
+            message = decode(self._socket.recv_multipart())
+            if isinstance(message, CodecError):
+                raise InfrastructureError(f"{self.address} does not speak our protocol: {message.reason}")
+            self.heard_s = time.monotonic()
+            messages.append(message)
+        return messages
+
+    def check_reachable(self) -> None:
+        """Raise if there has been no connection for too long.
+
+        Raises:
+            DaemonUnreachableError: as it says.
+        """
+        if self._unreachable_since_s is None:
+            return
+        daemon = self._private_daemon
+        if daemon is not None and daemon.has_ended():
+            raise DaemonUnreachableError(
+                f"the private daemon, process {daemon.process_pid}, has ended unexpectedly; close this "
+                f"evaluator and connect again for a new one; its last messages:\n{daemon.messages()}"
+            )
+        if time.monotonic() - self._unreachable_since_s >= self._connect_timeout_s:
+            advice = (
+                "close this evaluator and connect again"
+                if daemon
+                else f"start one with 'npu-daemon serve --bind {self.address}', or give no address to use a "
+                "private one"
+            )
+            raise DaemonUnreachableError(
+                f"no daemon has answered at {self.address} for {self._connect_timeout_s:g} s; {advice}"
+            )
+
+    def expect_answers(self) -> None:
+        """Count the daemon's silence from this moment on."""
+        self.heard_s = time.monotonic()
+
+    def close(self) -> None:
+        """Disconnect. For once or more."""
+        self._release()
+
+    def _note_connection(self, event: int) -> None:
+        if event == zmq.EVENT_DISCONNECTED:
+            self._unreachable_since_s = time.monotonic()
+            return
+        self._unreachable_since_s = None
+        self.heard_s = time.monotonic()
+        self.connections += 1
+
+
+def _dealer(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+    socket = context.socket(zmq.DEALER)
+    for option, value in (
+        (zmq.LINGER, _LINGER_MS),
+        (zmq.RECONNECT_IVL, _RECONNECT_MS),
+        (zmq.RECONNECT_IVL_MAX, _MAX_RECONNECT_MS),
+        (zmq.HEARTBEAT_IVL, _HEARTBEAT_MS),
+        (zmq.HEARTBEAT_TIMEOUT, _HEARTBEAT_TIMEOUT_MS),
+        (zmq.SNDHWM, _SEND_QUEUE),
+        (zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES),
+    ):
+        socket.setsockopt(option, value)
+    socket.setsockopt(zmq.IDENTITY, uuid.uuid4().bytes)
+    return socket
+
+
+def _release(
+    context: zmq.Context[zmq.Socket[bytes]], owner_pid: int, on_close: Callable[[], None] | None
+) -> None:
+    if os.getpid() != owner_pid:  # a forked child must not touch its parent's sockets
+        return
+    context.destroy()
+    if on_close is not None:
+        on_close()

@@ -1,0 +1,302 @@
+"""Evaluators on scripted daemons: back-pressure, resubmission, loss and return of daemons."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import make_candidate
+from scripted_daemon import ScriptedDaemon, device
+
+from ascend_gym.client import DaemonPool, ZmqEvaluator, zmq_evaluator
+from ascend_gym.core.codec import Kind, WireMessage
+from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
+from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.records import Diagnostic, EvalRequest, MeasureProtocol, Phase
+from ascend_gym.core.status import Status
+
+DEADLINE_S = 20.0
+BUSY = Diagnostic(phase=Phase.SERVICE, message="the queue is full")
+
+
+def request(name: str = "a", chip: str = "910B2") -> EvalRequest:
+    return EvalRequest(
+        op_id="core/toy",
+        folder_digest="0",
+        candidate=make_candidate(kernel=f"// {name}"),
+        protocol=MeasureProtocol(chip=chip),
+    )
+
+
+@pytest.fixture
+def daemons(tmp_path: Path) -> Iterator[Callable[..., ScriptedDaemon]]:
+    made: list[ScriptedDaemon] = []
+
+    def make(name: str, **fields: Any) -> ScriptedDaemon:
+        made.append(ScriptedDaemon(f"ipc://{tmp_path}/{name}", **fields))
+        return made[-1]
+
+    yield make
+    for daemon in made:
+        daemon.close()
+
+
+@contextmanager
+def serving(*members: ScriptedDaemon) -> Iterator[None]:
+    """Let daemons answer questions about themselves while a client is being made."""
+    done = threading.Event()
+
+    def serve() -> None:
+        while not done.is_set():
+            for member in members:
+                member.turn(5)
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def pool_of(*members: ScriptedDaemon, extra: tuple[str, ...] = (), timeout_s: float = 0.3) -> DaemonPool:
+    with serving(*members):
+        return DaemonPool([*(member.address for member in members), *extra], connect_timeout_s=timeout_s)
+
+
+def until(condition: Callable[[], bool], evaluator: Evaluator, *members: ScriptedDaemon) -> list[Any]:
+    """Let both sides work until ``condition`` holds; return the results of that time."""
+    deadline_s = time.monotonic() + DEADLINE_S
+    results: list[Any] = []
+    while not condition():
+        assert time.monotonic() < deadline_s
+        for member in members:
+            member.turn(1)
+        results += evaluator.poll(0)
+    return results
+
+
+def collect(evaluator: Evaluator, count: int) -> dict[str, Any]:
+    results: dict[str, Any] = {}
+    deadline_s = time.monotonic() + DEADLINE_S
+    while len(results) < count:
+        assert time.monotonic() < deadline_s
+        results.update(evaluator.poll(1.0))
+    return results
+
+
+# --- one daemon ---
+
+
+def test_no_more_than_the_window_is_with_the_daemon(daemons: Callable[..., ScriptedDaemon]) -> None:
+    daemon = daemons("a")
+    evaluator = ZmqEvaluator(daemon.address, max_in_flight=2)
+    ids = [evaluator.submit(request(str(n))) for n in range(5)]
+    until(lambda: len(daemon.submitted) == 2, evaluator, daemon)
+    evaluator.poll(0)
+    daemon.turn(20)
+    assert daemon.submitted == ids[:2]
+    daemon.answer(ids[1])
+    assert list(collect(evaluator, 1)) == [ids[1]]
+    until(lambda: daemon.submitted == ids[:3], evaluator, daemon)
+    evaluator.close()
+
+
+def test_a_busy_daemon_gets_the_request_again_when_it_has_answered_another(
+    daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zmq_evaluator, "BUSY_PAUSE_S", 3600.0)
+    daemon = daemons("a")
+    evaluator = ZmqEvaluator(daemon.address)
+    first, second = evaluator.submit(request("1")), evaluator.submit(request("2"))
+    until(lambda: len(daemon.submitted) == 2, evaluator, daemon)
+    daemon.send(WireMessage(Kind.BUSY, second, payload=BUSY))
+    daemon.answer(first)
+    assert list(collect(evaluator, 1)) == [first]
+    until(lambda: daemon.submitted == [first, second, second], evaluator, daemon)
+    daemon.answer(second)
+    assert list(collect(evaluator, 1)) == [second]
+    evaluator.close()
+
+
+def test_a_busy_daemon_is_asked_again_after_a_pause(
+    daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zmq_evaluator, "BUSY_PAUSE_S", 0.01)
+    daemon = daemons("a")
+    evaluator = ZmqEvaluator(daemon.address)
+    only = evaluator.submit(request())
+    for times in (1, 2, 3):
+        until(lambda times=times: len(daemon.submitted) == times, evaluator, daemon)  # type: ignore[misc]
+        daemon.send(WireMessage(Kind.BUSY, only, payload=BUSY))
+    evaluator.close()
+
+
+def test_requests_that_wait_here_are_cancelled_here(daemons: Callable[..., ScriptedDaemon]) -> None:
+    daemon = daemons("a")
+    evaluator = ZmqEvaluator(daemon.address, max_in_flight=1)
+    sent, kept = evaluator.submit(request("1")), evaluator.submit(request("2"))
+    evaluator.cancel(kept)
+    ((cancelled, result),) = evaluator.poll(DEADLINE_S)
+    assert (cancelled, result.status) == (kept, Status.CANCELLED)
+    evaluator.cancel(sent)
+    until(lambda: daemon.cancelled == [sent], evaluator, daemon)
+    daemon.send(WireMessage(Kind.BUSY, sent, payload=BUSY))  # the two messages crossed
+    assert collect(evaluator, 1)[sent].status is Status.CANCELLED
+    assert daemon.submitted == [sent]
+    evaluator.close()
+
+
+def test_after_a_new_connection_the_same_ids_are_submitted_again(
+    daemons: Callable[..., ScriptedDaemon],
+) -> None:
+    first = daemons("a")
+    evaluator = ZmqEvaluator(first.address)
+    ids = [evaluator.submit(request(str(n))) for n in range(3)]
+    until(lambda: first.submitted == ids, evaluator, first)
+    first.answer(ids[0])
+    collect(evaluator, 1)
+    first.close()
+    second = daemons("a")
+    until(lambda: second.submitted == ids[1:], evaluator, second)
+    second.answer(ids[2])
+    second.answer(ids[1])
+    assert set(collect(evaluator, 2)) == set(ids[1:])
+    second.requests[ids[1]] = request("1")
+    second.answer(ids[1])
+    until(lambda: evaluator.dropped_messages == 1, evaluator, second)
+    evaluator.close()
+
+
+def test_a_connected_daemon_that_says_nothing_is_not_waited_for_for_ever(
+    daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A green connection says nothing of the process behind it; its beats on this channel do."""
+    monkeypatch.setattr(zmq_evaluator, "SILENCE_S", 0.2)
+    daemon = daemons("a")
+    evaluator = ZmqEvaluator(daemon.address, connect_timeout_s=3600)
+    evaluator.submit(request())
+    until(lambda: bool(daemon.submitted), evaluator, daemon)
+    with pytest.raises(DaemonUnreachableError, match="has said nothing"):
+        evaluator.poll(DEADLINE_S)
+    daemon.send(WireMessage(Kind.BEAT))
+    until(lambda: evaluator.poll(0.01) == [], evaluator)
+    evaluator.close()
+
+
+# --- several daemons ---
+
+
+def test_requests_go_to_the_daemons_by_their_slots_and_come_back_in_any_order(
+    daemons: Callable[..., ScriptedDaemon],
+) -> None:
+    small, large = daemons("small", slots=1), daemons("large", slots=3)
+    pool = pool_of(small, large)
+    assert {info.slots for info in pool.infos.values()} == {1, 3}
+    assert pool.describe() == device()
+    ids = [pool.submit(request(str(n))) for n in range(12)]
+    until(lambda: len(small.submitted) == 2 and len(large.submitted) == 6, pool, small, large)
+    latencies = {}
+    while len(latencies) < 12:
+        for member in (large, small):
+            for inner_id, asked in reversed(list(member.requests.items())):
+                number = int(asked.candidate.kernel_text.split()[-1])
+                member.answer(inner_id, latency_us=1.0 + number)
+        latencies.update({pool_id: result.latency_us for pool_id, result in pool.poll(0.01)})
+        small.turn(1)
+        large.turn(1)
+    assert latencies == {pool_id: pytest.approx(1.0 + n) for n, pool_id in enumerate(ids)}
+    pool.close()
+
+
+def test_a_chip_is_measured_where_it_can_be(daemons: Callable[..., ScriptedDaemon]) -> None:
+    b2, b3 = daemons("b2", chips=["910B2"]), daemons("b3", chips=["910B3", "910B4"])
+    pool = pool_of(b2, b3)
+    for chip in ("910B3", "910B2", "910B4"):
+        pool.submit(request(chip=chip))
+    until(lambda: len(b2.requests) + len(b3.requests) == 3, pool, b2, b3)
+    assert {asked.protocol.chip for asked in b2.requests.values()} == {"910B2"}
+    pool.close()
+
+
+def test_a_lost_daemon_s_requests_go_to_the_others_and_it_may_return(
+    daemons: Callable[..., ScriptedDaemon],
+) -> None:
+    first, second = daemons("first"), daemons("second")
+    pool = pool_of(first, second)
+    ids = [pool.submit(request(str(n))) for n in range(4)]
+    until(lambda: len(first.submitted) == len(second.submitted) == 2, pool, first, second)
+    lost = list(first.submitted)
+    first.close()
+    for inner_id in list(second.requests):
+        second.answer(inner_id)
+    answers = collect(pool, 2)
+    until(lambda: len(second.submitted) == 4, pool, second)
+    for inner_id in list(second.requests):
+        second.answer(inner_id)
+    answers |= collect(pool, 2)
+    assert set(answers) == set(ids)
+    assert list(pool.infos) == [second.address]
+    back = daemons("first")
+    until(lambda: len(pool.infos) == 2, pool, back, second)
+    until(lambda: back.cancelled == lost, pool, back)  # what it may have kept is not evaluated in vain
+    assert back.submitted == []
+    pool.close()
+
+
+def test_an_infra_error_is_tried_on_another_daemon_once(daemons: Callable[..., ScriptedDaemon]) -> None:
+    first, second = daemons("first"), daemons("second")
+    pool = pool_of(first, second)
+    only = pool.submit(request())
+    until(lambda: bool(first.requests), pool, first, second)
+    first.fail(first.submitted[0])
+    until(lambda: bool(second.requests), pool, first, second)
+    second.fail(second.submitted[0])
+    assert collect(pool, 1)[only].status is Status.INFRA_ERROR
+    assert (len(first.submitted), len(second.submitted)) == (1, 1)
+    pool.close()
+
+
+def test_cancelling_reaches_the_daemon_or_the_waiting_line(daemons: Callable[..., ScriptedDaemon]) -> None:
+    daemon = daemons("only")
+    pool = pool_of(daemon)
+    ids = [pool.submit(request(str(n))) for n in range(3)]
+    pool.cancel(ids[2])
+    assert collect(pool, 1)[ids[2]].status is Status.CANCELLED
+    pool.cancel(ids[0])
+    until(lambda: daemon.cancelled == daemon.submitted[:1] != [], pool, daemon)
+    pool.cancel("unknown")
+    pool.close()
+    with pytest.raises(InfrastructureError, match="closed"):
+        pool.submit(request())
+
+
+def test_daemons_that_measure_differently_are_not_mixed(daemons: Callable[..., ScriptedDaemon]) -> None:
+    members = daemons("a"), daemons("b", describes=device(toolchain="2"))
+    with pytest.raises(MisuseError, match="toolchain_digest"):
+        pool_of(*members)
+    with pytest.raises(MisuseError, match="different daemons"):
+        DaemonPool(["ipc:///x", "ipc:///x"])
+
+
+def test_a_pool_starts_with_what_is_there_and_ends_with_the_last(
+    daemons: Callable[..., ScriptedDaemon], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    nowhere = f"ipc://{tmp_path}/nowhere"
+    with pytest.raises(DaemonUnreachableError, match="nowhere"):
+        DaemonPool([nowhere, f"{nowhere}2"], connect_timeout_s=0.05)
+    daemon = daemons("here")
+    pool = pool_of(daemon, extra=(nowhere,))
+    assert "nowhere is not in service" in caplog.text
+    pool.submit(request())
+    until(lambda: bool(daemon.submitted), pool, daemon)
+    daemon.close()
+    with pytest.raises(DaemonUnreachableError, match="none of the daemons"):
+        pool.poll(DEADLINE_S)
+    pool.close()

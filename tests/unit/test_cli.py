@@ -93,7 +93,7 @@ def test_evaluate_without_files_is_the_baseline_and_asks_once(run, evaluator):
 
 def test_evaluate_one_case(run, evaluator):
     _, out, err = run("evaluate", *TOY, "--case", "small", "--json")
-    assert evaluator.addresses == [None]
+    assert evaluator.addresses == [()]
     assert evaluator.chips == ["910B2"]
     assert len(evaluator.toolchains) == 1
     assert err == "building the simulator\n"

@@ -386,7 +386,7 @@ def test_a_folder_that_holds_no_run_cannot_be_resumed(run, tmp_path):
 
 def test_an_unreachable_daemon_exits_3(run, monkeypatch):
     def connect(address, *, options):
-        raise DaemonUnreachableError(f"no daemon answers at {address}")
+        raise DaemonUnreachableError(f"no daemon answers at {address[0]}")
 
     monkeypatch.setattr("ascend_gym.client.connect", connect)
     status, out, err = run("evaluate", *TOY, "--daemon", "tcp://nowhere:1", "--json")

@@ -80,7 +80,7 @@ def run_script(sample: Path, name: str, folder: Path) -> str | None:
     script = sample.parent / "scripts" / f"{name}.py"
     readme = (sample.parent / "README.md").read_text("utf-8-sig", errors="replace")
     command = [sys.executable, str(script), *script_call(readme, name)]
-    ended = run_limited(command, cwd=folder, limits=SCRIPT_LIMITS)
+    ended = run_limited(command, cwd=folder, limits=SCRIPT_LIMITS, reach=None)
     if ended.returncode == 0:
         return None
     lines = (ended.stderr or ended.stdout).decode("utf-8", "replace").split("\n")

@@ -20,7 +20,7 @@ from ascend_gym.core.codec import CodecError, Kind, WireMessage, decode, encode
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.records import DaemonInfo, EvalRequest, EvalResult
 from npu_daemon.pipeline import case_limit_s, infra_error
-from npu_daemon.sandbox_server import PR_SET_PDEATHSIG, prctl
+from npu_daemon.sandbox.server import PR_SET_PDEATHSIG, prctl
 from npu_daemon.service import EvaluationService
 
 BEAT_INTERVAL_MS = 1000

@@ -178,7 +178,7 @@ class FakeBackend:
     def _run_shell(self, command: str, protocol: MeasureProtocol) -> None:
         limits = Limits(protocol.run_timeout_s, protocol.run_timeout_s, 1 << 30, 1 << 20)
         with tempfile.TemporaryDirectory(dir=self.scratch_dir) as folder:
-            run_limited(["sh", "-c", command], cwd=Path(folder), limits=limits)
+            run_limited(["sh", "-c", command], cwd=Path(folder), limits=limits, reach=None)
 
 
 def _directive(text: str, name: str) -> str | None:

@@ -30,7 +30,7 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
-from npu_daemon.sandbox import Limits, run_limited, sandbox_level
+from npu_daemon.sandbox import RLIMITS, Limits, run_limited, sandbox_level
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
@@ -83,6 +83,11 @@ class SimulatorBackend:
         self, cache_dir: Path, chip: str = "910B2", announce: Callable[[str], None] | None = None
     ) -> None:
         self._chip = load_chip(chip)
+        if sandbox_level() == RLIMITS:
+            (announce or _tell)(
+                "warning: candidates are not confined on this host (no Landlock, no bubblewrap): "
+                "they can read and write what this user can; evaluate only sources that you trust"
+            )
         self.toolchain = obtain_toolchain(cache_dir, announce or _tell)
         self._builds = BuildCache(cache_dir / "builds", self.toolchain)
 
@@ -167,7 +172,8 @@ class SimulatorBackend:
             memory_bytes=protocol.memory_limit_bytes,
             file_bytes=protocol.output_limit_bytes,
         )
-        outcome = run_limited([str(self.toolchain.run_program), str(job.path)], cwd=work_dir, limits=limits)
+        command = [str(self.toolchain.run_program), str(job.path)]
+        outcome = run_limited(command, cwd=work_dir, limits=limits, reach=job.reach)
         seconds = tiling.seconds + outcome.seconds
         failure = diagnose_run(outcome, build.kernel, protocol, seconds)
         if failure is not None:
@@ -227,7 +233,7 @@ def _read_outputs(job: KernelJob, case: Case) -> tuple[tuple[np.ndarray[Any, Any
     """Return the outputs, or ``None`` when the run did not live to write them all."""
     for tensor, paths in zip(case.outputs, job.output_files, strict=True):
         for path, size_bytes in zip(paths, tensor_sizes_bytes(tensor), strict=True):
-            if not path.exists() or path.stat().st_size != size_bytes:
+            if not path.exists() or path.is_symlink() or path.stat().st_size != size_bytes:
                 return None
     return tuple(
         tuple(

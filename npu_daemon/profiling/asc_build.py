@@ -11,7 +11,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_source import has_launches, kernel_types, with_launch_calls
-from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
@@ -128,7 +128,8 @@ def _compile(
 ) -> Failure | None:
     limits = Limits(wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_FILE_BYTES)
     command = toolchain.program_command(kind, _unit(program), library.name, [program.folder], program.defines)
-    outcome = run_limited(command, cwd=library.parent, limits=limits)
+    reach = Reach((*toolchain.compiler_reads, program.folder), starts_programs=True)
+    outcome = run_limited(command, cwd=library.parent, limits=limits, reach=reach)
     if outcome.timed_out:
         message = f"compiling took longer than {timeout_s:g} s"
         return Failure(Status.TIMEOUT, (Diagnostic(phase=Phase.BUILD_KERNEL, message=message),))

@@ -86,7 +86,7 @@ def run_program(
         file_bytes=_TRACE_BYTES,
     )
     command = [str(toolchain.launcher_program), str(job), *program.arguments]
-    outcome = run_limited(command, cwd=work_dir or folder, limits=limits)
+    outcome = run_limited(command, cwd=work_dir or folder, limits=limits, reach=None)
     failure = _diagnosed(outcome, build, program, timeout_s)
     if failure is not None:
         return failure

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.object_store import ObjectStore, call_tool
 from npu_daemon.simulator.source_guard import refused_library, refused_source
 
@@ -157,13 +157,14 @@ def _compile(
     limits: Limits,
 ) -> ProcessOutcome:
     """Make the library, sources side by side; return how the first call that failed ended, or the last."""
+    reach = Reach((toolchain, _HEADERS, *map(Path, include_dirs)), starts_programs=True)
     if len(compiled) == 1:
         command = host_build_command(toolchain, compiled, str(library), include_dirs)
-        return run_limited(command, cwd=folder, limits=limits)
+        return run_limited(command, cwd=folder, limits=limits, reach=reach)
 
     def compile_one(source: str, target: str) -> ProcessOutcome:
         command = [*_compiler_call(toolchain, include_dirs), "-c", source, "-o", target]
-        return run_limited(command, cwd=folder, limits=limits)
+        return run_limited(command, cwd=folder, limits=limits, reach=reach)
 
     objects = [f"{number}.o" for number in range(len(compiled))]
     with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
@@ -172,7 +173,7 @@ def _compile(
     if failed is not None:
         return failed
     link = host_build_command(toolchain, objects, str(library))
-    return run_limited(link, cwd=folder, limits=limits)
+    return run_limited(link, cwd=folder, limits=limits, reach=reach)
 
 
 def header_folders(sources: Sources) -> list[str]:

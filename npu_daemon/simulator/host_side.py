@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.host_build import build_host, host_build_command, prepare_host_toolchain, runner_of
 from npu_daemon.simulator.host_request import ChipGeometry, request_lines
 from npu_daemon.simulator.host_schema import (
@@ -92,7 +92,7 @@ def describe_operator(
         limits: what the untrusted code may use.
     """
     argv = [str(runner_of(toolchain)), "describe", str(host_lib), op_type or _ANY_OPERATOR, chip.soc_version]
-    answer, seconds = _ask(argv, host_lib.parent, limits, Phase.BUILD_TILING)
+    answer, seconds = _ask(argv, host_lib.parent, limits, Reach((toolchain,)), Phase.BUILD_TILING)
     if isinstance(answer, Failure):
         return answer
     try:
@@ -136,7 +136,8 @@ def run_tiling(
     request = work_dir / "tiling_request"
     request.write_text("\n".join(lines) + "\n", encoding="ascii")
     argv = [str(runner_of(toolchain)), "run", str(host_lib), str(request)]
-    answer, seconds = _ask(argv, work_dir, limits, Phase.RUN_TILING)
+    reach = Reach((toolchain, host_lib, *(file for files in input_files for file in files)))
+    answer, seconds = _ask(argv, work_dir, limits, reach, Phase.RUN_TILING)
     if isinstance(answer, Failure):
         return answer
     try:
@@ -156,10 +157,10 @@ def run_tiling(
 
 
 def _ask(
-    argv: Sequence[str], cwd: Path, limits: Limits, phase: Phase
+    argv: Sequence[str], cwd: Path, limits: Limits, reach: Reach, phase: Phase
 ) -> tuple[dict[str, Any] | Failure, float]:
     """Run ``host_tiling`` and return its answer, or what kept it from answering, with its wall seconds."""
-    outcome = run_limited(argv, cwd=cwd, limits=limits)
+    outcome = run_limited(argv, cwd=cwd, limits=limits, reach=reach)
     if outcome.timed_out:
         message = f"the host code did not end within {limits.wall_s:g} s; look for an endless loop"
         return _failure(message, outcome.seconds, phase, Status.TIMEOUT), outcome.seconds

@@ -11,7 +11,7 @@ from pathlib import Path
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, Sources
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import Limits, Reach, run_limited
 from npu_daemon.simulator.host_build import compiler_diagnostics, header_folders
 from npu_daemon.simulator.source_guard import refused_flags, refused_source
 from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_types
@@ -151,7 +151,8 @@ def _compile(
     )
     include_dirs = [Path(folder) for folder in header_folders(sources)]
     command = toolchain.kernel_command(kind, _WRAPPER, library_name(kind), include_dirs, extra_flags)
-    outcome = run_limited(command, cwd=work_dir, limits=limits)
+    reach = Reach(toolchain.compiler_reads, starts_programs=True)
+    outcome = run_limited(command, cwd=work_dir, limits=limits, reach=reach)
     if outcome.timed_out:
         message = f"compiling the kernel took longer than {limits.wall_s:g} s; make it simpler"
         return Failure(

@@ -13,7 +13,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, MeasureProtocol, Phase, TensorSpec
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
-from npu_daemon.sandbox import ProcessOutcome
+from npu_daemon.sandbox import ProcessOutcome, Reach
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
@@ -38,6 +38,7 @@ class KernelJob:
         trace: where the trace is written.
         tensor_ranges: canonical addresses of inputs and outputs, for the pricing program.
         output_files: for each output parameter of the case, one file per tensor.
+        reach: what the run program reads from other folders.
     """
 
     folder: Path
@@ -45,6 +46,7 @@ class KernelJob:
     trace: Path
     tensor_ranges: Path
     output_files: tuple[tuple[Path, ...], ...]
+    reach: Reach
 
 
 def place_tensors(tensors: Sequence[TensorSpec]) -> list[list[int]]:
@@ -87,7 +89,8 @@ def write_job(
         tuple(folder / f"output-{index}-{item}.bin" for item in range(len(tensor.shapes)))
         for index, tensor in enumerate(case.outputs)
     )
-    job = KernelJob(folder, folder / "job", folder / "trace", folder / "tensor_ranges", outputs)
+    reach = Reach((*kernel.libraries.values(), *(file for files in inputs for file in files)))
+    job = KernelJob(folder, folder / "job", folder / "trace", folder / "tensor_ranges", outputs, reach)
     (folder / "tiling_data").write_bytes(tiling.tiling_data)
     addresses = place_tensors((*case.inputs, *case.outputs))
     filled = _write_initial(folder, definition, case) if tiling.need_atomic else {}

@@ -124,7 +124,9 @@ def _located(
     again = job.folder / "job-locate"
     wanted = "".join(f"locate {access.block} {access.ordinal}\n" for access in accesses)
     again.write_text(job.path.read_text(encoding="utf-8") + wanted, encoding="utf-8")
-    outcome = run_limited([str(toolchain.run_program), str(again)], cwd=job.folder, limits=limits)
+    outcome = run_limited(
+        [str(toolchain.run_program), str(again)], cwd=job.folder, limits=limits, reach=job.reach
+    )
     places = {}
     for row in outcome.stdout.decode("utf-8", "replace").splitlines():
         fields = row.split("\t")

@@ -126,6 +126,11 @@ class Toolchain:
         return self.folder / "host"
 
     @property
+    def compiler_reads(self) -> tuple[Path, ...]:
+        """Where the compiler finds the simulator's headers and libraries."""
+        return (self.folder, _SIMULATOR / "include")
+
+    @property
     def interface_symbols(self) -> frozenset[str]:
         """Symbols that a kernel library may take from the run program."""
         return _symbols(self.folder)

@@ -10,7 +10,7 @@ from typing import Any
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import Limits, Reach, run_limited
 
 MEMORY_BYTES = 4 << 30  # on top of the trace, which is mapped
 _OUTPUT_BYTES = 256 << 20
@@ -48,7 +48,8 @@ def read_trace(
         output_bytes=_OUTPUT_BYTES,
     )
     command = [str(program.resolve()), str(trace.resolve()), *others]
-    outcome = run_limited(command, cwd=trace.resolve().parent, limits=limits)
+    reach = Reach(tuple(each.resolve() for each in arguments if isinstance(each, Path)))
+    outcome = run_limited(command, cwd=trace.resolve().parent, limits=limits, reach=reach)
     said = outcome.stderr.decode("utf-8", "replace").strip()
 
     def failure(status: Status, message: str) -> Failure:

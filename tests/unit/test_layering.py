@@ -52,7 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     "npu_daemon": {"ascend_gym.core", "ascend_gym.suite", "npu_daemon"},
 }
 # These read no setting: they hand an allow list of the environment on to child processes.
-HANDS_ENVIRONMENT_ON = {"npu_daemon.sandbox", "ascend_gym.suite.cann_gen_data"}
+HANDS_ENVIRONMENT_ON = {"npu_daemon.sandbox.limited_run", "ascend_gym.suite.cann_gen_data"}
 OPERATOR_FILES = "ascend_gym/suite/ops"
 
 

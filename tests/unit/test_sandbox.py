@@ -18,8 +18,7 @@ import pytest
 from daemon_processes import ends_within
 
 from ascend_gym.core.errors import InfrastructureError
-from npu_daemon import sandbox
-from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.sandbox import Limits, ProcessOutcome, limited_run, run_limited
 
 MARKER = "SANDBOX_TEST_MARKER"
 
@@ -58,12 +57,12 @@ def marker() -> Iterator[str]:
 
 
 def run_marked(argv: list[str], cwd: Path, marker: str, **changes: float) -> ProcessOutcome:
-    return run_limited(argv, cwd=cwd, limits=limits(**changes), env={MARKER: marker})
+    return run_limited(argv, cwd=cwd, limits=limits(**changes), reach=None, env={MARKER: marker})
 
 
 def test_output_and_exit_code_are_reported(tmp_path: Path) -> None:
     code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)"
-    outcome = run_limited(python(code), cwd=tmp_path, limits=limits())
+    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(), reach=None)
     assert (outcome.returncode, outcome.signal, outcome.exceeded) == (3, None, None)
     assert (outcome.stdout, outcome.stderr) == (b"out\n", b"err\n")
     assert not outcome.timed_out
@@ -73,7 +72,7 @@ def test_output_and_exit_code_are_reported(tmp_path: Path) -> None:
 
 
 def test_signal_is_reported(tmp_path: Path) -> None:
-    outcome = run_limited(python("import os; os.abort()"), cwd=tmp_path, limits=limits())
+    outcome = run_limited(python("import os; os.abort()"), cwd=tmp_path, limits=limits(), reach=None)
     assert (outcome.returncode, outcome.signal) == (None, signal.SIGABRT)
     assert not list(tmp_path.glob("core*"))
 
@@ -140,7 +139,7 @@ while time.monotonic() < end:
 
 def test_output_flood_is_drained_but_not_kept(tmp_path: Path) -> None:
     code = "import os\nfor _ in range(640): os.write(1, b'x' * 65536)\nos.write(2, b'done')"
-    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(output_bytes=1000))
+    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(output_bytes=1000), reach=None)
     assert outcome.returncode == 0
     assert outcome.output_truncated
     assert outcome.stdout == b"x" * 1000
@@ -149,14 +148,16 @@ def test_output_flood_is_drained_but_not_kept(tmp_path: Path) -> None:
 
 def test_memory_hog_cannot_allocate(tmp_path: Path) -> None:
     code = "x = bytearray(1 << 30)"
-    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(memory_bytes=1 << 28))
+    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(memory_bytes=1 << 28), reach=None)
     assert outcome.returncode == 1
     assert b"MemoryError" in outcome.stderr
     assert outcome.peak_memory_bytes < 1 << 28
 
 
 def test_cpu_limit_ends_a_busy_loop(tmp_path: Path) -> None:
-    outcome = run_limited(python("while True: pass"), cwd=tmp_path, limits=limits(cpu_s=1, wall_s=30))
+    outcome = run_limited(
+        python("while True: pass"), cwd=tmp_path, limits=limits(cpu_s=1, wall_s=30), reach=None
+    )
     assert outcome.signal == signal.SIGXCPU
     assert outcome.exceeded == "cpu"
     assert outcome.timed_out
@@ -164,14 +165,14 @@ def test_cpu_limit_ends_a_busy_loop(tmp_path: Path) -> None:
 
 def test_cpu_limit_cannot_be_ignored(tmp_path: Path) -> None:
     code = "import signal; signal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"
-    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(cpu_s=1, wall_s=30))
+    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(cpu_s=1, wall_s=30), reach=None)
     assert outcome.signal == signal.SIGKILL
     assert outcome.exceeded == "cpu"
 
 
 def test_cpu_limit_of_a_compiler_hidden_by_its_driver_is_seen(tmp_path: Path) -> None:
     code = "import os, sys, signal\nif os.fork() == 0:\n  while True: pass\nos.wait(); sys.exit(1)"
-    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(cpu_s=1, wall_s=30))
+    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(cpu_s=1, wall_s=30), reach=None)
     assert outcome.returncode == 1
     assert outcome.exceeded == "cpu"
 
@@ -179,7 +180,7 @@ def test_cpu_limit_of_a_compiler_hidden_by_its_driver_is_seen(tmp_path: Path) ->
 def test_file_size_is_limited(tmp_path: Path) -> None:
     code = "import os, signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
     code += "with open('big', 'wb') as f:\n  while True: f.write(b'x' * 65536)"
-    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(file_bytes=1 << 20))
+    outcome = run_limited(python(code), cwd=tmp_path, limits=limits(file_bytes=1 << 20), reach=None)
     assert outcome.exceeded == "file"
     assert (tmp_path / "big").stat().st_size <= 1 << 20
 
@@ -187,11 +188,11 @@ def test_file_size_is_limited(tmp_path: Path) -> None:
 def test_environment_comes_from_the_allow_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("LANG", "C.UTF-8")
-    outcome = run_limited(["env"], cwd=tmp_path, limits=limits(), env={"EXTRA": "1"})
+    outcome = run_limited(["env"], cwd=tmp_path, limits=limits(), reach=None, env={"EXTRA": "1"})
     variables = dict(line.split("=", 1) for line in outcome.stdout.decode().splitlines())
     assert variables["EXTRA"] == "1"
     assert variables["TMPDIR"] == str(tmp_path)
-    assert set(variables) <= {*sandbox.ALLOWED_ENVIRONMENT, "TMPDIR", "EXTRA"}
+    assert set(variables) <= {*limited_run.ALLOWED_ENVIRONMENT, "TMPDIR", "EXTRA"}
 
 
 def test_only_passed_descriptors_are_inherited_under_their_numbers(tmp_path: Path) -> None:
@@ -202,7 +203,7 @@ def test_only_passed_descriptors_are_inherited_under_their_numbers(tmp_path: Pat
         code = (
             f"import os; os.write({write_end}, b'told'); print(sorted(map(int, os.listdir('/proc/self/fd'))))"
         )
-        outcome = run_limited(python(code), cwd=tmp_path, limits=limits(), pass_fds=[write_end])
+        outcome = run_limited(python(code), cwd=tmp_path, limits=limits(), reach=None, pass_fds=[write_end])
         assert os.read(read_end, 16) == b"told"
         listed = eval(outcome.stdout)
         assert [fd for fd in listed if fd in (0, 1, 2, write_end)] == [0, 1, 2, write_end]
@@ -214,16 +215,16 @@ def test_only_passed_descriptors_are_inherited_under_their_numbers(tmp_path: Pat
 
 def test_missing_program_is_an_infrastructure_error(tmp_path: Path) -> None:
     with pytest.raises(InfrastructureError, match="no-such-compiler"):
-        run_limited(["no-such-compiler"], cwd=tmp_path, limits=limits())
+        run_limited(["no-such-compiler"], cwd=tmp_path, limits=limits(), reach=None)
     with pytest.raises(InfrastructureError, match="No such file"):
-        run_limited(["/nonexistent/tool"], cwd=tmp_path, limits=limits())
+        run_limited(["/nonexistent/tool"], cwd=tmp_path, limits=limits(), reach=None)
 
 
 def test_program_is_found_relative_to_the_working_directory(tmp_path: Path) -> None:
     script = tmp_path / "tool"
     script.write_text("#!/bin/sh\necho here\n")
     script.chmod(0o755)
-    assert run_limited(["./tool"], cwd=tmp_path, limits=limits()).stdout == b"here\n"
+    assert run_limited(["./tool"], cwd=tmp_path, limits=limits(), reach=None).stdout == b"here\n"
 
 
 def test_concurrent_runs_kill_only_their_own_processes(tmp_path: Path, marker: str) -> None:
@@ -252,7 +253,7 @@ from npu_daemon.sandbox import Limits, run_limited
 
 code = f"import os, time; open({sys.argv[1]!r}, 'w').write(str(os.getpid())); time.sleep(600)"
 program = [sys.executable, "-I", "-S", "-c", code]
-run_limited(program, cwd=Path(sys.argv[2]), limits=Limits(60, 60, 1 << 30, 1 << 20))
+run_limited(program, cwd=Path(sys.argv[2]), limits=Limits(60, 60, 1 << 30, 1 << 20), reach=None)
 """
 
 
@@ -273,11 +274,11 @@ def test_killed_caller_takes_its_programs_with_it(tmp_path: Path) -> None:
 def test_program_that_stops_its_supervisor_is_killed(
     tmp_path: Path, marker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "REPORT_GRACE_S", 0.5)
+    monkeypatch.setattr(limited_run, "REPORT_GRACE_S", 0.5)
     code = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(600)"
     with pytest.raises(InfrastructureError, match="without a report"):
         run_marked(python(code), tmp_path, marker, wall_s=0.2)
-    assert run_limited(["true"], cwd=tmp_path, limits=limits()).returncode == 0
+    assert run_limited(["true"], cwd=tmp_path, limits=limits(), reach=None).returncode == 0
     assert all(ends_within(pid, 10) for pid in processes_marked(marker))
 
 
@@ -293,13 +294,9 @@ time.sleep(600)
 """
     with pytest.raises(InfrastructureError, match="without a report"):
         run_marked(python(code), tmp_path, marker)
-    assert run_limited(["true"], cwd=tmp_path, limits=limits()).returncode == 0
+    assert run_limited(["true"], cwd=tmp_path, limits=limits(), reach=None).returncode == 0
     assert all(ends_within(pid, 10) for pid in processes_marked(marker))
 
 
-def test_level_names_what_is_in_force() -> None:
-    assert sandbox.sandbox_level() == "rlimits"
-
-
 def _root() -> Path:
-    return Path(sandbox.__file__).parents[1]
+    return Path(limited_run.__file__).parents[2]

@@ -18,6 +18,8 @@ import resource
 import select
 import signal
 import socket
+import stat
+import struct
 import sys
 import time
 from typing import Any, NoReturn
@@ -27,6 +29,7 @@ PR_SET_CHILD_SUBREAPER = 36
 MAX_PASSED_FDS = 64
 WATCH_INTERVAL_S = 0.02
 KILL_TIMEOUT_S = 5.0
+SIGNAL_EXIT = 128  # plus its number: how a wrapper tells the signal that ended its program
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -140,6 +143,69 @@ def above(fd: int, targets: list[int]) -> int:
     return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, max(targets) + 1)
 
 
+LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
+LANDLOCK_PATH_BENEATH = 1
+LANDLOCK_FILE_RIGHTS = (
+    0xC007  # execute, write, read, truncate, ioctl: the others mean something for folders only
+)
+PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
+
+
+def kernel_call(number: int, *arguments: Any) -> int:
+    """Make a system call that the C library has no name for; raises ``OSError`` when the kernel refuses."""
+    answer: int = _LIBC.syscall(ctypes.c_long(number), *arguments)
+    if answer < 0:
+        code = ctypes.get_errno()
+        raise OSError(code, f"system call {number}: {os.strerror(code)}")
+    return answer
+
+
+def restrict_files(rules: dict[str, Any]) -> None:
+    """Take away every right to files, TCP and signals but those of ``rules`` (landlock(7))."""
+    parts = [rules["files"], *(rules[name] for name in ("tcp", "scopes") if rules[name] is not None)]
+    handled = struct.pack(f"={len(parts)}Q", *parts)
+    ruleset = kernel_call(LANDLOCK_CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), ctypes.c_uint32(0))
+    for path, rights in rules["rules"]:
+        try:
+            fd = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISDIR(os.fstat(fd).st_mode):
+            rights &= LANDLOCK_FILE_RIGHTS
+        beneath = struct.pack("=Qi", rights, fd)
+        kernel_call(LANDLOCK_ADD_RULE, ruleset, LANDLOCK_PATH_BENEATH, beneath, ctypes.c_uint32(0))
+        os.close(fd)
+    kernel_call(LANDLOCK_RESTRICT_SELF, ruleset, ctypes.c_uint32(0))
+    os.close(ruleset)
+
+
+def refuse_calls(program: bytes) -> None:
+    """Install a filter of system calls (seccomp(2)) for this process and everything it starts."""
+    instructions = ctypes.create_string_buffer(program, len(program))
+    header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
+    if _LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl(PR_SET_SECCOMP): {os.strerror(number)}")
+
+
+def confine(spec: dict[str, Any]) -> tuple[str, list[str]]:
+    """Give up what ``spec`` takes away; return what to execute, and its arguments."""
+    executable, arguments = spec["executable"], spec["argv"]
+    if "seccomp" not in spec:
+        return executable, arguments
+    program = bytes.fromhex(spec["seccomp"])
+    if "wrapper" in spec:
+        filter_fd = os.memfd_create("seccomp", 0)
+        os.write(filter_fd, program)
+        os.lseek(filter_fd, 0, os.SEEK_SET)
+        wrapper = [str(filter_fd) if part == "{seccomp}" else part for part in spec["wrapper"]]
+        return wrapper[0], [*wrapper, executable, *arguments[1:]]
+    prctl(PR_SET_NO_NEW_PRIVS, 1)
+    restrict_files(spec["landlock"])
+    refuse_calls(program)
+    return executable, arguments
+
+
 def become_program(spec: dict[str, Any], streams: list[int], passed: list[int], parent: int) -> NoReturn:
     """Turn this freshly forked process into the program; raises ``OSError`` when that fails."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -152,7 +218,8 @@ def become_program(spec: dict[str, Any], streams: list[int], passed: list[int], 
     os.chdir(spec["cwd"])
     place_fds([os.open(os.devnull, os.O_RDONLY), *streams, *passed], [0, 1, 2, *spec["fds"]])
     set_limits(spec)
-    os.execve(spec["executable"], spec["argv"], spec["env"])
+    executable, arguments = confine(spec)
+    os.execve(executable, arguments, spec["env"])
 
 
 def start_program(spec: dict[str, Any], streams: list[int], passed: list[int]) -> tuple[int, str | None]:
@@ -230,6 +297,8 @@ def supervise(control: socket.socket, streams: list[int], passed: list[int]) -> 
     gone = kill_and_reap(statuses)
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     code = os.waitstatus_to_exitcode(statuses[pid]) if pid in statuses else -signal.SIGKILL
+    if "wrapper" in spec and code > SIGNAL_EXIT:
+        code = SIGNAL_EXIT - code
     cpu_seconds = usage.ru_utime + usage.ru_stime
     report = {
         "returncode": code if code >= 0 else None,

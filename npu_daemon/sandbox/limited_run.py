@@ -1,6 +1,6 @@
-"""Running untrusted programs within limits, and proving that nothing of them is left.
+"""Running a program within limits, and proving that nothing of it is left.
 
-``run_limited`` hands each run to a supervisor process (see ``sandbox_server``), so that it is safe to call
+``run_limited`` hands each run to a supervisor process (see ``server``), so that it is safe to call
 from several threads, and a program that forks twice, changes its session or ignores signals is found and
 killed. The number of processes is limited by counting the program's own descendants: ``RLIMIT_NPROC`` counts
 everything else of the same user too and is not enforced for root.
@@ -26,11 +26,13 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from ascend_gym.core.errors import InfrastructureError
+from npu_daemon.sandbox.confinement import Reach, confined_spec, sandbox_level
 
 ALLOWED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 REPORT_GRACE_S = 10.0
+NOTHING_ELSE = Reach()
 _READ_BYTES = 1 << 16
-_SERVER_SCRIPT = Path(__file__).with_name("sandbox_server.py")
+_SERVER_SCRIPT = Path(__file__).with_name("server.py")
 
 ExceededLimit = Literal["wall", "cpu", "file", "processes"]
 
@@ -88,16 +90,12 @@ class ProcessOutcome:
     peak_memory_bytes: int = 0
 
 
-def sandbox_level() -> str:
-    """Return how far candidates are confined, for ``DeviceInfo.sandbox``."""
-    return "rlimits"
-
-
 def run_limited(
     argv: Sequence[str],
     *,
     cwd: Path,
     limits: Limits,
+    reach: Reach | None = NOTHING_ELSE,
     env: Mapping[str, str] | None = None,
     pass_fds: Sequence[int] = (),
 ) -> ProcessOutcome:
@@ -107,6 +105,8 @@ def run_limited(
         argv: program and arguments; a bare program name is looked up in ``PATH``.
         cwd: working directory; it also becomes ``TMPDIR``.
         limits: what the program may use.
+        reach: what it may get at besides system, executable and working directory; ``None``: whatever this
+            process can, for programs that are as trusted.
         env: variables on top of ``ALLOWED_ENVIRONMENT`` of this process; nothing else is inherited.
         pass_fds: descriptors that the program inherits under the same numbers (all above 2).
 
@@ -114,9 +114,12 @@ def run_limited(
         InfrastructureError: the program cannot be executed, or could not be supervised or killed.
     """
     environment = _environment(cwd, env)
+    executable = _resolve(argv[0], cwd, environment)
+    confined = {} if reach is None else confined_spec(executable, cwd, reach, environment, sandbox_level())
     spec = {
+        **confined,
         "argv": list(argv),
-        "executable": _resolve(argv[0], cwd, environment),
+        "executable": executable,
         "cwd": str(cwd),
         "env": environment,
         "fds": list(pass_fds),

@@ -39,6 +39,7 @@ _FLAGS = (
 )
 _PREFIX_HEADER = "asim_host.h"
 _LIBRARY = "libasim_host.so"
+_BUILT = "host.so"
 _RUNNER = "host_tiling"
 _LIBRARY_SOURCES = (
     "host_tiling_types.cpp",
@@ -133,13 +134,12 @@ def build_host(
         return refused
     folder = work_dir / "operator"
     _write(sources.files, folder)
-    library = work_dir / "host.so"
+    library = work_dir / _BUILT
     started_s = time.perf_counter()
-    outcome = _compile(
-        compiled, library, folder, toolchain, [*header_folders(sources), *include_dirs], limits
-    )
+    outcome = _compile(compiled, folder, toolchain, [*header_folders(sources), *include_dirs], limits)
     seconds = time.perf_counter() - started_s
     if outcome.returncode == 0:
+        (folder / library.name).rename(library)
         return refused_library(library, seconds) or library
     if outcome.timed_out:
         message = f"compiling the host code took longer than {limits.wall_s:g} s; make it simpler"
@@ -150,16 +150,16 @@ def build_host(
 
 def _compile(
     compiled: Sequence[str],
-    library: Path,
     folder: Path,
     toolchain: Path,
     include_dirs: Sequence[Path | str],
     limits: Limits,
 ) -> ProcessOutcome:
-    """Make the library, sources side by side; return how the first call that failed ended, or the last."""
-    reach = Reach((toolchain, _HEADERS, *map(Path, include_dirs)), starts_programs=True)
+    """Make the library in ``folder``, sources side by side; return how the first call that failed ended, or the last."""
+    elsewhere = [path for path in map(Path, include_dirs) if path.is_absolute()]
+    reach = Reach((toolchain, _HEADERS, *elsewhere), starts_programs=True)
     if len(compiled) == 1:
-        command = host_build_command(toolchain, compiled, str(library), include_dirs)
+        command = host_build_command(toolchain, compiled, _BUILT, include_dirs)
         return run_limited(command, cwd=folder, limits=limits, reach=reach)
 
     def compile_one(source: str, target: str) -> ProcessOutcome:
@@ -172,7 +172,7 @@ def _compile(
     failed = next((outcome for outcome in outcomes if outcome.returncode != 0), None)
     if failed is not None:
         return failed
-    link = host_build_command(toolchain, objects, str(library))
+    link = host_build_command(toolchain, objects, _BUILT)
     return run_limited(link, cwd=folder, limits=limits, reach=reach)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -81,8 +82,8 @@ def test_memory_is_limited(simulator: SimulatorBackend, tmp_path: Path) -> None:
 
 def test_time_is_limited(tmp_path: Path) -> None:
     program = tmp_path / "endless"
-    program.write_text("#!/bin/sh\nwhile :; do :; done\n", encoding="ascii")
-    program.chmod(0o755)
+    text = "int main() { for (volatile int turns = 0;; ++turns) {} }"
+    subprocess.run(["g++", "-xc++", "-", "-o", program], input=text, text=True, check=True)
     _assert_failed(
         _checked(program, tmp_path, b"", timeout_s=0.2), Status.TIMEOUT, "checked for races in 0.2 s"
     )

@@ -155,7 +155,7 @@ def _compile(
     include_dirs: Sequence[Path | str],
     limits: Limits,
 ) -> ProcessOutcome:
-    """Make the library in ``folder``, sources side by side; return how the first call that failed ended, or the last."""
+    """Make the library in ``folder``, sources side by side; return the first failure or the last end."""
     elsewhere = [path for path in map(Path, include_dirs) if path.is_absolute()]
     reach = Reach((toolchain, _HEADERS, *elsewhere), starts_programs=True)
     if len(compiled) == 1:

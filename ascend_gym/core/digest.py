@@ -7,7 +7,7 @@ Every part is written with its type and length before its bytes, so that ``("ab"
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,23 +46,37 @@ def _encode_sequence(items: Iterable[Any]) -> Iterable[bytes]:
 
 
 def _encode(value: Any) -> bytes:
-    if value is None:
-        return _frame(b"N", b"")
+    encoder = _ENCODERS.get(type(value))
+    return encoder(value) if encoder is not None else _encode_other(value)
+
+
+def _encode_other(value: Any) -> bytes:
+    """Encode what is of no plain type itself: a model, an enumeration member, another mapping or sequence."""
     if isinstance(value, BaseModel):
         return _frame(b"R", _encode([type(value).__name__, value.model_dump(mode="json")]))
-    if isinstance(value, bytes):
-        return _frame(b"B", value)
-    if isinstance(value, bool):
-        return _frame(b"T", b"1" if value else b"0")
-    if isinstance(value, int):
-        return _frame(b"I", str(int(value)).encode())
-    if isinstance(value, float):
-        return _frame(b"F", value.hex().encode())
-    if isinstance(value, str):
-        return _frame(b"S", value.encode("utf-8", "surrogatepass"))
+    for plain in (bytes, bool, int, float, str):
+        if isinstance(value, plain):
+            return _ENCODERS[plain](value)
     if isinstance(value, Mapping):
-        items = sorted(value.items())
-        return _frame(b"M", b"".join(_encode(key) + _encode(item) for key, item in items))
+        return _encode_mapping(value)
     if isinstance(value, Iterable):
         return b"".join(_encode_sequence(value))
     raise TypeError(f"cannot digest a {type(value).__name__}: use plain values or pydantic models")
+
+
+def _encode_mapping(value: Mapping[Any, Any]) -> bytes:
+    return _frame(b"M", b"".join(_encode(key) + _encode(item) for key, item in sorted(value.items())))
+
+
+_ENCODERS: Mapping[type, Callable[[Any], bytes]] = {
+    type(None): lambda value: _frame(b"N", b""),
+    bytes: lambda value: _frame(b"B", value),
+    bool: lambda value: _frame(b"T", b"1" if value else b"0"),
+    int: lambda value: _frame(b"I", str(int(value)).encode()),
+    float: lambda value: _frame(b"F", value.hex().encode()),
+    str: lambda value: _frame(b"S", value.encode("utf-8", "surrogatepass")),
+    dict: _encode_mapping,
+    list: lambda value: b"".join(_encode_sequence(value)),
+    tuple: lambda value: b"".join(_encode_sequence(value)),
+}
+"""How a value of exactly this type is encoded; a table, because every request is digested."""

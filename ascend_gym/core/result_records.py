@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from enum import Enum
-from statistics import fmean
+from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from pydantic import Field, field_validator, model_validator
@@ -101,6 +103,9 @@ class Profile(Record):
     gm_to_l1_bytes: int = Field(default=0, ge=0)
     l0c_to_gm_bytes: int = Field(default=0, ge=0)
     aic_mac_instructions: int = Field(default=0, ge=0)
+
+
+_PROFILE_VALUES = attrgetter(*Profile.model_fields)
 
 
 class Launch(Record):
@@ -235,7 +240,7 @@ class EvalResult(Record):
         """Diagnostics of the evaluation and of its cases, in order."""
         return self.diagnostics + tuple(d for case in self.cases for d in case.diagnostics)
 
-    @property
+    @cached_property
     def latency_us(self) -> float | None:
         """Geometric mean over the cases of their latencies in microseconds; ``None`` unless ok."""
         if self.status is not Status.OK:
@@ -243,13 +248,15 @@ class EvalResult(Record):
         logs = [math.log(case.latency_us) for case in self.cases if case.latency_us]
         return math.exp(math.fsum(logs) / len(logs))
 
-    @property
-    def mean_profile(self) -> dict[str, float] | None:
+    @cached_property
+    def mean_profile(self) -> Mapping[str, float] | None:
         """Each field of the profile, averaged over the cases; ``None`` when nothing was measured."""
         profiles = [case.profile for case in self.cases if case.profile is not None]
         if not profiles:
             return None
-        return {name: fmean(getattr(each, name) for each in profiles) for name in Profile.model_fields}
+        columns = zip(*map(_PROFILE_VALUES, profiles), strict=True)
+        means = (math.fsum(column) / len(profiles) for column in columns)
+        return dict(zip(Profile.model_fields, means, strict=True))
 
 
 def failed_result(request: EvalRequest, status: Status, diagnostic: Diagnostic, **fields: Any) -> EvalResult:

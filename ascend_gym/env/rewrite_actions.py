@@ -51,12 +51,11 @@ class RuleActions:
                 f"an action is a number from 0 to {len(RULES) * SLOTS_PER_RULE - 1}, got {action!r:.80}"
             )
         rule, slot = divmod(int(action), SLOTS_PER_RULE)
-        move = numbered_moves(incumbent).get(int(action))
-        if move is None:
+        if int(action) not in numbered_moves(incumbent):
             return no_candidate(
                 f"rule {RULES[rule].name} has no move {slot} in these sources: heed the action mask"
             )
-        return move.applied_to(incumbent)
+        return _moved(incumbent, int(action))
 
     def mask(self, spec: OpSpec, incumbent: Candidate) -> Mask | None:
         """Return which moves there are, int8 of shape ``(rules * slots,)``."""
@@ -130,6 +129,12 @@ def numbered_moves(candidate: Candidate) -> Mapping[int, Move]:
         for slot, move in enumerate(sorted(moves, key=lambda move: not move.site.covers_all)[:SLOTS_PER_RULE])
     }
     return MappingProxyType(moves_by_number)
+
+
+@lru_cache(maxsize=512)
+def _moved(candidate: Candidate, action: int) -> Candidate:
+    """Return the candidate after one of its moves: the same object again, which knows its digest."""
+    return numbered_moves(candidate)[action].applied_to(candidate)
 
 
 @lru_cache(maxsize=1024)

@@ -12,16 +12,14 @@ import numpy as np
 from ascend_gym.core.errors import InfrastructureError, MisuseError, OperatorFormatError
 from ascend_gym.core.records import (
     Candidate,
-    Diagnostic,
     EvalRequest,
     EvalResult,
     MeasureProtocol,
     OpSpec,
-    Phase,
     failed_result,
 )
 from ascend_gym.core.status import Blame, Status, rule_of
-from ascend_gym.env.actions import ACTIONS, require_text
+from ascend_gym.env.actions import ACTIONS, no_candidate, require_text
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.observations import OBSERVATIONS, Limits
 from ascend_gym.env.reward import RewardFunction, reward_named
@@ -43,15 +41,15 @@ class Trial:
         candidate: the candidate; the incumbent where the action stands for none.
         request: the evaluation that tells how it does.
         result: its result, where it is known without asking.
-        vector: the action in numbers.
+        vector: the action in numbers; ``None`` where it is not known to the action family.
         move: the number of the action, where it has one.
     """
 
     candidate: Candidate
     request: EvalRequest
     result: EvalResult | None
-    vector: np.ndarray[Any, np.dtype[np.float32]]
-    move: int | None
+    vector: np.ndarray[Any, np.dtype[np.float32]] | None = None
+    move: int | None = None
 
 
 class Task:
@@ -61,6 +59,7 @@ class Task:
         budget: evaluations in an episode.
         observation_space: space of what ``observe`` returns.
         action_space: space of actions.
+        max_source_chars: longest source text and action, in characters.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Task:
         if budget < 1:
             raise MisuseError(f"budget must be at least 1 evaluation, got {budget}")
         self.budget = budget
-        self._max_source_chars = max_source_chars
+        self.max_source_chars = max_source_chars
         self._op_dir = op_dir
         self._known: dict[str, OpSpec] = {}
         self._operators = self._all_of(operator)
@@ -129,7 +128,7 @@ class Task:
             MisuseError: one is longer than ``max_source_chars``.
         """
         for side, text in (("tiling", candidate.tiling_text), ("kernel", candidate.kernel_text)):
-            require_text(f"the {side} source", text, self._max_source_chars)
+            require_text(f"the {side} source", text, self.max_source_chars)
 
     def baseline_request(self, spec: OpSpec) -> EvalRequest:
         """Return the evaluation with which an episode begins."""
@@ -156,14 +155,20 @@ class Task:
         in_numbers = self._actions.vector(action), self._actions.number(action)
         if isinstance(candidate, Candidate):
             longest = max(len(candidate.tiling_text), len(candidate.kernel_text))
-            if longest <= self._max_source_chars:
+            if longest <= self.max_source_chars:
                 request = request_for(episode.spec, candidate, self._protocol)
                 return Trial(candidate, request, None, *in_numbers)
-            message = f"a source has {longest} characters, the space holds {self._max_source_chars}"
-            candidate = Diagnostic(phase=Phase.REQUEST, message=message)
+            message = f"a source has {longest} characters, the space holds {self.max_source_chars}"
+        else:
+            message = candidate.message
+        refused = self.refused(episode, message)
+        return Trial(refused.candidate, refused.request, refused.result, *in_numbers)
+
+    def refused(self, episode: Episode, message: str) -> Trial:
+        """Return the trial of something that stands for no candidate, for the reason told."""
         request = request_for(episode.spec, episode.incumbent, self._protocol)
-        result = failed_result(request, Status.BUILD_ERROR, candidate)
-        return Trial(episode.incumbent, request, result, *in_numbers)
+        result = failed_result(request, Status.BUILD_ERROR, no_candidate(message))
+        return Trial(episode.incumbent, request, result)
 
     def after(self, episode: Episode, trial: Trial, result: EvalResult) -> tuple[Episode, float]:
         """Return the episode after a trial ended with ``result``, and the reward."""
@@ -213,7 +218,7 @@ class Task:
         else:
             spec = load_operator(operator, op_dir=None if self._op_dir is None else Path(self._op_dir))
         for side, text in (("tiling", spec.baseline.tiling_text), ("kernel", spec.baseline.kernel_text)):
-            require_text(f"{spec.op_id}: the {side} source", text, self._max_source_chars)
+            require_text(f"{spec.op_id}: the {side} source", text, self.max_source_chars)
         return spec
 
 

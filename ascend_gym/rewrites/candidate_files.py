@@ -24,5 +24,10 @@ def with_texts(candidate: Candidate, texts: Mapping[str, str]) -> Candidate:
 
 
 def _with_texts(sources: Sources, texts: Mapping[str, str]) -> Sources:
-    files = tuple(SourceFile(path=file.path, text=texts.get(file.path, file.text)) for file in sources.files)
+    if not any(file.path in texts for file in sources.files):
+        return sources
+    files = tuple(
+        SourceFile(path=file.path, text=texts[file.path]) if file.path in texts else file
+        for file in sources.files
+    )
     return Sources(files=files, main=sources.main)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 
 from tree_sitter import Node
@@ -88,10 +89,11 @@ class Constant:
         return f"{value}{match[2] if match else ''}"
 
 
-def constants_of(file: File) -> Iterator[Constant]:
-    """Yield every named integer of a file, in the order of the text."""
+@lru_cache(maxsize=256)
+def constants_of(file: File) -> tuple[Constant, ...]:
+    """Return every named integer of a file, in the order of the text."""
     found = [*_definitions(file), *_members(file), *_macros(file), *_setter_arguments(file)]
-    yield from sorted(found, key=lambda constant: constant.value_node.start_byte)
+    return tuple(sorted(found, key=lambda constant: constant.value_node.start_byte))
 
 
 def names_tile(constant: Constant) -> bool:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.moves import moves_of
 from ascend_gym.rewrites.rule import FileEdit, Site, edited
+from ascend_gym.rewrites.syntax import Edit
 
 MAX_KNOBS = 64
 
@@ -56,19 +57,19 @@ def turned(candidate: Candidate, knobs: list[Knob], positions: Mapping[str, int]
 
     Where the edits of two knobs meet, the one that stands for many places wins, then the earlier one.
     """
-    taken: list[FileEdit] = []
+    taken: dict[str, dict[Edit, None]] = defaultdict(dict)  # by path
     for knob in knobs:
         if positions[knob.name]:
             choice = knob.site.choices[positions[knob.name] - 1]
-            edits = [edit for edit in choice.edits if edit not in taken]
-            if not any(_meet(edit, other) for edit in edits for other in taken):
-                taken += edits
-    return edited(candidate, taken)
+            fresh = [(each.path, each.edit) for each in choice.edits if each.edit not in taken[each.path]]
+            if not any(_meet(edit, other) for path, edit in fresh for other in taken[path]):
+                for path, edit in fresh:
+                    taken[path][edit] = None
+    return edited(candidate, [FileEdit(path, edit) for path, edits in taken.items() for edit in edits])
 
 
-def _meet(one: FileEdit, other: FileEdit) -> bool:
-    """Say whether two edits cannot both be made: they share bytes or insert at the same place."""
-    if one.path != other.path:
-        return False
-    first, second = sorted((one.edit, other.edit), key=lambda edit: (edit.start_byte, edit.end_byte))
-    return second.start_byte < first.end_byte or second.start_byte == first.start_byte
+def _meet(one: Edit, other: Edit) -> bool:
+    """Say whether two edits of a file cannot both be made: they share bytes or begin at the same place."""
+    if one.start_byte < other.start_byte:
+        return other.start_byte < one.end_byte
+    return one.start_byte < other.end_byte or one.start_byte == other.start_byte

@@ -46,6 +46,12 @@ ALLOWED: dict[str, set[str]] = {
         "ascend_gym.sweep",
         "ascend_gym.report",
     },
+    "ascend_gym.chat": {
+        "ascend_gym.core",
+        "ascend_gym.env",
+        "ascend_gym.search",
+        "ascend_gym.chat",
+    },
     "ascend_gym.cli": {"ascend_gym", "agents", "baselines", "npu_daemon"},
     "baselines": {"ascend_gym", "baselines"},
     "agents": {"ascend_gym", "agents"},

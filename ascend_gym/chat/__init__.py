@@ -1,0 +1,1 @@
+"""Episodes as conversations: what trainers of language models need of the environment."""

@@ -1,0 +1,159 @@
+"""Episodes as chat messages: what a model is told and what its answers come to. Pure: no evaluator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Message
+from ascend_gym.core.records import EvalResult, OpSpec
+from ascend_gym.core.status import RewardRule, rule_of
+from ascend_gym.core.text import well_formed
+from ascend_gym.env.episode import Episode
+from ascend_gym.env.task import Task, Trial, is_terminated, is_truncated
+from ascend_gym.search.llm.prompts import (
+    chip_of,
+    describe_result,
+    operator_fields,
+    render,
+    render_sources,
+)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What an answer came to.
+
+    Attributes:
+        message: what the model is told next, as user; at the end of an episode how the last answer did.
+        reward: what the answer earned.
+        terminated: whether the budget of evaluations is spent.
+        truncated: whether there was no verdict for too long.
+        info: the last evaluation in plain values, as ``AscendOp-v0`` tells it, and ``unusable``: whether the
+            answer stood for no candidate.
+    """
+
+    message: Message
+    reward: float
+    terminated: bool
+    truncated: bool
+    info: Mapping[str, Any]
+
+    @property
+    def done(self) -> bool:
+        """Whether the episode is over."""
+        return self.terminated or self.truncated
+
+
+class Conversation:
+    """The rules of episodes that are held as conversations.
+
+    The state is a user message that needs no earlier one: operator, cases, how the last answer did, the
+    fastest correct version so far with its measurement and sources, and the evaluations left. An action is an
+    assistant message with SEARCH/REPLACE edits or whole files. An answer that stands for no candidate costs
+    an evaluation and ``unusable_penalty``, and the next message says what was wrong with it.
+
+    Args:
+        operator: as in ``AscendOpEnv``.
+        budget: evaluations in an episode.
+        unusable_penalty: what an answer costs that stands for no candidate, besides ``failure_penalty``.
+        repeat_sources: whether sources are told in each message, or only after they changed: shorter, but
+            then a message needs the earlier ones.
+        **options: other arguments of ``Task``: ``op_dir``, ``chip``, ``reward``, ``failure_penalty``,
+            ``max_source_chars``.
+
+    Raises:
+        MisuseError: an argument cannot be.
+    """
+
+    def __init__(
+        self,
+        operator: str | OpSpec | Sequence[str | OpSpec] = "gelu",
+        *,
+        budget: int = 8,
+        unusable_penalty: float = 0.1,
+        repeat_sources: bool = True,
+        **options: Any,
+    ) -> None:
+        if not (math.isfinite(unusable_penalty) and unusable_penalty >= 0):
+            raise MisuseError(f"unusable_penalty must be finite and at least 0, got {unusable_penalty}")
+        self.task = Task(operator, budget=budget, actions="edits", observations="text", **options)
+        self._unusable_penalty, self._repeat_sources = unusable_penalty, repeat_sources
+
+    def opening(self, episode: Episode) -> list[Message]:
+        """Return the messages with which an episode begins: the system's and the first state."""
+        system = f"{render('system')}\n{render('answer_files')}"
+        return [Message("system", system), self._state(episode, "This is the first attempt.", shown=True)]
+
+    def trial(self, episode: Episode, answer: str) -> Trial:
+        """Return what an answer stands for; whatever a model writes is an answer.
+
+        Raises:
+            MisuseError: it is no text.
+        """
+        if not isinstance(answer, str):
+            raise MisuseError(f"an answer is a str, got {type(answer).__name__}")
+        answer = well_formed(answer)
+        if len(answer) > self.task.max_source_chars:
+            limit = f"answers may have {self.task.max_source_chars}"
+            return self.task.refused(episode, f"the answer has {len(answer)} characters, {limit}")
+        return self.task.trial(episode, answer)
+
+    def after(self, episode: Episode, trial: Trial, result: EvalResult) -> tuple[Episode, Turn]:
+        """Return the episode after an answer was evaluated, and what to tell the model."""
+        after, reward = self.task.after(episode, trial, result)
+        unusable = trial.result is not None
+        message = self._state(after, _verdict(episode, after, unusable), shown=after.improved)
+        turn = Turn(
+            message=message,
+            reward=reward - (self._unusable_penalty if unusable else 0.0),
+            terminated=is_terminated(after),
+            truncated=is_truncated(after),
+            info={**self.task.info(after), "unusable": unusable},
+        )
+        return after, turn
+
+    def _state(self, episode: Episode, last_answer: str, *, shown: bool) -> Message:
+        spec, best = episode.spec, episode.incumbent_result
+        sources = render_sources(episode.incumbent)
+        unchanged = "Its sources are as told before."
+        text = render(
+            "state",
+            package=__package__,
+            **operator_fields(spec),
+            category=spec.category,
+            description=spec.description,
+            chip=chip_of(best),
+            last_answer=last_answer,
+            best_us=f"{episode.best_latency_us:.2f}",
+            baseline_us=f"{episode.baseline_latency_us:.2f}",
+            measurement=describe_result(best),
+            sources=f"Its sources:\n\n{sources}" if shown or self._repeat_sources else unchanged,
+            budget=_budget(episode),
+        )
+        return Message("user", text)
+
+
+def _budget(episode: Episode) -> str:
+    if episode.budget_left == 0:
+        return "There are no evaluations left: the episode is over."
+    return f"Evaluations left, with that of your next answer: {episode.budget_left}."
+
+
+def _verdict(before: Episode, after: Episode, unusable: bool) -> str:
+    """Say how the last answer did."""
+    result = after.last_result
+    if result.latency_us is not None:
+        gain = before.best_latency_us / result.latency_us
+        compared = f"{gain:.3f} times as fast as the fastest before"
+        effect = "It is the fastest so far." if after.improved else "It is not faster, and not kept."
+        return f"Your last answer is correct and takes {result.latency_us:.2f} us, {compared}. {effect}"
+    told = describe_result(result)
+    if unusable:
+        return f"Your last answer could not be used, and counts as an evaluation:\n{told}"
+    if rule_of(result.status).reward is RewardRule.NEUTRAL:
+        return f"Your last answer could not be evaluated, through no fault of its own. Answer again:\n{told}"
+    return f"Your last answer failed and is not kept:\n{told}"

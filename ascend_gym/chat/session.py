@@ -1,0 +1,110 @@
+"""A conversation with an evaluator behind it: what adapters and training loops hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from ascend_gym.chat.conversation import Conversation, Turn
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Evaluator, Message
+from ascend_gym.core.records import OpSpec
+from ascend_gym.env.connection import Connection
+from ascend_gym.env.episode import Episode
+from ascend_gym.env.task import is_terminated, is_truncated
+
+
+class ChatSession:
+    """One episode at a time as a conversation.
+
+    Args:
+        operator: as in ``AscendOpEnv``.
+        daemon: address, or several; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
+        chip: the chip whose cycles are counted.
+        evaluator: an evaluator of the caller's instead of a daemon; the caller closes it.
+        **options: other arguments of ``Conversation``.
+
+    Raises:
+        MisuseError: an argument cannot be.
+    """
+
+    def __init__(
+        self,
+        operator: str | OpSpec | Sequence[str | OpSpec] = "gelu",
+        *,
+        daemon: str | Sequence[str] | None = None,
+        chip: str = "910B2",
+        evaluator: Evaluator | None = None,
+        **options: Any,
+    ) -> None:
+        self._conversation = Conversation(operator, chip=chip, **options)
+        self._connection = Connection(daemon, chip, evaluator)
+        self._dice = np.random.default_rng()
+        self._episode: Episode | None = None
+        self.turns = 0
+
+    def __enter__(self) -> ChatSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def episode(self) -> Episode:
+        """Where the episode stands.
+
+        Raises:
+            MisuseError: there is none.
+        """
+        if self._episode is None:
+            raise MisuseError("no episode is under way: call reset() first")
+        return self._episode
+
+    def reset(self, *, seed: int | None = None, operator: str | None = None) -> list[Message]:
+        """Begin an episode.
+
+        Args:
+            seed: decides which of several operators it is.
+            operator: goes over to another operator for good.
+
+        Returns:
+            The system message and the first user message.
+
+        Raises:
+            MisuseError: an unknown operator, or a request that the daemon does not accept.
+            OperatorFormatError: the operator's own sources do not evaluate.
+            InfrastructureError: nothing could be evaluated.
+        """
+        if seed is not None:
+            self._dice = np.random.default_rng(seed)
+        task = self._conversation.task
+        task.set_options({} if operator is None else {"operator": operator})
+        spec = task.draw(self._dice)
+        (result,) = self._connection.evaluate([task.baseline_request(spec)])
+        self._episode, self.turns = task.begun(spec, result), 0
+        return self._conversation.opening(self._episode)
+
+    def step(self, answer: str) -> Turn:
+        """Evaluate an answer; whatever a model writes, nothing raises.
+
+        Raises:
+            MisuseError: there is no episode, it is over, or the answer is no text.
+        """
+        before = self.episode
+        if is_terminated(before) or is_truncated(before):
+            raise MisuseError("the episode is over: call reset() first")
+        trial = self._conversation.trial(before, answer)
+        result = trial.result or self._connection.evaluate([trial.request])[0]
+        self._episode, turn = self._conversation.after(before, trial, result)
+        self.turns += 1
+        return turn
+
+    def close(self) -> None:
+        """Close the connection, and stop the private daemon, if this session opened them."""
+        self._connection.close()
+        self._episode = None

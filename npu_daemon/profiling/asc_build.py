@@ -10,10 +10,10 @@ from pathlib import Path
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.profiling.asc_source import has_launches, kernel_types, with_launch_calls
+from npu_daemon.profiling.asc_source import code_of_files, has_launches, kernel_types, with_launch_calls
 from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, task_types
-from npu_daemon.simulator.toolchain import Toolchain
+from npu_daemon.simulator.toolchain import Toolchain, program_text_command
 
 SOURCE_SUFFIXES = (".asc", ".h", ".hpp", ".cpp", ".cc", ".inc")
 _MEMORY_BYTES = 6 * 2**30
@@ -67,11 +67,12 @@ def build_program(
     Raises:
         MisuseError: a launch cannot be read.
     """
-    texts = _own_texts(program)
-    main = texts[program.source.resolve()]
-    types = kernel_types(texts.values())
-    _write_rewritten(program, texts, types, folder)
-    expected = task_types(main, texts.values())
+    code = _read_code(program, folder, toolchain, timeout_s)
+    if isinstance(code, Failure):
+        return code
+    types = kernel_types([code])
+    _write_rewritten(program, _own_texts(program), types, folder)
+    expected = task_types(code)
     libraries = {}
     for kind in core_kinds(list({*expected, *types.values()})):
         library = folder / f"program_{kind.value}.so"
@@ -80,6 +81,16 @@ def build_program(
             return failure
         libraries[kind] = library
     return ProgramBuild(libraries, expected[0])
+
+
+def _read_code(program: AscProgram, folder: Path, toolchain: Toolchain, timeout_s: float) -> str | Failure:
+    """Return the code of the program's own files, as its macros and conditionals leave it."""
+    source, text = str(program.source.resolve()), "program.ii"
+    command = program_text_command(CoreKind.VECTOR, source, text, [program.folder], program.defines)
+    failure = _call_compiler(command, folder, program, toolchain, timeout_s)
+    if failure is not None:
+        return failure
+    return code_of_files((folder / text).read_text(encoding="utf-8", errors="replace"), str(program.folder))
 
 
 def own_files(program: AscProgram) -> list[Path]:
@@ -126,10 +137,17 @@ def _write_rewritten(
 def _compile(
     program: AscProgram, kind: CoreKind, library: Path, toolchain: Toolchain, timeout_s: float
 ) -> Failure | None:
-    limits = Limits(wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_FILE_BYTES)
     command = toolchain.program_command(kind, _unit(program), library.name, [program.folder], program.defines)
+    return _call_compiler(command, library.parent, program, toolchain, timeout_s)
+
+
+def _call_compiler(
+    command: list[str], folder: Path, program: AscProgram, toolchain: Toolchain, timeout_s: float
+) -> Failure | None:
+    """Run a compiler that writes into ``folder`` and reads the program, and say what is wrong with it."""
+    limits = Limits(wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_FILE_BYTES)
     reach = Reach((*toolchain.compiler_reads, program.folder), starts_programs=True)
-    outcome = run_limited(command, cwd=library.parent, limits=limits, reach=reach)
+    outcome = run_limited(command, cwd=folder, limits=limits, reach=reach)
     if outcome.timed_out:
         message = f"compiling took longer than {timeout_s:g} s"
         return Failure(Status.TIMEOUT, (Diagnostic(phase=Phase.BUILD_KERNEL, message=message),))

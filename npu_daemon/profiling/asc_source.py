@@ -23,6 +23,7 @@ _KERNEL = re.compile(
     r"(?P<qualifiers>(?:(?:__\w+__(?:\s*\([^()]*\))?|extern\s*\"C\"|inline|static|\[\[[^\]]*\]\])\s+)+)"
     r"void\s+(?P<name>\w+)\s*\("
 )
+_LINE_MARKER = re.compile(r'# \d+ "((?:[^"\\]|\\.)*)"')
 _LAUNCH_CALL = "asim::launch_kernel"
 _LAUNCH_TYPES = {
     TaskType.AIV_ONLY: "KERNEL_TYPE_AIV_ONLY",
@@ -47,6 +48,18 @@ class _Launch:
 def has_launches(text: str) -> bool:
     """Return whether there is a launch outside comments and strings."""
     return "<<<" in _code_only(text)
+
+
+def code_of_files(preprocessed: str, folder: str) -> str:
+    """Return the lines of preprocessed text that come from files below ``folder``."""
+    kept, own = [], False
+    for line in preprocessed.splitlines(keepends=True):
+        marker = _LINE_MARKER.match(line)
+        if marker:
+            own = marker[1].startswith(f"{folder}/")
+        elif own:
+            kept.append(line)
+    return "".join(kept)
 
 
 def kernel_types(texts: Iterable[str]) -> dict[str, TaskType]:

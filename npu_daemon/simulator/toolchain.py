@@ -167,11 +167,26 @@ class Toolchain:
         defines: Sequence[str] = (),
     ) -> list[str]:
         """Return the compiler call that makes a library of a program with launches and a main function."""
-        flags = [flag for flag in kernel_flags(kind) if flag not in _PROGRAM_OMITTED]
-        includes = [f"-I{folder}" for folder in include_dirs]
-        macros = [f"-D{define}" for define in defines]
         link = [*_KERNEL_LINK, source, "-o", output, *host_link_flags(self.host_folder)]
-        return ["g++", *flags, *macros, *includes, *_PROGRAM_OPTIONS, *link]
+        return ["g++", *_program_flags(kind, include_dirs, defines), *link]
+
+
+def program_text_command(
+    kind: CoreKind, source: str, output: str, include_dirs: Sequence[Path], defines: Sequence[str]
+) -> list[str]:
+    """Return the compiler call that writes a program as its conditionals and macros leave it.
+
+    What kernels say about their cores (``__mix__(1, 2)``, ``KERNEL_TASK_TYPE``) stays as it is written.
+    """
+    flags = _program_flags(kind, include_dirs, defines)
+    return ["g++", *flags, "-DASIM_KEEP_QUALIFIERS", "-E", "-x", "c++", source, "-o", output]
+
+
+def _program_flags(kind: CoreKind, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
+    flags = [flag for flag in kernel_flags(kind) if flag not in _PROGRAM_OMITTED]
+    includes = [f"-I{folder}" for folder in include_dirs]
+    macros = [f"-D{define}" for define in defines]
+    return [*flags, *macros, *includes, *_PROGRAM_OPTIONS]
 
 
 def _kernel_header(folder: Path, kind: CoreKind) -> Path:

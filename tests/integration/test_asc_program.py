@@ -113,8 +113,11 @@ def test_acl_calls_refuse_what_the_device_would(simulator: SimulatorBackend, tmp
     assert "[acl] aclrtMemcpy: out of bounds" in run.stderr
 
 
-def test_kernels_run_on_the_cores_they_name(simulator: SimulatorBackend, tmp_path: Path) -> None:
-    run = _run(AscProgram(MIXED), simulator, tmp_path)
+@pytest.mark.parametrize("vector_cores", [1, 2])
+def test_kernels_run_on_the_cores_they_name(
+    simulator: SimulatorBackend, tmp_path: Path, vector_cores: int
+) -> None:
+    run = _run(AscProgram(MIXED, (f"VECTOR_CORES={vector_cores}",)), simulator, tmp_path)
     assert isinstance(run, ProgramRun), run
     assert run.stdout == "0 wrong\n"
     ranges = tmp_path / "ranges"
@@ -124,4 +127,4 @@ def test_kernels_run_on_the_cores_they_name(simulator: SimulatorBackend, tmp_pat
         price = price_trace(simulator.toolchain, launch.trace, load_chip("910B2"), ranges)
         assert not isinstance(price, Failure)
         kinds.append([core["kind"] for core in price["cores"]])
-    assert kinds == [["aiv"] * 4, ["aic"] * 4, ["aic", "aiv", "aiv"] * 2]
+    assert kinds == [["aiv"] * 4, ["aic"] * 4, ["aic", *["aiv"] * vector_cores] * 2]

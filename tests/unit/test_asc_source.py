@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ascend_gym.core.errors import MisuseError
-from npu_daemon.profiling.asc_source import has_launches, kernel_types, with_launch_calls
+from npu_daemon.profiling.asc_source import code_of_files, has_launches, kernel_types, with_launch_calls
 from npu_daemon.simulator.task_type import TaskType
 
 
@@ -92,3 +92,9 @@ def test_kernels_name_their_cores_by_qualifier_or_in_their_body() -> None:
 def test_a_launch_says_which_cores_its_kernel_names() -> None:
     called = with_launch_calls("ns::k<1><<<2, 0, s>>>(x);", {"k": TaskType.MIX_1_2})
     assert called == _call("ns::k", "2", "ns::k<1>", ", x", "MIX_AIC_1_2") + ";"
+
+
+def test_only_lines_of_the_programs_own_files_are_its_code() -> None:
+    files = {"/p/a.asc": "int a;", "/usr/x.h": "int x;", "/p/sub/b.h": "int b;", "/pq/c.h": "int c;"}
+    text = "".join(f'# 7 "{path}" 1 3\n{line}\n' for path, line in files.items())
+    assert code_of_files(text, "/p") == "int a;\nint b;\n"

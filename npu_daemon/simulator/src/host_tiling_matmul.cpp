@@ -60,6 +60,15 @@ Split split_into(const MatmulProblem &problem, const Extents &parts) {
     return split;
 }
 
+// Kernels that sum over cores have no code for a shorter last part, and a part must be worth its sums: the published plan for
+// 16 x 16 x 1024 half has two parts (asc-devkit, matmul_splitk).
+bool splits_k_evenly(const MatmulProblem &problem, int32_t parts) {
+    constexpr int32_t kLeastBlocks = 32;
+    if (parts == 1 || problem.single.k > 0) return true;
+    const int32_t blocks = ceil_div(problem.shape.k, k_unit(problem));
+    return blocks % parts == 0 && blocks / parts >= kLeastBlocks;
+}
+
 // Least work of the busiest core, then least data for it, then fewest cores.
 Split split_cores(const MatmulProblem &problem) {
     Split best{};
@@ -67,6 +76,7 @@ Split split_cores(const MatmulProblem &problem) {
     for (int32_t m = 1; m <= problem.cores; ++m) {
         for (int32_t n = 1; n <= problem.cores / m; ++n) {
             for (int32_t k = 1; k <= (problem.may_split_k ? problem.cores / (m * n) : 1); ++k) {
+                if (!splits_k_evenly(problem, k)) continue;
                 const Split split = split_into(problem, {m, n, k});
                 const Extents &single = split.single;
                 const double rows = align_up(single.m, kFractal), columns = align_up(single.n, kFractal);

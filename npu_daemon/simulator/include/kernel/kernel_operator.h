@@ -27,6 +27,7 @@
 #include "asim/api/vector_sort.h"
 #include "asim/api/constants.h"
 #include "asim/api/fill.h"
+#include "asim/api/uncached.h"
 #include "asim/api/intrinsics.h"
 #include "asim/api/device_output.h"
 #include "asim/api/local_allocator.h"

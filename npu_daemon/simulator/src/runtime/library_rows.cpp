@@ -14,6 +14,7 @@ namespace asim {
 namespace {
 
 constexpr uint32_t kBlocksPerRepeat = kRepeatBytes / kUbBlockBytes;
+constexpr uint32_t kMostRepeats = 255;
 constexpr uint8_t kAllElements = 7;         // pattern of GatherMask
 
 template <typename Bits>
@@ -36,16 +37,13 @@ void pack_rows(uint8_t *dst, uint8_t *padded, Matrix shape) {
     gather_mask<Bits>(dst, {padded, 1, blocks_of<Bits>(shape.columns)}, all, shape.columns, shape.rows);
 }
 
-// Each row of `blocks` data blocks is filled from one block with the element in all lanes.
+// Each row of `blocks` data blocks is filled from one block with the element in all lanes: as many rows in one instruction as
+// it has repeats (asc-devkit, adv_api/detail/pad/broadcast: the counter of elements is that of a row).
 template <typename Bits>
 void spread_blocks(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks_per_row) {
-    constexpr uint32_t lanes = kRepeatBytes / sizeof(Bits), per_block = kUbBlockBytes / sizeof(Bits);
-    for (uint32_t row = 0; row < rows; ++row) {
-        uint8_t *to = dst + uint64_t{row} * blocks_per_row * kUbBlockBytes;
-        const Lanes from{blocks + row * kUbBlockBytes, 0, 0};
-        const uint32_t full = blocks_per_row / kBlocksPerRepeat, rest = blocks_per_row % kBlocksPerRepeat;
-        if (full > 0) copy_lanes<Bits>({to, 1, kBlocksPerRepeat}, from, Shape::leading(lanes, full));
-        if (rest > 0) copy_lanes<Bits>({to + full * kRepeatBytes}, from, Shape::leading(rest * per_block, 1));
+    for (uint32_t done = 0; done < rows; done += kMostRepeats) {
+        const uint32_t count = std::min(rows - done, kMostRepeats);
+        spread_rows<Bits>(dst + uint64_t{done} * blocks_per_row * kUbBlockBytes, blocks + done * kUbBlockBytes, count, blocks_per_row);
     }
 }
 

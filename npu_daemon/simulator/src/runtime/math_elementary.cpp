@@ -55,18 +55,13 @@ ASIM_FORMULA(Gelu, 1, false) {
     steps.template two<Op::Div>(dst, src, divisor);
 }
 
-// x e^(0.851 (x - |x|)) / (1 + e^(-1.702 |x|))
-ASIM_FORMULA(FasterGelu, 2, true) {
-    T *magnitude = piece[0], *factor = piece[1];
-    steps.template one<Op::Abs>(magnitude, src);
-    steps.template two<Op::Sub>(factor, src, magnitude);
-    steps.template by<Op::Muls>(factor, factor, 0.851f);
-    steps.template one<Op::Exp>(factor, factor);
-    steps.template two<Op::Mul>(factor, factor, src);
-    steps.template by<Op::Muls>(magnitude, magnitude, -1.702f);
-    steps.template one<Op::Exp>(magnitude, magnitude);
-    steps.template by<Op::Adds>(magnitude, magnitude, 1.0f);
-    steps.template two<Op::Div>(dst, factor, magnitude);
+// x / (1 + e^(-1.702 x)): the instructions of asc-devkit, adv_api/detail/activation/gelu.
+ASIM_FORMULA(FasterGelu, 1, true) {
+    T *divisor = piece[0];
+    steps.template by<Op::Muls>(divisor, src, -1.702f);
+    steps.template one<Op::Exp>(divisor, divisor);
+    steps.template by<Op::Adds>(divisor, divisor, 1.0f);
+    steps.template two<Op::Div>(dst, src, divisor);
 }
 
 // x (sgn(x) (a (min(|x|, -b) + b)^2 + 0.5) + 0.5) with a = -0.1444 and b = -1.769

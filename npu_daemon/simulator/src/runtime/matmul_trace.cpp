@@ -164,6 +164,13 @@ void trace_mmad(const MatmulState &state, const ResultBlock &block, uint32_t k, 
     emit(record, {l0c_operand(state, block), a, b});
 }
 
+// The base block along k that a core begins with: cores that share rows then ask for different parts of them at a time.
+uint32_t first_round(const MatmulState &state, uint32_t rounds) {
+    if (!state.staggers_k) return 0;
+    const uint32_t step = std::max({1u, state.blocks.step_ka, state.blocks.step_kb});
+    return block().index % ceil_div(rounds, step) * step;
+}
+
 // Bias of the columns of a block: to L1, and on to the bias table.
 void trace_bias(const MatmulState &state, const ResultBlock &block, uint32_t l1_address) {
     if (!state.has_bias || state.bias.space != Space::Gm) return;
@@ -229,12 +236,13 @@ void trace_multiplication(MatmulState &state, const ResultBlock &block, bool acc
         ++state.turn_c;
         trace_bias(state, block, b_in_l1 + right.l1_bytes());
     }
-    const uint32_t rounds = ceil_div(state.single.k, state.blocks.base.k);
-    for (uint32_t round = 0; round < rounds; ++round) {
+    const uint32_t rounds = ceil_div(state.single.k, state.blocks.base.k), first = first_round(state, rounds);
+    for (uint32_t done = 0; done < rounds; ++done) {
+        const uint32_t round = (first + done) % rounds;
         const Operand a = left.load(block.m, block.rows, round, a_in_l1);
         const Operand b = right.load(block.n, block.columns, round, b_in_l1);
         const uint32_t k = std::min(state.blocks.base.k, state.single.k - round * state.blocks.base.k);
-        trace_mmad(state, block, k, round + 1 == rounds, a, b);
+        trace_mmad(state, block, k, done + 1 == rounds, a, b);
     }
 }
 

@@ -161,6 +161,18 @@ void copy_lanes(Lanes dst, Lanes src, const Shape &shape) {
     emit_vector(Op::CopyUbToUb, sizeof(Bits), repeats_of(shape, sizeof(Bits)), {out, in});
 }
 
+template <typename Bits>
+void spread_rows(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks_per_row) {
+    const uint32_t row_bytes = blocks_per_row * kUbBlockBytes, repeats = (blocks_per_row + 7) / 8;
+    const Operand out = vector_operand<Bits>(Op::CopyUbToUb, "dst", {dst}, Shape::first(rows * row_bytes / sizeof(Bits)), sizeof(Bits));
+    Operand in = vector_operand<Bits>(Op::CopyUbToUb, "src", {blocks}, Shape::first(rows * kUbBlockBytes / sizeof(Bits)), sizeof(Bits));
+    in.stride = 0;                      // the same block for all of a repeat
+    for (uint32_t block = 0; block < rows * blocks_per_row; ++block) {
+        std::memcpy(dst + uint64_t{block} * kUbBlockBytes, blocks + block / blocks_per_row * kUbBlockBytes, kUbBlockBytes);
+    }
+    emit_vector(Op::CopyUbToUb, sizeof(Bits), rows * repeats, {out, in});
+}
+
 template void gather<uint16_t>(Lanes, const uint8_t *, const uint8_t *, uint32_t, const Shape &);
 template void gather<uint32_t>(Lanes, const uint8_t *, const uint8_t *, uint32_t, const Shape &);
 template void gather_blocks<uint16_t>(Lanes, const uint8_t *, const uint8_t *, uint32_t);
@@ -171,5 +183,7 @@ template void broadcast_blocks<uint16_t>(Lanes, const uint8_t *, uint32_t);
 template void broadcast_blocks<uint32_t>(Lanes, const uint8_t *, uint32_t);
 template void copy_lanes<uint16_t>(Lanes, Lanes, const Shape &);
 template void copy_lanes<uint32_t>(Lanes, Lanes, const Shape &);
+template void spread_rows<uint16_t>(uint8_t *, uint8_t *, uint32_t, uint32_t);
+template void spread_rows<uint32_t>(uint8_t *, uint8_t *, uint32_t, uint32_t);
 
 }  // namespace asim

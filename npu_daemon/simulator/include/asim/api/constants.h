@@ -16,5 +16,6 @@ constexpr int32_t B32_DATA_NUM_PER_BLOCK = asim::kUbBlockBytes / B32_BYTE_SIZE;
 constexpr int32_t B16_DATA_NUM_PER_REPEAT = asim::kRepeatBytes / B16_BYTE_SIZE;
 constexpr int32_t B32_DATA_NUM_PER_REPEAT = asim::kRepeatBytes / B32_BYTE_SIZE;
 constexpr uint64_t FULL_MASK = ~0ull;
+constexpr int32_t K_MAX_DIM = 8;
 
 }  // namespace AscendC

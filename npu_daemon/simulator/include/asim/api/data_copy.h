@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "asim/api/pipe.h"
+#include "asim/machine/vector_registers.h"
 #include "asim/semantics/atomic.h"
 #include "asim/semantics/copy.h"
 #include "asim/semantics/cube_copy.h"
@@ -171,14 +172,27 @@ inline asim::CopyShape padded_copy(uint32_t count, uint32_t bytes, uint64_t gm_g
     return {count, bytes, bytes + gm_gap_bytes, (row + ub_gap_blocks) * asim::kUbBlockBytes};
 }
 
+// What padded copies that give no value of their own fill in.
+template <typename T, TPosition position = TPosition::MAX>
+__aicore__ inline void SetPadValue(T paddingValue) {
+    asim::VectorRegisters &registers = asim::vector_registers();
+    registers.padding_set = true;
+    std::memcpy(&registers.padding, &paddingValue, sizeof paddingValue);
+}
+
 template <typename T, typename Value>
 asim::PadShape padding(bool fill, uint32_t left_elems, uint32_t right_elems, Value value) {
+    const asim::VectorRegisters &registers = asim::vector_registers();
     asim::PadShape pad;
-    pad.fill = fill;
+    pad.fill = fill || registers.padding_set;
     pad.left_bytes = left_elems * sizeof(T);
     pad.right_bytes = right_elems * sizeof(T);
     pad.element_bytes = sizeof(T);
-    std::memcpy(pad.value, &value, std::min(sizeof(T), sizeof value));
+    if (fill) {
+        std::memcpy(pad.value, &value, std::min(sizeof(T), sizeof value));
+    } else {
+        std::memcpy(pad.value, &registers.padding, sizeof(T));
+    }
     return pad;
 }
 
@@ -226,6 +240,7 @@ template <typename T>
 __aicore__ inline void SetAtomicMin() {
     asim::block().atomic = asim::AtomicMode::Min;
 }
+__aicore__ inline void DisableDmaAtomic() { asim::block().atomic = asim::AtomicMode::None; }
 __aicore__ inline void SetAtomicNone() { asim::block().atomic = asim::AtomicMode::None; }
 
 }  // namespace AscendC

@@ -13,6 +13,7 @@ enum class CO2Layout : uint8_t { NZ = 0, ROW_MAJOR, COLUMN_MAJOR };
 
 struct FixpipeConfig {
     CO2Layout format;
+    bool isToUB = false;        // of later chips: kernels for several of them declare it
 };
 constexpr FixpipeConfig CFG_NZ = {CO2Layout::NZ};
 constexpr FixpipeConfig CFG_ROW_MAJOR = {CO2Layout::ROW_MAJOR};
@@ -115,9 +116,15 @@ asim::FixpipeShape fixpipe_shape(const FixpipeParamsV220 &params, bool to_rows, 
     return shape;
 }
 
+template <const FixpipeConfig &config>
+constexpr bool as_rows() {
+    static_assert(!config.isToUB, "Atlas A2 has no way from L0C to the unified buffer");
+    return config.format == CO2Layout::ROW_MAJOR;
+}
+
 template <typename T, typename U, const FixpipeConfig &config = CFG_ROW_MAJOR>
 __aicore__ inline void Fixpipe(const GlobalTensor<T> &dst, const LocalTensor<U> &src, const FixpipeParamsV220 &params) {
-    auto shape = fixpipe_shape<T, U>(params, config.format == CO2Layout::ROW_MAJOR, nullptr);
+    auto shape = fixpipe_shape<T, U>(params, as_rows<config>(), nullptr);
     shape.bypass_l2 = dst.writes_bypass_l2();
     asim::fixpipe_to_gm(dst.bytes(), src.bytes(), shape);
 }
@@ -125,20 +132,20 @@ __aicore__ inline void Fixpipe(const GlobalTensor<T> &dst, const LocalTensor<U> 
 template <typename T, typename U, const FixpipeConfig &config = CFG_ROW_MAJOR, typename S = uint64_t>
 __aicore__ inline void Fixpipe(const GlobalTensor<T> &dst, const LocalTensor<U> &src, const LocalTensor<S> &scales,
                                const FixpipeParamsV220 &params) {
-    auto shape = fixpipe_shape<T, U>(params, config.format == CO2Layout::ROW_MAJOR, scales.bytes());
+    auto shape = fixpipe_shape<T, U>(params, as_rows<config>(), scales.bytes());
     shape.bypass_l2 = dst.writes_bypass_l2();
     asim::fixpipe_to_gm(dst.bytes(), src.bytes(), shape);
 }
 
 template <typename T, typename U, const FixpipeConfig &config = CFG_ROW_MAJOR>
 __aicore__ inline void Fixpipe(const LocalTensor<T> &dst, const LocalTensor<U> &src, const FixpipeParamsV220 &params) {
-    asim::fixpipe_to_l1(dst.bytes(), src.bytes(), fixpipe_shape<T, U>(params, config.format == CO2Layout::ROW_MAJOR, nullptr));
+    asim::fixpipe_to_l1(dst.bytes(), src.bytes(), fixpipe_shape<T, U>(params, as_rows<config>(), nullptr));
 }
 
 template <typename T, typename U, const FixpipeConfig &config = CFG_ROW_MAJOR, typename S = uint64_t>
 __aicore__ inline void Fixpipe(const LocalTensor<T> &dst, const LocalTensor<U> &src, const LocalTensor<S> &scales,
                                const FixpipeParamsV220 &params) {
-    asim::fixpipe_to_l1(dst.bytes(), src.bytes(), fixpipe_shape<T, U>(params, config.format == CO2Layout::ROW_MAJOR, scales.bytes()));
+    asim::fixpipe_to_l1(dst.bytes(), src.bytes(), fixpipe_shape<T, U>(params, as_rows<config>(), scales.bytes()));
 }
 
 // Registers of the DataCopy forms below.

@@ -13,10 +13,14 @@
 #include "asim/numeric/types.h"
 
 #define __aicore__
+#ifndef ASIM_KEEP_QUALIFIERS    // set to read a program for what its kernels say about themselves
 #define __global__
 #define __vector__
 #define __cube__
 #define __mix__(...)
+#define KERNEL_TASK_TYPE(key, type) ASIM_NOTE_TASK_TYPE(key, false, type)
+#define KERNEL_TASK_TYPE_DEFAULT(type) ASIM_NOTE_TASK_TYPE(0, true, type)
+#endif
 #define __gm__
 #define __ubuf__
 #define __cbuf__
@@ -28,8 +32,6 @@
 #define GM_ADDR uint8_t *
 #define ASSERT(...)
 #define TILING_KEY_IS(key) (asim::tiling_key_is(key))
-#define KERNEL_TASK_TYPE(key, type) ASIM_NOTE_TASK_TYPE(key, false, type)
-#define KERNEL_TASK_TYPE_DEFAULT(type) ASIM_NOTE_TASK_TYPE(0, true, type)
 #define ASCEND_IS_AIV constexpr(AscendC::g_coreType == AscendC::AIV)
 #define ASCEND_IS_AIC constexpr(AscendC::g_coreType == AscendC::AIC)
 

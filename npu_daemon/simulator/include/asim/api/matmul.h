@@ -87,6 +87,7 @@ public:
         state_.multi_data_load = kConfig.doMultiDataLoad || kConfig.doSpecialMDL;
         state_.unit_flag = kConfig.enUnitFlag;
         state_.constant_plan = kStaticPlan;
+        state_.staggers_k = kConfig.doMultiDataLoad && kConfig.enableKdimReorderLoad;
         state_.store.relu = kConfig.enableRelu;
     }
     MatmulObject(const MatmulObject &) = delete;

@@ -13,6 +13,8 @@ struct VectorRegisters {
     uint32_t merged[4] = {};        // records that the last MrgSort with parameters took from each queue
     uint64_t addresses[8][8] = {};  // VA0 to VA7: eight block addresses each
     uint32_t accumulated = 0;       // bits of the last accumulating sum
+    uint64_t padding = 0;           // bits of the element that padded copies without a value of their own fill in
+    bool padding_set = false;
 };
 
 // Those of the running block.

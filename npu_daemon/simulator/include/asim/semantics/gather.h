@@ -35,6 +35,10 @@ void broadcast_blocks(Lanes dst, const uint8_t *src, uint32_t repeats);
 template <typename Bits>
 void copy_lanes(Lanes dst, Lanes src, const Shape &shape);
 
+// Rows of `blocks_per_row` data blocks, one after another, each filled from one block of `blocks`.
+template <typename Bits>
+void spread_rows(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks_per_row);
+
 // What the lanes of a progression are: `lanes` of each of `repeats` repeats, fewer in the last.
 struct ProgressionShape {
     uint32_t lanes = 0;

@@ -91,6 +91,14 @@ class MatmulApiTilingBase {
     int32_t SetBatchNum(int32_t batch);
 
     int64_t GetTiling(optiling::TCubeTiling &tiling);
+    // The same into the structure that kernels read.
+    template <class Plain>
+    std::enable_if_t<asim::host::is_plain<Plain>, int64_t> GetTiling(Plain &tiling) {
+        optiling::TCubeTiling fields;
+        const int64_t result = GetTiling(fields);
+        if (result != -1) fields.SaveToBuffer(&tiling, sizeof tiling);
+        return result;
+    }
     int32_t GetBaseM() const { return plan_.base.m; }
     int32_t GetBaseN() const { return plan_.base.n; }
     int32_t GetBaseK() const { return plan_.base.k; }

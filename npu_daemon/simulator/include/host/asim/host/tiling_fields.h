@@ -101,3 +101,11 @@ struct NestedTilingField {
 };
 
 }  // namespace optiling
+
+namespace asim::host {
+
+// A structure as the kernel has it, instead of one with setters.
+template <class T>
+constexpr bool is_plain = std::is_trivially_copyable_v<T> && !std::is_base_of_v<optiling::TilingDef, T>;
+
+}  // namespace asim::host

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from ascend_gym.cli import bank, evaluate, llm, optimize, profile, results, suite
+from ascend_gym.cli import bank, evaluate, llm, optimize, profile, results, suite, train
 from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.status import Status
@@ -24,6 +24,7 @@ app.add_typer(results.app, name="runs")
 app.command("evaluate")(evaluate.evaluate)
 app.command("optimize")(optimize.optimize)
 app.command("resume")(optimize.resume)
+app.command("train")(train.train)
 app.command("profile")(profile.profile)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,6 +20,7 @@ from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
+from baselines.ppo_checkpoints import policy_digest, policy_path
 
 
 class Method(str, Enum):
@@ -29,6 +32,7 @@ class Method(str, Enum):
     RANDOM_REWRITES = "random-rewrites"
     GREEDY_RULES = "greedy-rules"
     KNOB_SEARCH = "knob-search"
+    PPO = "ppo"
 
 
 class RunSettings(BaseModel):
@@ -58,6 +62,7 @@ class RunSettings(BaseModel):
         refine_steps: evaluations of a pass of kernel refinement; likewise.
         top_k: pieces of experience shown to a step of kernel refinement.
         islands: populations of the tiling search.
+        checkpoint: folder of the training, or one of its checkpoints, whose policy PPO uses.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -84,6 +89,7 @@ class RunSettings(BaseModel):
     refine_steps: int | None = Field(default=None, ge=1)
     top_k: int = Field(default=3, ge=1)
     islands: int = Field(default=1, ge=1)
+    checkpoint: str | None = None
 
     @property
     def limits(self) -> Budget:
@@ -94,6 +100,8 @@ class RunSettings(BaseModel):
         """Return the settings that the journal's header does not tell otherwise."""
         is_agent = self.method is Method.ASCEND_OPTIMIZER
         told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | (set() if is_agent else _OF_THE_AGENT))
+        if self.method is Method.PPO:
+            return {**told, "policy": policy_digest(checkpoint_of(self))}
         return {**told, **agent_identity(self)} if is_agent else told
 
 
@@ -111,7 +119,7 @@ def run_settings(**settings: Any) -> RunSettings:
         raise MisuseError(f"--{option} {first['input']!r}: {first['msg'].lower()}") from error
 
 
-_TOLD_OTHERWISE = {"operator", "op_dir", "chip", "duplicates"}
+_TOLD_OTHERWISE = {"operator", "op_dir", "chip", "duplicates", "checkpoint"}
 _OF_THE_AGENT = {
     "schedule",
     "ablate",
@@ -186,6 +194,43 @@ def _knob_search(setting: Setting) -> Strategy:
     return KnobSearch(setting.spec, seed=setting.settings.seed)
 
 
+def _ppo(setting: Setting) -> Strategy:
+    path = policy_path(checkpoint_of(setting.settings))
+    with needing_training_packages("method ppo"):
+        from baselines.ppo_policy import load_policy
+        from baselines.ppo_search import PpoSearch
+    settings = setting.settings
+    return PpoSearch(
+        setting.spec, load_policy(path), seed=settings.seed, budget=settings.budget, chip=settings.chip
+    )
+
+
+def checkpoint_of(settings: RunSettings) -> Path:
+    """Return the folder that holds the policy of a run of PPO.
+
+    Raises:
+        MisuseError: the settings name none.
+    """
+    if settings.checkpoint is None:
+        raise MisuseError("method ppo needs --checkpoint DIR, the folder of 'ascend-gym train'")
+    return Path(settings.checkpoint)
+
+
+@contextmanager
+def needing_training_packages(what: str) -> Iterator[None]:
+    """Say what to install where the block imports Ray or PyTorch and they are missing.
+
+    Raises:
+        MisuseError: they are missing.
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in ("ray", "torch", "tensorboardX"):
+            raise
+        raise MisuseError(f"{what} needs {error.name}: pip install 'ascend-gym[train]'") from error
+
+
 _FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
     Method.BEST_OF_N: _best_of_n,
     Method.OPENEVOLVE: _openevolve,
@@ -193,4 +238,5 @@ _FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
     Method.RANDOM_REWRITES: _random_rewrites,
     Method.GREEDY_RULES: _greedy_rules,
     Method.KNOB_SEARCH: _knob_search,
+    Method.PPO: _ppo,
 }

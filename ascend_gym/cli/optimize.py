@@ -51,6 +51,9 @@ Bank = Annotated[Path | None, typer.Option(dir_okay=False, help="Experience bank
 EmbedderName = Annotated[
     str, typer.Option(help="'lexical', 'minilm', or an embedding model at the endpoint.")
 ]
+Checkpoint = Annotated[
+    Path | None, typer.Option(file_okay=False, exists=True, help="Folder of 'ascend-gym train', for ppo.")
+]
 TilingSteps = Annotated[int | None, typer.Option(min=1, help="Length of a tiling search.")]
 RefineSteps = Annotated[int | None, typer.Option(min=1, help="Length of a kernel refinement.")]
 
@@ -82,6 +85,7 @@ def optimize(
     embedder: EmbedderName = LEXICAL_EMBEDDER,
     tiling_steps: TilingSteps = None,
     refine_steps: RefineSteps = None,
+    checkpoint: Checkpoint = None,
     daemon: Daemon = None,
     out: Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")] = None,
     in_flight: InFlight = 2,
@@ -117,6 +121,7 @@ def optimize(
         embedder=embedder,
         tiling_steps=tiling_steps,
         refine_steps=refine_steps,
+        checkpoint=None if checkpoint is None else str(checkpoint.resolve()),
     )
     access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, cassette, replay)
     spec = operator_of(settings)

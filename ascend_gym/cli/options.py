@@ -43,18 +43,38 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 def opened_evaluator(daemons: Sequence[str] | None, chip: str) -> Iterator[Evaluator]:
     """Connect to ``daemons``, or start a private one; closed on leaving."""
     from ascend_gym.client import DaemonOptions, connect
-    from npu_daemon.simulator.chips import load_chip
-    from npu_daemon.simulator.toolchain import obtain_toolchain
 
     addresses = daemons or default_daemon_addresses()
-    if not addresses:  # here and not in the daemon, so that people learn why the first start takes its time
-        load_chip(chip)
-        obtain_toolchain(cache_root(), note)
+    if not addresses:
+        _prepare_simulator(chip)
     evaluator = connect(addresses, options=DaemonOptions(chip=chip))
     try:
         yield evaluator
     finally:
         evaluator.close()
+
+
+@contextmanager
+def opened_daemons(daemons: Sequence[str] | None, chip: str) -> Iterator[Sequence[str]]:
+    """Yield the addresses of ``daemons``, or that of a private one, which is stopped on leaving."""
+    from ascend_gym.client import DaemonOptions, LocalDaemon
+
+    addresses = daemons or default_daemon_addresses()
+    if addresses:
+        yield addresses
+        return
+    _prepare_simulator(chip)
+    with LocalDaemon(DaemonOptions(chip=chip)) as private:
+        yield [private.address]
+
+
+def _prepare_simulator(chip: str) -> None:
+    """Build the simulator here and not in the daemon, so that people learn why the first start takes time."""
+    from npu_daemon.simulator.chips import load_chip
+    from npu_daemon.simulator.toolchain import obtain_toolchain
+
+    load_chip(chip)
+    obtain_toolchain(cache_root(), note)
 
 
 def evaluated(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import secrets
+import sys
 from pathlib import Path
 
 ENV_DAEMON = "ASCEND_GYM_DAEMON"
@@ -31,6 +33,20 @@ def openai_base_url() -> str | None:
 def openai_api_key() -> str | None:
     """Return ``$OPENAI_API_KEY``, or ``None`` when unset."""
     return os.environ.get(ENV_OPENAI_API_KEY) or None
+
+
+def set_up_own_ray() -> None:
+    """Prepare this process for starting a Ray of its own that obeys nobody else; before Ray is imported.
+
+    Ray listens on all interfaces, and a token that it makes up itself would stay in the home folder, where
+    later clusters insist on it. What the user has set stays as it is.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if "ray" in sys.modules:  # it has read the settings of its authentication
+        return
+    if not any(name in os.environ for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")):
+        os.environ["RAY_AUTH_MODE"] = "token"
+        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)
 
 
 def child_environment(**settings: str) -> dict[str, str]:

@@ -26,12 +26,14 @@ class EnvState:
     Attributes:
         episode: the episode.
         actions: action family of the environment.
+        cases: number of cases that it evaluates on, ``None`` for all.
         chip: the chip whose cycles are counted.
         dice: state of the generator that draws operators.
     """
 
     episode: Episode
     actions: str
+    cases: int | None
     chip: str
     dice: Mapping[str, Any]
 
@@ -58,6 +60,8 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         actions: action family in ``ascend_gym.env.actions.ACTIONS``.
         observations: observation family in ``ascend_gym.env.observations.OBSERVATIONS``.
         budget: evaluations in an episode, at least 1.
+        cases: evaluate on so many of the operator's cases, the smallest first; by default on all. Fewer are
+            cheaper, and a candidate that is wrong on the others goes unnoticed.
         daemon: address such as ``tcp://10.0.0.5:5710``, or several; by default ``$ASCEND_GYM_DAEMON``, else a
             private daemon with the simulator, started on the first reset.
         chip: the chip whose cycles are counted.
@@ -82,6 +86,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         actions: str = "sources",
         observations: str = "text",
         budget: int = 20,
+        cases: int | None = None,
         daemon: str | Sequence[str] | None = None,
         chip: str = "910B2",
         reward: str | RewardFunction = "log_improvement",
@@ -100,6 +105,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             actions=actions,
             observations=observations,
             budget=budget,
+            cases=cases,
             chip=chip,
             reward=reward,
             failure_penalty=failure_penalty,
@@ -107,7 +113,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             max_diagnostic_chars=max_diagnostic_chars,
         )
         self._connection = Connection(daemon, chip, evaluator)
-        self._kind = {"actions": actions, "chip": chip}
+        self._kind: dict[str, Any] = {"actions": actions, "cases": cases, "chip": chip}
         self._episode: Episode | None = None
         self.observation_space = self._task.observation_space
         self.action_space = self._task.action_space
@@ -191,13 +197,13 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             Observation and info as they were there.
 
         Raises:
-            MisuseError: the state is of an environment with another budget, action family or chip, or its
-                sources do not fit this one.
+            MisuseError: the state is of an environment with another budget, action family, chip or number of
+                cases, or its sources do not fit this one.
         """
         if state.episode.budget != self._task.budget:
             budgets = f"{state.episode.budget} evaluations, this environment {self._task.budget}"
             raise MisuseError(f"the state has a budget of {budgets}")
-        kind = {"actions": state.actions, "chip": state.chip}
+        kind = {"actions": state.actions, "cases": state.cases, "chip": state.chip}
         if kind != self._kind:
             raise MisuseError(f"the state is of an environment with {kind}, this one has {self._kind}")
         self._task.require_fits(state.episode.incumbent)

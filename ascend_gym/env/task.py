@@ -70,6 +70,7 @@ class Task:
         actions: str = "sources",
         observations: str = "text",
         budget: int = 20,
+        cases: int | None = None,
         chip: str = "910B2",
         reward: str | RewardFunction = "log_improvement",
         failure_penalty: float = 0.0,
@@ -83,7 +84,10 @@ class Task:
         """
         if budget < 1:
             raise MisuseError(f"budget must be at least 1 evaluation, got {budget}")
+        if cases is not None and cases < 1:
+            raise MisuseError(f"cases must be at least 1, or None for all, got {cases}")
         self.budget = budget
+        self._cases = cases
         self.max_source_chars = max_source_chars
         self._op_dir = op_dir
         self._known: dict[str, OpSpec] = {}
@@ -132,7 +136,7 @@ class Task:
 
     def baseline_request(self, spec: OpSpec) -> EvalRequest:
         """Return the evaluation with which an episode begins."""
-        return request_for(spec, spec.baseline, self._protocol)
+        return self._request(spec, spec.baseline)
 
     def begun(self, spec: OpSpec, result: EvalResult) -> Episode:
         """Return the episode that begins with ``result``, the evaluation of the operator's own sources.
@@ -156,7 +160,7 @@ class Task:
         if isinstance(candidate, Candidate):
             longest = max(len(candidate.tiling_text), len(candidate.kernel_text))
             if longest <= self.max_source_chars:
-                request = request_for(episode.spec, candidate, self._protocol)
+                request = self._request(episode.spec, candidate)
                 return Trial(candidate, request, None, *in_numbers)
             message = f"a source has {longest} characters, the space holds {self.max_source_chars}"
         else:
@@ -166,7 +170,7 @@ class Task:
 
     def refused(self, episode: Episode, message: str) -> Trial:
         """Return the trial of something that stands for no candidate, for the reason told."""
-        request = request_for(episode.spec, episode.incumbent, self._protocol)
+        request = self._request(episode.spec, episode.incumbent)
         result = failed_result(request, Status.BUILD_ERROR, no_candidate(message))
         return Trial(episode.incumbent, request, result)
 
@@ -196,6 +200,12 @@ class Task:
             "evaluations": episode.spent,
             **({} if mask is None else {"action_mask": mask}),
         }
+
+    def _request(self, spec: OpSpec, candidate: Candidate) -> EvalRequest:
+        """Return the evaluation of a candidate on the cases that there is time for, the smallest first."""
+        by_size = sorted(spec.cases, key=lambda case: case.traffic_bytes)
+        case_ids = () if self._cases is None else tuple(case.case_id for case in by_size[: self._cases])
+        return request_for(spec, candidate, self._protocol, case_ids)
 
     def _all_of(self, operator: str | OpSpec | Sequence[str | OpSpec]) -> list[OpSpec]:
         """Load what ``operator`` names."""

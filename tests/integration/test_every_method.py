@@ -13,7 +13,7 @@ from ascend_gym.cli.runs import operator_of, run_in_folder
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 
-PACKAGE_OF = {Method.OPENEVOLVE: "openevolve", Method.KNOB_SEARCH: "optuna"}
+PACKAGE_OF = {Method.OPENEVOLVE: "openevolve", Method.KNOB_SEARCH: "optuna", Method.PPO: "torch"}
 METHODS = [
     pytest.param(
         method,
@@ -25,7 +25,7 @@ METHODS = [
     )
     for method in Method
 ]
-WITHOUT_MODEL = {Method.RANDOM_REWRITES, Method.GREEDY_RULES, Method.KNOB_SEARCH}
+WITHOUT_MODEL = {Method.RANDOM_REWRITES, Method.GREEDY_RULES, Method.KNOB_SEARCH, Method.PPO}
 
 
 class PricingEvaluator(FakeEvaluator):
@@ -35,8 +35,19 @@ class PricingEvaluator(FakeEvaluator):
         return ok_result(request, 20.0 + int(request.candidate.digest[:4], 16) / 600)
 
 
+def _untrained(folder):
+    """Return the folder of a policy that has learnt nothing."""
+    from baselines.ppo_policy import network, save_policy
+
+    folder.mkdir()
+    save_policy(folder, "rules", network("rules", 0).state_dict())
+    return str(folder)
+
+
 def _run(folder, method, budget, evaluator=None, access=None, **settings):
     folder.mkdir()
+    if method is Method.PPO:
+        settings["checkpoint"] = _untrained(folder.with_name(f"{folder.name}-policy"))
     settings = RunSettings(operator="gelu", method=method, budget=budget, **settings)
     spec = operator_of(settings)
     return run_in_folder(folder, spec, settings, evaluator or PricingEvaluator(), access=access, in_flight=2)

@@ -332,3 +332,20 @@ def test_families_and_operators_that_do_not_exist_are_refused(options, error, wo
 def test_specs_with_families_pickle():
     env = gymnasium.make("AscendOp-v0", operator=["gelu", "add"], actions="rules", observations="features")
     assert pickle.loads(pickle.dumps(env.spec)).kwargs["actions"] == "rules"
+
+
+def test_an_environment_may_evaluate_on_the_smallest_cases_only():
+    large, small = (
+        case.model_copy(update={"inputs": (case.inputs[0].model_copy(update={"shapes": ((rows, 128),)}),)})
+        for case, rows in zip(SPEC.cases, (16, 8), strict=True)
+    )
+    spec = SPEC.model_copy(update={"cases": (large, small)})
+    evaluator = FakeEvaluator()
+    env = AscendOpEnv(spec, actions="rules", cases=1, evaluator=evaluator)
+    _, info = env.reset()
+    env.step(int(np.flatnonzero(info["action_mask"])[0]))
+    assert [request.case_ids for request in evaluator.requests] == [(small.case_id,)] * 2
+    with pytest.raises(MisuseError, match="cases must be at least 1"):
+        _env(cases=0)
+    with pytest.raises(MisuseError, match="'cases': 1"):
+        _env(budget=20).set_state(env.get_state())

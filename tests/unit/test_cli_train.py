@@ -1,0 +1,45 @@
+"""``ascend-gym train`` and ``optimize --method ppo``: what they refuse, with and without the packages."""
+
+import pytest
+
+
+def _refusal(run, *arguments):
+    status, _, errors = run(*arguments)
+    assert status == 2
+    return errors
+
+
+def test_training_says_what_to_install(run, monkeypatch, toy_folder, tmp_path):
+    for package in ("ray", "torch", "tensorboardX"):
+        monkeypatch.setitem(__import__("sys").modules, package, None)
+    options = ("--op-dir", toy_folder, "--out", tmp_path / "out", "--daemon", "ipc:///nowhere")
+    assert "pip install 'ascend-gym[train]'" in _refusal(run, "train", *options)
+
+
+def test_a_search_with_a_policy_says_what_to_install(run, monkeypatch, toy_folder, tmp_path):
+    monkeypatch.setitem(__import__("sys").modules, "torch", None)
+    monkeypatch.delitem(__import__("sys").modules, "baselines.ppo_policy", raising=False)
+    monkeypatch.delitem(__import__("sys").modules, "baselines.ppo_search", raising=False)
+    (tmp_path / "policy.pt").write_bytes(b"")
+    options = ("--op-dir", toy_folder, "--method", "ppo", "--checkpoint", tmp_path)
+    assert "pip install 'ascend-gym[train]'" in _refusal(run, "optimize", "toy", *options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--operators", "nonsense"], "nonsense"),
+        (["--suite", "nonsense"], "nonsense"),
+        (["--resume", ".", "--out", "there"], "give one of them"),
+        (["--resume", "."], "is not the folder of a training"),
+    ],
+)
+def test_trainings_that_cannot_be_are_refused(run, tmp_path, options, message):
+    assert message in _refusal(run, "train", *options)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_search_with_a_policy_needs_one(run, toy_folder, tmp_path):
+    options = ("optimize", "toy", "--op-dir", toy_folder, "--method", "ppo")
+    assert "needs --checkpoint DIR" in _refusal(run, *options)
+    assert "holds no checkpoint" in _refusal(run, *options, "--checkpoint", tmp_path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ascend_gym.cli.methods import RunSettings, Setting, strategy_of
@@ -66,6 +66,7 @@ def run_in_folder(
     access: ModelAccess | None = None,
     in_flight: int = 1,
     on_event: Callable[[Step], None] | None = None,
+    command: Sequence[str] | None = None,
 ) -> SearchOutcome:
     """Run the search that ``settings`` describe, or go on with it, writing its journal into ``folder``.
 
@@ -77,6 +78,7 @@ def run_in_folder(
         access: how models are reached.
         in_flight: evaluations under way at a time.
         on_event: called with each step as it is observed.
+        command: what the run can be repeated with; by default this process's command line.
 
     Raises:
         MisuseError: the folder holds the journal of another search, or a model or package is not at hand.
@@ -86,7 +88,7 @@ def run_in_folder(
         opened_models(settings, access or ModelAccess(), ledger, folder) as models,
         Journal(folder) as journal,
     ):
-        note_session(folder)
+        note_session(folder, command)
         return run_search(
             spec,
             strategy_of(Setting(spec, settings, models.online, models.offline, models.embedder)),

@@ -1,0 +1,129 @@
+"""One run of a sweep in a process of its own: ``python -m ascend_gym.cli.sweep_child DIR``.
+
+Each step is a JSON line on standard output, and so is the end. The run is interrupted when standard input
+ends. Exit status 0: the end was told; 2: the run cannot be made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from ascend_gym.cli.models import ModelAccess
+from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_evaluator
+from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.report.candidate_files import unified_diff, write_candidate
+from ascend_gym.search.llm.limits import CallLimits
+from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
+from ascend_gym.sweep.jobs import Ending
+
+_GRACE_S = 5.0
+_ENDINGS = {StopReason.INFRASTRUCTURE: Ending.INFRASTRUCTURE, StopReason.INTERRUPTED: Ending.INTERRUPTED}
+
+
+def main() -> None:
+    """Make the run, or go on with it, and exit with its status."""
+    arguments = _parse()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(
+        signal.SIG_UNBLOCK, {signal.SIGINT}
+    )  # Ray's workers block it, and children inherit
+    over = threading.Event()
+    threading.Thread(target=_end_with_parent, args=[over], daemon=True).start()
+    try:
+        outcome = _run(arguments)
+        ending, message = _ENDINGS.get(outcome.stop_reason, Ending.FINISHED), outcome.message
+    except InfrastructureError as error:
+        ending, message = Ending.INFRASTRUCTURE, str(error)
+    except KeyboardInterrupt:
+        ending, message = Ending.INTERRUPTED, "interrupted before it began"
+    except MisuseError as error:
+        note(str(error))
+        raise SystemExit(EXIT_MISUSE) from error
+    _tell(ending=ending.value, message=message)
+    over.set()
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--daemon")
+    parser.add_argument("--in-flight", type=int, default=2)
+    parser.add_argument("--base-url")
+    parser.add_argument("--concurrency", type=int, default=1)
+    parser.add_argument("--requests-per-minute", type=int)
+    parser.add_argument("--tokens-per-minute", type=int)
+    parser.add_argument("--command", type=json.loads, help="what the sweep was begun with, a JSON list")
+    return parser.parse_args()
+
+
+def _run(arguments: argparse.Namespace) -> SearchOutcome:
+    folder: Path = arguments.folder
+    settings = read_settings(folder)
+    spec = operator_of(settings)
+    limits = CallLimits(
+        max_concurrent=arguments.concurrency,
+        requests_per_minute=arguments.requests_per_minute,
+        tokens_per_minute=arguments.tokens_per_minute,
+    )
+    access = ModelAccess(arguments.base_url, limits, arguments.concurrency)
+    with opened_evaluator(arguments.daemon, settings.chip) as evaluator:
+        outcome = run_in_folder(
+            folder,
+            spec,
+            settings,
+            evaluator,
+            access=access,
+            in_flight=arguments.in_flight,
+            on_event=_StepTeller(),
+            command=arguments.command,
+        )
+    if outcome.stop_reason not in RESUMABLE:
+        write_candidate(outcome.best, folder / "best")
+        (folder / "best.diff").write_text(unified_diff(spec.baseline, outcome.best), "utf-8", newline="")
+    return outcome
+
+
+class _StepTeller:
+    """Tells of each step on standard output."""
+
+    def __init__(self) -> None:
+        self._baseline_us: float | None = None
+
+    def __call__(self, step: Step) -> None:
+        if step.index == 0:
+            self._baseline_us = step.result.latency_us
+        _tell(
+            index=step.index,
+            status=step.result.status.value,
+            spent_evaluations=step.spent.evaluations,
+            baseline_latency_us=self._baseline_us,
+            best_latency_us=step.best_latency_us,
+        )
+
+
+def _tell(**event: Any) -> None:
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
+
+
+def _end_with_parent(over: threading.Event) -> None:
+    """Interrupt the run when standard input ends; if it does not stop, end the process."""
+    while os.read(sys.stdin.fileno(), 1):  # not sys.stdin.read(): its lock may be held when Python ends
+        continue
+    if over.is_set():
+        return
+    os.kill(os.getpid(), signal.SIGINT)
+    if not over.wait(_GRACE_S):
+        os._exit(EXIT_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

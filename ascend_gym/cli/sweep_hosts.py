@@ -1,0 +1,112 @@
+"""Where a sweep's runs are made: daemons, and processes of this host or Ray."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from ascend_gym.cli.options import note
+from ascend_gym.core.config import cache_root, default_daemon_address
+from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
+from ascend_gym.sweep.executors import Executor, LocalExecutor
+from ascend_gym.sweep.sweep_state import DaemonSlots
+
+NO_RAY = "none"
+OWN_PROCESSES = (NO_RAY, "local")  # all of these run on this host
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """What a sweep is made on; none of it changes its outcome.
+
+    Attributes:
+        ray_address: ``none`` for processes of this host; ``local``, ``auto`` or an address of Ray.
+        daemons: addresses, each with ``=RUNS`` after it if it takes another number of runs at a time.
+        local_daemons: private daemons to start on this host for each chip.
+        workers: workers of each of them; 0 lets them choose.
+        runs_per_daemon: runs at a time on each daemon.
+    """
+
+    ray_address: str = NO_RAY
+    daemons: tuple[str, ...] = ()
+    local_daemons: int = 0
+    workers: int = 0
+    runs_per_daemon: int = 2
+
+
+@contextmanager
+def opened_hosts(hosts: Hosts, chips: Sequence[str]) -> Iterator[tuple[list[DaemonSlots], Executor]]:
+    """Open daemons and executor for the block.
+
+    Raises:
+        MisuseError: an address makes no sense, Ray is missing, or a chip has no daemon.
+        InfrastructureError: no daemon answers, or there is no Ray cluster.
+    """
+    with ExitStack() as opened:
+        slots = _daemons(hosts, chips, opened)
+        for chip in chips:
+            if not any(each.chip in (None, chip) for each in slots):
+                raise MisuseError(f"no daemon measures for {chip}: start one with --chip {chip}")
+        runs = sum(each.runs or hosts.runs_per_daemon for each in slots)
+        executor = _executor(hosts.ray_address, runs, opened)
+        opened.callback(executor.close)
+        yield slots, executor
+
+
+def _daemons(hosts: Hosts, chips: Sequence[str], opened: ExitStack) -> list[DaemonSlots]:
+    named = list(hosts.daemons)
+    on_this_host = hosts.ray_address in OWN_PROCESSES
+    if not named and on_this_host and not hosts.local_daemons and (default := default_daemon_address()):
+        named = [default]
+    slots = [each for name in named if (each := _described(name, hosts.runs_per_daemon)) is not None]
+    if named and not slots:
+        raise InfrastructureError(f"no daemon answers at {', '.join(named)}")
+    count = hosts.local_daemons or int(on_this_host and not named)
+    slots += [_started(chip, hosts, opened) for chip in chips for _ in range(count)]
+    return slots or [DaemonSlots(None)]
+
+
+def _described(name: str, runs: int) -> DaemonSlots | None:
+    """Return the daemon of that address, asked for its chip; ``None`` if it does not answer."""
+    from ascend_gym.client import connect
+
+    address, equals, own_runs = name.partition("=")
+    if equals and not (own_runs.isdecimal() and int(own_runs)):
+        raise MisuseError(f"--daemon {name}: expected ADDRESS or ADDRESS=RUNS with at least 1 run at a time")
+    try:
+        evaluator = connect(address)
+    except DaemonUnreachableError as error:
+        note(f"left out: {error}")
+        return None
+    try:
+        chip = evaluator.describe().chip
+    finally:
+        evaluator.close()
+    return DaemonSlots(address, chip, int(own_runs) if equals else runs)
+
+
+def _started(chip: str, hosts: Hosts, opened: ExitStack) -> DaemonSlots:
+    from ascend_gym.client import DaemonOptions, LocalDaemon
+    from npu_daemon.simulator.chips import load_chip
+    from npu_daemon.simulator.toolchain import obtain_toolchain
+
+    load_chip(chip)
+    obtain_toolchain(cache_root(), note)
+    daemon = opened.enter_context(LocalDaemon(DaemonOptions(chip=chip, workers=hosts.workers)))
+    note(f"daemon for {chip}: process {daemon.process_pid}")
+    return DaemonSlots(daemon.address, chip, hosts.runs_per_daemon)
+
+
+def _executor(ray_address: str, runs: int, opened: ExitStack) -> Executor:
+    if ray_address == NO_RAY:
+        return LocalExecutor(runs)
+    from ascend_gym.sweep.ray_executor import RESOURCE, RayExecutor, connected_ray
+
+    executor = RayExecutor(opened.enter_context(connected_ray(ray_address, runs)))
+    if not executor.capacity():
+        note(
+            f"no Ray node offers {RESOURCE} yet; runs begin when one joins: "
+            f"ray start --address=... --resources='{{\"{RESOURCE}\": 2}}'"
+        )
+    return executor

@@ -1,0 +1,117 @@
+"""A sweep's plan as runs with settings, and an estimate of what it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ascend_gym.cli.variants import variant_name, variant_settings
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.whole_file import write_whole
+from ascend_gym.sweep.jobs import Job
+from ascend_gym.sweep.plan import Limits, SweepPlan
+from ascend_gym.sweep.store import ResultsStore
+
+PLAN_NAME = "sweep.json"
+_SECONDS_PER_HOUR = 3600.0
+
+
+def jobs_of(plan: SweepPlan) -> list[Job]:
+    """Return the runs of a plan.
+
+    Raises:
+        MisuseError: an operator or method is not known, or a variant has a budget of its own.
+    """
+    common = plan.common_settings()
+    jobs = []
+    for cell in plan.cells():
+        told = {"operator": cell.operator, "seed": cell.seed, "budget": cell.budget, "chip": cell.chip}
+        settings = variant_settings(cell.method, **{**common, **told})
+        if any(getattr(settings, name) != common[name] for name in Limits.model_fields):
+            limits = ", ".join(Limits.model_fields)
+            raise MisuseError(f"{cell.method!r} would have a budget of its own: set {limits} for all methods")
+        text = f"{settings.model_dump_json(indent=2)}\n".encode()
+        jobs.append(
+            Job(cell.folder, variant_name(settings), cell.operator, cell.seed, cell.budget, cell.chip, text)
+        )
+    return jobs
+
+
+def kept_plan(out: Path, plan: SweepPlan | None, *, resume: bool) -> SweepPlan:
+    """Return the plan of the sweep in ``out``, written there when it is begun.
+
+    Raises:
+        MisuseError: there is one that is not to be resumed, or has another plan; or there is no plan.
+    """
+    path = out / PLAN_NAME
+    known = SweepPlan.model_validate_json(path.read_bytes()) if path.exists() else None
+    if known is None:
+        if plan is None:
+            raise MisuseError(f"{out} holds no sweep to resume; give a plan, or --method and --op")
+        _begin(out, plan)
+        return plan
+    if not resume:
+        raise MisuseError(f"{out} holds a sweep already: go on with it by --resume, or name another --out")
+    if plan not in (None, known):
+        raise MisuseError(f"{out} holds a sweep with another plan: name another folder with --out")
+    return known
+
+
+def _begin(out: Path, plan: SweepPlan) -> None:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        write_whole(out / PLAN_NAME, f"{plan.model_dump_json(indent=2)}\n".encode())
+    except OSError as error:
+        raise MisuseError(f"{out} cannot be written: {error}; name another folder with --out") from error
+
+
+def equal_budgets(plan: SweepPlan) -> str:
+    """Say in one line what every run may spend."""
+    rest = plan.limits.model_dump(mode="json", exclude={"duplicates", "price"}, exclude_none=True)
+    also = "".join(f", at most {value:g} {name.replace('_', ' ')}" for name, value in rest.items())
+    budgets = " or ".join(map(str, plan.budgets))
+    return (
+        f"every run of every method: {budgets} evaluations{also}; duplicates {plan.limits.duplicates.value}"
+    )
+
+
+def estimate(jobs: Sequence[Job], store: ResultsStore | None, at_a_time: int) -> dict[str, Any]:
+    """Estimate what runs take, from what earlier evaluations in a store took.
+
+    Args:
+        jobs: the runs.
+        store: earlier results; without any of a method, hours and tokens are unknown (``None``).
+        at_a_time: evaluations under way at a time.
+
+    Returns:
+        Runs, evaluations (and baselines, which are not charged), hours, tokens; what the last two rest on.
+    """
+    measured = store.query(_MEASURED) if store is not None else iter(())
+    by_method = {variant: (count, seconds, tokens) for variant, count, seconds, tokens in measured}
+    evaluations = sum(job.budget for job in jobs)
+    known = all(job.variant in by_method for job in jobs)
+    baselines = len({(job.operator, job.chip) for job in jobs})
+    totals: list[float | None] = [None, None]
+    if known:
+        for at in (0, 1):
+            totals[at] = sum(
+                job.budget * by_method[job.variant][at + 1] / by_method[job.variant][0] for job in jobs
+            )
+    seconds, tokens = totals
+    return {
+        "runs": len(jobs),
+        "evaluations": evaluations,
+        "baselines": baselines,
+        "hours": None if seconds is None else seconds / at_a_time / _SECONDS_PER_HOUR,
+        "tokens": None if tokens is None else round(tokens),
+        "evaluations_at_a_time": at_a_time,
+        "measured_evaluations": sum(count for count, _, _ in by_method.values()),
+    }
+
+
+_MEASURED = """
+SELECT variant, COUNT(*), SUM(CASE WHEN cached THEN 0 ELSE total_s - queue_s END),
+    SUM(prompt_tokens + completion_tokens)
+FROM evaluations JOIN runs USING (run_id) WHERE idx > 0 GROUP BY variant
+"""

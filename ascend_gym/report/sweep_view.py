@@ -1,0 +1,148 @@
+"""The progress of a sweep, live: by method, by host, and the runs under way."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from types import TracebackType
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from ascend_gym.sweep.jobs import Ending, Update
+from ascend_gym.sweep.sweep_state import JobState, SweepState
+
+_SHOWN_RUNS = 12
+_SECONDS_PER_MINUTE = 60.0
+
+
+class SweepProgress:
+    """Counts what a sweep has done since it was begun or resumed.
+
+    Args:
+        state: the sweep.
+        clock: returns seconds.
+    """
+
+    def __init__(self, state: SweepState, clock: Callable[[], float] = time.monotonic) -> None:
+        self._state, self._clock, self._started_s = state, clock, clock()
+        self._before = {job_id: each.index for job_id, each in state.jobs.items()}
+        self._by_host: dict[str, int] = defaultdict(int)
+
+    def note(self, update: Update) -> None:
+        """Count the evaluations that an update tells of for the first time."""
+        before = self._before[update.job_id]
+        indices = [step.index for step in update.steps if step.index > before]
+        self._by_host[update.host] += len(indices)
+        self._before[update.job_id] = max([before, *indices])
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations since the beginning, baselines and known candidates among them."""
+        return sum(self._by_host.values())
+
+    def by_host(self) -> list[tuple[str, int, float]]:
+        """Return for each host the runs under way and the evaluations a minute."""
+        running = [each.host for each in self._state.running]
+        minutes = max(self._clock() - self._started_s, 1e-9) / _SECONDS_PER_MINUTE
+        hosts = sorted(host for host in {*self._by_host, *running} if host)
+        return [(host, running.count(host), self._by_host[host] / minutes) for host in hosts]
+
+    def remaining_s(self) -> float | None:
+        """Return the seconds left at the rate so far; ``None`` before anything was evaluated."""
+        if not self.evaluations:
+            return None
+        jobs = self._state.jobs.values()
+        left = sum(each.job.budget - each.spent_evaluations for each in jobs if each.end is None)
+        return left * (self._clock() - self._started_s) / self.evaluations
+
+
+class SweepView:
+    """Shows progress on a terminal, or a line for each run that ends where there is none.
+
+    Args:
+        console: where to.
+        state: the sweep.
+        quiet: show nothing.
+    """
+
+    def __init__(self, console: Console, state: SweepState, *, quiet: bool = False) -> None:
+        self._console, self._state, self._quiet = console, state, quiet
+        self.progress = SweepProgress(state)
+        self._live = Live(console=console, get_renderable=self._drawn, refresh_per_second=2, transient=True)
+        self._is_live = console.is_terminal and not quiet
+
+    def __enter__(self) -> SweepView:
+        if self._is_live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_live:
+            self._live.stop()
+
+    def show(self, update: Update) -> None:
+        """Take in an update; the end of a run is told in a line."""
+        self.progress.note(update)
+        if update.end is not None and not self._quiet:
+            self._console.print(_end_line(self._state, update), soft_wrap=True)
+
+    def _drawn(self) -> Group:
+        return Group(methods_table(self._state), self._hosts_table(), self._runs_table(), self._eta())
+
+    def _hosts_table(self) -> Table:
+        table = Table("host", "runs", "evaluations/min", box=None)
+        for host, runs, per_minute in self.progress.by_host():
+            table.add_row(host, str(runs), f"{per_minute:.1f}")
+        return table
+
+    def _runs_table(self) -> Table:
+        table = Table("under way", "operator", "seed", "spent", "speedup", "host", box=None)
+        for each in self._state.running[:_SHOWN_RUNS]:
+            job = each.job
+            spent = f"{each.spent_evaluations}/{job.budget}"
+            table.add_row(job.variant, job.operator, str(job.seed), spent, f"{each.speedup:.3f}x", each.host)
+        return table
+
+    def _eta(self) -> Text:
+        remaining_s = self.progress.remaining_s()
+        left = "unknown" if remaining_s is None else f"{remaining_s / _SECONDS_PER_MINUTE:.0f} min"
+        return Text(f"time left at this rate: {left}")
+
+
+def methods_table(state: SweepState) -> Table:
+    """Return a line for each method: runs ended, evaluations spent, geometric mean of incumbents so far."""
+    table = Table("method", "runs", "evaluations", "incumbents", box=None)
+    by_method: dict[str, list[JobState]] = defaultdict(list)
+    for each in state.jobs.values():
+        by_method[each.job.variant].append(each)
+    for method, jobs in by_method.items():
+        ended = sum(each.end is not None for each in jobs)
+        spent, planned = sum(each.spent_evaluations for each in jobs), sum(each.job.budget for each in jobs)
+        gm = _geometric_mean([each.speedup for each in jobs if each.index >= 0])
+        table.add_row(method, f"{ended}/{len(jobs)}", f"{spent}/{planned}", gm)
+    return table
+
+
+def _geometric_mean(speedups: Sequence[float]) -> str:
+    if not speedups:
+        return "-"
+    return f"{math.exp(math.fsum(map(math.log, speedups)) / len(speedups)):.3f}x"
+
+
+def _end_line(state: SweepState, update: Update) -> Text:
+    each, end = state.jobs[update.job_id], update.end
+    assert end is not None, "only ends are told"
+    ended = sum(other.end is not None for other in state.jobs.values())
+    job = each.job
+    line = f"[{ended}/{len(state.jobs)}] {job.variant} on {job.operator}, seed {job.seed}: "
+    if end.ending is Ending.FINISHED:
+        return Text(f"{line}{each.speedup:.3f}x with {each.spent_evaluations} evaluations")
+    again = "" if each.end is not None else "; it is tried again"
+    return Text(f"{line}{end.ending.value}: {end.message}{again}", "yellow")

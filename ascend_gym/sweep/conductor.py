@@ -1,0 +1,72 @@
+"""The loop of a sweep: begins runs, writes down what hosts tell, and stops cleanly."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ascend_gym.search.interrupts import interrupts_held_back
+from ascend_gym.sweep.executors import Executor
+from ascend_gym.sweep.jobs import CHILD_MODULE, Ending, Job, RunEnd, RunTask, Update
+from ascend_gym.sweep.run_folders import RunFolders
+from ascend_gym.sweep.sweep_state import Start, SweepState
+
+_TICK_S = 0.5
+_STOP_TIMEOUT_S = 30.0
+
+
+@dataclass
+class Conductor:
+    """Makes the runs of a sweep.
+
+    Attributes:
+        state: runs and daemons.
+        executor: makes runs; closed by whoever made it.
+        folders: what is known of the runs.
+        on_update: called with what a run tells, after it is written down.
+        on_end: called with a run whose attempt has ended, for whatever reason.
+        arguments: further arguments of the processes that make runs.
+        module: what they execute.
+    """
+
+    state: SweepState
+    executor: Executor
+    folders: RunFolders
+    on_update: Callable[[Update], None]
+    on_end: Callable[[Job], object]
+    arguments: tuple[str, ...] = ()
+    module: str = CHILD_MODULE
+
+    def run(self) -> None:
+        """Make all runs; Ctrl-C stops those under way, and what they have found is kept."""
+        try:
+            while not self.state.done:
+                for start in self.state.starts(time.monotonic(), self.executor.capacity()):
+                    self.executor.start(self._task(start))
+                self._take(_TICK_S)
+        except KeyboardInterrupt:
+            self._stop()
+
+    def _task(self, start: Start) -> RunTask:
+        files = self.folders.known(start.job)
+        return RunTask(start.job, start.attempt, start.daemon, files, self.arguments, self.module)
+
+    def _take(self, timeout_s: float) -> None:
+        for update in self.executor.updates(timeout_s):
+            if not self.state.is_current(update):
+                continue
+            job = self.state.jobs[update.job_id].job
+            with interrupts_held_back():
+                self.folders.add(job, update.parts)
+                self.state.observe(update, time.monotonic())
+                self.on_update(update)
+                if update.end is not None:
+                    self.on_end(job)
+
+    def _stop(self) -> None:
+        self.executor.stop_all()
+        deadline_s = time.monotonic() + _STOP_TIMEOUT_S
+        while self.state.running and time.monotonic() < deadline_s:
+            self._take(_TICK_S)
+        self.state.give_up(RunEnd(Ending.INTERRUPTED, "the sweep was interrupted"))

@@ -1,0 +1,96 @@
+"""Where runs are made: processes of this host, or Ray actors; the driver of a sweep sees no difference."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Protocol
+
+from ascend_gym.sweep.child_run import ChildRun
+from ascend_gym.sweep.jobs import Ending, RunEnd, RunTask, Update
+
+POLL_S = 5.0
+
+
+class Executor(Protocol):
+    """Makes runs."""
+
+    def capacity(self) -> int:
+        """Return how many runs can be under way at a time; it changes as hosts join and leave."""
+
+    def start(self, task: RunTask) -> None:
+        """Begin a run."""
+
+    def updates(self, timeout_s: float) -> list[Update]:
+        """Return what runs tell, waiting up to ``timeout_s`` for the first. Each tells its end once."""
+
+    def stop_all(self) -> None:
+        """Ask all runs to stop; ``updates`` tells their ends."""
+
+    def close(self) -> None:
+        """End what still runs."""
+
+
+class LocalExecutor:
+    """Makes runs as processes of this host.
+
+    Args:
+        runs: runs at a time.
+    """
+
+    def __init__(self, runs: int) -> None:
+        self._runs = runs
+        self._children: dict[str, ChildRun] = {}
+        self._told: queue.SimpleQueue[Update] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+
+    def capacity(self) -> int:
+        """Return the runs at a time."""
+        return self._runs
+
+    def start(self, task: RunTask) -> None:
+        """Begin a run."""
+        try:
+            child = ChildRun(task)
+        except OSError as error:
+            self._told.put(lost(task, f"it could not be begun: {error}"))
+            return
+        self._children[task.job.job_id] = child
+        thread = threading.Thread(target=self._follow, args=[task.job.job_id, child])
+        self._threads.append(thread)
+        thread.start()
+
+    def updates(self, timeout_s: float) -> list[Update]:
+        """Return what runs tell."""
+        try:
+            told = [self._told.get(timeout=timeout_s)]
+        except queue.Empty:
+            return []
+        while not self._told.empty():
+            told.append(self._told.get())
+        return told
+
+    def stop_all(self) -> None:
+        """Ask all runs to stop."""
+        for child in list(self._children.values()):
+            child.stop()
+
+    def close(self) -> None:
+        """End what still runs."""
+        self.stop_all()
+        for thread in self._threads:
+            thread.join()
+
+    def _follow(self, job_id: str, child: ChildRun) -> None:
+        update = child.updates(POLL_S)
+        while update.end is None:
+            if update.steps or update.parts:
+                self._told.put(update)
+            update = child.updates(POLL_S)
+        self._children.pop(job_id, None)
+        self._told.put(update)
+
+
+def lost(task: RunTask, message: str) -> Update:
+    """Return the update of an attempt whose process or host is gone."""
+    return Update(task.job.job_id, task.attempt, "", end=RunEnd(Ending.LOST, message))

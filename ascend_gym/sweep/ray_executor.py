@@ -1,0 +1,140 @@
+"""Runs as Ray actors on any number of hosts.
+
+A run is an actor that takes one unit of the custom resource ``npu_host``: a host that was started with
+``ray start --resources='{"npu_host": 4}'`` makes four at a time. Actors are not restarted by Ray: the driver
+begins a lost run again, on any host, with the journal that it has received so far. Hosts may join and leave.
+
+Actors are asked for news instead of sending them, because that works through Ray Client (``ray://``) too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ascend_gym.core.config import prepare_ray
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.sweep.child_run import ChildRun
+from ascend_gym.sweep.executors import POLL_S, lost
+from ascend_gym.sweep.jobs import RunTask, Update
+
+RESOURCE = "npu_host"
+LOCAL = "local"
+
+_OBJECT_STORE_BYTES = 80 * 2**20
+_CAPACITY_AGE_S = 2.0
+
+
+class RunActor:
+    """A run in a child process of a Ray worker."""
+
+    def __init__(self, task: RunTask) -> None:
+        import ray
+
+        context = ray.get_runtime_context()
+        self._run = ChildRun(task, f"{ray.util.get_node_ip_address()}/{context.get_node_id()[:8]}")
+
+    def updates(self, timeout_s: float) -> Update:
+        """Return what is new."""
+        return self._run.updates(timeout_s)
+
+    def stop(self) -> None:
+        """Ask the run to stop."""
+        self._run.stop()
+
+
+@contextmanager
+def connected_ray(address: str, runs: int) -> Iterator[Any]:
+    """Connect to a Ray cluster, or start one on this host for as long as the block runs.
+
+    Args:
+        address: ``local`` starts one; ``auto`` is that of this host; ``HOST:PORT`` or ``ray://HOST:PORT``.
+        runs: runs at a time of one that is started here.
+
+    Raises:
+        MisuseError: Ray is not installed.
+        InfrastructureError: there is no cluster at the address.
+    """
+    prepare_ray(private=address == LOCAL)
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise MisuseError("sweeps over Ray need Ray: pip install 'ascend-gym[sweep]'") from error
+    options: dict[str, Any] = {"address": address, "log_to_driver": False, "configure_logging": False}
+    if address == LOCAL:
+        options |= {"num_cpus": 1, "resources": {RESOURCE: runs}, "include_dashboard": False}
+        options |= {"object_store_memory": _OBJECT_STORE_BYTES}
+    try:
+        ray.init(**options)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise InfrastructureError(f"no Ray cluster at {address!r}: {error}") from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+class RayExecutor:
+    """Makes runs as actors of a connected Ray.
+
+    Args:
+        ray: the module, connected.
+    """
+
+    def __init__(self, ray: Any) -> None:
+        self._ray = ray
+        self._actor_class = ray.remote(num_cpus=0, resources={RESOURCE: 1}, max_restarts=0)(RunActor)
+        self._actors: dict[Any, tuple[RunTask, Any]] = {}
+        self._capacity, self._capacity_of_s = 0, float("-inf")
+
+    def capacity(self) -> int:
+        """Return how many units of the resource the cluster has."""
+        if time.monotonic() - self._capacity_of_s > _CAPACITY_AGE_S:
+            self._capacity = int(self._ray.cluster_resources().get(RESOURCE, 0))
+            self._capacity_of_s = time.monotonic()
+        return self._capacity
+
+    def start(self, task: RunTask) -> None:
+        """Begin a run on any host with a free unit."""
+        self._ask(task, self._actor_class.remote(task))
+
+    def updates(self, timeout_s: float) -> list[Update]:
+        """Return what runs tell."""
+        if not self._actors:
+            time.sleep(timeout_s)  # no run could be begun yet: hosts are missing, or daemons paused
+            return []
+        answers = list(self._actors)
+        ready, _ = self._ray.wait(answers, num_returns=len(answers), timeout=0)
+        if not ready:
+            ready, _ = self._ray.wait(answers, num_returns=1, timeout=timeout_s)
+        return [update for answer in ready if (update := self._taken(answer)) is not None]
+
+    def stop_all(self) -> None:
+        """Ask all runs to stop."""
+        for _, actor in self._actors.values():
+            actor.stop.remote()
+
+    def close(self) -> None:
+        """End what still runs; a run whose worker is killed ends with it."""
+        for _, actor in self._actors.values():
+            self._ray.kill(actor)
+        self._actors.clear()
+
+    def _ask(self, task: RunTask, actor: Any) -> None:
+        self._actors[actor.updates.remote(POLL_S)] = task, actor
+
+    def _taken(self, answer: Any) -> Update | None:
+        """Return what an actor has answered, and ask it again unless its run has ended."""
+        task, actor = self._actors.pop(answer)
+        try:
+            update: Update = self._ray.get(answer)
+        except self._ray.exceptions.RayError as error:
+            self._ray.kill(actor)
+            return lost(task, f"its Ray worker is gone: {' '.join(str(error).split())[:500]}")
+        if update.end is None:
+            self._ask(task, actor)
+        else:
+            self._ray.kill(actor)
+        return update if update.end or update.parts or update.steps else None

@@ -1,0 +1,70 @@
+"""The folders of a sweep's runs, kept by its driver: what hosts have told of each run so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.whole_file import write_whole
+from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME
+from ascend_gym.sweep.jobs import FilePart, Job
+from ascend_gym.sweep.provenance import PROVENANCE_NAME
+
+SETTINGS_NAME = "run.json"
+LOG_NAMES = (JOURNAL_NAME, TIMINGS_NAME, "answers.jsonl", PROVENANCE_NAME)
+
+
+class RunFolders:
+    """Folders of runs below ``root``. A run goes on, on any host, from what its folder holds."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def folder(self, job: Job) -> Path:
+        """Return the folder of a run."""
+        return self._root / job.job_id
+
+    def begin(self, job: Job) -> None:
+        """Make the folder of a run that has none.
+
+        Raises:
+            MisuseError: the folder holds a run of other settings, or it cannot be made.
+        """
+        path = self.folder(job) / SETTINGS_NAME
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            known = path.read_bytes() if path.exists() else None
+            if known is None:
+                write_whole(path, job.settings)
+        except OSError as error:
+            raise MisuseError(f"{path.parent} cannot be written: {error}") from error
+        if known not in (None, job.settings):
+            raise MisuseError(f"{path.parent} holds a run of other settings: name another folder with --out")
+
+    def known(self, job: Job) -> dict[str, bytes]:
+        """Return what is on file of a run, by name; whole lines only."""
+        files = {name: self.folder(job) / name for name in LOG_NAMES}
+        texts = {name: path.read_bytes() for name, path in files.items() if path.exists()}
+        return {name: text[: text.rfind(b"\n") + 1] for name, text in texts.items()}
+
+    def has_begun(self, job: Job) -> bool:
+        """Say whether there is a journal with a record."""
+        return bool(self.known(job).get(JOURNAL_NAME))
+
+    def add(self, job: Job, parts: Iterable[FilePart]) -> None:
+        """Write what a host has told of a run.
+
+        Raises:
+            InfrastructureError: the disk does not take it.
+        """
+        for part in parts:
+            path = self.folder(job) / part.name
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("r+b" if path.exists() else "w+b") as file:
+                    file.seek(part.offset_bytes)
+                    file.write(part.data)
+                    file.truncate()
+            except OSError as error:
+                raise InfrastructureError(f"{path} cannot be written: {error}") from error

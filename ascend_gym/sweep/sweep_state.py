@@ -1,0 +1,176 @@
+"""Which run is made where, and what follows when one ends: decided without clocks, sockets or processes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from ascend_gym.sweep.jobs import Ending, Job, RunEnd, Update
+
+ATTEMPTS_WITHOUT_PROGRESS = 5
+_FIRST_PAUSE_S = 2.0
+_LONGEST_PAUSE_S = 60.0
+
+
+@dataclass
+class DaemonSlots:
+    """A daemon as the sweep uses it.
+
+    Attributes:
+        address: its address; ``None`` stands for the own daemon of whatever host a run is made on.
+        chip: the chip that it measures for; ``None`` for any.
+        runs: runs at a time; ``None`` for as many as the hosts take.
+        running: runs that use it.
+        failures: attempts in a row that found it broken.
+        paused_until_s: nothing is begun on it before then.
+    """
+
+    address: str | None
+    chip: str | None = None
+    runs: int | None = None
+    running: int = 0
+    failures: int = 0
+    paused_until_s: float = 0.0
+
+    def takes(self, job: Job, now_s: float) -> bool:
+        """Say whether a run can be begun on it."""
+        free = self.runs is None or self.running < self.runs
+        return free and self.chip in (None, job.chip) and now_s >= self.paused_until_s
+
+    def has_failed(self, now_s: float) -> None:
+        """Pause it, each time in a row for longer."""
+        self.failures += 1
+        self.paused_until_s = now_s + min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (self.failures - 1))
+
+
+@dataclass(frozen=True)
+class Start:
+    """A run that is to be begun."""
+
+    job: Job
+    attempt: int
+    daemon: str | None
+
+
+@dataclass
+class JobState:
+    """How far a run is.
+
+    Attributes:
+        job: the run.
+        attempt: the attempt under way, or the last one; 0 before the first.
+        fruitless: attempts in a row that evaluated nothing further.
+        index: the furthest evaluation so far; -1 before the baseline.
+        spent_evaluations: evaluations charged.
+        speedup: of the best so far.
+        host: where it is, or was last, made.
+        daemon: what it runs on; ``None`` while it does not run.
+        end: how it ended for good; ``None`` while it can go on.
+    """
+
+    job: Job
+    attempt: int = 0
+    fruitless: int = 0
+    index: int = -1
+    spent_evaluations: int = 0
+    speedup: float = 1.0
+    host: str = ""
+    daemon: DaemonSlots | None = None
+    end: RunEnd | None = None
+
+
+@dataclass
+class SweepState:
+    """Runs that wait, run and have ended.
+
+    A run that lost its process, host or daemon waits again, and after ``ATTEMPTS_WITHOUT_PROGRESS`` in a row
+    that brought nothing it is given up for this time. When each daemon has failed as often in a row, all
+    that waits is given up.
+
+    Attributes:
+        jobs: the runs by id, in the order in which they are begun.
+        daemons: what runs can be made on.
+    """
+
+    jobs: Mapping[str, JobState]
+    daemons: list[DaemonSlots]
+    _running: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, jobs: Iterable[Job], daemons: list[DaemonSlots]) -> SweepState:
+        """Return the state before anything is begun."""
+        return cls({job.job_id: JobState(job) for job in jobs}, daemons)
+
+    @property
+    def done(self) -> bool:
+        """Whether every run has ended."""
+        return not self._running and all(each.end is not None for each in self.jobs.values())
+
+    @property
+    def running(self) -> list[JobState]:
+        """Runs under way, in order."""
+        return [each for job_id, each in self.jobs.items() if job_id in self._running]
+
+    def starts(self, now_s: float, capacity: int) -> list[Start]:
+        """Return the runs to begin, up to ``capacity`` under way in all, each on the least busy daemon."""
+        started = []
+        for job_id, state in self.jobs.items():
+            if len(self._running) >= capacity:
+                break
+            if state.end is None and job_id not in self._running:
+                daemon = self._free_daemon(state.job, now_s)
+                if daemon is not None:
+                    started.append(self._start(state, daemon))
+        return started
+
+    def is_current(self, update: Update) -> bool:
+        """Say whether an update is of the attempt under way."""
+        return update.job_id in self._running and self.jobs[update.job_id].attempt == update.attempt
+
+    def observe(self, update: Update, now_s: float) -> None:
+        """Take in what the attempt under way tells."""
+        state = self.jobs[update.job_id]
+        state.host = update.host
+        for step in update.steps:
+            if step.index > state.index:
+                state.index, state.spent_evaluations = step.index, step.spent_evaluations
+                state.speedup, state.fruitless = step.speedup, 0
+                assert state.daemon is not None, "a run under way has a daemon"
+                state.daemon.failures = 0
+        if update.end is not None:
+            self._settle(state, update.end, now_s)
+
+    def give_up(self, reason: RunEnd) -> None:
+        """End all that has not ended."""
+        for state in self.jobs.values():
+            if state.end is None:
+                state.end = reason
+                state.daemon = None
+        self._running.clear()
+
+    def _free_daemon(self, job: Job, now_s: float) -> DaemonSlots | None:
+        free = [daemon for daemon in self.daemons if daemon.takes(job, now_s)]
+        return min(free, key=lambda daemon: daemon.running / (daemon.runs or 1)) if free else None
+
+    def _start(self, state: JobState, daemon: DaemonSlots) -> Start:
+        state.attempt += 1
+        state.fruitless += 1
+        state.daemon = daemon
+        daemon.running += 1
+        self._running.add(state.job.job_id)
+        return Start(state.job, state.attempt, daemon.address)
+
+    def _settle(self, state: JobState, end: RunEnd, now_s: float) -> None:
+        daemon, state.daemon = state.daemon, None
+        assert daemon is not None, "a run under way has a daemon"
+        daemon.running -= 1
+        self._running.discard(state.job.job_id)
+        if end.ending not in (Ending.INFRASTRUCTURE, Ending.LOST):
+            state.end = end
+            return
+        if end.ending is Ending.INFRASTRUCTURE:
+            daemon.has_failed(now_s)
+        if state.fruitless >= ATTEMPTS_WITHOUT_PROGRESS:
+            state.end = end
+        if all(each.failures >= ATTEMPTS_WITHOUT_PROGRESS for each in self.daemons) and not self._running:
+            self.give_up(end)

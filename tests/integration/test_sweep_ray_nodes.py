@@ -1,0 +1,65 @@
+"""Three Ray nodes on this host: placement by resource, a node that leaves, one that joins."""
+
+import os
+from importlib.util import find_spec
+
+import pytest
+from daemon_processes import PYTHONPATH
+from sweeping import Swept, make_job, unbroken_journals
+
+from ascend_gym.core.config import prepare_ray
+from ascend_gym.sweep.ray_executor import RESOURCE, RayExecutor, connected_ray
+
+if find_spec("ray") is None:  # not importorskip: Ray reads its settings when it is imported
+    pytest.skip("needs the extra sweep", allow_module_level=True)
+
+prepare_ray(private=True)
+
+OBJECT_STORE_BYTES = 80 * 2**20
+NOTICE_DEAD_NODES = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    return unbroken_journals(tmp_path_factory.mktemp("unbroken"), range(3))
+
+
+@pytest.fixture
+def cluster(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)  # workers import fake_sweep_child
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 0, "object_store_memory": OBJECT_STORE_BYTES, "_system_config": NOTICE_DEAD_NODES}
+    opened = Cluster(initialize_head=True, head_node_args=head)
+    yield opened
+    opened.shutdown()
+
+
+def _node(cluster):
+    return cluster.add_node(num_cpus=1, resources={RESOURCE: 1}, object_store_memory=OBJECT_STORE_BYTES)
+
+
+def test_a_node_leaves_another_joins_and_every_run_ends(tmp_path, cluster, unbroken):
+    """Each node takes one run; the runs of a node that is killed are made by those that are left."""
+    leaving = _node(cluster)
+    fifo, told = tmp_path / "fifo", {}
+    os.mkfifo(fifo)
+
+    def change_nodes(update):
+        if update.steps:
+            told.setdefault(update.job_id, []).append(update.host)
+        if fifo.exists() and update.steps:
+            cluster.remove_node(leaving, allow_graceful=False)
+            fifo.unlink()
+            _node(cluster)
+            _node(cluster)
+
+    with connected_ray(cluster.address, 0) as ray:
+        executor = RayExecutor(ray)
+        jobs = [make_job(0, wait=str(fifo)), make_job(1), make_job(2)]
+        sweep = Swept(tmp_path / "sweep", jobs, executor, on_update=change_nodes).run()
+        executor.close()
+    assert sweep.journals() == unbroken
+    assert sweep.state.jobs[jobs[0].job_id].attempt > 1
+    first_hosts = set(told[jobs[0].job_id][:1])
+    assert all(first_hosts.isdisjoint(told[job.job_id]) for job in jobs[1:]), "one run a node"

@@ -10,7 +10,7 @@ import sys
 
 import typer
 
-from ascend_gym.cli import bank, evaluate, llm, optimize, profile, results, suite, sweep, train
+from ascend_gym.cli import bank, compare, evaluate, llm, optimize, profile, results, suite, sweep, train
 from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.status import Status
@@ -26,6 +26,8 @@ app.command("optimize")(optimize.optimize)
 app.command("resume")(optimize.resume)
 app.command("train")(train.train)
 app.command("sweep")(sweep.sweep)
+app.command("compare")(compare.compare)
+app.command("leaderboard")(compare.leaderboard)
 app.command("profile")(profile.profile)
 
 

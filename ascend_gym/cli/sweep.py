@@ -44,6 +44,8 @@ def sweep(
     budget: Annotated[list[int] | None, typer.Option(min=1, help="Evaluations of a run; repeatable.")] = None,
     chip: Annotated[list[str] | None, typer.Option(help="Chip; repeatable.")] = None,
     model: Annotated[str | None, typer.Option(help="'offline', or a model at the endpoint.")] = None,
+    offline_model: Annotated[str | None, typer.Option(help="Model of what is prepared once.")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
     tokens: Annotated[int | None, typer.Option(help="Tokens that each run may take.")] = None,
     usd: Annotated[float | None, typer.Option(help="US dollars that each run may cost.")] = None,
     price: Annotated[
@@ -84,6 +86,8 @@ def sweep(
         budgets=budget,
         chips=chip,
         model=model,
+        offline_model=offline_model,
+        temperature=temperature,
         tokens=tokens,
         usd=usd,
         price=price,

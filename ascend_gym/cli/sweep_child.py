@@ -54,7 +54,7 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--daemon")
+    parser.add_argument("--daemon", type=lambda addresses: addresses.split(","))
     parser.add_argument("--in-flight", type=int, default=2)
     parser.add_argument("--base-url")
     parser.add_argument("--concurrency", type=int, default=1)

@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from ascend_gym.cli.options import note
-from ascend_gym.core.config import cache_root, default_daemon_address
+from ascend_gym.core.config import cache_root, default_daemon_addresses
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.sweep.executors import Executor, LocalExecutor
 from ascend_gym.sweep.sweep_state import DaemonSlots
@@ -22,7 +22,8 @@ class Hosts:
 
     Attributes:
         ray_address: ``none`` for processes of this host; ``local``, ``auto`` or an address of Ray.
-        daemons: addresses, each with ``=RUNS`` after it if it takes another number of runs at a time.
+        daemons: addresses, each with ``=RUNS`` after it if it takes another number of runs at a time; several
+            joined by commas serve the same runs together.
         local_daemons: private daemons to start on this host for each chip.
         workers: workers of each of them; 0 lets them choose.
         runs_per_daemon: runs at a time on each daemon.
@@ -57,8 +58,8 @@ def opened_hosts(hosts: Hosts, chips: Sequence[str]) -> Iterator[tuple[list[Daem
 def _daemons(hosts: Hosts, chips: Sequence[str], opened: ExitStack) -> list[DaemonSlots]:
     named = list(hosts.daemons)
     on_this_host = hosts.ray_address in OWN_PROCESSES
-    if not named and on_this_host and not hosts.local_daemons and (default := default_daemon_address()):
-        named = [default]
+    if not named and on_this_host and not hosts.local_daemons:
+        named = list(default_daemon_addresses())
     slots = [each for name in named if (each := _described(name, hosts.runs_per_daemon)) is not None]
     if named and not slots:
         raise InfrastructureError(f"no daemon answers at {', '.join(named)}")
@@ -68,14 +69,14 @@ def _daemons(hosts: Hosts, chips: Sequence[str], opened: ExitStack) -> list[Daem
 
 
 def _described(name: str, runs: int) -> DaemonSlots | None:
-    """Return the daemon of that address, asked for its chip; ``None`` if it does not answer."""
+    """Return the daemon, or several joined by commas, asked for its chip; ``None`` if none answers."""
     from ascend_gym.client import connect
 
     address, equals, own_runs = name.partition("=")
     if equals and not (own_runs.isdecimal() and int(own_runs)):
         raise MisuseError(f"--daemon {name}: expected ADDRESS or ADDRESS=RUNS with at least 1 run at a time")
     try:
-        evaluator = connect(address)
+        evaluator = connect(address.split(","))
     except DaemonUnreachableError as error:
         note(f"left out: {error}")
         return None

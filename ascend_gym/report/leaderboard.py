@@ -1,0 +1,100 @@
+"""Methods on the operators of a suite, best first, each with the command that makes its row again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ascend_gym.report.comparison import Comparison
+from ascend_gym.report.metrics import FAST_P, fast_p, geometric_mean
+from ascend_gym.report.stored_runs import comparison_runs
+from ascend_gym.sweep.run_reader import settings_of
+from ascend_gym.sweep.run_records import RunRecord
+from ascend_gym.sweep.store import ResultsStore
+
+_OPTIONS = ("temperature", "offline_model", "device_seconds", "tokens", "usd", "price", "duplicates")
+_DEFAULTS = {"duplicates": "charged"}
+
+
+def leaderboard(store: ResultsStore, suite: str, operators: Sequence[str]) -> dict[str, Any]:
+    """Return the methods by geometric mean, as JSON values.
+
+    Each method is taken with one model, chip, budget and limits. A row counts the operators of the suite
+    for which it has finished runs with all of its seeds; ``complete`` says whether these are all. Rows that
+    do not cover the same operators cannot be compared by their means.
+
+    Args:
+        store: the runs.
+        suite: name of the suite.
+        operators: ids of its operators.
+    """
+    members = set(operators)
+    groups: dict[tuple[object, ...], list[RunRecord]] = {}
+    for run in store.runs():
+        if run.op_id in members:
+            groups.setdefault(_identity(run), []).append(run)
+    rows = [row for runs in groups.values() if (row := _row(store, runs, suite, operators)) is not None]
+    rows.sort(key=lambda row: (-int(row["complete"]), -row["geometric_mean"]["value"], row["method"]))
+    return {"suite": suite, "operators": list(operators), "rows": rows}
+
+
+def sweep_command(runs: Sequence[RunRecord], operators: Sequence[str], seeds: Sequence[int]) -> str:
+    """Return the command that makes runs of one method again."""
+    run, settings = runs[0], settings_of(runs[0])
+    words = [*(word for name in operators for word in ("--op", name)), "--method", run.variant]
+    words += [word for seed in seeds for word in ("--seed", str(seed))]
+    words += ["--budget", str(run.budget), "--chip", run.chip, "--model", run.model]
+    words += [
+        word
+        for name in _OPTIONS
+        if settings.get(name) not in (None, _DEFAULTS.get(name))
+        for word in (f"--{name.replace('_', '-')}", str(settings[name]))
+    ]
+    return shlex.join(["ascend-gym", "sweep", *words])
+
+
+def _identity(run: RunRecord) -> tuple[object, ...]:
+    settings = settings_of(run)
+    limits = tuple(settings.get(name) for name in _OPTIONS)
+    return run.variant, run.model, run.chip, run.budget, run.protocol_digest, limits
+
+
+def _row(
+    store: ResultsStore, runs: Sequence[RunRecord], suite: str, operators: Sequence[str]
+) -> dict[str, Any] | None:
+    compared = Comparison(comparison_runs(store, runs))
+    if not compared.operators:
+        return None
+    run = runs[0]
+    speedups = compared.speedups(compared.methods[0], run.budget)
+    complete = set(compared.operators) == set(operators)
+    named = [suite] if complete else sorted(compared.operators)
+    return {
+        "method": run.variant,
+        "model": run.model,
+        "chip": run.chip,
+        "budget": run.budget,
+        "seeds": compared.seeds,
+        "complete": complete,
+        "operators": len(compared.operators),
+        "left_out": compared.left_out,
+        "geometric_mean": asdict(geometric_mean(speedups)),
+        "fast_p": {f"{p:.1f}": asdict(fast_p(speedups, p)) for p in FAST_P},
+        "costs": _costs(store, runs, set(compared.operators)),
+        "code_digests": sorted({each.code_digest for one in runs for each in store.sessions(one.run_id)}),
+        "run_ids": [one.run_id for one in runs],
+        "command": sweep_command(runs, named, compared.seeds),
+    }
+
+
+def _costs(store: ResultsStore, runs: Sequence[RunRecord], operators: set[str]) -> Mapping[str, float]:
+    counted = {run.run_id for run in runs if run.op_id in operators}
+    names = ("evaluations", "device_seconds", "prompt_tokens", "completion_tokens", "usd")
+    totals = dict.fromkeys(names, 0.0)
+    for run_id, *amounts in store.query(f"SELECT run_id, {', '.join(names)} FROM costs"):
+        if run_id in counted:
+            for name, amount in zip(names, amounts, strict=True):
+                totals[name] += amount
+    return totals

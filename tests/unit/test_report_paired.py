@@ -1,0 +1,103 @@
+"""Paired comparisons and the leaderboard, on stored runs."""
+
+import itertools
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from stored_runs import SPEC, search
+
+from ascend_gym.cli.sweep_plan import jobs_of
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.report.leaderboard import leaderboard
+from ascend_gym.report.metrics import paired_p_value
+from ascend_gym.report.paired import paired_comparison
+from ascend_gym.report.stored_runs import comparison_runs
+from ascend_gym.sweep.merge import import_runs
+from ascend_gym.sweep.plan import read_plan
+from ascend_gym.sweep.store import ResultsStore
+
+speedups = st.lists(st.floats(0.5, 4.0), min_size=1, max_size=9)
+
+
+@given(speedups)
+def test_the_exact_test_counts_flips(values):
+    """Against 1, the p-value is the share of sign patterns whose mean is as far from 0."""
+    table = [[value] for value in values]
+    logs = [math.log(value) for value in values]
+    means = [abs(sum(s * x for s, x in zip(signs, logs, strict=True))) for signs in _signs(len(logs))]
+    share = sum(mean >= means[0] * (1 - 1e-9) for mean in means) / len(means)
+    assert paired_p_value(table, [[1.0]] * len(values)) == pytest.approx(share)
+
+
+def _signs(count):
+    return list(itertools.product((1, -1), repeat=count))
+
+
+def test_many_operators_that_are_all_faster_are_significant_and_noise_is_not():
+    ones = [[1.0]] * 40
+    assert paired_p_value([[1.1]] * 40, ones) < 1e-3
+    mixed = [[1.1] if number % 2 else [1 / 1.1] for number in range(40)]
+    assert paired_p_value(mixed, ones) > 0.5
+    assert paired_p_value(ones, ones) == 1.0
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Three runs of best-of-n that reach 2x and two of greedy-rules that reach 2.5x."""
+    for seed in range(3):
+        search(tmp_path / f"bon{seed}", seed=seed, budget=4)
+    for seed in range(2):
+        search(tmp_path / f"greedy{seed}", "// latency: 40\n", method="greedy-rules", seed=seed, budget=4)
+    folders = [path for path in sorted(tmp_path.iterdir()) if path.is_dir()]
+    with ResultsStore(tmp_path / "results.sqlite", write=True) as opened:
+        import_runs(opened, folders, lambda folder: None)
+        yield opened
+
+
+def test_methods_are_compared_on_the_seeds_they_share(store):
+    greedy = comparison_runs(store, store.runs(variant="greedy-rules"))
+    bon = [run for run in comparison_runs(store, store.runs(variant="best-of-n")) if run.seed < 2]
+    document = paired_comparison(greedy, bon, 4)
+    assert document["ratio"]["value"] == pytest.approx(1.25)
+    assert (document["faster"], document["equal"], document["slower"]) == (1, 0, 0)
+    assert document["p_value"] == 1.0  # one operator shows nothing
+    assert paired_comparison(bon, bon, 4)["equal"] == 1
+    with pytest.raises(MisuseError, match="no operator in common"):
+        paired_comparison(greedy, comparison_runs(store, store.runs(variant="best-of-n")), 4)
+
+
+def test_the_leaderboard_ranks_methods_and_tells_how_to_repeat_them(store):
+    board = leaderboard(store, "toys", [SPEC.op_id])
+    assert [row["method"] for row in board["rows"]] == ["greedy-rules", "best-of-n"]
+    best, second = board["rows"]
+    assert best["geometric_mean"]["value"] == pytest.approx(2.5)
+    assert (second["seeds"], second["complete"], second["costs"]["evaluations"]) == ([0, 1, 2], True, 12)
+    assert second["costs"]["usd"] == pytest.approx(12 * 2000 / 1e6)
+    assert best["command"] == (
+        "ascend-gym sweep --op toys --method greedy-rules --seed 0 --seed 1 --budget 4 --chip 910B2 "
+        "--model paid --price 1,2"
+    )
+    assert leaderboard(store, "toys", [SPEC.op_id, "core/other"])["rows"][0]["complete"] is False
+    assert leaderboard(store, "toys", ["core/other"])["rows"] == []
+
+
+def test_a_leaderboard_command_makes_runs_of_the_same_settings():
+    plan = read_plan(None, operators=["core/add"], methods=["best-of-n"], seeds=[3], budgets=[4], tokens=9)
+    (job,) = jobs_of(plan)
+    settings = json.loads(job.settings)
+    assert (settings["seed"], settings["budget"], settings["tokens"]) == (3, 4, 9)
+
+
+def test_the_commands(store, tmp_path, run):
+    path = store.path
+    status, out, _ = run("compare", "greedy-rules", "greedy-rules", "--store", path)
+    assert (status, "0 faster, 1 equal, 0 slower" in out) == (0, True)
+    status, out, _ = run("compare", "greedy-rules", "greedy-rules", "--store", path, "--json")
+    assert json.loads(out)["operators"][0]["operator"] == SPEC.op_id
+    status, _, said = run("compare", "magic", "best-of-n", "--store", path)
+    assert (status, "methods with runs: best-of-n, greedy-rules" in said) == (2, True)
+    status, out, _ = run("leaderboard", "--store", path)
+    assert (status, json.loads(out)["rows"]) == (0, [])  # the toy is of no suite

@@ -1,0 +1,128 @@
+"""The sweep command: plans, budgets that are equal, estimates, and sweeps that go on."""
+
+import json
+from contextlib import contextmanager
+
+import pytest
+from stored_runs import search
+from sweeping import CHILD
+
+from ascend_gym.cli import sweep
+from ascend_gym.cli.sweep_plan import jobs_of, kept_plan
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.sweep.conductor import Conductor
+from ascend_gym.sweep.executors import LocalExecutor
+from ascend_gym.sweep.plan import matching_operators, read_plan
+from ascend_gym.sweep.sweep_state import DaemonSlots
+
+PLAN = """
+operators = ["core/a*", "core/gelu"]
+methods = ["best-of-n", "ascend-optimizer:no-experience"]
+seeds = [0, 1]
+budgets = [5, 10]
+
+[limits]
+tokens = 1000
+"""
+
+
+def test_a_plan_is_the_product_of_its_lists(tmp_path):
+    (tmp_path / "sweep.toml").write_text(PLAN)
+    plan = read_plan(tmp_path / "sweep.toml", seeds=[7], usd=2.0, model=None)
+    jobs = jobs_of(plan)
+    assert len(jobs) == 2 * 2 * 1 * 2 == len({job.job_id for job in jobs})
+    assert {(job.variant, job.operator, job.budget) for job in jobs} == {
+        (variant, operator, budget)
+        for variant in ("best-of-n", "ascend-optimizer:no-experience")
+        for operator in ("core/add", "core/gelu")
+        for budget in (5, 10)
+    }
+    settings = [json.loads(job.settings) for job in jobs]
+    assert {(each["tokens"], each["usd"], each["seed"]) for each in settings} == {(1000, 2.0, 7)}
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        ({"methods": ["magic"]}, "no method 'magic'"),
+        ({"methods": ["best-of-n"], "operators": ["core/z*"]}, "no operator fits 'core/z\\*'"),
+        ({"methods": ["best-of-n"], "operators": ["core/nothing"]}, "no operator 'core/nothing'"),
+        ({"methods": ["best-of-n:tokens=9"]}, "budget of its own"),
+        ({"methods": ["best-of-n:duplicates=free"]}, "budget of its own"),
+        ({"operators": ["core"]}, "methods: Field required"),
+        ({"methods": ["best-of-n"], "budgets": [0]}, "at least 1 evaluation, got 0"),
+    ],
+)
+def test_plans_that_make_no_sense_are_refused(flags, reason):
+    with pytest.raises(MisuseError, match=reason):
+        jobs_of(read_plan(None, **flags))
+
+
+def test_patterns_fit_ids_and_bare_names_and_no_operator_comes_twice():
+    assert matching_operators(["core/a*", "add", "ad?"]) == ["core/add"]
+    assert len(matching_operators(["core"])) == len(set(matching_operators(["core", "core/*"])))
+
+
+def test_a_folder_holds_one_sweep(tmp_path):
+    plan = read_plan(None, methods=["best-of-n"])
+    assert kept_plan(tmp_path, plan, resume=False) == plan
+    assert kept_plan(tmp_path, None, resume=True) == kept_plan(tmp_path, plan, resume=True) == plan
+    with pytest.raises(MisuseError, match="go on with it by --resume"):
+        kept_plan(tmp_path, plan, resume=False)
+    with pytest.raises(MisuseError, match="another plan"):
+        kept_plan(tmp_path, read_plan(None, methods=["greedy-rules"]), resume=True)
+    with pytest.raises(MisuseError, match="holds no sweep to resume"):
+        kept_plan(tmp_path / "none", None, resume=True)
+
+
+def test_a_dry_run_estimates_from_earlier_runs(tmp_path, run):
+    wanted = ["sweep", "--method", "best-of-n", "--op", "core/add", "--budget", 8, "--dry-run"]
+    status, out, _ = run(*wanted)
+    assert (status, "1 runs, 8 evaluations, 1 baselines" in out, "hours and tokens unknown" in out) == (
+        *(0, True, True),
+    )
+    assert "every run of every method: 8 evaluations; duplicates charged" in out
+    search(tmp_path / "runs" / "old")
+    run("runs", "import", tmp_path / "runs")
+    told = json.loads(run(*wanted, "--estimate-from", "runs/results.sqlite", "--json")[1])
+    assert (told["tokens"], told["measured_evaluations"], told["hours"]) == (8 * 1500, 4, 0.0)
+    assert not (tmp_path / "runs" / "sweep").exists()
+
+
+@pytest.fixture
+def fake_hosts(monkeypatch):
+    """Make runs by the scripted child, without daemons."""
+
+    @contextmanager
+    def opened(hosts, chips):
+        executor = LocalExecutor(2)
+        try:
+            yield [DaemonSlots("ipc://nobody", chips[0], 2)], executor
+        finally:
+            executor.close()
+
+    def conductor(state, executor, folders, tell, ended, arguments):
+        return Conductor(state, executor, folders, tell, ended, (), CHILD)
+
+    monkeypatch.setattr(sweep, "opened_hosts", opened)
+    monkeypatch.setattr(sweep, "Conductor", conductor)
+
+
+def test_a_sweep_is_made_stored_and_compared_and_resumed_without_work(tmp_path, run, fake_hosts):
+    wanted = ["sweep", "--method", "best-of-n", "--op", "core/add", "--seed", 0, "--seed", 1, "--budget", 10]
+    status, out, said = run(*wanted, "--out", "s", "--json")
+    assert status == 0
+    document = json.loads(out)
+    assert document["endings"] == {"finished": 2}
+    assert document["spent_evaluations"] == 8
+    assert "[2/2] best-of-n on core/add" in said
+    assert "every run of every method: 10 evaluations" in said
+    assert {path.name for path in (tmp_path / "s").iterdir()} >= {
+        *("results.sqlite", "table.md", "results.json", "events.jsonl", "sweep.json", "best-of-n"),
+    }
+    events = [json.loads(line) for line in (tmp_path / "s" / "events.jsonl").read_text().splitlines()]
+    assert sum("index" in event for event in events) == 10
+    status, _, said = run(*wanted, "--out", "s")
+    assert (status, "go on with it by --resume" in said) == (2, True)
+    status, out, said = run("sweep", "--resume", "--out", "s", "--json", "--quiet")
+    assert (status, "2 of 2 runs have ended" in said, json.loads(out)) == (0, True, document)

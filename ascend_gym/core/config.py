@@ -53,18 +53,3 @@ def child_environment(**settings: str) -> dict[str, str]:
     """Return this process's environment with ``settings``, and without the endpoint's key, for a child."""
     inherited = {name: value for name, value in os.environ.items() if name != ENV_OPENAI_API_KEY}
     return {**inherited, **settings}
-
-
-def prepare_ray(*, private: bool) -> None:
-    """Set what Ray reads from the environment of this process, before it is imported; what is set stays.
-
-    A Ray that was imported before keeps its settings.
-
-    Args:
-        private: a cluster is started for this process alone: give it a token that nobody else knows, instead
-            of the one that Ray would write into the home folder for all later clusters.
-    """
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if private and "RAY_AUTH_MODE" not in os.environ and "ray" not in sys.modules:
-        os.environ["RAY_AUTH_MODE"] = "token"
-        os.environ["RAY_AUTH_TOKEN"] = secrets.token_hex(32)

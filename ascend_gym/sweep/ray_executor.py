@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ascend_gym.core.config import prepare_ray
+from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.sweep.child_run import ChildRun
 from ascend_gym.sweep.executors import POLL_S, lost
@@ -57,7 +57,8 @@ def connected_ray(address: str, runs: int) -> Iterator[Any]:
         MisuseError: Ray is not installed.
         InfrastructureError: there is no cluster at the address.
     """
-    prepare_ray(private=address == LOCAL)
+    if address == LOCAL:
+        set_up_own_ray()
     try:
         import ray
     except ModuleNotFoundError as error:

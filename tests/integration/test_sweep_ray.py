@@ -9,14 +9,14 @@ import pytest
 from daemon_processes import PYTHONPATH
 from sweeping import Swept, make_job, parent_of_child, unbroken_journals
 
-from ascend_gym.core.config import prepare_ray
+from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.sweep.jobs import Ending
 from ascend_gym.sweep.ray_executor import RayExecutor, connected_ray
 
 if find_spec("ray") is None:  # not importorskip: Ray reads its settings when it is imported
     pytest.skip("needs the extra sweep", allow_module_level=True)
 
-prepare_ray(private=True)
+set_up_own_ray()
 
 
 @pytest.fixture(scope="module")

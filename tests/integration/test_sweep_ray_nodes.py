@@ -7,13 +7,13 @@ import pytest
 from daemon_processes import PYTHONPATH
 from sweeping import Swept, make_job, unbroken_journals
 
-from ascend_gym.core.config import prepare_ray
+from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.sweep.ray_executor import RESOURCE, RayExecutor, connected_ray
 
 if find_spec("ray") is None:  # not importorskip: Ray reads its settings when it is imported
     pytest.skip("needs the extra sweep", allow_module_level=True)
 
-prepare_ray(private=True)
+set_up_own_ray()
 
 OBJECT_STORE_BYTES = 80 * 2**20
 NOTICE_DEAD_NODES = {"health_check_period_ms": 500, "health_check_failure_threshold": 4}

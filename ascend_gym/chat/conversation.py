@@ -85,8 +85,8 @@ class Conversation:
 
     def opening(self, episode: Episode) -> list[Message]:
         """Return the messages with which an episode begins: the system's and the first state."""
-        system = f"{render('system')}\n{render('answer_files')}"
-        return [Message("system", system), self._state(episode, "This is the first attempt.", shown=True)]
+        first = self._state(episode, "This is the first attempt.", shown=True)
+        return [Message("system", system_prompt()), first]
 
     def trial(self, episode: Episode, answer: str) -> Trial:
         """Return what an answer stands for; whatever a model writes is an answer.
@@ -135,6 +135,11 @@ class Conversation:
             budget=_budget(episode),
         )
         return Message("user", text)
+
+
+def system_prompt() -> str:
+    """Return the system message of all episodes: the target, the rules, and how to answer."""
+    return f"{render('system')}\n{render('answer_files')}"
 
 
 def _budget(episode: Episode) -> str:

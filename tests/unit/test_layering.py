@@ -48,6 +48,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "ascend_gym.chat": {
         "ascend_gym.core",
+        "ascend_gym.suite",
         "ascend_gym.env",
         "ascend_gym.search",
         "ascend_gym.chat",

@@ -1,0 +1,119 @@
+"""Conversations as an OpenEnv environment, and the server of it. Needs the extra ``openenv``.
+
+    uvicorn --factory my_module:make_app
+
+with ``make_app`` a function that returns ``app(operator=["gelu", "add"], budget=8)``.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+from openenv.core.env_server import Action, Environment, Observation, State, create_app
+from pydantic import Field
+
+from ascend_gym.chat.session import ChatSession
+from ascend_gym.core.protocols import Message
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+
+class Answer(Action):
+    """What a model says: an assistant message with edits or whole files."""
+
+    content: str = Field(description="SEARCH/REPLACE edits or whole files under '### FILE: path' headers")
+
+
+class Told(Observation):
+    """What a model is told: the system's and the first user message, and after each answer a user message."""
+
+    messages: list[dict[str, str]] = Field(description="new messages, each with 'role' and 'content'")
+
+
+class Standing(State):
+    """Where an episode stands."""
+
+    operator: str = Field(default="", description="id of the operator; empty before the first reset")
+    speedup: float = Field(
+        default=1.0, description="baseline latency over that of the fastest version so far"
+    )
+    budget_left: int = Field(default=0, description="evaluations that are left")
+
+
+class AscendOpenEnv(Environment[Answer, Told, Standing]):
+    """One conversation for each session of a client.
+
+    Args:
+        **options: arguments of ``ChatSession``.
+
+    Raises:
+        MisuseError: an argument cannot be.
+    """
+
+    SUPPORTS_CONCURRENT_SESSIONS = True
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self._session = ChatSession(**options)
+        self._standing = Standing()
+
+    def reset(
+        self,
+        seed: int | None = None,
+        episode_id: str | None = None,
+        operator: str | None = None,
+        **kwargs: Any,
+    ) -> Told:
+        """Begin an episode; ``operator`` goes over to another one. See ``ChatSession.reset``."""
+        messages = self._session.reset(seed=seed, operator=operator)
+        self._standing = Standing(episode_id=episode_id or str(uuid4()), **self._where())
+        return Told(messages=_plain(messages), metadata={"operator": self._standing.operator})
+
+    def step(self, action: Answer, timeout_s: float | None = None, **kwargs: Any) -> Told:
+        """Evaluate an answer; see ``ChatSession.step``. The evaluator bounds the time, not ``timeout_s``."""
+        turn = self._session.step(action.content)
+        count = self._standing.step_count + 1
+        episode_id = self._standing.episode_id
+        self._standing = Standing(episode_id=episode_id, step_count=count, **self._where())
+        told = {name: turn.info[name] for name in ("status", "unusable", "improved", "latency_us")}
+        return Told(messages=_plain([turn.message]), reward=turn.reward, done=turn.done, metadata=told)
+
+    @property
+    def state(self) -> Standing:
+        """Where the episode stands."""
+        return self._standing
+
+    def close(self) -> None:
+        """Close the connection, and stop the private daemon, if this environment opened them."""
+        self._session.close()
+
+    def _where(self) -> dict[str, Any]:
+        episode = self._session.episode
+        return {
+            "operator": episode.spec.op_id,
+            "speedup": episode.speedup,
+            "budget_left": episode.budget_left,
+        }
+
+
+def app(*, max_concurrent_envs: int = 16, **options: Any) -> FastAPI:
+    """Return the web application that serves environments.
+
+    Args:
+        max_concurrent_envs: sessions at a time.
+        **options: arguments of ``ChatSession``.
+    """
+    return create_app(
+        partial(AscendOpenEnv, **options),
+        Answer,
+        Told,
+        env_name="ascend-gym",
+        max_concurrent_envs=max_concurrent_envs,
+    )
+
+
+def _plain(messages: list[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in messages]

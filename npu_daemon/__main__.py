@@ -1,43 +1,32 @@
-"""Command line of the daemon: ``npu-daemon serve``."""
+"""Command line of the daemon: ``npu-daemon serve | status | drain | resize | keygen``."""
 
 from __future__ import annotations
 
-import importlib
-import logging
-import os
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ascend_gym.core.config import cache_root
+from ascend_gym.core.codec import Kind
+from ascend_gym.core.config import daemon_settings as environment_settings
+from ascend_gym.core.curve_keys import generate_keys
 from ascend_gym.core.errors import InfrastructureError, MisuseError
-from ascend_gym.core.own_python import own_python_command
-from ascend_gym.core.private_folder import PrivateFolder, remove_abandoned_folders
-from ascend_gym.core.protocols import Backend
-from npu_daemon.broker import Broker, BrokerConfig
-from npu_daemon.service import open_service, result_store
-from npu_daemon.simulator.chips import load_chip
+from ascend_gym.core.records import DaemonStatus
+from npu_daemon.logs import configure_logging
+from npu_daemon.operator_link import ask_daemon
+from npu_daemon.serving import WorkerOptions, run_broker
+from npu_daemon.settings import DEFAULT_ADDRESS, daemon_settings
 from npu_daemon.worker import Worker, die_with_parent
 
-BACKENDS = {"simulator": "npu_daemon.backends.simulator:SimulatorBackend"}
-DEFAULT_ADDRESS = "tcp://127.0.0.1:5710"
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
-BackendName = Annotated[
-    str, typer.Option("--backend", help="simulator, or module:Class of a backend of your own.")
-]
-Chip = Annotated[str, typer.Option("--chip", help="Chip to measure for: 910B1 to 910B4 or 910_93.")]
-CacheDir = Annotated[
-    Path | None,
-    typer.Option("--cache-dir", help="Builds, inputs and results; default $ASCEND_GYM_CACHE."),
-]
+Address = Annotated[str, typer.Option("--daemon", metavar="ADDR", help="The daemon.")]
+File = typer.Option(dir_okay=False)
 
 
 @app.callback()
@@ -47,29 +36,60 @@ def _describe() -> None:
 
 @app.command()
 def serve(
-    bind: Annotated[str, typer.Option(help="tcp://127.0.0.1:PORT (or :*) or ipc:///PATH.")] = DEFAULT_ADDRESS,
-    backend: BackendName = "simulator",
-    workers: Annotated[int, typer.Option(min=0, help="Worker processes; 0 means one per core, up to 4.")] = 0,
-    cache_dir: CacheDir = None,
-    chip: Chip = "910B2",
+    config: Annotated[Path | None, typer.Option(help="TOML file of settings; options go before it.")] = None,
+    bind: Annotated[
+        str | None, typer.Option(help=f"tcp://HOST:PORT (or :*) or ipc:///PATH; default {DEFAULT_ADDRESS}.")
+    ] = None,
+    backend: Annotated[
+        str | None, typer.Option(help="simulator (default), replay, or module:Class of your own.")
+    ] = None,
+    chip: Annotated[str | None, typer.Option(help="910B1 to 910B4 or 910_93; default 910B2.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=0, help="Worker processes; 0 means one per core, up to 4.")
+    ] = None,
+    devices: Annotated[
+        int | None, typer.Option(min=0, help="How many of them may run something at a time; 0 means all.")
+    ] = None,
+    cache_dir: Annotated[Path | None, typer.Option(help="Default $ASCEND_GYM_CACHE.")] = None,
+    cache_limit_gib: Annotated[float | None, typer.Option(help="Limit of each part of the cache.")] = None,
+    recording: Annotated[
+        Path | None, typer.Option(help="results.sqlite that --backend replay serves.")
+    ] = None,
+    journal: Annotated[Path | None, typer.Option(help="File of accepted jobs; default in the cache.")] = None,
+    keep_jobs: Annotated[
+        bool | None, typer.Option(help="Whether accepted jobs outlive the daemon; default yes.")
+    ] = None,
+    max_device_seconds: Annotated[float | None, typer.Option(help="Device time to charge in all.")] = None,
+    secret_key: Annotated[Path | None, typer.Option(help="Own key, from npu-daemon keygen.")] = None,
+    allowed_clients: Annotated[Path | None, typer.Option(help="Folder of clients' public keys.")] = None,
+    metrics: Annotated[str | None, typer.Option(help="HOST:PORT for Prometheus.")] = None,
+    log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info or warning.")] = None,
     control_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
     private_folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Evaluate candidates for clients until SIGTERM (which finishes what runs) or SIGINT."""
-    folder = (cache_dir or cache_root()).resolve()
-    _check_backend(backend, chip)
-    remove_abandoned_folders()
-    broker = Broker(
-        BrokerConfig(
-            bind=bind,
-            workers=workers or min(4, os.cpu_count() or 1),
-            worker_command=_worker_command(backend, folder, chip),
-            store=result_store(folder),
-            private_folder=PrivateFolder(private_folder),
-            control_fd=control_fd,
-        )
-    )
-    failure = broker.run()
+    options = {
+        "bind": bind,
+        "backend": backend,
+        "chip": chip,
+        "workers": workers,
+        "devices": devices,
+        "cache_dir": cache_dir,
+        "cache_limit_gib": cache_limit_gib,
+        "recording": recording,
+        "journal": journal,
+        "keep_jobs": keep_jobs,
+        "max_device_seconds": max_device_seconds,
+        "secret_key": secret_key,
+        "allowed_clients": allowed_clients,
+        "metrics": metrics,
+        "log_format": log_format,
+        "log_level": log_level,
+    }
+    settings = daemon_settings(options, environment_settings(), config)
+    configure_logging(settings.log_format, settings.log_level)
+    failure = run_broker(settings, control_fd, private_folder)
     if failure is not None:
         raise InfrastructureError(failure)
 
@@ -80,66 +100,54 @@ def worker(
     worker_id: Annotated[str, typer.Option()],
     scratch_folder: Annotated[Path, typer.Option()],
     parent_pid: Annotated[int, typer.Option()],
-    backend: BackendName,
-    cache_dir: Annotated[Path, typer.Option()],
-    chip: Chip,
+    options: Annotated[str, typer.Option(help="JSON.")],
 ) -> None:
     """Serve one broker; started by it."""
     die_with_parent(parent_pid)
     tempfile.tempdir = str(scratch_folder)  # the broker removes it, even after a worker that was killed
-    service = open_service(load_backend(backend)(cache_dir=cache_dir, chip=chip), cache_dir)
+    service = WorkerOptions.model_validate_json(options).open_service()
     Worker(service, connect, worker_id).run()
 
 
-def _check_backend(name: str, chip: str) -> None:
-    """Refuse here what would otherwise look like workers that cannot start.
-
-    Raises:
-        MisuseError: there is no such backend, or the simulator has no such chip.
-    """
-    load_backend(name)
-    if name == "simulator":
-        load_chip(chip)
+@app.command()
+def status(daemon: Address = DEFAULT_ADDRESS) -> None:
+    """Print what a daemon does, as JSON."""
+    _print(ask_daemon(daemon, Kind.STATUS))
 
 
-def load_backend(name: str) -> Callable[..., Backend]:
-    """Return the class of a backend.
-
-    Args:
-        name: a key of ``BACKENDS`` or ``module:Class``; the class is called with ``cache_dir`` and ``chip``.
-
-    Raises:
-        MisuseError: there is no such backend.
-    """
-    module_name, colon, class_name = BACKENDS.get(name, name).partition(":")
-    if not colon:
-        raise MisuseError(f"no backend {name!r}: use one of {sorted(BACKENDS)} or module:Class")
-    try:
-        factory: Callable[..., Backend] = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError) as error:
-        raise MisuseError(f"backend {name!r} cannot be loaded: {error}") from error
-    return factory
+@app.command()
+def drain(daemon: Address = DEFAULT_ADDRESS) -> None:
+    """Have a daemon finish what runs and stop; jobs that wait are kept for the next one with its journal."""
+    _print(ask_daemon(daemon, Kind.DRAIN))
 
 
-def _worker_command(backend: str, cache_dir: Path, chip: str) -> Callable[[str, str, Path], Sequence[str]]:
-    def command(address: str, worker_id: str, scratch_folder: Path) -> Sequence[str]:
-        return [
-            *(*own_python_command("npu_daemon.__main__"), "worker"),
-            *("--connect", address),
-            *("--worker-id", worker_id),
-            *("--scratch-folder", str(scratch_folder)),
-            *("--parent-pid", str(os.getpid())),
-            *("--backend", backend),
-            *("--cache-dir", str(cache_dir)),
-            *("--chip", chip),
-        ]
+@app.command()
+def resize(
+    workers: Annotated[int, typer.Argument(min=1, metavar="WORKERS")], daemon: Address = DEFAULT_ADDRESS
+) -> None:
+    """Have a daemon keep another number of workers; none is taken from its job."""
+    _print(ask_daemon(daemon, Kind.RESIZE, workers))
 
-    return command
+
+@app.command()
+def keygen(
+    name: Annotated[str, typer.Argument(help="daemon, client, or the name of a tenant.")],
+    folder: Annotated[Path, typer.Option(help="Where the key files go.")] = Path(),
+) -> None:
+    """Make a key pair: NAME.key to give away, NAME.key_secret to keep."""
+    public, secret = generate_keys(folder, name)
+    typer.echo(
+        f"{public}: the public key, to be copied to the other side\n{secret}: the secret key, to be kept"
+    )
+
+
+def _print(answer: DaemonStatus) -> None:
+    typer.echo(answer.model_dump_json(indent=2))
 
 
 def main() -> None:
     """Run the command line; misuse exits with 2, missing or broken infrastructure with 3."""
-    logging.basicConfig(level=logging.INFO, format="npu-daemon: %(message)s", stream=sys.stderr)
+    configure_logging("text", "info")
     try:
         app()
     except MisuseError as error:

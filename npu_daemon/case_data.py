@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +17,13 @@ import numpy as np
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Oracle
 from ascend_gym.core.records import Case, OpSpec, TensorSpec
+from npu_daemon.folder_cache import evict
 from npu_daemon.guards import GuardedFile, file_digest
 
 if TYPE_CHECKING:
     from ascend_gym.core.protocols import Array
 
 DEFAULT_LIMIT_BYTES = 8 * 2**30
-_IN_USE_S = 600.0
 _INDEX_NAME = "index.json"
 
 
@@ -63,7 +62,7 @@ class CaseDataCache:
         entry = self._entry(spec, case, seed)
         if not (entry / _INDEX_NAME).is_file():
             self._generate(entry, oracle, case, seed)
-            self._evict(keep=entry)
+            evict(self._folder.iterdir(), self._limit_bytes, keep=entry)
         os.utime(entry)
         return _read(entry, case)
 
@@ -87,17 +86,6 @@ class CaseDataCache:
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
-    def _evict(self, keep: Path) -> None:
-        entries = sorted((path.stat().st_mtime, path) for path in self._folder.iterdir())
-        sizes = {path: _size_bytes(path) for _, path in entries}
-        total_bytes = sum(sizes.values())
-        for used, path in entries:
-            if total_bytes <= self._limit_bytes or time.time() - used < _IN_USE_S:
-                return
-            if path != keep:
-                shutil.rmtree(path, ignore_errors=True)
-                total_bytes -= sizes[path]
-
 
 def _rename_unless_there(source: Path, target: Path) -> None:
     try:
@@ -105,10 +93,6 @@ def _rename_unless_there(source: Path, target: Path) -> None:
     except OSError:
         if not (target / _INDEX_NAME).is_file():  # otherwise another process was faster with equal data
             raise
-
-
-def _size_bytes(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.glob("*"))
 
 
 def _write_arrays(folder: Path, prefix: str, groups: Sequence[Sequence[Array]]) -> list[list[dict[str, Any]]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
@@ -29,6 +30,8 @@ from ascend_gym.core.records import (
 from ascend_gym.core.status import Status, rule_of
 from npu_daemon.case_data import CaseData, CaseDataCache
 from npu_daemon.guards import changed_file
+
+DeviceGate = Callable[[], AbstractContextManager[object]]
 
 _TRUSTED_WORK_S = 300.0
 
@@ -61,6 +64,7 @@ def evaluate(
     oracle: Oracle,
     case_data: CaseDataCache,
     on_case: Callable[[], None] = lambda: None,
+    device: DeviceGate = nullcontext,
 ) -> EvalResult:
     """Evaluate the candidate of ``request`` on its cases, up to the first case that fails.
 
@@ -71,6 +75,7 @@ def evaluate(
         oracle: knows inputs and judges outputs of ``spec``.
         case_data: keeps inputs and expected outputs.
         on_case: called before each case, as a sign of progress.
+        device: entered for each run of the candidate, and only then: building holds no device.
 
     Returns:
         A result for every outcome: caller faults are ``invalid_request``, troubles of this host
@@ -81,7 +86,7 @@ def evaluate(
         complaint = backend.supports(spec, request.protocol)
         if complaint is not None:
             return failed_result(request, Status.UNSUPPORTED, complaint, device=backend.describe())
-        runner = _CaseRunner(request, spec, backend, oracle, case_data)
+        runner = _CaseRunner(request, spec, backend, oracle, case_data, device)
         return _evaluate_cases(request, cases, runner, on_case)
     except MisuseError as error:
         return invalid_request(request, str(error))
@@ -154,6 +159,7 @@ class _CaseRunner:
     backend: Backend
     oracle: Oracle
     case_data: CaseDataCache
+    device: DeviceGate
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
 
     @property
@@ -175,7 +181,8 @@ class _CaseRunner:
         return self._run(case, built, data)
 
     def _run(self, case: Case, built: Built, data: CaseData) -> CaseResult:
-        run = self.backend.run(built, case, data.input_files, self.protocol)
+        with self.device():
+            run = self.backend.run(built, case, data.input_files, self.protocol)
         self.stopwatch.run += run.seconds
         if isinstance(run, Failure):
             return self._tampering(case, data) or _failed_case(case, run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,8 +19,8 @@ from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult, OpSpec
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.case_data import CaseDataCache
-from npu_daemon.pipeline import evaluate, invalid_request
-from npu_daemon.store import SqliteResultStore
+from npu_daemon.pipeline import DeviceGate, evaluate, invalid_request
+from npu_daemon.store import DEFAULT_LIMIT_BYTES, SqliteResultStore
 
 _HARNESS_FILES = ("pipeline.py", "guards.py", "case_data.py")
 
@@ -94,12 +95,18 @@ class EvaluationService:
         """Return the chips that can be measured for."""
         return self._backend.chips()
 
-    def answer(self, request: EvalRequest, on_case: Callable[[], None] = lambda: None) -> EvalResult:
+    def answer(
+        self,
+        request: EvalRequest,
+        on_case: Callable[[], None] = lambda: None,
+        device: DeviceGate = nullcontext,
+    ) -> EvalResult:
         """Return the earlier result of an equal request if that is allowed, else evaluate and store.
 
         Args:
             request: what to evaluate.
             on_case: called before each case, as a sign of progress.
+            device: entered for each run of the candidate.
         """
         key = result_key(request, self.describe())
         stored = self._store.get(key) if request.use_cache else None
@@ -109,7 +116,7 @@ class EvaluationService:
             spec, oracle = self._catalog.resolve(request)
         except MisuseError as error:
             return invalid_request(request, str(error))
-        result = evaluate(request, spec, self._backend, oracle, self._case_data, on_case)
+        result = evaluate(request, spec, self._backend, oracle, self._case_data, on_case, device)
         self._store.put(key, result)
         return result
 
@@ -118,13 +125,14 @@ class EvaluationService:
         self._store.close()
 
 
-def result_store(cache_dir: Path) -> SqliteResultStore:
+def result_store(cache_dir: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> SqliteResultStore:
     """Open the result store below ``cache_dir``."""
-    return SqliteResultStore(cache_dir / "results.sqlite")
+    return SqliteResultStore(cache_dir / "results.sqlite", limit_bytes)
 
 
-def open_service(backend: Backend, cache_dir: Path) -> EvaluationService:
-    """Return a service that keeps its data below ``cache_dir``."""
-    return EvaluationService(
-        backend, CaseDataCache(cache_dir / "case_data", harness_digest()), result_store(cache_dir)
-    )
+def open_service(
+    backend: Backend, cache_dir: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES
+) -> EvaluationService:
+    """Return a service that keeps its data below ``cache_dir``, each kind within ``limit_bytes``."""
+    case_data = CaseDataCache(cache_dir / "case_data", harness_digest(), limit_bytes)
+    return EvaluationService(backend, case_data, result_store(cache_dir, limit_bytes))

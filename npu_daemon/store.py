@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -12,11 +13,15 @@ from ascend_gym.core.records import EvalResult, PhaseSeconds
 from ascend_gym.core.status import Blame, rule_of
 
 _BUSY_TIMEOUT_S = 10.0
+DEFAULT_LIMIT_BYTES = 4 * 2**30
+_PRUNE_EVERY = 500
 _SCHEMA = """
-CREATE TABLE IF NOT EXISTS results (
-    key TEXT PRIMARY KEY,
+CREATE TABLE IF NOT EXISTS kept_results (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    key TEXT NOT NULL UNIQUE,
+    size_bytes INTEGER NOT NULL,
     result TEXT NOT NULL
-) WITHOUT ROWID
+)
 """
 
 
@@ -28,9 +33,12 @@ class SqliteResultStore:
 
     Args:
         path: the database file; its folder is made.
+        limit_bytes: when the results take more than this, the oldest are removed.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self._limit_bytes = limit_bytes
+        self._puts = 0
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.Lock()
         self._database = sqlite3.connect(
@@ -43,7 +51,7 @@ class SqliteResultStore:
     def get(self, key: str) -> EvalResult | None:
         """Return the stored result marked as cached, or ``None``; an unreadable one counts as absent."""
         with self._lock:
-            row = self._database.execute("SELECT result FROM results WHERE key = ?", (key,)).fetchone()
+            row = self._database.execute("SELECT result FROM kept_results WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
         try:
@@ -57,14 +65,37 @@ class SqliteResultStore:
         if not is_storable(result):
             return
         with self._lock:
+            text = result.model_dump_json()
             self._database.execute(
-                "INSERT OR REPLACE INTO results VALUES (?, ?)", (key, result.model_dump_json())
+                "INSERT OR REPLACE INTO kept_results (key, size_bytes, result) VALUES (?, ?, ?)",
+                (key, len(text), text),
             )
+            self._puts += 1
+            if self._puts % _PRUNE_EVERY == 0:
+                self._prune()
+
+    def _prune(self) -> None:
+        """Remove the oldest results until the others take at most three quarters of the limit."""
+        (total_bytes,) = self._database.execute("SELECT SUM(size_bytes) FROM kept_results").fetchone()
+        if total_bytes <= self._limit_bytes:
+            return
+        self._database.execute(
+            "DELETE FROM kept_results WHERE number <= (SELECT MAX(number) FROM (SELECT number, "
+            "SUM(size_bytes) OVER (ORDER BY number DESC) AS newer_bytes FROM kept_results) "
+            "WHERE newer_bytes > ?)",
+            (self._limit_bytes * 3 // 4,),
+        )
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
             self._database.close()
+
+
+def recorded_results(database: sqlite3.Connection) -> Iterator[str]:
+    """Yield the results of a store as JSON, oldest first."""
+    for (text,) in database.execute("SELECT result FROM kept_results ORDER BY number"):
+        yield text
 
 
 def is_storable(result: EvalResult) -> bool:

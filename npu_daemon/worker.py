@@ -1,27 +1,32 @@
 """A worker process: takes one job at a time from the broker, evaluates it and answers.
 
 The main thread owns the socket. While the evaluating thread makes progress, the main thread confirms the
-lease with heartbeats on the channel that carries the jobs; when a case takes longer than all its limits
-allow, the heartbeats end and the broker replaces this process.
+lease with heartbeats on the channel that carries the jobs; there it also asks for a device for each run. When
+a case takes longer than all its limits allow, the heartbeats end and the broker replaces this process.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 import traceback
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from queue import SimpleQueue
+from typing import Protocol
 
 import zmq
 
 from ascend_gym.core.codec import CodecError, Kind, WireMessage, decode, encode
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.records import DaemonInfo, EvalRequest, EvalResult
-from npu_daemon.pipeline import case_limit_s, infra_error
+from ascend_gym.core.records import DaemonInfo, DeviceGrant, DeviceInfo, EvalRequest, EvalResult
+from npu_daemon.pipeline import DeviceGate, case_limit_s, infra_error
 from npu_daemon.sandbox.server import PR_SET_PDEATHSIG, prctl
-from npu_daemon.service import EvaluationService
 
 BEAT_INTERVAL_MS = 1000
 
@@ -37,6 +42,19 @@ def die_with_parent(parent_pid: int) -> None:
         raise InfrastructureError(f"parent process {parent_pid} is gone")
 
 
+class Service(Protocol):
+    """What a worker serves."""
+
+    def describe(self) -> DeviceInfo:
+        """Say what measures."""
+
+    def chips(self) -> tuple[str, ...]:
+        """Return the chips that can be measured for."""
+
+    def answer(self, request: EvalRequest, on_case: Callable[[], None], device: DeviceGate) -> EvalResult:
+        """Evaluate."""
+
+
 @dataclass
 class RunningJob:
     """The job that the evaluating thread works on."""
@@ -44,24 +62,26 @@ class RunningJob:
     job_id: str
     attempt: int
     request: EvalRequest
-    future: Future[EvalResult]
     progress_s: float
+    future: Future[EvalResult] = field(default_factory=Future)
+    waits: bool = False
+    granted: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def may_continue(self, now_s: float) -> bool:
-        """Whether the current case is within the time that its limits allow."""
-        return now_s - self.progress_s < case_limit_s(self.request.protocol)
+        """Whether the current case is within the time that its limits allow, waiting for a device apart."""
+        return self.waits or now_s - self.progress_s < case_limit_s(self.request.protocol)
 
 
 class Worker:
     """Serves one broker until this process is killed.
 
     Args:
-        service: evaluates.
+        service: evaluates; see ``Service``.
         address: the broker's address for workers.
         worker_id: the id that the broker gave to this process.
     """
 
-    def __init__(self, service: EvaluationService, address: str, worker_id: str) -> None:
+    def __init__(self, service: Service, address: str, worker_id: str) -> None:
         self._service = service
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="evaluate")
         self._context = zmq.Context()
@@ -70,6 +90,7 @@ class Worker:
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.connect(address)
         self._wake_read, self._wake_write = os.pipe()
+        self._to_send: SimpleQueue[WireMessage] = SimpleQueue()
         self._job: RunningJob | None = None
 
         self._poller = zmq.Poller()
@@ -95,7 +116,11 @@ class Worker:
         """
         ready = dict(self._poller.poll(timeout_ms))
         if self._wake_read in ready:
-            os.read(self._wake_read, 1)
+            os.read(self._wake_read, 64)
+        done = self._job is not None and self._job.future.done()
+        while not self._to_send.empty():  # what was told before the job was done is sent before its result
+            self._send(self._to_send.get())
+        if done:
             self._answer()
         elif self._job is not None and self._job.may_continue(time.monotonic()):
             self._send(WireMessage(Kind.BEAT, self._job.job_id, self._job.attempt))
@@ -113,21 +138,26 @@ class Worker:
         message = decode(self._socket.recv_multipart())
         if isinstance(message, CodecError):
             raise InfrastructureError(f"the broker sent something else than a job: {message.reason}")
+        if isinstance(message.payload, DeviceGrant):
+            self._note_grant(message)
+            return
         if not isinstance(message.payload, EvalRequest) or self._job is not None:
             raise InfrastructureError(f"the broker sent {message.kind.name} out of turn")
-        request = message.payload
-        self._job = RunningJob(
-            message.request_id,
-            message.attempt,
-            request,
-            self._executor.submit(self._evaluate, request),
-            time.monotonic(),
-        )
-        self._job.future.add_done_callback(lambda _: os.write(self._wake_write, b"x"))
+        job = self._job = RunningJob(message.request_id, message.attempt, message.payload, time.monotonic())
+        job.future = self._executor.submit(self._evaluate, job)
+        job.future.add_done_callback(lambda _: os.write(self._wake_write, b"x"))
 
-    def _evaluate(self, request: EvalRequest) -> EvalResult:
+    def _note_grant(self, message: WireMessage) -> None:
+        job = self._job
+        if job is not None and (job.job_id, job.attempt) == (message.request_id, message.attempt):
+            job.waits = False
+            job.progress_s = time.monotonic()
+            job.granted.release()
+
+    def _evaluate(self, job: RunningJob) -> EvalResult:
+        request = job.request
         try:
-            return self._service.answer(request, self._note_progress)
+            return self._service.answer(request, self._note_progress, partial(self._device, job))
         except Exception as error:  # noqa: BLE001 - the worker edge: a bug here must not look like the candidate's
             where = traceback.extract_tb(error.__traceback__)[-1]
             return infra_error(
@@ -135,6 +165,21 @@ class Worker:
                 f"internal error, please report it: {type(error).__name__}: {error} "
                 f"({os.path.basename(where.filename)}:{where.lineno})",
             )
+
+    @contextmanager
+    def _device(self, job: RunningJob) -> Iterator[None]:
+        """Hold a device, in the evaluating thread; the main thread speaks to the broker."""
+        job.waits = True
+        self._tell(WireMessage(Kind.WANT, job.job_id, job.attempt))
+        job.granted.acquire()
+        try:
+            yield
+        finally:
+            self._tell(WireMessage(Kind.FREED, job.job_id, job.attempt))
+
+    def _tell(self, message: WireMessage) -> None:
+        self._to_send.put(message)
+        os.write(self._wake_write, b"x")
 
     def _note_progress(self) -> None:
         if self._job is not None:

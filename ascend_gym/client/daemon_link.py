@@ -13,6 +13,8 @@ from zmq.utils.monitor import recv_monitor_message
 
 from ascend_gym.client.local_daemon import LocalDaemon
 from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, WireMessage, decode, encode
+from ascend_gym.core.config import keys_folder
+from ascend_gym.core.curve_keys import client_keys
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 
 _SEND_QUEUE = 10_000
@@ -21,6 +23,11 @@ _RECONNECT_MS = 50
 _MAX_RECONNECT_MS = 1000
 _HEARTBEAT_MS = 2000
 _HEARTBEAT_TIMEOUT_MS = 10_000
+_HANDSHAKE_FAILED = (
+    zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+)
 
 
 class DaemonLink:
@@ -37,7 +44,7 @@ class DaemonLink:
         heard_s: monotonic time of the last message, or of when the first one was due.
 
     Raises:
-        MisuseError: ``address`` is not one.
+        MisuseError: ``address`` is not one, or there is a key for its host that cannot be used.
     """
 
     def __init__(
@@ -53,10 +60,14 @@ class DaemonLink:
         self._connect_timeout_s = connect_timeout_s
         self._private_daemon = private_daemon
         self._unreachable_since_s: float | None = time.monotonic()
+        self._refused = False
+        keys = client_keys(address, keys_folder())
         self._context = zmq.Context()
         self._socket = _dealer(self._context)
+        if keys is not None:
+            keys.guard(self._socket)
         self._monitor = self._socket.get_monitor_socket(
-            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | _HANDSHAKE_FAILED
         )
         self._poller = zmq.Poller()
         for source in self.sources:
@@ -133,16 +144,23 @@ class DaemonLink:
                 f"the private daemon, process {daemon.process_pid}, has ended unexpectedly; close this "
                 f"evaluator and connect again for a new one; its last messages:\n{daemon.messages()}"
             )
-        if time.monotonic() - self._unreachable_since_s >= self._connect_timeout_s:
-            advice = (
+        if time.monotonic() - self._unreachable_since_s < self._connect_timeout_s:
+            return
+        if self._refused:
+            raise DaemonUnreachableError(
+                f"the daemon at {self.address} refuses the connection: it wants a key that it knows; put its "
+                f"public key as HOST.key and yours as client.key_secret into {keys_folder()} (see npu-daemon "
+                "keygen)"
+            )
+        raise DaemonUnreachableError(
+            f"no daemon has answered at {self.address} for {self._connect_timeout_s:g} s; "
+            + (
                 "close this evaluator and connect again"
                 if daemon
                 else f"start one with 'npu-daemon serve --bind {self.address}', or give no address to use a "
                 "private one"
             )
-            raise DaemonUnreachableError(
-                f"no daemon has answered at {self.address} for {self._connect_timeout_s:g} s; {advice}"
-            )
+        )
 
     def expect_answers(self) -> None:
         """Count the daemon's silence from this moment on."""
@@ -153,9 +171,13 @@ class DaemonLink:
         self._release()
 
     def _note_connection(self, event: int) -> None:
+        if event & _HANDSHAKE_FAILED:
+            self._refused = True
+            return
         if event == zmq.EVENT_DISCONNECTED:
             self._unreachable_since_s = time.monotonic()
             return
+        self._refused = False
         self._unreachable_since_s = None
         self.heard_s = time.monotonic()
         self.connections += 1

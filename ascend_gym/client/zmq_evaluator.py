@@ -222,6 +222,8 @@ class ZmqEvaluator:
             self._link.send(WireMessage(Kind.DESCRIBE))
         for request_id in self._sent:
             self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=self._requests[request_id]))
+            if request_id in self._cancelled:
+                self._link.send(WireMessage(Kind.CANCEL, request_id))
 
     def _send_waiting(self) -> None:
         while self._waiting and len(self._sent) < self._max_in_flight:

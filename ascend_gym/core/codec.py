@@ -14,7 +14,16 @@ from enum import Enum
 
 from pydantic import ValidationError
 
-from ascend_gym.core.records import DaemonInfo, Diagnostic, EvalRequest, EvalResult, Record
+from ascend_gym.core.records import (
+    DaemonInfo,
+    DaemonStatus,
+    DeviceGrant,
+    Diagnostic,
+    EvalRequest,
+    EvalResult,
+    Record,
+    WorkerCount,
+)
 
 WIRE_VERSION = 2
 MAX_REQUEST_ID_CHARS = 64
@@ -39,7 +48,14 @@ class Kind(Enum):
     RESULT = b"R"  # worker -> broker -> client: the answer
     READY = b"r"  # worker -> broker: what I measure with; give me work
     BEAT = b"b"  # worker -> broker: I hold this lease; broker -> client: I have your requests
+    WANT = b"w"  # worker -> broker: what this lease needs is built, I want a device to run it
+    FREED = b"f"  # worker -> broker: the device of this lease is free again
     JOB = b"J"  # broker -> worker: evaluate this request
+    GRANT = b"g"  # broker -> worker: run this lease on a device
+    STATUS = b"s"  # client -> broker: how are you?
+    REPORT = b"p"  # broker -> client: like this
+    DRAIN = b"q"  # operator -> broker: finish what runs, then stop
+    RESIZE = b"z"  # operator -> broker: keep another number of workers
 
 
 _PAYLOADS: dict[Kind, type[Record] | None] = {
@@ -52,7 +68,14 @@ _PAYLOADS: dict[Kind, type[Record] | None] = {
     Kind.RESULT: EvalResult,
     Kind.READY: DaemonInfo,
     Kind.BEAT: None,
+    Kind.WANT: None,
+    Kind.FREED: None,
     Kind.JOB: EvalRequest,
+    Kind.GRANT: DeviceGrant,
+    Kind.STATUS: None,
+    Kind.REPORT: DaemonStatus,
+    Kind.DRAIN: None,
+    Kind.RESIZE: WorkerCount,
 }
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 ENV_DAEMON = "ASCEND_GYM_DAEMON"
 ENV_CACHE = "ASCEND_GYM_CACHE"
+ENV_KEYS = "ASCEND_GYM_KEYS"
+DAEMON_SETTING_PREFIX = "NPU_DAEMON_"
 ENV_OPENAI_BASE_URL = "OPENAI_BASE_URL"
 ENV_OPENAI_API_KEY = "OPENAI_API_KEY"
 
@@ -23,6 +25,24 @@ def default_daemon_addresses() -> tuple[str, ...]:
     """Return the addresses in ``$ASCEND_GYM_DAEMON``, separated by commas; none when it is unset."""
     configured = os.environ.get(ENV_DAEMON, "").split(",")
     return tuple(address.strip() for address in configured if address.strip())
+
+
+def keys_folder() -> Path:
+    """Return the folder of keys for daemons: ``$ASCEND_GYM_KEYS`` or ``~/.config/ascend-gym/keys``."""
+    configured = os.environ.get(ENV_KEYS)
+    return Path(configured) if configured else Path.home() / ".config" / "ascend-gym" / "keys"
+
+
+def daemon_settings() -> dict[str, str]:
+    """Return the settings of a daemon that the environment has, by their names in lower case.
+
+    ``NPU_DAEMON_MAX_DEVICE_SECONDS=60`` is ``{"max_device_seconds": "60"}``.
+    """
+    return {
+        name.removeprefix(DAEMON_SETTING_PREFIX).lower(): value
+        for name, value in os.environ.items()
+        if name.startswith(DAEMON_SETTING_PREFIX)
+    }
 
 
 def openai_base_url() -> str | None:

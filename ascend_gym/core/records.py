@@ -1,7 +1,7 @@
 """Frozen records that travel between agents, environment, daemon and store; import them from here.
 
-Two families: what is asked (``request_records``) and what is answered (``result_records``). A record that
-breaks its own rules cannot be built.
+Three families: what is asked (``request_records``), what is answered (``result_records``), and what the parts
+of a daemon tell each other (``service_records``). A record that breaks its own rules cannot be built.
 """
 
 from ascend_gym.core.request_records import (
@@ -24,16 +24,22 @@ from ascend_gym.core.result_records import (
     Accuracy,
     CaseResult,
     Charge,
-    DaemonInfo,
     DeviceInfo,
     Diagnostic,
     EvalResult,
     Launch,
-    Lease,
     Phase,
     PhaseSeconds,
     Profile,
     failed_result,
+)
+from ascend_gym.core.service_records import (
+    DaemonInfo,
+    DaemonStatus,
+    DeviceGrant,
+    Lease,
+    TenantStatus,
+    WorkerCount,
 )
 
 __all__ = [
@@ -46,6 +52,8 @@ __all__ = [
     "Charge",
     "DType",
     "DaemonInfo",
+    "DaemonStatus",
+    "DeviceGrant",
     "DeviceInfo",
     "Diagnostic",
     "EvalRequest",
@@ -60,8 +68,10 @@ __all__ = [
     "Record",
     "SourceFile",
     "Sources",
+    "TenantStatus",
     "TensorSpec",
     "Tolerance",
     "ValueRange",
+    "WorkerCount",
     "failed_result",
 ]

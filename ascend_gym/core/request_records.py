@@ -323,7 +323,9 @@ class EvalRequest(Record):
         candidate: what to evaluate.
         case_ids: which cases; empty means all.
         protocol: how.
-        use_cache: whether an equal earlier result may be returned.
+        use_cache: whether an equal earlier result, or that of an equal request under way, may be returned.
+        priority: among the requests of one tenant those with the highest are served first; changes when an
+            answer comes, not what it says.
     """
 
     version: int = RECORD_VERSION
@@ -334,6 +336,7 @@ class EvalRequest(Record):
     case_ids: tuple[str, ...] = ()
     protocol: MeasureProtocol = MeasureProtocol()
     use_cache: bool = True
+    priority: int = Field(default=0, ge=-100, le=100)
 
     @cached_property
     def digest(self) -> str:

@@ -179,34 +179,11 @@ class DeviceInfo(Record):
     host: str
 
 
-class DaemonInfo(Record):
-    """What a daemon, or one worker of it, can do.
-
-    Attributes:
-        device: what measures.
-        chips: chips that it can measure for.
-        slots: evaluations that it works on at a time.
-    """
-
-    device: DeviceInfo
-    chips: tuple[str, ...]
-    slots: int = Field(default=1, ge=1)
-
-
 class Charge(Record):
     """What an evaluation costs the budget."""
 
     evaluations: int = Field(default=0, ge=0)
     device_seconds: float = Field(default=0.0, ge=0)
-
-
-class Lease(Record):
-    """A job handed to a worker, until ``deadline_s`` on the broker's monotonic clock."""
-
-    request_id: str
-    attempt: int = Field(ge=1)
-    worker_id: str
-    deadline_s: float
 
 
 class EvalResult(Record):

@@ -13,6 +13,7 @@ from pathlib import Path
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, Case, MeasureProtocol, OpSpec
+from npu_daemon.folder_cache import evict, note_use
 from npu_daemon.sandbox import Limits
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition
@@ -21,6 +22,8 @@ from npu_daemon.simulator.kernel_build import build_kernel, library_name
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
+DEFAULT_LIMIT_BYTES = 16 * 2**30
+_EVICT_EVERY = 50
 _DEFINITION = "definition.json"
 _HOST_MEMORY_BYTES = 3 * 2**30
 _HOST_FILE_BYTES = 256 * 2**20
@@ -54,10 +57,18 @@ class KernelBuild:
 
 
 class BuildCache:
-    """Builds once per content: two workers that want the same build share one."""
+    """Builds once per content: two workers that want the same build share one.
 
-    def __init__(self, root: Path, toolchain: Toolchain) -> None:
+    Args:
+        root: holds the builds; may be shared by processes.
+        toolchain: builds.
+        limit_bytes: when host or kernel builds take more than this, the longest unused are removed.
+    """
+
+    def __init__(self, root: Path, toolchain: Toolchain, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self._root = root
+        self._limit_bytes = limit_bytes
+        self._made = 0
         self._toolchain = toolchain
 
     def host(
@@ -122,6 +133,7 @@ class BuildCache:
         """Return the folder of a build and the seconds it took; failed builds leave nothing behind."""
         final = self._root / kind / key[:2] / key
         if final.exists():
+            note_use(final)
             return final, 0.0
         final.parent.mkdir(parents=True, exist_ok=True)
         with open(final.with_suffix(".lock"), "w", encoding="ascii") as lock:
@@ -138,4 +150,12 @@ class BuildCache:
                 building.rename(final)
             finally:
                 shutil.rmtree(building, ignore_errors=True)  # gone already after a rename
+            self._evict(kind, keep=final)
         return final, seconds
+
+    def _evict(self, kind: str, keep: Path) -> None:
+        """Look at the room that builds take, but not after each of them: there may be many."""
+        self._made += 1
+        if self._made % _EVICT_EVERY == 1:
+            builds = (path for path in (self._root / kind).glob("*/*") if path.is_dir())
+            evict(builds, self._limit_bytes, keep)

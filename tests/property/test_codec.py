@@ -24,6 +24,8 @@ from ascend_gym.core.records import (
     Accuracy,
     CaseResult,
     DaemonInfo,
+    DaemonStatus,
+    DeviceGrant,
     DeviceInfo,
     Diagnostic,
     EvalRequest,
@@ -31,6 +33,8 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     Phase,
     Record,
+    TenantStatus,
+    WorkerCount,
     failed_result,
 )
 from ascend_gym.core.status import Status
@@ -43,6 +47,30 @@ diagnostics = st.builds(
 )
 devices = st.builds(DeviceInfo, backend=texts, chip=texts, toolchain_digest=texts, sandbox=texts, host=texts)
 infos = st.builds(DaemonInfo, device=devices, chips=st.tuples(texts), slots=st.integers(1, 99))
+tenants = st.builds(
+    TenantStatus,
+    tenant=texts,
+    queued=st.integers(0, 9),
+    running=st.integers(0, 9),
+    evaluations=st.integers(0, 9),
+    device_seconds=st.floats(0, 1e6),
+)
+statuses = st.builds(
+    DaemonStatus,
+    address=texts,
+    info=st.none() | infos,
+    up_seconds=st.floats(0, 1e6),
+    draining=st.booleans(),
+    workers=st.dictionaries(texts, st.integers(0, 9), max_size=3),
+    devices=st.integers(1, 9),
+    devices_held=st.integers(0, 9),
+    device_held_seconds=st.floats(0, 1e6),
+    charged_device_seconds=st.floats(0, 1e6),
+    queued=st.integers(0, 9),
+    running=st.integers(0, 9),
+    tenants=st.tuples(tenants),
+    counts=st.dictionaries(texts, st.integers(0, 9), max_size=3),
+)
 requests = st.builds(
     EvalRequest,
     op_id=texts,
@@ -52,6 +80,7 @@ requests = st.builds(
     case_ids=st.sampled_from([(), ("small",), ("large", "small")]),
     protocol=st.builds(MeasureProtocol, input_seed=st.integers(), repeats=st.integers(1, 9)),
     use_cache=st.booleans(),
+    priority=st.integers(-100, 100),
 )
 
 
@@ -71,6 +100,12 @@ def _payloads(kind: Kind) -> st.SearchStrategy[Record | None]:
         return infos
     if kind is Kind.RESULT:
         return results()
+    if kind is Kind.GRANT:
+        return st.builds(DeviceGrant, device=st.integers(0, 99))
+    if kind is Kind.RESIZE:
+        return st.builds(WorkerCount, workers=st.integers(1, 99))
+    if kind is Kind.REPORT:
+        return statuses
     return diagnostics if kind in (Kind.REFUSED, Kind.BUSY) else st.none()
 
 

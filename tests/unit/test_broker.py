@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ascend_gym.core.errors import MisuseError
-from npu_daemon.broker import check_bind_address
-from npu_daemon.worker_processes import WorkerProcesses
+from npu_daemon.broker.worker_processes import WorkerProcesses
+from npu_daemon.security import check_bind_address
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_an_unreadable_row_counts_as_absent(tmp_path: Path) -> None:
     store = SqliteResultStore(path)
     store.put("key", ok_result(REQUEST, 10.0))
     with sqlite3.connect(path) as other:
-        other.execute("UPDATE results SET result = ?", ('{"version": 0}',))
+        other.execute("UPDATE kept_results SET result = ?", ('{"version": 0}',))
     other.close()
     assert store.get("key") is None
     store.put("key", ok_result(REQUEST, 20.0))

@@ -16,10 +16,10 @@ from fake_backend import FakeBackend, make_operator, make_request
 
 from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, Kind, WireMessage, decode, encode
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.records import DeviceGrant, DeviceInfo, EvalRequest, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Status
 from npu_daemon import pipeline
-from npu_daemon.pipeline import infra_error
+from npu_daemon.pipeline import DeviceGate, infra_error
 from npu_daemon.worker import Worker
 
 TIMEOUT_MS = 10_000
@@ -41,11 +41,17 @@ class BlockingService:
     def chips(self) -> tuple[str, ...]:
         return (self.device.chip,)
 
-    def answer(self, request: EvalRequest, on_case: Callable[[], None]) -> EvalResult:
+    def answer(self, request: EvalRequest, on_case: Callable[[], None], device: DeviceGate) -> EvalResult:
         self.progress = on_case
         self.started.set()
         assert self.may_finish.wait(30)
         return self.answer_with(request)
+
+    def answer_on_device(
+        self, request: EvalRequest, on_case: Callable[[], None], device: DeviceGate
+    ) -> EvalResult:
+        with device():
+            return BlockingService.answer(self, request, on_case, device)
 
 
 class FakeBroker:
@@ -174,3 +180,37 @@ def test_a_worker_whose_parent_is_gone_does_not_start() -> None:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "is gone" in ended.stderr
+
+
+def test_a_device_is_asked_for_waited_for_and_given_back(
+    broker: FakeBroker,
+    worker: Worker,
+    service: BlockingService,
+    spec: OpSpec,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(service, "answer", service.answer_on_device)
+    request = make_request(spec)
+    start_job(broker, worker, request)
+    worker.turn(TIMEOUT_MS)
+    messages = [broker.receive()]
+    while messages[-1].kind is Kind.BEAT:
+        worker.turn(0)
+        messages.append(broker.receive())
+    assert messages[-1] == WireMessage(Kind.WANT, "job-1", 2)
+    assert not service.started.is_set()
+    broker.send(encode(WireMessage(Kind.GRANT, "job-1", 1, DeviceGrant(device=0))))  # of a lost lease
+    monkeypatch.setattr(pipeline, "_TRUSTED_WORK_S", -1e9)
+    worker.turn(TIMEOUT_MS)
+    assert broker.receive().kind is Kind.BEAT, "waiting for a device is no fault of the candidate"
+    monkeypatch.undo()
+    broker.send(encode(WireMessage(Kind.GRANT, "job-1", 2, DeviceGrant(device=0))))
+    worker.turn(TIMEOUT_MS)
+    assert service.started.wait(10)
+    service.may_finish.set()
+    seen: list[Kind] = []
+    while Kind.RESULT not in seen:
+        worker.turn(TIMEOUT_MS)
+        while not broker.is_silent():
+            seen.append(broker.receive().kind)
+    assert [kind for kind in seen if kind is not Kind.BEAT] == [Kind.FREED, Kind.RESULT]

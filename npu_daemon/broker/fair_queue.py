@@ -1,0 +1,127 @@
+"""Which job is served next: fair between tenants, by priority within one."""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Quota:
+    """What one tenant may have.
+
+    Attributes:
+        max_running: jobs with workers at a time; ``None`` for as many as there are workers.
+        max_queued: jobs that wait; beyond that the client is told that the daemon is busy.
+        max_device_seconds: device time that may be charged in all; ``None`` for no limit. What runs when it
+            is reached is finished, and charged.
+    """
+
+    max_running: int | None = None
+    max_queued: int = 10_000
+    max_device_seconds: float | None = None
+
+
+class Queued(Protocol):
+    """What can be queued: its tenant and rank stay as they are while it is."""
+
+    @property
+    def job_id(self) -> str:
+        """Identity."""
+
+    @property
+    def tenant(self) -> str:
+        """Whose turn it takes."""
+
+    def rank(self) -> tuple[int, bool, int]:
+        """Order within the tenant; the lowest is served first."""
+
+
+@dataclass
+class _Line:
+    """The jobs of one tenant.
+
+    Attributes:
+        waiting: ranks and job ids in the order of service.
+        served_s: worker time that it has had, raised to that of the others when it comes back from idling.
+    """
+
+    waiting: list[tuple[tuple[int, bool, int], str]] = field(default_factory=list)
+    running: int = 0
+    served_s: float = 0.0
+
+    @property
+    def active(self) -> bool:
+        return bool(self.waiting or self.running)
+
+
+class FairQueue:
+    """Serves the tenant with the fewest jobs running, then the one that has had the least worker time.
+
+    Args:
+        quotas: quotas of tenants by name.
+        default: quota of all other tenants.
+    """
+
+    def __init__(self, quotas: Mapping[str, Quota] | None = None, default: Quota | None = None) -> None:
+        self._quotas = dict(quotas or {})
+        self._default = default or Quota()
+        self._lines: dict[str, _Line] = {}
+
+    def __len__(self) -> int:
+        return sum(len(line.waiting) for line in self._lines.values())
+
+    def __iter__(self) -> Iterator[str]:
+        return (job_id for line in self._lines.values() for _, job_id in line.waiting)
+
+    def quota(self, tenant: str) -> Quota:
+        """Return the quota of a tenant."""
+        return self._quotas.get(tenant, self._default)
+
+    def queued(self, tenant: str) -> int:
+        """Return how many jobs of a tenant wait."""
+        return len(self._line(tenant).waiting)
+
+    def running(self, tenant: str) -> int:
+        """Return how many jobs of a tenant are with workers."""
+        return self._line(tenant).running
+
+    def tenants(self) -> list[str]:
+        """Return the tenants that have ever had a job, by name."""
+        return sorted(self._lines)
+
+    def push(self, job: Queued) -> None:
+        """Add a job."""
+        line = self._line(job.tenant)
+        if not line.active:
+            others = [other.served_s for other in self._lines.values() if other.active]
+            line.served_s = max(line.served_s, min(others, default=0.0))
+        insort(line.waiting, (job.rank(), job.job_id))
+
+    def pop(self) -> str | None:
+        """Remove and return the id of the job to serve next; it counts as running until ``ended``."""
+        ready = [(line.running, line.served_s, name) for name, line in self._lines.items() if self._may(name)]
+        if not ready:
+            return None
+        line = self._lines[min(ready)[2]]
+        line.running += 1
+        return line.waiting.pop(0)[1]
+
+    def remove(self, job: Queued) -> None:
+        """Remove a job that waits."""
+        self._line(job.tenant).waiting.remove((job.rank(), job.job_id))
+
+    def ended(self, tenant: str, worker_seconds: float) -> None:
+        """Note that a job of a tenant left its worker after so long."""
+        line = self._line(tenant)
+        line.running -= 1
+        line.served_s += worker_seconds
+
+    def _may(self, tenant: str) -> bool:
+        line, limit = self._lines[tenant], self.quota(tenant).max_running
+        return bool(line.waiting) and (limit is None or line.running < limit)
+
+    def _line(self, tenant: str) -> _Line:
+        return self._lines.setdefault(tenant, _Line())

@@ -1,0 +1,255 @@
+"""The jobs of the broker: who asked, who is answered what, and who is charged."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+
+from ascend_gym.core.records import Charge, EvalRequest, EvalResult, PhaseSeconds
+from npu_daemon.broker.events import Action, Name, Reply, SaveAnswer
+from npu_daemon.broker.fair_queue import FairQueue
+from npu_daemon.pipeline import infra_error
+
+KEPT_ANSWERS = 2_000
+KEPT_CHARGES = 100_000
+
+
+@dataclass
+class Asker:
+    """Who wants the answer of a job, and since when."""
+
+    tenant: str
+    since_s: float
+
+
+@dataclass
+class Job:
+    """An accepted question that has not been answered; equal questions share one.
+
+    Attributes:
+        number: order of acceptance.
+        askers: whoever wants the answer; the first one's tenant is served and charged.
+        attempt: how often it has been leased.
+        queue_seconds: how long it has waited, up to its last lease.
+        worker_id: who works on it.
+        turn: whose turn it took when it was leased.
+    """
+
+    number: int
+    request: EvalRequest
+    askers: dict[Name, Asker]
+    queued_s: float
+    attempt: int = 0
+    queue_seconds: float = 0.0
+    worker_id: str | None = None
+    turn: str = ""
+
+    @property
+    def job_id(self) -> str:
+        """Identity towards workers."""
+        return f"job-{self.number}"
+
+    @property
+    def payer(self) -> Name:
+        """Who is charged."""
+        return next(iter(self.askers))
+
+    @property
+    def tenant(self) -> str:
+        """Whose turn it takes."""
+        return self.askers[self.payer].tenant
+
+    def rank(self) -> tuple[int, bool, int]:
+        """Order within a tenant: by priority, then what is tried again, then first come, first served."""
+        return (-self.request.priority, self.attempt == 0, self.number)
+
+
+@dataclass
+class Account:
+    """What a tenant has been charged."""
+
+    evaluations: int = 0
+    device_seconds: float = 0.0
+
+
+@dataclass
+class Accounts:
+    """Charges each request at most once, however often it is evaluated or answered.
+
+    Attributes:
+        tenants: accounts by tenant.
+        device_seconds: device time of all tenants.
+    """
+
+    tenants: dict[str, Account] = field(default_factory=dict)
+    device_seconds: float = 0.0
+    _charged: OrderedDict[Name, None] = field(default_factory=OrderedDict)
+
+    def charge(self, name: Name, tenant: str, charge: Charge) -> bool:
+        """Charge a request; return ``False`` if there is nothing to charge or it was charged before."""
+        if name in self._charged or charge == Charge():
+            return False
+        self._charged[name] = None
+        while len(self._charged) > KEPT_CHARGES:
+            self._charged.popitem(last=False)
+        account = self.tenants.setdefault(tenant, Account())
+        account.evaluations += charge.evaluations
+        account.device_seconds += charge.device_seconds
+        self.device_seconds += charge.device_seconds
+        return True
+
+    def spent_s(self, tenant: str) -> float:
+        """Return the device seconds of a tenant."""
+        return self.tenants[tenant].device_seconds if tenant in self.tenants else 0.0
+
+
+@dataclass
+class JobBook:
+    """All jobs, and the answers that were given.
+
+    Attributes:
+        queue: the jobs that wait.
+        max_device_seconds: device time that may be charged in all; what runs when it is reached is finished.
+        jobs: by job id.
+        job_ids: job ids by the names of those who asked.
+        flights: job ids of questions that may be answered together, by request digest.
+        answers: the last answers, by name, so that asking the same again is answered equally.
+        counts: answers by status, for people.
+    """
+
+    queue: FairQueue = field(default_factory=FairQueue)
+    max_device_seconds: float | None = None
+    accounts: Accounts = field(default_factory=Accounts)
+    jobs: dict[str, Job] = field(default_factory=dict)
+    job_ids: dict[Name, str] = field(default_factory=dict)
+    flights: dict[str, str] = field(default_factory=dict)
+    answers: OrderedDict[Name, EvalResult] = field(default_factory=OrderedDict)
+    counts: Counter[str] = field(default_factory=Counter)
+    _last_number: int = 0
+
+    def has_room(self, tenant: str, request: EvalRequest) -> bool:
+        """Whether one more request of a tenant may wait; one that joins another always may."""
+        shared = request.use_cache and request.digest in self.flights
+        return shared or self.queue.queued(tenant) < self.queue.quota(tenant).max_queued
+
+    def accept(self, name: Name, tenant: str, request: EvalRequest, now_s: float) -> None:
+        """Take in a request as a job, or as part of the job of an equal one."""
+        asker = Asker(tenant, now_s)
+        shared = self.flights.get(request.digest) if request.use_cache else None
+        if shared is not None:
+            self.jobs[shared].askers[name] = asker
+            self.job_ids[name] = shared
+            return
+        self._last_number += 1
+        job = Job(self._last_number, request, {name: asker}, queued_s=now_s)
+        self.jobs[job.job_id] = job
+        self.job_ids[name] = job.job_id
+        if request.use_cache:
+            self.flights[request.digest] = job.job_id
+        self.queue.push(job)
+
+    def refusal(self, tenant: str) -> str | None:
+        """Return why nothing more is evaluated for a tenant, or ``None``."""
+        limit_s = self.max_device_seconds
+        if limit_s is not None and self.accounts.device_seconds >= limit_s:
+            return f"the {limit_s:g} device seconds of this daemon are spent (--max-device-seconds)"
+        limit_s = self.queue.quota(tenant).max_device_seconds
+        if limit_s is not None and self.accounts.spent_s(tenant) >= limit_s:
+            return f"the {limit_s:g} device seconds of {tenant} are spent"
+        return None
+
+    def take_next(self, worker_id: str, now_s: float) -> Job | None:
+        """Return the job to serve next, as one that ``worker_id`` works on."""
+        job_id = self.queue.pop()
+        if job_id is None:
+            return None
+        job = self.jobs[job_id]
+        job.attempt += 1
+        job.queue_seconds += now_s - job.queued_s
+        job.worker_id, job.turn = worker_id, job.tenant
+        return job
+
+    def returned(self, job: Job, worker_seconds: float) -> None:
+        """Note that a job is with no worker any more."""
+        job.worker_id = None
+        self.queue.ended(job.turn, worker_seconds)
+
+    def requeue(self, job: Job, now_s: float) -> None:
+        """Have a job tried again."""
+        job.queued_s = now_s
+        self.queue.push(job)
+
+    def leave(self, name: Name) -> Job | None:
+        """Take a name from its job; return the job if nobody asks for it any more and it is with a worker."""
+        job = self.jobs[self.job_ids.pop(name)]
+        if job.worker_id is None:
+            self.queue.remove(job)
+        if len(job.askers) == 1:
+            self._forget(job)
+            return job if job.worker_id is not None else None
+        del job.askers[name]
+        if job.worker_id is None:
+            self.queue.push(job)
+        return None
+
+    def finish(self, job: Job, result: EvalResult, now_s: float) -> list[Action]:
+        """Answer all who asked; the first one is charged, for the others the result was there already."""
+        self._forget(job)
+        self.counts[result.status.value] += 1
+        actions: list[Action] = []
+        for name, asker in job.askers.items():
+            del self.job_ids[name]
+            if name == job.payer:
+                answer = _with_queue_time(result, job.queue_seconds)
+                charged = not result.cached and self.accounts.charge(name, asker.tenant, result.charge)
+            else:
+                answer = _shared(result, now_s - asker.since_s)
+                charged = False
+            actions.append(SaveAnswer(name, answer, asker.tenant, result.charge if charged else None))
+            actions.append(self.reply(name, answer))
+        return actions
+
+    def end_queued(self, reason: str, now_s: float) -> list[Action]:
+        """End all jobs that wait."""
+        waiting = [self.jobs[job_id] for job_id in self.queue]
+        return [action for job in waiting for action in self._end_queued(job, reason, now_s)]
+
+    def end_unaffordable(self, now_s: float) -> list[Action]:
+        """End what waits for tenants that may not have anything evaluated any more."""
+        refused = {tenant: self.refusal(tenant) for tenant in self.queue.tenants()}
+        actions: list[Action] = []
+        for job in [self.jobs[job_id] for job_id in self.queue]:
+            reason = refused[job.tenant]
+            if reason is not None:
+                actions += self._end_queued(job, reason, now_s)
+        return actions
+
+    def reply(self, name: Name, result: EvalResult) -> Action:
+        """Reply, and remember the answer."""
+        self.answers[name] = result
+        self.answers.move_to_end(name)
+        while len(self.answers) > KEPT_ANSWERS:
+            self.answers.popitem(last=False)
+        return Reply(*name, result)
+
+    def _end_queued(self, job: Job, reason: str, now_s: float) -> list[Action]:
+        self.queue.remove(job)
+        return self.finish(job, infra_error(job.request, reason), now_s)
+
+    def _forget(self, job: Job) -> None:
+        del self.jobs[job.job_id]
+        if self.flights.get(job.request.digest) == job.job_id:
+            del self.flights[job.request.digest]
+
+
+def _with_queue_time(result: EvalResult, queue_seconds: float) -> EvalResult:
+    seconds = result.seconds.model_copy(
+        update={"queue": queue_seconds, "total": result.seconds.total + queue_seconds}
+    )
+    return result.model_copy(update={"seconds": seconds})
+
+
+def _shared(result: EvalResult, waited_s: float) -> EvalResult:
+    """Return a result as somebody gets it whose equal question was asked before, but not answered yet."""
+    seconds = PhaseSeconds(queue=waited_s, total=waited_s)
+    return result.model_copy(update={"cached": True, "seconds": seconds})

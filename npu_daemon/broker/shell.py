@@ -1,0 +1,287 @@
+"""The broker's shell: sockets, worker processes, signals and files around ``BrokerState``."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import signal
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+
+import zmq
+
+from ascend_gym.core.codec import CodecError, Kind, WireMessage
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.records import (
+    DaemonStatus,
+    Diagnostic,
+    EvalRequest,
+    EvalResult,
+    Phase,
+    WorkerCount,
+)
+from npu_daemon.broker.config import BrokerConfig
+from npu_daemon.broker.events import (
+    Action,
+    Busy,
+    Cancel,
+    ClientGone,
+    Drain,
+    Event,
+    GrantDevice,
+    KillWorker,
+    Ping,
+    Ready,
+    Record,
+    Reply,
+    Resize,
+    SendJob,
+    Start,
+    StartWorker,
+    Stop,
+    Submit,
+    Tick,
+    WorkerGone,
+)
+from npu_daemon.broker.sockets import arrived, bind_router, send_to
+from npu_daemon.broker.status import status_of
+from npu_daemon.broker.translate import client_message, worker_event, worker_message
+from npu_daemon.broker.worker_processes import WorkerProcesses
+from npu_daemon.security import Gatekeeper, check_bind_address
+from npu_daemon.service import result_key
+
+TICK_MS = 500
+_FLUSH_MS = 1000
+_OF_TENANT = b"\0"
+_PUBLISH_S = 0.5
+
+log = logging.getLogger("npu_daemon")
+
+
+class Broker:
+    """Serves clients until it is drained, told to stop, or cannot go on. Lives in the main thread.
+
+    Raises:
+        MisuseError: the address may not be bound, or keys cannot be used.
+        InfrastructureError: the address cannot be bound.
+    """
+
+    def __init__(self, config: BrokerConfig) -> None:
+        self._config = config
+        self._state = config.state()
+        self._started_s = time.monotonic()
+        self._context = zmq.Context()
+        self._gatekeeper: Gatekeeper | None = None
+        workers_address = f"ipc://{config.private_folder.path}/workers"
+        try:
+            check_bind_address(config.bind, config.policy)
+            if config.policy is not None:
+                self._gatekeeper = Gatekeeper(self._context, config.policy)
+            self._clients, self.address = bind_router(self._context, config.bind, _FLUSH_MS, self._gatekeeper)
+            self._workers, _ = bind_router(self._context, workers_address, linger_ms=0)
+        except (MisuseError, InfrastructureError):
+            self._close_sockets()
+            raise
+        self._processes = WorkerProcesses(
+            partial(config.worker_command, workers_address), config.private_folder.path
+        )
+        self._poller = zmq.Poller()
+        self._curious: list[bytes] = []
+        self._due: deque[Action] = deque()
+        self._stop: Stop | None = None
+        self._published_s = 0.0
+
+    def run(self) -> str | None:
+        """Serve. Returns ``None`` after a stop that was asked for, else what went wrong.
+
+        Raises:
+            InfrastructureError: the journal cannot be read or written.
+        """
+        wake_fd = self._watch_signals()
+        gate = self._gatekeeper.socket if self._gatekeeper else None
+        for source in (gate, self._clients, self._workers, wake_fd, self._config.control_fd):
+            if source is not None:
+                self._poller.register(source, zmq.POLLIN)
+        try:
+            if self._config.journal is not None:
+                self._feed(self._config.journal.load())
+            self._feed(Start())
+            self._act()
+            while self._stop is None:
+                self._turn(wake_fd)
+        finally:
+            self._close()
+        return self._stop.failure
+
+    def _turn(self, wake_fd: int) -> None:
+        ready = dict(self._poller.poll(TICK_MS))
+        with contextlib.suppress(
+            BlockingIOError
+        ):  # signals first: what is sent after one is handled after it
+            self._on_signals(os.read(wake_fd, 64))
+        if self._gatekeeper is not None and self._gatekeeper.socket in ready:
+            self._gatekeeper.answer()
+        if self._clients in ready:
+            for peer, tenant, message in arrived(self._clients, guarded=self._gatekeeper is not None):
+                self._from_client(tenant, tenant.encode() + _OF_TENANT + peer, message)
+        if self._workers in ready:
+            for peer, _, message in arrived(self._workers):
+                self._from_worker(peer.decode(errors="replace"), message)
+        self._reap(source for source in ready if isinstance(source, int))
+        if self._config.control_fd in ready:
+            log.info("the process that started this daemon is gone")
+            self._stop = Stop()
+        self._feed(Tick())
+        self._act()
+        if time.monotonic() - self._published_s >= _PUBLISH_S:
+            self._published_s = time.monotonic()
+            self._config.publish(self._status())
+
+    # --- what comes in ---
+
+    def _feed(self, event: Event) -> None:
+        self._due += self._state.handle(event, time.monotonic())
+
+    def _from_client(self, tenant: str, client: bytes, message: WireMessage | CodecError) -> None:
+        if isinstance(message, CodecError):
+            self._refuse(client, message.request_id, message.reason)
+        elif isinstance(message.payload, EvalRequest) and message.kind is Kind.SUBMIT:
+            request = message.payload
+            stored = self._stored_result(request)
+            self._feed(Submit(client, message.request_id, request, stored, tenant))
+        elif message.kind is Kind.CANCEL:
+            self._feed(Cancel(client, message.request_id))
+        elif message.kind is Kind.DESCRIBE:
+            self._curious.append(client)
+            self._tell_device()
+        elif message.kind is Kind.STATUS:
+            self._send_client(client, WireMessage(Kind.REPORT, payload=self._status()))
+        elif message.kind in (Kind.DRAIN, Kind.RESIZE):
+            self._from_operator(tenant, client, message)
+        else:
+            self._refuse(client, message.request_id, f"{message.kind.name} is not a message of clients")
+
+    def _from_operator(self, tenant: str, client: bytes, message: WireMessage) -> None:
+        policy = self._config.policy
+        if policy is not None and tenant not in policy.operators:
+            self._refuse(client, "", f"{tenant} is no operator of this daemon")
+            return
+        log.info("%s asks for %s", tenant, message.kind.name)
+        if isinstance(message.payload, WorkerCount):
+            self._feed(Resize(message.payload.workers))
+        else:
+            self._feed(Drain())
+        self._send_client(client, WireMessage(Kind.REPORT, payload=self._status()))
+
+    def _from_worker(self, worker_id: str, message: WireMessage | CodecError) -> None:
+        if isinstance(message, CodecError):
+            log.warning("worker %s sent nonsense: %s", worker_id, message.reason)
+            return
+        event = worker_event(worker_id, message)
+        if event is not None:
+            self._feed(event)
+
+    def _reap(self, descriptors: Iterable[int]) -> None:
+        for descriptor in descriptors:
+            if self._processes.watches(descriptor):
+                self._poller.unregister(descriptor)
+                gone = WorkerGone(*self._processes.reap(descriptor))
+                log.warning("%s is gone: %s", gone.worker_id, gone.reason)
+                self._feed(gone)
+
+    def _stored_result(self, request: EvalRequest) -> EvalResult | None:
+        if not request.use_cache or self._state.info is None:
+            return None
+        try:
+            return self._config.store.get(result_key(request, self._state.info.device))
+        except sqlite3.Error as error:
+            log.warning("the result store cannot be read: %s", error)
+            return None
+
+    def _watch_signals(self) -> int:
+        read_end, write_end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: None)
+        return read_end
+
+    def _on_signals(self, numbers: bytes) -> None:
+        if signal.SIGINT in numbers or self._state.draining:
+            self._stop = Stop()
+        elif signal.SIGTERM in numbers:
+            log.info("draining: running evaluations are finished; signal again to stop at once")
+            self._feed(Drain())
+
+    # --- what goes out ---
+
+    def _act(self) -> None:
+        """Do what is due: first all that is to be on record, in one transaction, then what relies on it."""
+        while self._due:
+            due, self._due = self._due, deque()
+            records = [action for action in due if isinstance(action, Record)]
+            if records and self._config.journal is not None:
+                self._config.journal.write(records)
+            for action in due:
+                if not isinstance(action, Record):
+                    self._do(action)
+
+    def _do(self, action: Action) -> None:
+        if isinstance(action, Reply | Busy | Ping):
+            self._send_client(action.client, client_message(action))
+        elif isinstance(action, SendJob | GrantDevice):
+            send_to(self._workers, action.worker_id.encode(), worker_message(action))
+        elif isinstance(action, StartWorker):
+            self._poller.register(self._processes.start(action.worker_id), zmq.POLLIN)
+        elif isinstance(action, KillWorker):
+            self._processes.kill(action.worker_id)
+        elif isinstance(action, Ready):
+            self._announce()
+        elif isinstance(action, Stop):
+            self._stop = action
+
+    def _announce(self) -> None:
+        info = self._state.info
+        if info is not None:
+            log.info(
+                "ready at %s: %s backend, chip %s, candidates confined by %s",
+                self.address,
+                info.device.backend,
+                info.device.chip,
+                info.device.sandbox,
+            )
+        if self._config.control_fd is not None:
+            os.write(self._config.control_fd, f"{self.address}\n".encode())
+        self._tell_device()
+
+    def _tell_device(self) -> None:
+        if self._state.info is None:
+            return
+        info = self._state.info.model_copy(update={"slots": self._state.workforce.wanted})
+        for client in self._curious:
+            self._send_client(client, WireMessage(Kind.DEVICE, payload=info))
+        self._curious.clear()
+
+    def _status(self) -> DaemonStatus:
+        return status_of(self._state, self.address, time.monotonic() - self._started_s)
+
+    def _refuse(self, client: bytes, request_id: str, reason: str) -> None:
+        complaint = Diagnostic(phase=Phase.REQUEST, message=reason)
+        self._send_client(client, WireMessage(Kind.REFUSED, request_id, payload=complaint))
+
+    def _send_client(self, client: bytes, message: WireMessage) -> None:
+        if not send_to(self._clients, client.partition(_OF_TENANT)[2], message):
+            self._feed(ClientGone(client))
+
+    def _close(self) -> None:
+        self._processes.close()
+        if self._config.journal is not None:
+            self._config.journal.close()
+        self._close_sockets()
+
+    def _close_sockets(self) -> None:
+        self._context.destroy()
+        self._config.private_folder.remove()

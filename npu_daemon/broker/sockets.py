@@ -1,0 +1,86 @@
+"""The broker's sockets: bound with limits, read and written without waiting."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import zmq
+
+from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, WireMessage, decode, encode
+from ascend_gym.core.errors import InfrastructureError
+from npu_daemon.broker.events import LOCAL_TENANT
+from npu_daemon.security import Gatekeeper
+
+_SEND_QUEUE = 20_000
+_MESSAGES_PER_TURN = 1_000
+_HANDSHAKE_MS = 10_000
+
+log = logging.getLogger("npu_daemon")
+
+
+def bind_router(
+    context: zmq.Context[zmq.Socket[bytes]],
+    address: str,
+    linger_ms: int,
+    gatekeeper: Gatekeeper | None = None,
+) -> tuple[zmq.Socket[bytes], str]:
+    """Return a bound ROUTER socket, and its address with the port that it got.
+
+    Raises:
+        InfrastructureError: the address cannot be bound.
+    """
+    socket = context.socket(zmq.ROUTER)
+    for option, value in (
+        (zmq.ROUTER_MANDATORY, 1),
+        (zmq.ROUTER_HANDOVER, 1),
+        (zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES),
+        (zmq.HANDSHAKE_IVL, _HANDSHAKE_MS),
+        (zmq.SNDHWM, _SEND_QUEUE),
+        (zmq.LINGER, linger_ms),
+    ):
+        socket.setsockopt(option, value)
+    if gatekeeper is not None:
+        gatekeeper.guard(socket)
+    previous_mask = os.umask(0o077)
+    try:
+        socket.bind(address)
+    except zmq.ZMQError as error:
+        socket.close(0)
+        raise InfrastructureError(f"cannot bind {address}: {error}") from error
+    finally:
+        os.umask(previous_mask)
+    return socket, socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+def arrived(
+    socket: zmq.Socket[bytes], *, guarded: bool = False
+) -> Iterator[tuple[bytes, str, WireMessage | CodecError]]:
+    """Yield what has arrived, a bounded number at a time: who sent it, for which tenant, and the message.
+
+    Frames that are too long never get here, nor does what is sent to a guarded socket without an allowed key.
+    """
+    for _ in range(_MESSAGES_PER_TURN):
+        try:
+            if guarded:
+                messages = socket.recv_multipart(zmq.DONTWAIT, copy=False)
+                tenant = str(messages[-1].get("User-Id"))
+                peer, *frames = [message.bytes for message in messages]
+            else:
+                tenant = LOCAL_TENANT
+                peer, *frames = socket.recv_multipart(zmq.DONTWAIT)
+        except zmq.Again:
+            return
+        yield peer, tenant, decode(frames)
+
+
+def send_to(socket: zmq.Socket[Any], peer: bytes, message: WireMessage) -> bool:
+    """Send without waiting; return ``False`` if the peer is gone, does not read, or it cannot be sent."""
+    try:
+        socket.send_multipart([peer, *encode(message)], zmq.DONTWAIT)
+    except (zmq.ZMQError, ValueError) as error:
+        log.info("%s to %r was not delivered: %s", message.kind.name, peer, error)
+        return False
+    return True

@@ -1,0 +1,294 @@
+"""The broker's decisions: a pure state machine from (event, now) to actions.
+
+It knows no sockets, clocks, files or processes. Each accepted request becomes a job, equal requests share
+one; a job is queued or leased to one worker; a lease that is not confirmed by heartbeats is lost, and
+whatever its worker says later is refused by comparing job id and attempt. A job that lost its worker is
+tried again, a limited number of times. Workers build on their own and ask for a device to run on. What has
+to outlive the broker is told by actions that come before the replies which depend on it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+
+from ascend_gym.core.records import DaemonInfo
+from ascend_gym.core.status import rule_of
+from npu_daemon.broker.events import (
+    Action,
+    Busy,
+    Cancel,
+    ClientGone,
+    ClientId,
+    DeviceFreed,
+    DeviceWanted,
+    Drain,
+    DropJob,
+    Event,
+    Name,
+    Ping,
+    Ready,
+    Resize,
+    Restore,
+    SavedJob,
+    SaveJob,
+    SendJob,
+    Start,
+    Stop,
+    Submit,
+    Tick,
+    WorkerBeat,
+    WorkerGone,
+    WorkerReady,
+    WorkerResult,
+)
+from npu_daemon.broker.jobs import JobBook
+from npu_daemon.broker.workforce import LEASE_S, Worker, WorkerPhase, Workforce
+from npu_daemon.pipeline import cancelled, infra_error
+
+MAX_ATTEMPTS = 3
+PING_S = 5.0
+CLIENT_GRACE_S = 60.0
+MAX_FAILED_STARTS = 3
+_SHUTTING_DOWN = "the daemon is shutting down"
+
+
+@dataclass
+class BrokerState:
+    """All that the broker remembers; ``handle`` is the only way in.
+
+    Attributes:
+        workforce: workers, leases and devices.
+        book: jobs, answers and accounts.
+        keeps_jobs: whether jobs that wait when the broker stops are on record, and left to the next one.
+        info: what the workers can do, once one has said so.
+        absent: clients that could not be reached, and since when.
+        counts: refused messages, lost leases and the like since the start, for people.
+    """
+
+    workforce: Workforce
+    book: JobBook = field(default_factory=JobBook)
+    keeps_jobs: bool = False
+    info: DaemonInfo | None = None
+    absent: dict[ClientId, float] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+    draining: bool = False
+    stopped: bool = False
+    _failed_starts: int = 0
+    _pinged_s: float = 0.0
+
+    def handle(self, event: Event, now_s: float) -> list[Action]:
+        """Take in what happened at ``now_s`` (monotonic seconds) and return what to do, in order."""
+        if self.stopped:
+            return []
+        actions = self._on(event, now_s)
+        if self.stopped:
+            return actions
+        actions += self.workforce.retire_surplus()
+        if not self.draining:
+            actions += self._assign_jobs(now_s)
+        actions += self.workforce.grant_devices(now_s)
+        if self.draining and not self.workforce.leased():
+            actions.append(self._stop(None))
+        return actions
+
+    @singledispatchmethod
+    def _on(self, event: Event, now_s: float) -> list[Action]:
+        raise TypeError(f"unknown event {event!r}")
+
+    @_on.register
+    def _start(self, event: Start, now_s: float) -> list[Action]:
+        return self.workforce.start_missing()
+
+    @_on.register
+    def _restore(self, event: Restore, now_s: float) -> list[Action]:
+        for saved in event.charges:
+            self.book.accounts.charge(saved.name, saved.tenant, saved.charge)
+        self.book.answers.update(event.answers)
+        for job in event.jobs:
+            self.book.accept(job.name, job.tenant, job.request, now_s)
+            self.absent[job.name.client] = now_s  # until it is heard of
+        return []
+
+    # --- clients ---
+
+    @_on.register
+    def _submit(self, event: Submit, now_s: float) -> list[Action]:
+        name = Name(event.client, event.request_id)
+        self.absent.pop(event.client, None)
+        if name in self.book.job_ids:
+            return []
+        earlier = self.book.answers.get(name) or event.stored
+        if earlier is not None:
+            self.counts["answered_from_store"] += 1
+            return [self.book.reply(name, earlier)]
+        refusal = _SHUTTING_DOWN if self.draining else self.book.refusal(event.tenant)
+        if refusal is not None:
+            return [self.book.reply(name, infra_error(event.request, refusal))]
+        if not self.book.has_room(event.tenant, event.request):
+            self.counts["busy"] += 1
+            return [Busy(*name, f"too many jobs of {event.tenant} wait; submit again later")]
+        self.book.accept(name, event.tenant, event.request, now_s)
+        return [SaveJob(SavedJob(name, event.tenant, event.request))]
+
+    @_on.register
+    def _cancel(self, event: Cancel, now_s: float) -> list[Action]:
+        name = Name(event.client, event.request_id)
+        self.absent.pop(event.client, None)
+        if name not in self.book.job_ids:
+            return []
+        request = self.book.jobs[self.book.job_ids[name]].request
+        answer = self.book.reply(name, cancelled(request, "cancelled by the client"))
+        return [*self._withdraw(name, now_s), answer]
+
+    @_on.register
+    def _client_gone(self, event: ClientGone, now_s: float) -> list[Action]:
+        self.absent.setdefault(event.client, now_s)
+        return []
+
+    # --- workers ---
+
+    @_on.register
+    def _worker_ready(self, event: WorkerReady, now_s: float) -> list[Action]:
+        worker = self.workforce.workers.get(event.worker_id)
+        if worker is None or worker.phase is not WorkerPhase.STARTING:
+            self.counts["refused"] += 1
+            return []
+        first = self.info is None
+        self.info = event.info
+        self._failed_starts = 0
+        worker.phase = WorkerPhase.IDLE
+        return [Ready()] if first else []
+
+    @_on.register
+    def _worker_beat(self, event: WorkerBeat, now_s: float) -> list[Action]:
+        worker = self._holder(event)
+        if worker is not None and worker.lease is not None:
+            worker.lease = worker.lease.model_copy(update={"deadline_s": now_s + LEASE_S})
+        return []
+
+    @_on.register
+    def _device_wanted(self, event: DeviceWanted, now_s: float) -> list[Action]:
+        if self._holder(event) is not None:
+            self.workforce.devices.want(event.worker_id)
+        return []
+
+    @_on.register
+    def _device_freed(self, event: DeviceFreed, now_s: float) -> list[Action]:
+        if self._holder(event) is not None:
+            self.workforce.devices.release(event.worker_id, now_s)
+        return []
+
+    @_on.register
+    def _worker_result(self, event: WorkerResult, now_s: float) -> list[Action]:
+        worker = self._holder(event)
+        if worker is None:
+            return []
+        job = self.book.jobs[event.job_id]
+        self.book.returned(job, self.workforce.end_lease(worker, now_s))
+        if rule_of(event.result.status).retried and self._may_retry(job.attempt):
+            self.book.requeue(job, now_s)
+            return []
+        actions = self.book.finish(job, event.result, now_s)
+        return actions + self.book.end_unaffordable(now_s)
+
+    @_on.register
+    def _worker_gone(self, event: WorkerGone, now_s: float) -> list[Action]:
+        worker = self.workforce.workers.pop(event.worker_id, None)
+        if worker is None:
+            return []
+        starting = worker.phase is WorkerPhase.STARTING
+        actions = self._lose_lease(worker, event.reason, now_s)
+        if starting:
+            self._failed_starts += 1
+            if self._failed_starts >= MAX_FAILED_STARTS:
+                return [*actions, *self._give_up(f"no worker could be started: {event.reason}", now_s)]
+        return actions + ([] if self.draining else self.workforce.start_missing())
+
+    @_on.register
+    def _resize(self, event: Resize, now_s: float) -> list[Action]:
+        self.workforce.wanted = event.workers
+        return [] if self.draining else self.workforce.start_missing()
+
+    # --- time and the end ---
+
+    @_on.register
+    def _tick(self, event: Tick, now_s: float) -> list[Action]:
+        actions: list[Action] = []
+        for worker in self.workforce.leased():
+            if worker.lease is not None and worker.lease.deadline_s <= now_s:
+                actions += self._lose_lease(worker, f"no heartbeat for {LEASE_S:g} s", now_s)
+                actions.append(self.workforce.kill(worker))
+        for client in [client for client, since_s in self.absent.items() if now_s - since_s > CLIENT_GRACE_S]:
+            del self.absent[client]
+            for name in [name for name in self.book.job_ids if name.client == client]:
+                actions += self._withdraw(name, now_s)
+        if now_s - self._pinged_s >= PING_S:
+            self._pinged_s = now_s
+            actions += [Ping(client) for client in dict.fromkeys(name.client for name in self.book.job_ids)]
+        return actions
+
+    @_on.register
+    def _drain(self, event: Drain, now_s: float) -> list[Action]:
+        self.draining = True
+        return [] if self.keeps_jobs else self.book.end_queued(_SHUTTING_DOWN, now_s)
+
+    # --- steps shared by events ---
+
+    def _assign_jobs(self, now_s: float) -> list[Action]:
+        actions: list[Action] = []
+        for worker in self.workforce.idle() if self.book.queue else ():
+            job = self.book.take_next(worker.worker_id, now_s)
+            if job is None:
+                break
+            self.workforce.lease(worker, job.job_id, job.attempt, now_s)
+            actions.append(SendJob(worker.worker_id, job.job_id, job.attempt, job.request))
+        return actions
+
+    def _holder(self, event: WorkerBeat | DeviceWanted | DeviceFreed | WorkerResult) -> Worker | None:
+        """Return the worker if it holds the lease that the event is about; any other is refused."""
+        worker = self.workforce.holder(event.worker_id, event.job_id, event.attempt)
+        if worker is None:
+            self.counts["refused"] += 1
+        return worker
+
+    def _may_retry(self, attempt: int) -> bool:
+        return attempt < MAX_ATTEMPTS and (self.keeps_jobs or not self.draining)
+
+    def _lose_lease(self, worker: Worker, reason: str, now_s: float) -> list[Action]:
+        lease = worker.lease
+        if lease is None:
+            return []
+        self.counts["leases_lost"] += 1
+        job = self.book.jobs[lease.request_id]
+        self.book.returned(job, self.workforce.end_lease(worker, now_s))
+        if self._may_retry(job.attempt):
+            self.book.requeue(job, now_s)
+            return []
+        complaint = f"the evaluation lost its worker {job.attempt} times, the last time because of: {reason}"
+        return self.book.finish(job, infra_error(job.request, complaint), now_s)
+
+    def _withdraw(self, name: Name, now_s: float) -> list[Action]:
+        """Take a name off the books; a worker whose job nobody wants any more has to die for that."""
+        job = self.book.leave(name)
+        if job is None or job.worker_id is None:
+            return [DropJob(name)]
+        worker = self.workforce.workers[job.worker_id]
+        self.book.returned(job, self.workforce.end_lease(worker, now_s))
+        return [DropJob(name), self.workforce.kill(worker)]
+
+    def _give_up(self, reason: str, now_s: float) -> list[Action]:
+        actions: list[Action] = []
+        for worker in self.workforce.leased():
+            if worker.lease is not None:
+                job = self.book.jobs[worker.lease.request_id]
+                self.book.returned(job, self.workforce.end_lease(worker, now_s))
+                self.book.requeue(job, now_s)
+        if not self.keeps_jobs:
+            actions += self.book.end_queued(reason, now_s)
+        return [*actions, self._stop(reason)]
+
+    def _stop(self, failure: str | None) -> Action:
+        self.stopped = True
+        return Stop(failure)

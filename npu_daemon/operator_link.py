@@ -1,0 +1,49 @@
+"""One question of an operator to a daemon: status, drain, resize."""
+
+from __future__ import annotations
+
+import zmq
+
+from ascend_gym.core.codec import CodecError, Kind, WireMessage, decode, encode
+from ascend_gym.core.config import keys_folder
+from ascend_gym.core.curve_keys import client_keys
+from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
+from ascend_gym.core.records import DaemonStatus, Diagnostic, WorkerCount
+
+
+def ask_daemon(address: str, kind: Kind, workers: int | None = None, timeout_s: float = 10.0) -> DaemonStatus:
+    """Send a request of an operator and return the daemon's status after it.
+
+    Args:
+        address: of the daemon.
+        kind: ``STATUS``, ``DRAIN`` or ``RESIZE``.
+        workers: for ``RESIZE``, how many workers to keep.
+        timeout_s: how long to wait for the answer.
+
+    Raises:
+        MisuseError: it is no address, or the daemon refuses.
+        DaemonUnreachableError: no answer came.
+        InfrastructureError: the answer is not one of our protocol.
+    """
+    payload = None if workers is None else WorkerCount(workers=workers)
+    keys = client_keys(address, keys_folder())
+    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        if keys is not None:
+            keys.guard(socket)
+        try:
+            socket.connect(address)
+        except zmq.ZMQError as error:
+            raise MisuseError(f"{address!r} is not the address of a daemon ({error})") from error
+        socket.send_multipart(encode(WireMessage(kind, payload=payload)))
+        if not socket.poll(int(1000 * timeout_s)):
+            raise DaemonUnreachableError(f"no daemon has answered at {address} for {timeout_s:g} s")
+        return _status_in(address, decode(socket.recv_multipart()))
+
+
+def _status_in(address: str, answer: WireMessage | CodecError) -> DaemonStatus:
+    if isinstance(answer, WireMessage) and isinstance(answer.payload, DaemonStatus):
+        return answer.payload
+    if isinstance(answer, WireMessage) and isinstance(answer.payload, Diagnostic):
+        raise MisuseError(f"the daemon at {address} refuses: {answer.payload.message}")
+    raise InfrastructureError(f"{address} does not speak our protocol")

@@ -1,0 +1,159 @@
+"""Brokers and workers from their settings."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.own_python import own_python_command
+from ascend_gym.core.private_folder import PrivateFolder, remove_abandoned_folders
+from ascend_gym.core.protocols import Backend
+from ascend_gym.core.records import DaemonStatus
+from npu_daemon.broker.config import BrokerConfig
+from npu_daemon.broker.journal import JobJournal
+from npu_daemon.broker.shell import Broker
+from npu_daemon.replay import ReplayService
+from npu_daemon.security import check_bind_address
+from npu_daemon.service import open_service, result_store
+from npu_daemon.settings import DaemonSettings
+from npu_daemon.simulator.chips import load_chip
+from npu_daemon.worker import Service
+
+BACKENDS = {"simulator": "npu_daemon.backends.simulator:SimulatorBackend"}
+REPLAY = "replay"
+
+
+class WorkerOptions(BaseModel):
+    """What the worker processes of a daemon are told."""
+
+    backend: str
+    chip: str
+    cache_dir: Path
+    cache_limit_bytes: int
+    recording: Path | None
+
+    def open_service(self) -> Service:
+        """Return what a worker serves.
+
+        Raises:
+            MisuseError: there is no such backend, chip or recording.
+            InfrastructureError: the backend cannot work on this host.
+        """
+        if self.backend == REPLAY:
+            return ReplayService(_required(self.recording), self.chip)
+        factory = load_backend(self.backend)
+        if self.backend == "simulator":
+            factory = partial(factory, cache_limit_bytes=self.cache_limit_bytes)
+        backend = factory(cache_dir=self.cache_dir, chip=self.chip)
+        return open_service(backend, self.cache_dir, self.cache_limit_bytes)
+
+
+def run_broker(
+    settings: DaemonSettings, control_fd: int | None = None, private_folder: Path | None = None
+) -> str | None:
+    """Serve until the daemon is stopped; return what went wrong, or ``None`` if that was asked for.
+
+    Args:
+        settings: of the daemon.
+        control_fd, private_folder: of a private daemon, see ``BrokerConfig``; it keeps no jobs.
+
+    Raises:
+        MisuseError: a setting is impossible here.
+        InfrastructureError: the daemon cannot serve.
+    """
+    check_bind_address(settings.bind, settings.policy)
+    _check_backend(settings)
+    remove_abandoned_folders()
+    journal_path = settings.journal_path if control_fd is None else None
+    cache_dir = settings.cache_dir.resolve()
+    config = BrokerConfig(
+        bind=settings.bind,
+        workers=settings.worker_count,
+        devices=settings.devices or settings.worker_count,
+        worker_command=_worker_command(_worker_options(settings)),
+        store=result_store(cache_dir, settings.cache_limit_bytes),
+        private_folder=PrivateFolder(private_folder),
+        control_fd=control_fd,
+        journal=JobJournal(journal_path) if journal_path is not None else None,
+        policy=settings.policy,
+        quota=settings.quota.quota(),
+        quotas={name: quota.quota() for name, quota in settings.tenants.items()},
+        max_device_seconds=settings.max_device_seconds,
+        publish=_publisher(settings.metrics),
+    )
+    return Broker(config).run()
+
+
+def load_backend(name: str) -> Callable[..., Backend]:
+    """Return the class of a backend.
+
+    Args:
+        name: a key of ``BACKENDS`` or ``module:Class``; the class is called with ``cache_dir`` and ``chip``.
+
+    Raises:
+        MisuseError: there is no such backend.
+    """
+    module_name, colon, class_name = BACKENDS.get(name, name).partition(":")
+    if not colon:
+        raise MisuseError(f"no backend {name!r}: use one of {[*sorted(BACKENDS), REPLAY]} or module:Class")
+    try:
+        factory: Callable[..., Backend] = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError) as error:
+        raise MisuseError(f"backend {name!r} cannot be loaded: {error}") from error
+    return factory
+
+
+def _check_backend(settings: DaemonSettings) -> None:
+    """Refuse here what would otherwise look like workers that cannot start."""
+    if settings.backend == REPLAY:
+        ReplayService(_required(settings.recording), settings.chip)
+        return
+    load_backend(settings.backend)
+    if settings.backend == "simulator":
+        load_chip(settings.chip)
+
+
+def _required(recording: Path | None) -> Path:
+    if recording is None:
+        raise MisuseError("the replay backend needs --recording, the results.sqlite of a daemon's cache")
+    return recording
+
+
+def _worker_options(settings: DaemonSettings) -> WorkerOptions:
+    recording = settings.recording
+    return WorkerOptions(
+        backend=settings.backend,
+        chip=settings.chip,
+        cache_dir=settings.cache_dir.resolve(),
+        cache_limit_bytes=settings.cache_limit_bytes,
+        recording=recording.resolve() if recording is not None else None,
+    )
+
+
+def _worker_command(options: WorkerOptions) -> Callable[[str, str, Path], Sequence[str]]:
+    def command(address: str, worker_id: str, scratch_folder: Path) -> Sequence[str]:
+        return [
+            *(*own_python_command("npu_daemon.__main__"), "worker"),
+            *("--connect", address),
+            *("--worker-id", worker_id),
+            *("--scratch-folder", str(scratch_folder)),
+            *("--parent-pid", str(os.getpid())),
+            *("--options", options.model_dump_json()),
+        ]
+
+    return command
+
+
+def _publisher(address: str | None) -> Callable[[DaemonStatus], None]:
+    """Return what has to be told the status of the daemon."""
+    if address is None:
+        return lambda status: None
+    from npu_daemon.metrics import serve_metrics  # the library is not needed otherwise
+
+    return serve_metrics(address).update

@@ -1,0 +1,157 @@
+"""Settings of a daemon: command line, else environment, else TOML file, else defaults."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from ascend_gym.core.config import DAEMON_SETTING_PREFIX, cache_root
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.toml_file import read_toml
+from npu_daemon.broker.fair_queue import Quota
+from npu_daemon.security import CurvePolicy
+
+DEFAULT_ADDRESS = "tcp://127.0.0.1:5710"
+_GIB = 2**30
+_PAIR = ("secret_key", "allowed_clients")  # may come from different sources
+
+
+class TenantQuota(BaseModel):
+    """What a tenant may have; see ``Quota``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_running: int | None = Field(default=None, ge=1)
+    max_queued: int = Field(default=10_000, ge=1)
+    max_device_seconds: float | None = Field(default=None, gt=0)
+
+    def quota(self) -> Quota:
+        """Return it as the broker takes it."""
+        return Quota(self.max_running, self.max_queued, self.max_device_seconds)
+
+
+class DaemonSettings(BaseModel):
+    """What ``npu-daemon serve`` is told.
+
+    Attributes:
+        bind: address for clients.
+        backend: ``simulator``, ``replay`` or ``module:Class``.
+        chip: chip to measure for by default.
+        workers: processes that build and run; 0 for one per core, up to 4.
+        devices: how many of them may run something at a time; 0 for all.
+        cache_dir: builds, inputs and results.
+        cache_limit_gib: size above which the longest unused builds, inputs and results are removed, each.
+        recording: result store that the replay backend serves.
+        journal: file of accepted jobs; by default one below ``cache_dir`` for this address.
+        keep_jobs: whether to have a journal.
+        max_device_seconds: device time that may be charged in all.
+        secret_key, allowed_clients, operators: see ``CurvePolicy``.
+        metrics: ``HOST:PORT`` where Prometheus reads metrics.
+        log_format: lines for people or JSON.
+        log_level: what is logged.
+        quota, tenants: what tenants may have: by default, and by name.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bind: str = DEFAULT_ADDRESS
+    backend: str = "simulator"
+    chip: str = "910B2"
+    workers: int = Field(default=0, ge=0)
+    devices: int = Field(default=0, ge=0)
+    cache_dir: Path = Field(default_factory=cache_root)
+    cache_limit_gib: float = Field(default=16.0, gt=0)
+    recording: Path | None = None
+    journal: Path | None = None
+    keep_jobs: bool = True
+    max_device_seconds: float | None = Field(default=None, gt=0)
+    secret_key: Path | None = None
+    allowed_clients: Path | None = None
+    operators: tuple[str, ...] = ()
+    metrics: str | None = None
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning"] = "info"
+    quota: TenantQuota = TenantQuota()
+    tenants: dict[str, TenantQuota] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _both_keys_or_none(self) -> DaemonSettings:
+        if (self.secret_key is None) != (self.allowed_clients is None):
+            raise ValueError("secret_key and allowed_clients go together")
+        return self
+
+    @property
+    def worker_count(self) -> int:
+        """Worker processes."""
+        return self.workers or min(4, os.cpu_count() or 1)
+
+    @property
+    def cache_limit_bytes(self) -> int:
+        """Limit of each part of the cache."""
+        return int(self.cache_limit_gib * _GIB)
+
+    @property
+    def journal_path(self) -> Path | None:
+        """Where accepted jobs are kept; ``None`` for nowhere."""
+        if not self.keep_jobs:
+            return None
+        return self.journal or self.cache_dir / "jobs" / f"{digest_of('journal', self.bind)[:16]}.sqlite"
+
+    @property
+    def policy(self) -> CurvePolicy | None:
+        """Who may connect; ``None`` for everybody who can reach the address."""
+        if self.secret_key is None or self.allowed_clients is None:
+            return None
+        return CurvePolicy(self.secret_key, self.allowed_clients, self.operators)
+
+
+def daemon_settings(
+    options: Mapping[str, Any], environment: Mapping[str, str], config: Path | None
+) -> DaemonSettings:
+    """Return the settings of a daemon.
+
+    Args:
+        options: of the command line; those that are ``None`` were not given.
+        environment: by the names of the settings.
+        config: TOML file.
+
+    Raises:
+        MisuseError: the file cannot be read, or a setting is unknown or has an impossible value.
+    """
+    try:
+        from_file = read_toml(config) if config is not None else {}
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"{config} cannot be read: {error}") from error
+    from_environment = _with_lists(environment)
+    given = {name: value for name, value in options.items() if value is not None}
+    for source, values in ((str(config), from_file), ("environment", from_environment), ("options", given)):
+        _validated(source, {name: value for name, value in values.items() if name not in _PAIR})
+    return _validated("settings", {**from_file, **from_environment, **given})
+
+
+def _with_lists(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the environment's values, with those of lists taken apart at commas."""
+    return {
+        name: [item for item in value.split(",") if item] if name == "operators" else value
+        for name, value in environment.items()
+    }
+
+
+def _validated(source: str, values: Mapping[str, Any]) -> DaemonSettings:
+    """Check the settings of one source; the complaint says where the fault is."""
+    try:
+        return DaemonSettings.model_validate(values)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        name = ".".join(str(part) for part in problem["loc"])
+        shown = f"{DAEMON_SETTING_PREFIX}{name.upper()}" if source == "environment" else name
+        unknown = problem["type"] == "extra_forbidden"
+        hint = (
+            f"known are {', '.join(DaemonSettings.model_fields)}" if unknown else f"got {problem['input']!r}"
+        )
+        raise MisuseError(f"{source}: {shown}: {problem['msg']}; {hint}") from error

@@ -22,7 +22,37 @@ if TYPE_CHECKING:
     from npu_daemon.profiling.profiler import Profiler
 
 DEFAULT_MAX_EVENTS = 500_000
-_SOURCE_FILE = typer.Option(exists=True, dir_okay=False, readable=True)
+_Op = Annotated[str | None, typer.Argument(metavar="[OP]", help="Operator, such as gelu.")]
+_Source = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, readable=True)]
+_CaseId = Annotated[str | None, typer.Option(metavar="ID", help="Case; by default the first.")]
+_Program = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True, dir_okay=False, readable=True, help="Program with <<<>>> launches, instead of OP."
+    ),
+]
+_Define = Annotated[
+    list[str] | None, typer.Option(metavar="NAME[=VALUE]", help="Macro for --asc; repeatable.")
+]
+_Arg = Annotated[list[str] | None, typer.Option(help="Argument of the program's main; repeatable.")]
+_DataDir = Annotated[
+    Path | None,
+    typer.Option(exists=True, file_okay=False, help="Folder that the program runs in, with its data files."),
+]
+_PriceOnly = Annotated[
+    bool,
+    typer.Option(
+        "--price-only", help="Skip matrix products of --asc: same prices, sooner; outputs are wrong."
+    ),
+]
+_TraceFile = Annotated[
+    Path | None, typer.Option(dir_okay=False, help="Write a Chrome/Perfetto trace to this file.")
+]
+_OutDir = Annotated[
+    Path | None, typer.Option(file_okay=False, help="Write CSV files as msopprof does to this folder.")
+]
+_MaxEvents = Annotated[int, typer.Option(min=1, help="Events of each launch that the trace may hold.")]
+_Timeout = Annotated[float, typer.Option(min=0.1, help="CPU seconds that the run may take.")]
 
 
 @dataclass(frozen=True)
@@ -34,6 +64,7 @@ class _Outcome:
     exit_status: int = 0
     stdout: str = ""
     stderr: str = ""
+    unchecked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,62 +84,30 @@ class _Subject:
 
 
 def profile(
-    op: Annotated[str | None, typer.Argument(metavar="[OP]", help="Operator, such as gelu.")] = None,
+    op: _Op = None,
     op_dir: OpDir = None,
-    kernel_file: Annotated[Path | None, _SOURCE_FILE] = None,
-    tiling_file: Annotated[Path | None, _SOURCE_FILE] = None,
-    case: Annotated[str | None, typer.Option(metavar="ID", help="Case; by default the first.")] = None,
-    asc: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True, dir_okay=False, readable=True, help="Program with <<<>>> launches, instead of OP."
-        ),
-    ] = None,
-    define: Annotated[
-        list[str] | None, typer.Option(metavar="NAME[=VALUE]", help="Macro for --asc; repeatable.")
-    ] = None,
-    arg: Annotated[list[str] | None, typer.Option(help="Argument of the program's main; repeatable.")] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            exists=True, file_okay=False, help="Folder that the program runs in, with its data files."
-        ),
-    ] = None,
-    price_only: Annotated[
-        bool,
-        typer.Option(
-            "--price-only", help="Skip matrix products of --asc: same prices, sooner; outputs are wrong."
-        ),
-    ] = False,
+    kernel_file: _Source = None,
+    tiling_file: _Source = None,
+    case: _CaseId = None,
+    asc: _Program = None,
+    define: _Define = None,
+    arg: _Arg = None,
+    data: _DataDir = None,
+    price_only: _PriceOnly = False,
     chip: Chip = "910B2",
-    trace: Annotated[
-        Path | None, typer.Option(dir_okay=False, help="Write a Chrome/Perfetto trace to this file.")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(file_okay=False, help="Write CSV files as msopprof does to this folder.")
-    ] = None,
-    max_events: Annotated[
-        int, typer.Option(min=1, help="Events of each launch that the trace may hold.")
-    ] = DEFAULT_MAX_EVENTS,
-    timeout: Annotated[float, typer.Option(min=0.1, help="CPU seconds that the run may take.")] = 600.0,
+    trace: _TraceFile = None,
+    out: _OutDir = None,
+    max_events: _MaxEvents = DEFAULT_MAX_EVENTS,
+    timeout: _Timeout = 600.0,
     as_json: Json = False,
 ) -> None:
     """Profile an operator, or a program that launches kernels: roofline, trace, CSV files."""
     from npu_daemon.backends.simulator import SimulatorBackend
     from npu_daemon.profiling.profiler import Profiler
 
-    subject = _Subject(
-        op,
-        op_dir,
-        kernel_file,
-        tiling_file,
-        case,
-        asc,
-        tuple(define or ()),
-        tuple(arg or ()),
-        data,
-        price_only,
-    )
+    files = (op_dir, kernel_file, tiling_file)
+    words = (tuple(define or ()), tuple(arg or ()))
+    subject = _Subject(op, *files, case, asc, *words, data, price_only)
     with tempfile.TemporaryDirectory(prefix="ascend-gym-profile-") as folder:
         backend = SimulatorBackend(cache_root(), chip, note)
         events = max_events if trace is not None else None
@@ -141,15 +140,18 @@ def _profiled_operator(profiler: Profiler, op: str, subject: _Subject) -> _Outco
 
 def _profiled_program(profiler: Profiler, source: Path, subject: _Subject) -> _Outcome:
     from npu_daemon.profiling.asc_build import AscProgram
+    from npu_daemon.profiling.asc_program import StoppedProgram
 
     if subject.op_dir or subject.kernel_file or subject.tiling_file or subject.case:
         raise MisuseError("--op-dir, --kernel-file, --tiling-file and --case belong to an operator")
     program = AscProgram(source, subject.defines, subject.arguments, subject.price_only)
     result = profiler.profile_program(program, subject.data_dir)
+    if isinstance(result, StoppedProgram):
+        return _Outcome((), result, 0, result.stdout, result.stderr)
     if isinstance(result, Failure):
         return _Outcome((), result)
     run = result.run
-    return _Outcome(result.launches, None, run.exit_status, run.stdout, run.stderr)
+    return _Outcome(result.launches, None, run.exit_status, run.stdout, run.stderr, result.unchecked)
 
 
 def _write_files(launches: tuple[LaunchProfile, ...], trace: Path | None, out: Path | None) -> None:
@@ -174,6 +176,8 @@ def _show(outcome: _Outcome, as_json: bool) -> None:
             "launches": [launch_summary(launch) for launch in outcome.launches],
             "exit_status": outcome.exit_status,
             "stdout": outcome.stdout,
+            "stderr": outcome.stderr,
+            "unchecked_for_races": outcome.unchecked,
         }
         typer.echo(to_json(document))
         return
@@ -185,6 +189,8 @@ def _show(outcome: _Outcome, as_json: bool) -> None:
             note(f"{outcome.failure.status.value}: {diagnostic}")
     elif not outcome.launches:
         note("the program launched no kernel")
+    for reason in outcome.unchecked:
+        note(f"not checked for races: {reason}")
     if outcome.exit_status:
         note(f"the program's main returned {outcome.exit_status}")
     for launch in outcome.launches:

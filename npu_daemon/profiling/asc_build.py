@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
@@ -20,6 +21,7 @@ _MEMORY_BYTES = 6 * 2**30
 _FILE_BYTES = 256 * 2**20
 _SHOWN_ERRORS = 5
 _ERROR_LINE = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)? (?:fatal )?error: (?P<message>.*)$")
+_MAIN = re.compile(r"\bint(?:32_t)?\s+main\s*\(")
 _UNRESOLVED = re.compile(r"undefined reference to .*|undefined symbol: .*")
 
 
@@ -65,11 +67,12 @@ def build_program(
     """Compile a program into libraries in ``folder``.
 
     Raises:
-        MisuseError: a launch cannot be read.
+        MisuseError: the program has no main function, no launch, or one that cannot be read.
     """
     code = _read_code(program, folder, toolchain, timeout_s)
     if isinstance(code, Failure):
         return code
+    _require_program(program, code)
     types = kernel_types([code])
     _write_rewritten(program, _own_texts(program), types, folder)
     expected = task_types(code)
@@ -81,6 +84,14 @@ def build_program(
             return failure
         libraries[kind] = library
     return ProgramBuild(libraries, expected[0])
+
+
+def _require_program(program: AscProgram, code: str) -> None:
+    expected = "expected kernels and a main function that launches them in one file and what it includes"
+    if not has_launches(code):
+        raise MisuseError(f"{program.source} launches no kernel<<<...>>>(...): {expected}")
+    if not _MAIN.search(code):
+        raise MisuseError(f"{program.source} has no main function: {expected}")
 
 
 def _read_code(program: AscProgram, folder: Path, toolchain: Toolchain, timeout_s: float) -> str | Failure:

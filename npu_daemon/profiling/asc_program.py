@@ -7,7 +7,7 @@ leaves a trace, which is priced in this, the trusted process.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,10 +17,12 @@ from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_build import AscProgram, ProgramBuild, own_files
 from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
 from npu_daemon.simulator.chips import Chip
+from npu_daemon.simulator.races import TracedRun, race_of
 from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, Place, library_lines, reported_failure
 from npu_daemon.simulator.toolchain import Toolchain
 
 _MEMORY_BYTES = 6 * 2**30
+_OUTPUT_BYTES = 64 * 2**20
 _TRACE_BYTES = 2**30
 _RECORD_LIMIT = 40_000_000
 _CANNOT_START_EXIT = 125
@@ -55,18 +57,19 @@ class ProgramRun:
     seconds: float
 
 
-def run_program(
-    program: AscProgram,
-    build: ProgramBuild,
-    folder: Path,
-    toolchain: Toolchain,
-    chip: Chip,
-    timeout_s: float,
-    work_dir: Path | None = None,
-) -> ProgramRun | Failure:
-    """Run a built program in a limited process.
+@dataclass(frozen=True)
+class StoppedProgram(Failure):
+    """Why a program did not come to its end, and what it had printed by then."""
 
-    Args:
+    stdout: str = ""
+    stderr: str = ""
+
+
+@dataclass(frozen=True)
+class ProgramJob:
+    """Everything that one run needs.
+
+    Attributes:
         program: what to run.
         build: made by ``build_program``.
         folder: an existing folder for job and traces.
@@ -75,39 +78,77 @@ def run_program(
         timeout_s: CPU seconds that the program may take.
         work_dir: where it finds and writes its data files; by default ``folder``.
     """
+
+    program: AscProgram
+    build: ProgramBuild
+    folder: Path
+    toolchain: Toolchain
+    chip: Chip
+    timeout_s: float
+    work_dir: Path | None = None
+
+    def outcome(self, further_lines: str = "") -> ProcessOutcome:
+        """Run the program in a limited process, with further lines in its job."""
+        job = self.folder / "job"
+        job.write_text(_job_text(self) + further_lines, encoding="utf-8")
+        limits = Limits(
+            wall_s=3.0 * self.timeout_s + 5.0,  # the program itself watches its CPU time
+            cpu_s=self.timeout_s + 2.0,
+            memory_bytes=_MEMORY_BYTES,
+            file_bytes=_TRACE_BYTES,
+            output_bytes=_OUTPUT_BYTES,
+        )
+        command = [str(self.toolchain.launcher_program), str(job), *self.program.arguments]
+        return run_limited(command, cwd=self.work_dir or self.folder, limits=limits, reach=None)
+
+    def place_of(self, rows: Iterable[str]) -> Place:
+        """Return file and line of the innermost row in a file of the program's folder."""
+        own = {path.name for path in own_files(self.program)}
+        for row in rows:
+            path, _, line = row.partition(":")
+            number = re.match(r"\d+", line)
+            if Path(path).name in own and number:
+                return Path(path).name, int(number[0])
+        return None, None
+
+
+def run_program(job: ProgramJob) -> ProgramRun | StoppedProgram:
+    """Run a built program in a limited process."""
     for name in ("input", "output"):  # where the samples of asc-devkit look for their data
-        (folder / name).mkdir(exist_ok=True)
-    job = folder / "job"
-    job.write_text(_job_text(program, build, folder, chip, timeout_s), encoding="utf-8")
-    limits = Limits(
-        wall_s=3.0 * timeout_s + 5.0,  # the program itself watches its CPU time
-        cpu_s=timeout_s + 2.0,
-        memory_bytes=_MEMORY_BYTES,
-        file_bytes=_TRACE_BYTES,
-    )
-    command = [str(toolchain.launcher_program), str(job), *program.arguments]
-    outcome = run_limited(command, cwd=work_dir or folder, limits=limits, reach=None)
-    failure = _diagnosed(outcome, build, program, timeout_s)
+        (job.folder / name).mkdir(exist_ok=True)
+    outcome = job.outcome()
+    failure = _diagnosed(outcome, job)
+    stdout, stderr = _printed(outcome, reported=failure is not None)
     if failure is not None:
-        return failure
-    return ProgramRun(
-        _listed_launches(folder),
-        outcome.returncode or 0,
-        outcome.stdout.decode("utf-8", "replace"),
-        outcome.stderr.decode("utf-8", "replace"),
-        outcome.seconds,
-    )
+        return StoppedProgram(failure.status, failure.diagnostics, failure.seconds, stdout, stderr)
+    launches = _listed_launches(job.folder)
+    return ProgramRun(launches, outcome.returncode or 0, stdout, stderr, outcome.seconds)
 
 
-def _job_text(program: AscProgram, build: ProgramBuild, folder: Path, chip: Chip, timeout_s: float) -> str:
+def find_program_race(job: ProgramJob, launch: TracedLaunch, tensor_ranges: Path) -> Failure | None:
+    """Return the first race of a launch, with both places, or why its trace cannot be checked.
+
+    Kernels are compiled as launched ones are by default: with automatic synchronisation (asc-devkit,
+    docs/zh/api/SIMD-API, PipeBarrier). To find the places the program runs once more.
+    """
+
+    def run_again(lines: str) -> str:
+        outcome = job.outcome(f"{lines}located_launch {launch.index}\n")
+        return outcome.stdout.decode("utf-8", "replace")
+
+    run = TracedRun(launch.trace, tensor_ranges, job.build.libraries, job.place_of, run_again)
+    return race_of(job.toolchain, run, auto_sync=True)
+
+
+def _job_text(job: ProgramJob) -> str:
     lines = [
-        *library_lines(build.libraries, build.expected_type.value),
-        f"soc_version {chip.geometry['soc_version'].value}",
-        f"trace {folder / 'trace'}",
-        *chip.core_lines(),
+        *library_lines(job.build.libraries, job.build.expected_type.value),
+        f"soc_version {job.chip.geometry['soc_version'].value}",
+        f"trace {job.folder / 'trace'}",
+        *job.chip.core_lines(),
         f"record_limit {_RECORD_LIMIT}",
-        f"time_limit_ms {int(timeout_s * 1000)}",
-        f"price_only {int(program.price_only)}",
+        f"time_limit_ms {int(job.timeout_s * 1000)}",
+        f"price_only {int(job.program.price_only)}",
     ]
     return "".join(f"{line}\n" for line in lines)
 
@@ -123,15 +164,13 @@ def _listed_launches(folder: Path) -> tuple[TracedLaunch, ...]:
     return tuple(launches)
 
 
-def _diagnosed(
-    outcome: ProcessOutcome, build: ProgramBuild, program: AscProgram, timeout_s: float
-) -> Failure | None:
+def _diagnosed(outcome: ProcessOutcome, job: ProgramJob) -> Failure | None:
     """Return what stopped the program, or ``None`` when its main function returned."""
     if outcome.exceeded == "file":
         message = f"a file of the run outgrew {_TRACE_BYTES >> 20} MiB: make the problem smaller"
         return _failure(Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, message, outcome.seconds)
     if outcome.timed_out:
-        message = f"the program did not end within {timeout_s:g} s of CPU time"
+        message = f"the program did not end within {job.timeout_s:g} s of CPU time"
         return _failure(Status.TIMEOUT, Phase.RUN_KERNEL, message, outcome.seconds)
     if outcome.exceeded is not None or outcome.returncode is None:
         how = f"exceeded its {outcome.exceeded} limit" if outcome.exceeded else f"signal {outcome.signal}"
@@ -140,19 +179,18 @@ def _diagnosed(
         message = f"the program cannot be started: {outcome.stderr.decode('utf-8', 'replace').strip()}"
         return _failure(Status.BUILD_ERROR, Phase.RUN_KERNEL, message, outcome.seconds)
     if outcome.returncode != REPORTED_FAULT_EXIT:
-        return None
-    own = {path.name for path in own_files(program)}  # without a report it is the program's own exit status
-    return reported_failure(outcome, build.libraries, lambda rows: _own_place(rows, own), outcome.seconds)
+        return None  # without a report, that is the program's own exit status
+    return reported_failure(outcome, job.build.libraries, job.place_of, outcome.seconds)
 
 
-def _own_place(rows: Iterable[str], own: Collection[str]) -> Place:
-    """Return file and line of the innermost row in a file of the program's folder."""
-    for row in rows:
-        path, _, line = row.partition(":")
-        number = re.match(r"\d+", line)
-        if Path(path).name in own and number:
-            return Path(path).name, int(number[0])
-    return None, None
+def _printed(outcome: ProcessOutcome, *, reported: bool) -> tuple[str, str]:
+    """Return what a program printed: standard output, without the report of a fault, and standard error."""
+    stdout, stderr = (stream.decode("utf-8", "replace") for stream in (outcome.stdout, outcome.stderr))
+    if reported and outcome.returncode == REPORTED_FAULT_EXIT:
+        stdout = "".join(stdout.splitlines(keepends=True)[:-1])
+    if len(outcome.stdout) >= _OUTPUT_BYTES:
+        stderr += f"what the program printed beyond {_OUTPUT_BYTES >> 20} MiB was dropped\n"
+    return stdout, stderr
 
 
 def _failure(status: Status, phase: Phase, message: str, seconds: float = 0.0) -> Failure:

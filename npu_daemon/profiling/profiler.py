@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +12,14 @@ from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.profiling.asc_build import AscProgram, build_program
-from npu_daemon.profiling.asc_program import ProgramRun, TracedLaunch, run_program
+from npu_daemon.profiling.asc_program import (
+    ProgramJob,
+    ProgramRun,
+    StoppedProgram,
+    TracedLaunch,
+    find_program_race,
+    run_program,
+)
 from npu_daemon.profiling.launch_profile import LaunchProfile
 from npu_daemon.service import harness_digest
 from npu_daemon.simulator.chips import Chip, load_chip
@@ -22,10 +28,17 @@ from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 
 @dataclass(frozen=True)
 class ProfiledProgram:
-    """A program and its launches, priced."""
+    """A program and its launches, priced.
+
+    Attributes:
+        run: how the program ended.
+        launches: in program order.
+        unchecked: why launches could not be checked for races, if any could not.
+    """
 
     run: ProgramRun
     launches: tuple[LaunchProfile, ...]
+    unchecked: tuple[str, ...] = ()
 
 
 class Profiler:
@@ -91,51 +104,73 @@ class Profiler:
         return LaunchProfile(0, spec.name, block_dim, self._chip, price, timeline.path if timeline else None)
 
     def profile_program(self, program: AscProgram, data_dir: Path | None = None) -> ProfiledProgram | Failure:
-        """Build and run a program, and price each of its launches.
+        """Build and run a program, check its launches for races, and price each after the one before.
 
         Args:
-            program: what to run.
+            program: what to run. Nothing is checked where its products are left out.
             data_dir: where it finds and writes its data files; by default a folder of its own.
 
+        Returns:
+            The launches; or what stopped the program (``StoppedProgram`` once it ran).
+
         Raises:
-            MisuseError: a launch of the program cannot be read.
+            MisuseError: the program has no main function, no launch, or one that cannot be read.
         """
         toolchain = self._backend.toolchain
         build = build_program(program, self._folder, toolchain, self._timeout_s)
         if isinstance(build, Failure):
             return build
-        run = run_program(program, build, self._folder, toolchain, self._chip, self._timeout_s, data_dir)
+        job = ProgramJob(program, build, self._folder, toolchain, self._chip, self._timeout_s, data_dir)
+        run = run_program(job)
         if isinstance(run, Failure):
             return run
-        launches = []
-        for priced in self._priced(run.launches):
-            if isinstance(priced, Failure):
-                return priced
-            launches.append(priced)
-        return ProfiledProgram(run, tuple(launches))
-
-    def _priced(self, launches: tuple[TracedLaunch, ...]) -> Iterator[LaunchProfile | Failure]:
         ranges = self._folder / "tensor_ranges"
         ranges.write_text("", encoding="ascii")  # the program judges its outputs itself
+        unchecked = _unchecked(job, run, ranges)
+        if isinstance(unchecked, Failure):
+            return _stopped(unchecked, run)
+        priced = self._priced(run.launches, ranges)
+        return (
+            _stopped(priced, run) if isinstance(priced, Failure) else ProfiledProgram(run, priced, unchecked)
+        )
+
+    def _priced(
+        self, launches: tuple[TracedLaunch, ...], ranges: Path
+    ) -> tuple[LaunchProfile, ...] | Failure:
+        """Price the launches in order: each finds in L2 what those before it left."""
+        cache = self._folder / "l2"
+        profiles = []
         for launch in launches:
             timeline = self._timeline(launch.index)
             price = price_trace(
-                self._backend.toolchain, launch.trace, self._chip, ranges, timeline, self._timeout_s
+                self._backend.toolchain, launch.trace, self._chip, ranges, timeline, self._timeout_s, cache
             )
             launch.trace.unlink()
             if isinstance(price, Failure):
-                yield price
-                return
-            yield LaunchProfile(
-                launch.index,
-                launch.kernel,
-                launch.block_dim,
-                self._chip,
-                price,
-                timeline.path if timeline else None,
+                return price
+            path = timeline.path if timeline else None
+            profiles.append(
+                LaunchProfile(launch.index, launch.kernel, launch.block_dim, self._chip, price, path)
             )
+        return tuple(profiles)
 
     def _timeline(self, index: int) -> TimelineRequest | None:
         if self._max_events is None:
             return None
         return TimelineRequest(self._folder / f"timeline.{index}", self._max_events)
+
+
+def _stopped(failure: Failure, run: ProgramRun) -> StoppedProgram:
+    return StoppedProgram(failure.status, failure.diagnostics, failure.seconds, run.stdout, run.stderr)
+
+
+def _unchecked(job: ProgramJob, run: ProgramRun, ranges: Path) -> tuple[str, ...] | Failure:
+    """Return a race of a launch, or a sentence for each launch that could not be checked."""
+    unchecked = []
+    for launch in () if job.program.price_only else run.launches:
+        found = find_program_race(job, launch, ranges)
+        if found is not None and found.status is Status.RUNTIME_FAULT:
+            return found
+        if found is not None:
+            unchecked.append(f"launch {launch.index} ({launch.kernel}): {found.diagnostics[0].message}")
+    return tuple(unchecked)

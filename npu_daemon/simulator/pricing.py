@@ -35,6 +35,7 @@ def price_trace(
     tensor_ranges: Path,
     timeline: TimelineRequest | None = None,
     timeout_s: float = PRICE_TIMEOUT_S,
+    cache: Path | None = None,
 ) -> dict[str, Any] | Failure:
     """Return what the pricing program says about a trace: cycles, instructions and bytes of each core.
 
@@ -45,12 +46,16 @@ def price_trace(
         tensor_ranges: lines ``in|out address bytes name`` of the tensors that the trace must account for.
         timeline: also write what each pipe did when.
         timeout_s: wall seconds the program may take.
+        cache: file beside the trace with what an earlier launch left in L2, if there was one; it then holds
+            what this one leaves. By default the cache is empty.
     """
     figures = trace.with_name(f"{trace.name}.chip")
     figures.write_text(chip.pricing_text(), encoding="ascii")
     arguments: list[Path | str] = [figures, tensor_ranges]
     if timeline is not None:
         arguments += [timeline.path, str(timeline.max_events)]
+    if cache is not None:
+        arguments += [cache] if timeline is not None else ["-", "0", cache]
     return read_trace(
         toolchain.price_program, trace, arguments, phase=Phase.PRICE, verb="priced", timeout_s=timeout_s
     )

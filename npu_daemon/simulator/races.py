@@ -8,7 +8,9 @@ here by luck.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from ascend_gym.core.protocols import Failure
@@ -17,7 +19,7 @@ from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, run_limited
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.kernel_run import KernelJob, own_place
-from npu_daemon.simulator.run_report import source_rows
+from npu_daemon.simulator.run_report import Place, source_rows
 from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import Toolchain
 from npu_daemon.simulator.trace_program import read_trace
@@ -61,6 +63,25 @@ class _Access:
         return f"{self.call}{place} (block {self.block}, pipe {self.pipe}) {verb} them"
 
 
+@dataclass(frozen=True)
+class TracedRun:
+    """A run that ended well.
+
+    Attributes:
+        trace: what it left.
+        tensor_ranges: lines ``in|out address bytes name``: inputs are never written.
+        libraries: what ran, by kind of core.
+        place_of: picks the place to show from rows ``FILE:LINE``, the innermost frame first.
+        run_again: runs the same once more with further lines of its job, and returns what it printed.
+    """
+
+    trace: Path
+    tensor_ranges: Path
+    libraries: Mapping[CoreKind, Path]
+    place_of: Callable[[Iterable[str]], Place]
+    run_again: Callable[[str], str]
+
+
 def find_race(
     toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: Limits, *, auto_sync: bool
 ) -> Failure | None:
@@ -75,11 +96,24 @@ def find_race(
         limits: for that second run.
         auto_sync: whether the device compiler inserts synchronisation.
     """
-    mode = "on" if auto_sync else "off"
+
+    def run_again(lines: str) -> str:
+        again = job.folder / "job-locate"
+        again.write_text(job.path.read_text(encoding="utf-8") + lines, encoding="utf-8")
+        command = [str(toolchain.run_program), str(again)]
+        outcome = run_limited(command, cwd=job.folder, limits=limits, reach=job.reach)
+        return outcome.stdout.decode("utf-8", "replace")
+
+    run = TracedRun(job.trace, job.tensor_ranges, kernel.libraries, own_place, run_again)
+    return race_of(toolchain, run, auto_sync=auto_sync)
+
+
+def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure | None:
+    """Return what ``find_race`` does, for any run."""
     answer = read_trace(
         toolchain.races_program,
-        job.trace,
-        (job.tensor_ranges, mode),
+        run.trace,
+        (run.tensor_ranges, "on" if auto_sync else "off"),
         phase=Phase.RUN_KERNEL,
         verb="checked for races",
         timeout_s=RACES_TIMEOUT_S,
@@ -87,12 +121,10 @@ def find_race(
     if isinstance(answer, Failure):
         return answer
     race = answer["race"]
-    return None if race is None else _described(toolchain, job, kernel, limits, race)
+    return None if race is None else _described(run, race)
 
 
-def _described(
-    toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: Limits, race: dict[str, Any]
-) -> Failure:
+def _described(run: TracedRun, race: dict[str, Any]) -> Failure:
     accesses = [
         _Access(
             block=side["block"],
@@ -103,7 +135,7 @@ def _described(
         )
         for side in (race["first"], race["second"])
     ]
-    first, second = _located(toolchain, job, kernel, limits, accesses)
+    first, second = _located(run, accesses)
     memory = _MEMORIES[race["space"]]
     diagnostic = Diagnostic(
         phase=Phase.RUN_KERNEL,
@@ -117,22 +149,15 @@ def _described(
     return Failure(Status.RUNTIME_FAULT, (diagnostic,))
 
 
-def _located(
-    toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: Limits, accesses: list[_Access]
-) -> list[_Access]:
+def _located(run: TracedRun, accesses: list[_Access]) -> list[_Access]:
     """Run the kernel once more and return the accesses with their places in its sources."""
-    again = job.folder / "job-locate"
     wanted = "".join(f"locate {access.block} {access.ordinal}\n" for access in accesses)
-    again.write_text(job.path.read_text(encoding="utf-8") + wanted, encoding="utf-8")
-    outcome = run_limited(
-        [str(toolchain.run_program), str(again)], cwd=job.folder, limits=limits, reach=job.reach
-    )
-    places = {}
-    for row in outcome.stdout.decode("utf-8", "replace").splitlines():
+    places: dict[str, Place] = {}
+    for row in run.run_again(wanted).splitlines():
         fields = row.split("\t")
         if len(fields) == 5 and fields[0] == "located":
             kind = CoreKind.CUBE if fields[2].startswith("cube") else CoreKind.VECTOR
-            places[fields[4]] = own_place(source_rows(fields[3], kernel.libraries.get(kind)))
+            places.setdefault(fields[4], run.place_of(source_rows(fields[3], run.libraries.get(kind))))
     located = []
     for access in accesses:
         file, line = places.get(f"{access.block} {access.ordinal}", (None, None))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.status import Status
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.profiling.asc_build import AscProgram, build_program
-from npu_daemon.profiling.asc_program import ProgramRun, run_program
+from npu_daemon.profiling.asc_program import ProgramJob, ProgramRun, StoppedProgram, run_program
+from npu_daemon.profiling.profiler import Profiler
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.pricing import price_trace
 
@@ -25,7 +28,7 @@ def _run(
     build = build_program(program, folder, backend.toolchain, 60.0)
     if isinstance(build, Failure):
         return build
-    return run_program(program, build, folder, backend.toolchain, load_chip("910B2"), timeout_s)
+    return run_program(ProgramJob(program, build, folder, backend.toolchain, load_chip("910B2"), timeout_s))
 
 
 def _written(tmp_path: Path, edits: dict[str, str]) -> AscProgram:
@@ -103,6 +106,47 @@ def test_a_fault_is_told_with_its_line(
     lines = program.source.read_text().splitlines()
     assert failure.diagnostics[0].file == "changed.asc"
     assert line_of in lines[(failure.diagnostics[0].line or 0) - 1]
+
+
+def test_what_a_program_prints_before_a_fault_is_kept(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    edits = {
+        "aclInit(nullptr);": 'printf("so far so good\\n"); aclInit(nullptr);',
+        "zGm[at], a, tile": "zGm[at], a, 64 * tile",
+    }
+    failure = _run(_written(tmp_path, edits), simulator, tmp_path)
+    assert isinstance(failure, StoppedProgram)
+    assert failure.stdout == "so far so good\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("int main() { return 0; }", "launches no kernel<<<...>>>"),
+        ("__global__ void k() {}\nvoid run() { k<<<1, nullptr, nullptr>>>(); }", "has no main function"),
+    ],
+)
+def test_what_is_no_program_is_refused(
+    simulator: SimulatorBackend, tmp_path: Path, text: str, complaint: str
+) -> None:
+    source = tmp_path / "changed.asc"
+    source.write_text(text)
+    with pytest.raises(MisuseError, match=complaint):
+        build_program(AscProgram(source), tmp_path, simulator.toolchain, 60.0)
+
+
+def test_a_missing_barrier_is_a_race_with_both_lines(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    barrier = "AscendC::PipeBarrier<PIPE_ALL>();\n        AscendC::Add("
+    program = _written(tmp_path, {barrier: "AscendC::Add("})
+    failure = Profiler(simulator, "910B2", tmp_path, None, 30.0).profile_program(program)
+    assert isinstance(failure, StoppedProgram)
+    assert failure.status is Status.RUNTIME_FAULT
+    lines = program.source.read_text().splitlines()
+    message = failure.diagnostics[0].message
+    first, second = (int(line) for line in re.findall(r"changed\.asc:(\d+)", message))
+    assert message.startswith("race on unified buffer bytes")
+    assert "DataCopy(a, xGm" in lines[first - 1]
+    assert "AscendC::Add(" in lines[second - 1]
+    assert failure.stdout.endswith("arguments\n")
 
 
 def test_acl_calls_refuse_what_the_device_would(simulator: SimulatorBackend, tmp_path: Path) -> None:

@@ -143,6 +143,12 @@ def test_csv_files_have_a_row_a_core_and_agree_with_the_profile(
     assert reads == 2 * 16 * 1024 * 4 // 128
 
 
+def test_a_launch_finds_in_l2_what_those_before_it_left(launches: tuple[LaunchProfile, ...]) -> None:
+    missed = [sum(core["read_miss_bytes"] for core in launch.cores) for launch in launches]
+    assert missed == [2 * 16 * 1024 * 4, 0]
+    assert sum(core["read_hit_bytes"] for core in launches[1].cores) == 2 * 1024 * 4
+
+
 def test_the_roofline_names_the_busiest_pipe_and_no_floor_is_above_the_kernel(
     launches: tuple[LaunchProfile, ...],
 ) -> None:

@@ -62,6 +62,9 @@ void trace_launch(const Launch &launch, const LaunchShape &shape) {
         fault(FaultKind::RuntimeFault, "launch", "%s needs a kind of core that the program was not built for", launch.kernel);
     }
     const int fd = create(g_job.trace_path + "." + std::to_string(g_launches), O_TRUNC);
+    if (g_launches == g_job.located_launch) {
+        for (const Location &location : g_job.locations) locate_record(location.block, location.ordinal);
+    }
     open_trace(fd, shape.group_count * shape.composition.cores(), shape.composition, g_job.record_limit);
     run_blocks(shape, [&] { (on_cube_core() ? cube : vector)(launch.call, launch.arguments); });
     close_trace();

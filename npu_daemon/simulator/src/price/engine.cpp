@@ -31,6 +31,8 @@ public:
         still_running_.resize(places);
     }
 
+    L2Cache &cache() { return memory_.cache(); }
+
     Price run() {
         for (uint32_t place = 0; place < still_running_.size(); ++place) claim(place, 0);
         while (unfinished_ > 0) step();
@@ -167,6 +169,12 @@ private:
 
 }  // namespace
 
-Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline) { return Engine(trace, chip, timeline).run(); }
+Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline, std::vector<CachedLine> &l2) {
+    Engine engine(trace, chip, timeline);
+    engine.cache().fill(l2);
+    const Price price = engine.run();
+    l2 = engine.cache().contents();
+    return price;
+}
 
 }  // namespace asim

@@ -9,6 +9,24 @@ L2Cache::L2Cache(uint64_t capacity_bytes, uint64_t line_bytes)
     where_.reserve(capacity_lines_);
 }
 
+std::vector<CachedLine> L2Cache::contents() const {
+    std::vector<CachedLine> lines;
+    lines.reserve(lines_.size());
+    for (uint32_t index = lines_[0].newer; index != 0; index = lines_[index].newer) {
+        lines.push_back({lines_[index].tag, lines_[index].valid, lines_[index].dirty});
+    }
+    return lines;
+}
+
+void L2Cache::fill(const std::vector<CachedLine> &lines) {
+    CacheTraffic unused;
+    for (const CachedLine &line : lines) {
+        Line &taken = lines_[take_line(line.tag, unused)];
+        taken.valid = static_cast<uint8_t>(line.sectors);
+        taken.dirty = line.dirty != 0;
+    }
+}
+
 void L2Cache::unlink(uint32_t index) {
     lines_[lines_[index].newer].older = lines_[index].older;
     lines_[lines_[index].older].newer = lines_[index].newer;

@@ -15,6 +15,7 @@ namespace asim {
 namespace {
 
 constexpr int kArguments = 4;     // the program's name, TRACE, CHIP, TENSORS
+constexpr int kMostArguments = kArguments + 3;
 constexpr int kUsageExit = 2;
 constexpr int kMalformedExit = 4;
 constexpr int kOutOfMemoryExit = 5;
@@ -85,8 +86,22 @@ void report(const Price &price, const Timeline &timeline, const std::vector<Tens
 }
 
 std::unique_ptr<Timeline> timeline_of(int argc, char **argv) {
-    if (argc == kArguments) return std::make_unique<Timeline>();
+    if (argc == kArguments || argv[kArguments] == std::string("-")) return std::make_unique<Timeline>();
     return std::make_unique<Timeline>(argv[kArguments], std::stoull(argv[kArguments + 1]));
+}
+
+// What an earlier launch left in the cache, as save_cache wrote it; nothing where there is no such file.
+std::vector<CachedLine> load_cache(const std::string &path) {
+    std::ifstream file(path, std::ios::binary);
+    std::vector<CachedLine> lines;
+    for (CachedLine line; file.read(reinterpret_cast<char *>(&line), sizeof line);) lines.push_back(line);
+    return lines;
+}
+
+void save_cache(const std::string &path, const std::vector<CachedLine> &lines) {
+    std::ofstream file(path, std::ios::binary);
+    file.write(reinterpret_cast<const char *>(lines.data()), static_cast<std::streamsize>(lines.size() * sizeof(CachedLine)));
+    if (!file) throw std::runtime_error("cannot write " + path);
 }
 
 void price(int argc, char **argv) {
@@ -95,7 +110,11 @@ void price(int argc, char **argv) {
     const Trace trace(argv[1]);
     const std::vector<TensorCoverage> coverage = tensor_coverage(trace, tensors);
     const std::unique_ptr<Timeline> timeline = timeline_of(argc, argv);
-    const Price price = price_trace(trace, chip, *timeline);
+    const std::string cache_path = argc == kMostArguments ? argv[argc - 1] : "";
+    std::vector<CachedLine> l2;
+    if (!cache_path.empty()) l2 = load_cache(cache_path);
+    const Price price = price_trace(trace, chip, *timeline, l2);
+    if (!cache_path.empty()) save_cache(cache_path, l2);
     timeline->finish();
     report(price, *timeline, tensors, coverage);
 }
@@ -105,8 +124,8 @@ void price(int argc, char **argv) {
 }  // namespace asim
 
 int main(int argc, char **argv) {
-    if (argc != asim::kArguments && argc != asim::kArguments + 2) {
-        fprintf(stderr, "usage: %s TRACE CHIP TENSORS [TIMELINE MAX_EVENTS]\n", argv[0]);
+    if (argc != asim::kArguments && argc != asim::kArguments + 2 && argc != asim::kMostArguments) {
+        fprintf(stderr, "usage: %s TRACE CHIP TENSORS [TIMELINE|- MAX_EVENTS [CACHE]]\n", argv[0]);
         return asim::kUsageExit;
     }
     try {

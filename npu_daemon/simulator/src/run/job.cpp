@@ -78,6 +78,7 @@ Job parse_job(const std::string &path) {
         {"record_limit", [&](auto &words) { words >> job.record_limit; }},
         {"time_limit_ms", [&](auto &words) { words >> job.time_limit_ms; }},
         {"locate", [&](auto &words) { job.locations.push_back(parse_location(words)); }},
+        {"located_launch", [&](auto &words) { words >> job.located_launch; }},
         {"price_only", [&](auto &words) { words >> job.price_only; }},
         {"parameter", [&](auto &words) { job.parameters.push_back(parse_parameter(words)); }},
         {"tensor", [&](auto &words) { job.parameters.at(job.parameters.size() - 1).tensors.push_back(parse_tensor(words)); }},

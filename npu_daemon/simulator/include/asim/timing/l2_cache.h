@@ -22,9 +22,20 @@ struct CacheTraffic {
 // What a burst does with the lines it touches.
 enum class CacheUse : uint8_t { Read, Write, Bypass };  // Bypass: what is not in the cache stays out of it
 
+// A line that the cache holds: which one, which of its sectors, and whether it is still to be written back.
+struct CachedLine {
+    uint64_t tag = 0;
+    uint32_t sectors = 0;
+    uint32_t dirty = 0;
+};
+
 class L2Cache {
 public:
     L2Cache(uint64_t capacity_bytes, uint64_t line_bytes);
+
+    // What it holds, the least recently used line first; and an empty cache that takes it over.
+    std::vector<CachedLine> contents() const;
+    void fill(const std::vector<CachedLine> &lines);
 
     // Counts the bytes requested for [address, address + bytes) into `traffic`. Memory is asked for whole lines; only a
     // burst shorter than a line makes do with the quarter or half of a line it lies in. A request hits or misses as one.

@@ -38,6 +38,8 @@ class Memory {
 public:
     explicit Memory(const Chip &chip);
 
+    L2Cache &cache() { return cache_; }
+
     // What a copy that starts at `now` asks for.
     Demand demand_of(double now, const Entry &entry, bool write);
 

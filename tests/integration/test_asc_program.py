@@ -20,6 +20,21 @@ from npu_daemon.simulator.pricing import price_trace
 PROGRAMS = Path(__file__).parent.parent / "asc"
 ADD = PROGRAMS / "add.asc"
 MIXED = PROGRAMS / "mixed.asc"
+FLAGS = """#include "acl/acl.h"
+#include "kernel_operator.h"
+__global__ __mix__(1, 2) void produce() {
+    if ASCEND_IS_AIC {
+        for (int i = 0; i < 20; ++i) AscendC::CrossCoreSetFlag<2, PIPE_FIX>(3);
+    }
+    if ASCEND_IS_AIV {
+        for (int i = 0; i < WAITS; ++i) AscendC::CrossCoreWaitFlag(3);
+    }
+}
+int main() {
+    produce<<<2, nullptr, nullptr>>>();
+    return 0;
+}
+"""
 
 
 def _run(
@@ -147,6 +162,21 @@ def test_a_missing_barrier_is_a_race_with_both_lines(simulator: SimulatorBackend
     assert "DataCopy(a, xGm" in lines[first - 1]
     assert "AscendC::Add(" in lines[second - 1]
     assert failure.stdout.endswith("arguments\n")
+
+
+@pytest.mark.parametrize("waits", [20, 4])
+def test_flags_between_cores_wait_for_room(simulator: SimulatorBackend, tmp_path: Path, waits: int) -> None:
+    source = tmp_path / "flags.asc"
+    source.write_text(FLAGS)
+    folder = tmp_path / "run"
+    folder.mkdir()
+    run = _run(AscProgram(source, (f"WAITS={waits}",)), simulator, folder)
+    if waits == 20:
+        assert isinstance(run, ProgramRun), run
+    else:
+        assert isinstance(run, StoppedProgram)
+        assert "flag 3, which was set 15 times, as often as it can be" in run.diagnostics[0].message
+        assert (run.diagnostics[0].file, run.diagnostics[0].line) == ("flags.asc", 5)
 
 
 def test_acl_calls_refuse_what_the_device_would(simulator: SimulatorBackend, tmp_path: Path) -> None:

@@ -50,15 +50,41 @@ void raise(uint32_t first, uint32_t last, uint32_t flag, const Receives &receive
     }
 }
 
-void meet(CrossCoreMode mode, uint32_t flag) {
-    const LaunchShape &shape = launch_shape();
-    const Block &self = block();
-    const uint32_t cores = shape.composition.cores();
-    const uint32_t first = mode == CrossCoreMode::AllOfKind ? 0 : self.group * cores;
-    const uint32_t last = mode == CrossCoreMode::AllOfKind ? shape.group_count * cores : first + cores;
-    const auto same_kind = [&](const Block &other) { return other.kind == self.kind; };
-    const auto receives = [&](const Block &other) { return same_kind(other) != (mode == CrossCoreMode::Group); };
-    if (complete(first, last, flag, same_kind)) raise(first, last, flag, receives);
+// Blocks that a set concerns: those of its own kind meet, those that receive it get the flag.
+struct Concerned {
+    explicit Concerned(CrossCoreMode mode)
+        : self(block()), to_others(mode == CrossCoreMode::Group),
+          first(mode == CrossCoreMode::AllOfKind ? 0 : self.group * launch_shape().composition.cores()),
+          last(mode == CrossCoreMode::AllOfKind ? launch_shape().group_count * launch_shape().composition.cores()
+                                                : first + launch_shape().composition.cores()) {}
+    bool meets(const Block &other) const { return other.kind == self.kind; }
+    bool receives(const Block &other) const { return meets(other) != to_others; }
+
+    const Block &self;
+    bool to_others;
+    uint32_t first, last;
+};
+
+void meet(const Concerned &concerned, uint32_t flag) {
+    const auto meets = [&](const Block &other) { return concerned.meets(other); };
+    if (!complete(concerned.first, concerned.last, flag, meets)) return;
+    raise(concerned.first, concerned.last, flag, [&](const Block &other) { return concerned.receives(other); });
+}
+
+// Cores run one after another here: a full counter is for those that are to wait for it to go on first.
+void await_room(const Concerned &concerned, uint32_t flag) {
+    const auto has_room = [&] {
+        if (concerned.self.cross_core_sets[flag] >= kCrossCoreLimit) return false;
+        for (uint32_t i = concerned.first; i < concerned.last; ++i) {
+            const Block &other = launch_blocks()[i];
+            if (concerned.receives(other) && other.cross_core_flags[flag] >= kCrossCoreLimit) return false;
+        }
+        return true;
+    };
+    if (has_room()) return;
+    char what[96];
+    snprintf(what, sizeof what, "a CrossCoreWaitFlag of flag %u, which was set %u times, as often as it can be", flag, kCrossCoreLimit);
+    wait_until("CrossCoreSetFlag", what, has_room);
 }
 
 }  // namespace
@@ -67,9 +93,11 @@ void cross_core_set(uint32_t mode, Pipe pipe, uint32_t flag) {
     const auto which = static_cast<CrossCoreMode>(mode);
     flag %= kKernelCrossCoreFlags;  // the lowest four bits count, as documented
     if (which == CrossCoreMode::AllOfKind) require_residency("CrossCoreSetFlag");
+    const Concerned concerned(which);
+    await_room(concerned, flag);
     emit_set(which, pipe, flag, 0);
     add(block().cross_core_sets[flag], flag);
-    meet(which, flag);
+    meet(concerned, flag);
 }
 
 void direct_set(Pipe pipe, Block &target, uint32_t flag) {

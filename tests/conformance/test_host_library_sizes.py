@@ -12,7 +12,7 @@ __all__ = ["toolchain"]
 
 BODY = """
     const ge::Shape shape({3, 100});
-    uint32_t found[14] = {};
+    uint32_t found[17] = {};
     AscendC::GetTanhMaxMinTmpSize(shape, 4, false, found[0], found[1]);
     AscendC::GetTanhMaxMinTmpSize(shape, 2, false, found[2], found[3]);
     AscendC::GetSigmoidMaxMinTmpSize(shape, 2, false, found[4], found[5]);
@@ -24,6 +24,14 @@ BODY = """
     found[10] = plan.get_srcM();
     found[11] = plan.get_srcK();
     AscendC::GetMeanMaxMinTmpSize(1000, 2, 2, false, found[12], found[13]);
+    matmul_tiling::MatmulApiTiling planner;
+    planner.SetShape(64, 96, 128);
+    planner.SetOrgShape(64, 96, 128);
+    Plain plain;
+    planner.GetTiling(plain);
+    found[14] = plain.M;
+    found[15] = plain.N;
+    found[16] = plain.Ka;
     context->SetBlockDim(1);
     std::memcpy(context->GetRawTilingData()->GetData(), found, sizeof found);
     context->GetRawTilingData()->SetDataSize(sizeof found);
@@ -32,9 +40,11 @@ BODY = """
 
 @pytest.fixture(scope="module")
 def sizes(toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, ...]:
-    text = '#include <cstring>\n#include "tiling/tiling_api.h"\n' + toy(BODY)
+    head = '#include <cstring>\n#include "tiling/tiling_api.h"\n'
+    plain = "struct alignas(8) Plain { int32_t usedCoreNum, M, N, Ka, rest[48]; };\n"
+    text = head + plain + toy(BODY)
     outcome = Host(text, tmp_path_factory.mktemp("sizes"), toolchain).decide()
-    return struct.unpack("<14I", outcome.tiling_data)
+    return struct.unpack("<17I", outcome.tiling_data)
 
 
 def test_sizes_of_math_functions_count_their_pieces(sizes: tuple[int, ...]) -> None:
@@ -53,3 +63,7 @@ def test_softmax_needs_room_for_eight_rows(sizes: tuple[int, ...]) -> None:
 
 def test_mean_keeps_a_sum_for_each_repeat(sizes: tuple[int, ...]) -> None:
     assert sizes[12:14] == (32, 32)  # eight halves, in a whole block
+
+
+def test_plans_are_written_into_plain_structures_too(sizes: tuple[int, ...]) -> None:
+    assert sizes[14:17] == (64, 96, 128)

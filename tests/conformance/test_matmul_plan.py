@@ -45,6 +45,7 @@ class Problem:
     split_k: bool = False
     n_first: bool = False
     l1_bytes: int = -1
+    keeps_left: bool = False
 
 
 Plan = dict[str, int]
@@ -60,7 +61,7 @@ def plan(toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> Planner: 
     library.plan_matmul.restype = ctypes.c_int64
 
     def planned(problem: Problem) -> Plan | None:
-        asked = (ctypes.c_int32 * 14)(*(int(value) for value in asdict(problem).values()))
+        asked = (ctypes.c_int32 * 15)(*(int(value) for value in asdict(problem).values()))
         answer = (ctypes.c_int32 * len(_FIELDS))()
         return None if library.plan_matmul(asked, answer) else dict(zip(_FIELDS, answer, strict=True))
 
@@ -101,6 +102,9 @@ def check_cover(plan: Plan, problem: Problem) -> None:
     assert [plan["m_parts"], plan["n_parts"]] == parts
     k_parts = ceil(problem.k / plan["single_k"])
     assert k_parts == 1 or problem.split_k
+    unit = max(16, 32 // ELEMENT_BYTES[problem.a_type])
+    assert k_parts * plan["single_k"] - problem.k < unit  # the last part is no shorter
+    assert k_parts == 1 or plan["single_k"] >= 32 * unit
     assert plan["cores"] == parts[0] * parts[1] * k_parts <= problem.cores
 
 
@@ -127,6 +131,17 @@ def test_every_plan_covers_the_problem_and_fits_the_memories(plan: Planner, prob
     check_steps(found)
     check_cover(found, problem)
     assert (found["order"], found["is_bias"]) == (problem.n_first, problem.has_bias)
+
+
+def test_published_plans(plan: Planner) -> None:
+    """Parts of a core on 24 cores (asc-devkit, docs/zh/guide, pages on splitting k and on NBuffer33)."""
+    split = plan(Problem(16, 16, 1024, cores=24, split_k=True))
+    assert split is not None
+    assert (split["cores"], split["single_k"]) == (2, 512)
+    kept = plan(Problem(256, 512, 192, cores=24, keeps_left=True))
+    assert kept is not None
+    assert (kept["cores"], kept["single_m"], kept["single_n"], kept["single_k"]) == (2, 256, 256, 192)
+    assert (kept["base_m"], kept["base_n"], kept["base_k"]) == (128, 256, 64)
 
 
 @settings(max_examples=60, deadline=None)

@@ -204,10 +204,26 @@ private:
     int32_t rounds_;
 };
 
+// Parts of at most three blocks of rows, of whole blocks of columns, and of all of k; blocks as for one core alone.
+MatmulProblem with_rows_kept(MatmulProblem problem) {
+    constexpr int32_t kMostBlocks = 3;
+    const Extents shape = problem.shape;
+    problem.keeps_left = false;
+    problem.base = choose_base(problem, shape, 2);
+    if (problem.base.m == 0) return problem;
+    problem.single.m = std::min(shape.m, kMostBlocks * problem.base.m);
+    const int32_t most_columns = std::max(1, problem.cores / ceil_div(shape.m, problem.single.m));
+    const int32_t columns = std::clamp(shape.n / problem.base.n, 1, most_columns);
+    problem.single.n = std::min(shape.n, align_up(ceil_div(shape.n, columns), problem.base.n));
+    problem.single.k = shape.k;
+    return problem;
+}
+
 }  // namespace
 
 std::optional<MatmulPlan> plan_matmul(const MatmulProblem &problem) {
     const Extents &shape = problem.shape;
+    if (problem.keeps_left) return plan_matmul(with_rows_kept(problem));
     if (shape.m <= 0 || shape.n <= 0 || shape.k <= 0 || problem.cores <= 0) return std::nullopt;
     MatmulPlan plan;
     const Split split = split_cores(problem);

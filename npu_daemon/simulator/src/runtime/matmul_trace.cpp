@@ -88,7 +88,8 @@ public:
         l0_buffers_ = std::max(1u, left ? blocks.l0a_buffers : blocks.l0b_buffers);
         block_bytes_ = fractal_bytes(matrix_.type, base_rows_, blocks.base.k);
         const uint32_t depth = left ? blocks.depth_a1 : blocks.depth_b1;
-        cache_.capacity = std::clamp(depth / step_, 1u, L1Cache::kMostParts);
+        const uint32_t whole = ceil_div(state.single.m, blocks.base.m) * ceil_div(ceil_div(state.single.k, blocks.base.k), step_);
+        cache_.capacity = std::clamp(left && state.keeps_left ? whole : depth / step_, 1u, L1Cache::kMostParts);
     }
 
     uint32_t l1_bytes() const { return cache_.capacity * step_ * block_bytes_; }

@@ -32,6 +32,20 @@ struct MatmulCallBackFunc {
     constexpr static bool any = copy_out != nullptr || copy_a != nullptr || copy_b != nullptr;
 };
 
+// How a multiplication goes about its blocks: as the configuration says, or with all of the left operand kept in L1.
+namespace Impl::Detail {
+
+template <const auto &configuration, typename...>
+struct MatmulPolicy {
+    static constexpr bool kKeepsLeft = false;
+};
+template <const auto &configuration, typename...>
+struct NBuffer33MatmulPolicy {
+    static constexpr bool kKeepsLeft = true;
+};
+
+}  // namespace Impl::Detail
+
 template <typename T>
 constexpr asim::NumberType number_type() {
     if constexpr (std::is_same_v<T, float>) return asim::NumberType::F32;
@@ -62,7 +76,7 @@ constexpr asim::StoredMatrix matrix_of() {
     return matrix;
 }
 
-template <class A, class B, class C, class Bias, const auto &configuration, class CallBack, bool delegates>
+template <class A, class B, class C, class Bias, const auto &configuration, class CallBack, bool delegates, bool keeps_left = false>
 class MatmulObject {
     using SrcA = typename A::T;
     using SrcB = typename B::T;
@@ -87,6 +101,7 @@ public:
         state_.multi_data_load = kConfig.doMultiDataLoad || kConfig.doSpecialMDL;
         state_.unit_flag = kConfig.enUnitFlag;
         state_.constant_plan = kStaticPlan;
+        state_.keeps_left = keeps_left;
         state_.staggers_k = kConfig.doMultiDataLoad && kConfig.enableKdimReorderLoad;
         state_.store.relu = kConfig.enableRelu;
     }

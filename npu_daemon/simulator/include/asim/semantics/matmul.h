@@ -48,6 +48,7 @@ struct MatmulState {
     bool multi_data_load = false;
     bool unit_flag = false;
     bool constant_plan = false;
+    bool keeps_left = false;            // all of the left operand stays in L1
     bool staggers_k = false;            // each core starts its sums at a place of its own along k
     // Calls of a vector core are handed to the cube core of its group; if not, they do nothing there.
     bool delegates = false;

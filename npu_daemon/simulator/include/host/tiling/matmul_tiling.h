@@ -46,6 +46,18 @@ struct PlatformInfo {
     uint64_t l0BSize = 0;
 };
 
+struct MatmulConfigParams {
+    MatmulConfigParams(int32_t type = 1, bool cachesInUb = false, ScheduleType schedule = ScheduleType::INNER_PRODUCT,
+                       MatrixTraverse order = MatrixTraverse::NOSET, bool vectorNd2Nz = false)
+        : mmConfigType(type), enableL1CacheUB(cachesInUb), scheduleType(schedule), traverse(order), enVecND2NZ(vectorNd2Nz) {}
+
+    int32_t mmConfigType;
+    bool enableL1CacheUB;
+    ScheduleType scheduleType;
+    MatrixTraverse traverse;
+    bool enVecND2NZ;
+};
+
 // Bytes that a multiplication takes of the memories.
 struct SysTilingTempBufSize {
     int32_t ubSize = 0;
@@ -81,8 +93,11 @@ class MatmulApiTilingBase {
     int32_t EnableBias(bool enabled = false) { return SetBias(enabled); }
     int32_t SetDoubleBuffer(bool, bool, bool, bool, bool = true, bool = true) { return 0; }
     int32_t SetSparse(bool = false) { return 0; }
-    void SetMatmulConfigParams(int32_t = 1, bool = false, ScheduleType = ScheduleType::INNER_PRODUCT,
-                               MatrixTraverse = MatrixTraverse::NOSET, bool = false) {}
+    void SetMatmulConfigParams(const MatmulConfigParams &params) { problem_.keeps_left = params.scheduleType == ScheduleType::N_BUFFER_33; }
+    void SetMatmulConfigParams(int32_t type = 1, bool cachesInUb = false, ScheduleType schedule = ScheduleType::INNER_PRODUCT,
+                               MatrixTraverse order = MatrixTraverse::NOSET, bool vectorNd2Nz = false) {
+        SetMatmulConfigParams(MatmulConfigParams(type, cachesInUb, schedule, order, vectorNd2Nz));
+    }
 
     int32_t SetALayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d);
     int32_t SetBLayout(int32_t b, int32_t s, int32_t n, int32_t g, int32_t d);

@@ -7,11 +7,12 @@
 namespace AscendC {
 
 template <class A, class B, class C, class Bias = C, const auto &configuration = CFG_NORM,
-          class CallBack = MatmulCallBackFunc<nullptr, nullptr, nullptr>>
+          class CallBack = MatmulCallBackFunc<nullptr, nullptr, nullptr>,
+          template <const auto &, typename...> class Policy = Impl::Detail::MatmulPolicy>
 #ifdef ASCENDC_CUBE_ONLY
-using Matmul = MatmulObject<A, B, C, Bias, configuration, CallBack, false>;
+using Matmul = MatmulObject<A, B, C, Bias, configuration, CallBack, false, Policy<configuration>::kKeepsLeft>;
 #else
-using Matmul = MatmulObject<A, B, C, Bias, configuration, CallBack, true>;
+using Matmul = MatmulObject<A, B, C, Bias, configuration, CallBack, true, Policy<configuration>::kKeepsLeft>;
 #endif
 
 }  // namespace AscendC

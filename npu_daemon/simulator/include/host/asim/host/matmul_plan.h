@@ -40,6 +40,7 @@ struct MatmulProblem {
     bool result_in_ub = false;
     bool may_split_k = false;
     bool n_first = false;   // blocks are visited along n before m
+    bool keeps_left = false;    // a core's rows are at most three blocks, which stay in L1 (N_BUFFER_33)
     int32_t cores = 1;
     CubeMemories memories;
 };

@@ -186,8 +186,9 @@ private:
         if (!best || cost(steps) < cost(*best)) best = steps;
     }
 
-    // Bytes from global memory, loads, and how little is loaded ahead.
-    std::tuple<double, int64_t, int32_t> cost(const Steps &steps) const {
+    // Bytes from global memory, how little is loaded ahead, steps that end short, and loads. Where nothing is saved, second
+    // buffers come first: they hide the loads.
+    std::tuple<double, int32_t, bool, int64_t> cost(const Steps &steps) const {
         const int32_t rows = ceil_div(plan_.single.m, plan_.base.m), columns = ceil_div(plan_.single.n, plan_.base.n);
         const bool keeps_a = steps.a >= rounds_ && (n_first_ || rows == 1);
         const bool keeps_b = steps.b >= rounds_ && (!n_first_ || columns == 1);
@@ -195,7 +196,8 @@ private:
         const double times_b = keeps_b ? columns : static_cast<double>(rows) * columns;
         const double bytes = rounds_ * (times_a * block_a_ + times_b * block_b_);
         const int64_t loads = ceil_div(rounds_, steps.a) + ceil_div(rounds_, steps.b);
-        return {bytes, loads, -(steps.buffers_a + steps.buffers_b)};
+        const bool short_ends = rounds_ % steps.a != 0 || rounds_ % steps.b != 0;
+        return {bytes, -(steps.buffers_a + steps.buffers_b), short_ends, loads};
     }
 
     const MatmulPlan &plan_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "asim/machine/call_sync.h"
 #include "asim/trace/writer.h"
 
 namespace asim {
@@ -15,9 +16,12 @@ constexpr uint32_t kL0cBytes = 128 * 1024;
 constexpr uint64_t kMailboxBase = 1ull << 42;   // global memory of the library: below all tensors
 constexpr uint64_t kMailboxBytes = 1ull << 20;  // of one group
 // Basic blocks that the library's own code runs on the scalar unit for each base block multiplied. Derived from
-// matmul_high_performance: 449 and 220 scalar cycles for each of cases 1 and 5, of two cycles for a basic block.
-constexpr uint32_t kNormScalarBlocks = 218;
-constexpr uint32_t kMultiLoadScalarBlocks = 104;
+// matmul_high_performance: 449 and 248 scalar cycles for each of cases 1 and 5, less 12 for the instructions themselves.
+constexpr uint32_t kNormScalarBlocks = 312;
+constexpr uint32_t kMultiLoadScalarBlocks = 168;
+// Flags of the library's buffers: parts in L1 of either operand, then the halves of L0.
+constexpr uint32_t kL1Flag = 2 * kCallFlag;
+constexpr uint32_t kL0Flag = kL1Flag + 2 * L1Cache::kMostParts;
 
 uint32_t ceil_div(uint32_t value, uint32_t unit) { return (value + unit - 1) / unit; }
 uint32_t align_up(uint32_t value, uint32_t unit) { return ceil_div(value, unit) * unit; }
@@ -73,6 +77,22 @@ Operand gm_operand(const char *call, const StoredMatrix &matrix, const MatrixPar
 
 void count_scalar(uint32_t blocks) { block().scalar_blocks += blocks; }
 
+// A buffer that one pipe fills and another empties: the next filling waits for the latest emptying.
+void begin_filling(bool &emptied, Pipe filler, Pipe reader, uint32_t flag) {
+    if (emptied) wait_buffer_flag(reader, filler, flag);
+    emptied = false;
+}
+
+void end_filling(Pipe filler, Pipe reader, uint32_t flag) {
+    set_buffer_flag(filler, reader, flag);
+    wait_buffer_flag(filler, reader, flag);
+}
+
+void end_emptying(bool &emptied, Pipe filler, Pipe reader, uint32_t flag) {
+    if (!emptied) set_buffer_flag(reader, filler, flag);
+    emptied = true;
+}
+
 // One of the two operands on its way to the cube.
 class OperandPath {
 public:
@@ -94,41 +114,71 @@ public:
 
     uint32_t l1_bytes() const { return cache_.capacity * step_ * block_bytes_; }
 
-    // Traces the copies that bring base block `k` of the rows from `first` on to L0; returns where it lies there.
-    Operand load(uint32_t first, uint32_t rows, uint32_t k_block, uint32_t l1_base) {
-        const uint32_t slot = in_l1(first, rows, k_block / step_, l1_base);
+    // Traces the copy of the part that holds base block `k` of the rows from `first` on, if it is not in L1.
+    void bring(uint32_t first, uint32_t rows, uint32_t k_block, uint32_t l1_base) {
+        place_ = in_l1(first, rows, k_block / step_, l1_base);
+    }
+
+    // Traces the copies from there to L0; returns where the base block lies then.
+    Operand load(uint32_t rows, uint32_t k_block, uint32_t l1_base) {
         const uint32_t k = k_extent(k_block, 1);
         const uint32_t bytes = fractal_bytes(matrix_.type, rows, k);
         const uint32_t inside = k_block % step_ * fractal_bytes(matrix_.type, rows, state_.blocks.base.k);
+        const Operand target = local(left_ ? Space::L0A : Space::L0B, turn_ % l0_buffers_ * (kL0Bytes / l0_buffers_), bytes);
+        ++turn_;
+        const uint32_t loads = load_count(k), from = l1_base + place_ * step_ * block_bytes_ + inside;
         Record record{};
         record.op = left_ ? Op::LoadL0A : Op::LoadL0B;
         record.dtype_bytes = 2;
         record.repeats = ceil_div(rows, kFractalRows);
-        record.burst_bytes = bytes / record.repeats;
-        const Operand target = local(left_ ? Space::L0A : Space::L0B, turn_ % l0_buffers_ * (kL0Bytes / l0_buffers_), bytes);
-        ++turn_;
-        emit(record, {target, local(Space::L1, slot + inside, bytes)});
+        record.burst_bytes = bytes / loads / record.repeats;
+        for (uint32_t i = 0; i < loads; ++i) {
+            const uint32_t offset = i * (bytes / loads);
+            emit(record, {part_of(target, offset, bytes / loads), local(Space::L1, from + offset, bytes / loads)});
+        }
         return target;
     }
 
+    // After the last base block of a part, or of k, its place in L1 is free.
+    void release(uint32_t k_block) {
+        const bool last = (k_block + 1) % step_ == 0 || (k_block + 1) * state_.blocks.base.k >= state_.single.k;
+        if (last && matrix_.space != Space::L1) end_emptying(cache_.emptied[place_], Pipe::MTE2, Pipe::MTE1, l1_flag(place_));
+    }
+
 private:
+    uint32_t l1_flag(uint32_t place) const { return kL1Flag + (left_ ? 0 : L1Cache::kMostParts) + place; }
+
+    static Operand part_of(Operand whole, uint32_t offset, uint32_t bytes) {
+        whole.address += offset;
+        whole.extent_bytes = bytes;
+        return whole;
+    }
+
+    // One instruction loads all, except where 8 bit rows of the right operand have to be turned: one for every 32 of them.
+    uint32_t load_count(uint32_t k) const {
+        const bool turned = !left_ && !matrix_.transposed && type_bits(matrix_.type) == 8 && k % kBlockBytes == 0;
+        return turned ? k / kBlockBytes : 1;
+    }
+
     uint32_t k_extent(uint32_t k_block, uint32_t blocks) const {
         const uint32_t first = k_block * state_.blocks.base.k;
         return std::min(state_.single.k - first, blocks * state_.blocks.base.k);
     }
 
-    // Address in L1 of a step of the operand, after the copy from where it lies if it is not there.
+    // Place in L1 of a step of the operand, after the copy from where it lies if it is not there.
     uint32_t in_l1(uint32_t first, uint32_t rows, uint32_t step, uint32_t l1_base) {
         const uint64_t name = (uint64_t{first} << 32 | step) + 1;
         for (uint32_t i = 0; i < cache_.capacity; ++i) {
-            if (cache_.parts[i] == name) return l1_base + i * step_ * block_bytes_;
+            if (cache_.parts[i] == name) return i;
         }
         const uint32_t place = cache_.next;
         cache_.next = (place + 1) % cache_.capacity;
         cache_.parts[place] = name;
-        const uint32_t address = l1_base + place * step_ * block_bytes_;
-        if (matrix_.space != Space::L1) copy_to_l1(first, rows, step, address);
-        return address;
+        if (matrix_.space == Space::L1) return place;
+        begin_filling(cache_.emptied[place], Pipe::MTE2, Pipe::MTE1, l1_flag(place));
+        copy_to_l1(first, rows, step, l1_base + place * step_ * block_bytes_);
+        end_filling(Pipe::MTE2, Pipe::MTE1, l1_flag(place));
+        return place;
     }
 
     void copy_to_l1(uint32_t first, uint32_t rows, uint32_t step, uint32_t address) {
@@ -146,7 +196,11 @@ private:
     uint32_t &turn_;
     bool left_;
     uint32_t base_rows_, step_, l0_buffers_, block_bytes_;
+    uint32_t place_ = 0;
 };
+
+// Both operands take turns together.
+uint32_t l0_halves(const MatmulState &state) { return std::clamp(std::min(state.blocks.l0a_buffers, state.blocks.l0b_buffers), 1u, 2u); }
 
 Operand l0c_operand(const MatmulState &state, const ResultBlock &block) {
     const uint32_t buffers = std::max(1u, state.blocks.l0c_buffers);
@@ -240,10 +294,18 @@ void trace_multiplication(MatmulState &state, const ResultBlock &block, bool acc
     const uint32_t rounds = ceil_div(state.single.k, state.blocks.base.k), first = first_round(state, rounds);
     for (uint32_t done = 0; done < rounds; ++done) {
         const uint32_t round = (first + done) % rounds;
-        const Operand a = left.load(block.m, block.rows, round, a_in_l1);
-        const Operand b = right.load(block.n, block.columns, round, b_in_l1);
+        left.bring(block.m, block.rows, round, a_in_l1);
+        right.bring(block.n, block.columns, round, b_in_l1);
+        const uint32_t half = state.turn_a % l0_halves(state);
+        begin_filling(state.l0_emptied[half], Pipe::MTE1, Pipe::M, kL0Flag + half);
+        const Operand a = left.load(block.rows, round, a_in_l1);
+        const Operand b = right.load(block.columns, round, b_in_l1);
+        end_filling(Pipe::MTE1, Pipe::M, kL0Flag + half);
+        left.release(round);
+        right.release(round);
         const uint32_t k = std::min(state.blocks.base.k, state.single.k - round * state.blocks.base.k);
         trace_mmad(state, block, k, done + 1 == rounds, a, b);
+        end_emptying(state.l0_emptied[half], Pipe::MTE1, Pipe::M, kL0Flag + half);
     }
 }
 

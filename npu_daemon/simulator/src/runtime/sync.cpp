@@ -1,5 +1,8 @@
 #include "asim/machine/sync.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "asim/check/check.h"
 #include "asim/machine/gm.h"
 #include "asim/trace/writer.h"
@@ -46,6 +49,14 @@ uint32_t first_free_event(Pipe source, Pipe target, const char *call) {
     return static_cast<uint32_t>(__builtin_ctz(free_ids));
 }
 
+// Whether a set of lines knows this one; it forgets the oldest for it if not.
+bool touched_before(uint64_t (&lines)[kScalarWays], uint64_t key) {
+    if (std::find(std::begin(lines), std::end(lines), key) != std::end(lines)) return true;
+    std::move_backward(std::begin(lines), std::end(lines) - 1, std::end(lines));
+    lines[0] = key;
+    return false;
+}
+
 // Folds accesses to the same cache lines into one record each; only a new line can meet a new hazard.
 void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, bool from_pointer) {
     Block &self = block();
@@ -55,11 +66,7 @@ void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, boo
     const uint64_t line = address / kScalarLineBytes;
     const uint64_t key =
         line << 4 | (from_pointer ? 8 : 0) | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
-    uint64_t &known = self.scalar_lines[(line * 5 + (write ? 1 : 0)) % kScalarLines];
-    if (fold && key == known) {
-        return;
-    }
-    known = key;
+    if (fold && touched_before(self.scalar_lines[line % kScalarSets], key)) return;
     Record record{};
     record.op = Op::ScalarAccess;
     record.dtype_bytes = static_cast<uint8_t>(bytes);

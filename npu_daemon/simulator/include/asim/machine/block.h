@@ -12,7 +12,9 @@ constexpr uint32_t kRepeatBytes = 256;      // one vector repeat
 constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md section 2)
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
 
-constexpr uint32_t kScalarLines = 16;       // how many lines of scalar accesses are told apart
+// How many lines of scalar accesses are told apart: some of each remainder, as streams of tiles lie at even distances.
+constexpr uint32_t kScalarSets = 4;
+constexpr uint32_t kScalarWays = 4;
 
 enum class CoreKind : uint8_t { Vector, Cube };
 constexpr uint32_t kCoreKinds = 2;
@@ -61,7 +63,7 @@ struct Block {
     uint8_t cross_core_flags[kCrossCoreFlags] = {};     // counters that waits of this core take from
     uint64_t scalar_blocks = 0;
     uint64_t scalar_accesses = 0;
-    uint64_t scalar_lines[kScalarLines] = {};   // lines touched by scalar code since the last other instruction
+    uint64_t scalar_lines[kScalarSets][kScalarWays] = {};   // lines touched by scalar code since the last other instruction
     int64_t clock_reads = 0;
     bool tiling_key_asked = false;          // some TILING_KEY_IS was evaluated
     bool tiling_key_matched = false;        // and one of them was true

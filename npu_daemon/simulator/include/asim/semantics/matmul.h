@@ -32,6 +32,7 @@ struct L1Cache {
     uint32_t capacity = 1;
     uint32_t next = 0;
     uint64_t parts[kMostParts] = {};    // 0 for none
+    bool emptied[kMostParts] = {};      // MTE1 has raised the flag that it is done with the part
 };
 
 struct MatmulState {
@@ -64,6 +65,7 @@ struct MatmulState {
     L1Cache cache_a, cache_b;
     uint32_t l1_offset = 0;
     uint32_t turn_a = 0, turn_b = 0, turn_c = 0;
+    bool l0_emptied[2] = {};            // likewise the cube with a half of L0A and L0B
 };
 
 // Where a result goes: all of it, or the latest block; `sequential` writes blocks as matrices of their own.

@@ -15,9 +15,9 @@ from npu_daemon.simulator.chips import Chip, load_chip
 
 MAGIC = b"ASIMTRC\n"
 VERSION = 2
-V, MTE2, MTE3 = 1, 4, 5
-UB, GM = 0, 1
-BYPASSES_L2, ATOMIC = 1, 4
+V, M, MTE2, MTE3, FIX = 1, 2, 4, 5, 6
+UB, GM, L1, L0A, L0B, L0C = range(6)
+BYPASSES_L2, UNIT_FLAG, ATOMIC = 1, 2, 4
 GM_BASE = 1 << 33
 _DEFINITIONS = Path(chips.__file__).parent / "include/asim/trace/instructions.def"
 OPCODES = {
@@ -69,6 +69,24 @@ def _copy(
     return record(name, operands, flag=flag, repeats=bursts, burst_bytes=burst_bytes, element_bytes=1)
 
 
+def copy_rows(l1: int, gm: int, rows: int, row_bytes: int, stride: int) -> bytes:
+    """Return a copy of rows, ``stride`` bytes apart in global memory, to L1."""
+    operands = ((L1, l1, rows * row_bytes, 0), (GM, gm, (rows - 1) * stride + row_bytes, stride))
+    return record("CopyGmToL1", operands, repeats=rows, burst_bytes=row_bytes, element_bytes=1)
+
+
+def multiply(m: int, n: int, k: int, *, flag: int = 0) -> bytes:
+    """Return a multiplication of half matrices from the start of L0A and L0B into the start of L0C."""
+    operands = ((L0C, 0, 4 * m * n, 0), (L0A, 0, 2 * m * k, 0), (L0B, 0, 2 * n * k, 0))
+    return record("Mmad", operands, flag=flag, repeats=m // 16 * (n // 16), burst_bytes=2 * k)
+
+
+def copy_result(gm: int, m: int, n: int, stride: int, *, flag: int = 0) -> bytes:
+    """Return a copy of ``m`` x ``n`` half results from the start of L0C to rows of global memory."""
+    operands = ((GM, gm, (m - 1) * stride + 2 * n, stride), (L0C, 0, 4 * m * n, 0))
+    return record("CopyL0cToGm", operands, flag=flag, repeats=m, burst_bytes=2 * n, element_bytes=1)
+
+
 def vector(
     name: str,
     addresses: Sequence[int],
@@ -110,10 +128,10 @@ def segment(block: int, records: bytes) -> bytes:
     return struct.pack("<II", block, len(records)) + records
 
 
-def trace_of(blocks: Iterable[bytes]) -> bytes:
-    """Return the trace of a launch, one block after another; each is ended here."""
+def trace_of(blocks: Iterable[bytes], *, cube: bool = False) -> bytes:
+    """Return the trace of a launch on cores of one kind, one block after another; each is ended here."""
     segments = [segment(index, block + record("BlockEnd")) for index, block in enumerate(blocks)]
-    return header(len(segments)) + b"".join(segments)
+    return header(len(segments), cubes=int(cube), vectors=int(not cube)) + b"".join(segments)
 
 
 class Pricer:
@@ -123,16 +141,17 @@ class Pricer:
         program: the pricing program.
         folder: scratch.
         chip: name of the chip.
+        cube: whether blocks run on cube cores.
     """
 
-    def __init__(self, program: Path, folder: Path, chip: str = "910B1") -> None:
-        self._program, self._folder = program, folder
+    def __init__(self, program: Path, folder: Path, chip: str = "910B1", *, cube: bool = False) -> None:
+        self._program, self._folder, self._cube = program, folder, cube
         self._chip: Chip = load_chip(chip)
 
     def text(self, blocks: Iterable[bytes]) -> str:
         """Return what the pricing program prints."""
         trace, chip, tensors = (self._folder / name for name in ("trace", "chip", "tensors"))
-        trace.write_bytes(trace_of(blocks))
+        trace.write_bytes(trace_of(blocks, cube=self._cube))
         chip.write_text(self._chip.pricing_text())
         tensors.write_text("")
         command = [str(self._program), str(trace), str(chip), str(tensors)]

@@ -9,14 +9,20 @@ import pytest
 from traces import (
     ATOMIC,
     BYPASSES_L2,
+    FIX,
     GM_BASE,
     MTE2,
     MTE3,
+    UNIT_FLAG,
+    M,
     Pricer,
     V,
     copy_in,
     copy_out,
+    copy_result,
+    copy_rows,
     hand_over,
+    multiply,
     set_flag,
     vector,
     wait_flag,
@@ -31,6 +37,12 @@ MB = 1 << 20
 @pytest.fixture(scope="module")
 def pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
     return Pricer(simulator.toolchain.price_program, tmp_path_factory.mktemp("prices"))
+
+
+@pytest.fixture(scope="module")
+def cube_pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
+    folder = tmp_path_factory.mktemp("cube_prices")
+    return Pricer(simulator.toolchain.price_program, folder, cube=True)
 
 
 def additions(
@@ -156,6 +168,75 @@ def test_reading_the_same_addresses_at_the_same_time_holds_all_up(pricer: Pricer
     assert together / in_turn > 1.5
     bytes_read = CORES * CORES * 128 * 128
     assert bytes_read / together / 1e6 == pytest.approx(0.636, rel=0.15)
+
+
+def test_double_buffering_hides_additions_behind_copies(pricer: Pricer) -> None:
+    """One core, tiles of 8 KB: of 780 cycles a tile, two copies in a row take 540."""
+    single, double = (pricer.task_us(additions(1, 8192, 400, buffers=buffers)) for buffers in (1, 2))
+    assert double / single == pytest.approx(540 / 780, rel=0.05)
+
+
+def test_small_writes_are_as_fast_beside_reads_as_alone(pricer: Pricer) -> None:
+    """add_high_performance cases 1 and 2: 295 cycles a write of 8 KB, on one core and on 48 that read."""
+    for cores in (1, CORES):
+        blocks = additions(cores, 8192, 40, tensor_bytes=128 * MB)
+        assert pricer.busy_us(blocks, "mte3") / 40 * 1850 == pytest.approx(295, rel=0.05)
+
+
+def test_large_writes_wait_for_reads(pricer: Pricer) -> None:
+    """add_high_performance case 5: 3476 cycles a write of 32 KB beside reads that bypass L2, 1062 alone."""
+    one, all_cores = (
+        pricer.busy_us(
+            additions(cores, 32768, 40, buffers=2, read_flag=BYPASSES_L2, tensor_bytes=128 * MB), "mte3"
+        )
+        for cores in (1, CORES)
+    )
+    assert one / 40 * 1850 == pytest.approx(1062, rel=0.1)
+    assert all_cores / 40 * 1850 == pytest.approx(3476, rel=0.25)
+
+
+def matrix_rows(row_bytes: int, rows: int, copies: int) -> list[bytes]:
+    """A block that copies the rows of a small matrix to L1 again and again: all but once from L2."""
+    return [copy_rows(0, GM_BASE, rows, row_bytes, 16384) * copies]
+
+
+def test_short_rows_reach_l1_more_slowly(cube_pricer: Pricer) -> None:
+    """matmul_high_performance case 1: 3.6 cycles a row of 128 B; matmul_basic S1: 82 bytes per cycle."""
+    short, long = (
+        (cube_pricer.busy_us(matrix_rows(size, 256, 40), "mte2") * 1850) / (256 * 40) for size in (128, 512)
+    )
+    assert short == pytest.approx(3.4, rel=0.1)
+    assert 512 / long == pytest.approx(79, rel=0.1)
+
+
+def results(blocks: int, *, unit_flag: bool) -> list[bytes]:
+    """A block that multiplies 128 x 256 x 512 in eight steps and copies the result out, several times."""
+    block = b""
+    for index in range(blocks):
+        last = UNIT_FLAG if unit_flag else 0
+        block += multiply(128, 256, 64) * 7 + multiply(128, 256, 64, flag=last)
+        block += b"" if unit_flag else hand_over(M, FIX)
+        block += copy_result(GM_BASE + index * 512, 128, 256, 16384, flag=last)
+    return [block]
+
+
+def test_the_unit_flag_lets_results_leave_while_others_are_computed(cube_pricer: Pricer) -> None:
+    """matmul_basic S1 and matmul_high_performance case 5: 3477 and 1037 cycles of Fixpipe a block.
+
+    A copy waits for its multiplication in the pipe with the unit flag, and before it without.
+    """
+    with_flag, without = (results(8, unit_flag=flag) for flag in (True, False))
+    assert cube_pricer.task_us(without) / cube_pricer.task_us(with_flag) == pytest.approx(1.08, rel=0.05)
+    fixpipe = [cube_pricer.busy_us(blocks, "fixpipe") / 8 * 1850 for blocks in (with_flag, without)]
+    assert fixpipe[1] == pytest.approx(1037, rel=0.05)
+    assert fixpipe[0] > 3 * fixpipe[1]
+
+
+def test_a_result_never_leaves_before_it_is_there(cube_pricer: Pricer) -> None:
+    """However far ahead of the pipes the scalar unit is when it issues the copy out."""
+    slow = [multiply(128, 256, 64) * 40 + copy_result(GM_BASE, 128, 256, 16384)]
+    core = cube_pricer.price(slow)["cores"][0]
+    assert core["total_cycles"] > core["mac_cycles"] + core["fixpipe_cycles"]
 
 
 def test_atomic_writes_cost_more(pricer: Pricer) -> None:

@@ -60,7 +60,7 @@ Core::Flag &Core::flag(const Record &record) {
 void Core::forget_finished(double now) {
     auto keep = live_.begin();
     for (const uint32_t slot : live_) {
-        if (accesses_[slot].done <= now) {
+        if (accesses_[slot].done <= now && accesses_[slot].awaited_by == 0) {
             accesses_[slot].serial = 0;
             free_slots_.push_back(slot);
         } else {
@@ -90,11 +90,11 @@ Core::Access Core::access_of(const Entry &entry, Pipe pipe) {
 
 // The unfinished memory instructions on other pipes that `access` must follow: what the compiler's automatic
 // synchronisation would insert for overlapping ranges.
-void Core::find_conflicts(const Access &access, std::vector<Dependency> &dependencies) const {
+void Core::find_conflicts(const Access &access, double now, std::vector<Dependency> &dependencies) const {
     dependencies.clear();
     for (const uint32_t slot : live_) {
         const Access &other = accesses_[slot];
-        if (other.pipe == access.pipe) continue;
+        if (other.pipe == access.pipe || other.done <= now) continue;
         bool conflict = false;
         for (uint32_t i = 0; i < access.operand_count && !conflict; ++i) {
             for (uint32_t j = 0; j < other.operand_count && !conflict; ++j) {
@@ -151,7 +151,8 @@ bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     if (info(entry.record.op).pipe != Pipe::S) {
         forget_finished(scalar_time_);
         const Access access = access_of(entry, which);
-        find_conflicts(access, queued.dependencies);
+        find_conflicts(access, scalar_time_, queued.dependencies);
+        for (const Dependency &dependency : queued.dependencies) ++accesses_[dependency.slot].awaited_by;
         queued.slot = remember(access);
     } else if (entry.record.op == Op::SetFlag || entry.record.op == Op::WaitFlag) {
         queued.flag = &flag(entry.record);
@@ -180,7 +181,7 @@ void Core::work(double cycles) {
 bool Core::issue_access(const Entry &entry, double now) {
     // Whatever is issued later starts later: a scalar access need not be remembered.
     forget_finished(now);
-    find_conflicts(access_of(entry, Pipe::S), scalar_dependencies_);
+    find_conflicts(access_of(entry, Pipe::S), now, scalar_dependencies_);
     const std::optional<double> ready = resolved(scalar_dependencies_);
     if (!ready) return false;
     scalar_time_ = std::max(scalar_time_, *ready);
@@ -302,6 +303,13 @@ void Core::busy(Pipe which, Op op, double start, double end, uint64_t bytes) {
     timeline_.add(id_, which, info(op).name, start, end, bytes);
 }
 
+// An instruction waits for flags and for others before it has its pipe, except that a copy out of L0C with the unit flag
+// waits in the pipe for the tiles of the multiplication.
+double Core::has_pipe_from(const PipeState &state, const Queued &head, double start) const {
+    const bool follows_tiles = unit_flag_cycles(head.entry.record, chip_) > 0;
+    return follows_tiles ? std::max(head.issued, state.free_at) : start;
+}
+
 // Starts the head of a pipe at `start`.
 void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double start) {
     const Record &record = head.entry.record;
@@ -327,14 +335,17 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
         state.copy_op = record.op;
         state.copy_bytes = uint64_t{record.repeats} * record.burst_bytes;
         state.copy_latency = demand.latency_cycles;
+        state.copy_from = has_pipe_from(state, head, start);
+        state.copy_until = start + demand.least_cycles;
         state.free_at = start;
         memory_.start(start, demand, id_ * kPipeCount + index);
     } else {
         const InstructionTime time = which == Pipe::V ? InstructionTime{vector_cycles(head.entry), 0} : cube_time(head.entry, chip_);
         ++counters_.instructions[index];
+        const double from = has_pipe_from(state, head, start);
         state.free_at = start + time.busy_cycles;
         const double done = state.free_at + time.latency_cycles;
-        busy(which, record.op, std::max(start, state.drained_at), done, uint64_t{record.repeats} * record.burst_bytes);
+        busy(which, record.op, std::max(from, state.drained_at), done, uint64_t{record.repeats} * record.burst_bytes);
         state.drained_at = done;
         accesses_[head.slot].started = start;
         finish_access(head.slot, state.drained_at);
@@ -351,6 +362,7 @@ double Core::run_pipe(Pipe which, double now) {
         const double could_start = std::max(state.queue.front().issued, state.free_at);
         counters_.wait_cycles[static_cast<size_t>(which)] += std::max(0.0, *start - could_start);
         start_instruction(state, which, state.queue.front(), *start);
+        for (const Dependency &dependency : state.queue.front().dependencies) --accesses_[dependency.slot].awaited_by;
         state.queue.pop();
         const auto depth = static_cast<size_t>(chip_.queue_depth);
         if (state.started_at.size() == depth) state.started_at.pop();
@@ -361,10 +373,11 @@ double Core::run_pipe(Pipe which, double now) {
 
 void Core::copy_finished(Pipe which, double now) {
     PipeState &state = pipe(which);
-    const double arrived = now + state.copy_latency;
-    busy(which, state.copy_op, std::max(state.free_at, state.drained_at), arrived, state.copy_bytes);
+    const double ended = std::max(now, state.copy_until);
+    const double arrived = ended + state.copy_latency;
+    busy(which, state.copy_op, std::max(state.copy_from, state.drained_at), arrived, state.copy_bytes);
     state.copying = false;
-    state.free_at = now;
+    state.free_at = ended;
     state.drained_at = arrived;
     finish_access(state.copy_slot, state.drained_at);
 }

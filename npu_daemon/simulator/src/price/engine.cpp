@@ -134,9 +134,10 @@ private:
             throw std::runtime_error("malformed trace: the blocks wait for each other for ever");
         }
         if (copy <= wake && copy <= start) {
-            const uint64_t owner = memory_.finish_next();
-            const auto core = static_cast<uint32_t>(owner / kPipeCount);
-            cores_[core].copy_finished(static_cast<Pipe>(owner % kPipeCount), copy);
+            const std::optional<uint64_t> owner = memory_.finish_next();
+            if (!owner) return;
+            const auto core = static_cast<uint32_t>(*owner / kPipeCount);
+            cores_[core].copy_finished(static_cast<Pipe>(*owner % kPipeCount), copy);
             visit(core, copy);
         } else if (start <= wake) {
             const uint32_t place = pending_starts_.top().core;

@@ -18,19 +18,6 @@ bool off_grid(const Record &record, const Operand &gm) {
     return gm.address % kSmallestRequestBytes != 0 || (!contiguous(record, gm) && gm.stride % kSmallestRequestBytes != 0);
 }
 
-// What moves data between a core and global memory.
-struct CopyEngine {
-    double miss_bytes_per_cycle;
-    double hit_bytes_per_cycle;
-    double burst_cycles;
-};
-
-CopyEngine engine_of(Op op, const Chip &chip) {
-    if (op == Op::CopyGmToUb) return {chip.hbm_core_bytes_per_cycle, chip.l2_core_bytes_per_cycle, chip.burst_cycles};
-    if (op == Op::CopyGmToL1) return {chip.cube_hbm_core_bytes_per_cycle, chip.cube_l2_core_bytes_per_cycle, chip.cube_burst_cycles};
-    return {chip.write_core_bytes_per_cycle, chip.write_core_bytes_per_cycle, chip.burst_cycles};
-}
-
 }  // namespace
 
 Memory::Memory(const Chip &chip)
@@ -48,11 +35,21 @@ CacheTraffic Memory::traffic_of(const Entry &entry, const Operand &gm, CacheUse 
 
 // What the copy engine of the core needs for the requests, when memory answers at once.
 double Memory::core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const {
-    if (entry.record.op == Op::CopyL0cToGm) return chip_.copy_start_cycles + entry.operands[1].extent_bytes / chip_.fixpipe_core_bytes_per_cycle;
-    const CopyEngine engine = engine_of(entry.record.op, chip_);
-    const double moving = traffic.miss_bytes / engine.miss_bytes_per_cycle + traffic.hit_bytes / engine.hit_bytes_per_cycle;
-    const bool shifted = off_grid(entry.record, entry.operands[write ? 0 : 1]);
-    return chip_.copy_start_cycles + moving * (shifted ? chip_.off_grid_factor : 1.0) + entry.record.repeats * engine.burst_cycles;
+    const double bytes = traffic.hit_bytes + traffic.miss_bytes, bursts = entry.record.repeats;
+    if (entry.record.op == Op::CopyL0cToGm) {
+        const double inside = entry.operands[1].extent_bytes / chip_.fixpipe_core_bytes_per_cycle;
+        return chip_.copy_start_cycles + std::max(inside, bytes / chip_.fixpipe_gm_bytes_per_cycle);
+    }
+    const double grid_factor = off_grid(entry.record, entry.operands[write ? 0 : 1]) ? chip_.off_grid_factor : 1.0;
+    if (entry.record.op == Op::CopyGmToL1) {    // rows are turned into fractals while others are on their way
+        const double from_hbm = traffic.miss_bytes / chip_.cube_hbm_core_bytes_per_cycle;
+        const double into_l1 = bytes / chip_.cube_l2_core_bytes_per_cycle;
+        return chip_.copy_start_cycles + std::max(from_hbm * grid_factor, into_l1 * grid_factor + bursts * chip_.cube_row_cycles);
+    }
+    const double miss_rate = write ? chip_.write_core_bytes_per_cycle : chip_.hbm_core_bytes_per_cycle;
+    const double hit_rate = write ? chip_.write_core_bytes_per_cycle : chip_.l2_core_bytes_per_cycle;
+    const double moving = traffic.miss_bytes / miss_rate + traffic.hit_bytes / hit_rate;
+    return chip_.copy_start_cycles + moving * grid_factor + bursts * chip_.burst_cycles;
 }
 
 // How long HBM is held up by the requests of a copy that another core's copy asks for too: those that the other still
@@ -81,6 +78,10 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
     demand.first_line = gm.address / cache_.line_bytes();
     demand.lane = read_bytes > 0 ? Lane::Miss : write ? Lane::Write : Lane::Hit;
     demand.solo_cycles = core_cycles(entry, traffic, write);
+    if (write) {
+        demand.least_cycles = demand.solo_cycles;
+        demand.buffered_cycles = demand.solo_cycles * std::min(1.0, chip_.write_buffer_bytes / (traffic.hit_bytes + traffic.miss_bytes));
+    }
     demand.sharing_load = sharing_cycles(demand.first_line, traffic, entry) / demand.solo_cycles;
     demand.read_load = read_bytes / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
     demand.write_load = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
@@ -92,9 +93,17 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
 
 double Memory::speed(Lane lane) const {
     const double l2_speed = l2_load_ > 1.0 ? 1.0 / l2_load_ : 1.0;
-    if (lane == Lane::Hit) return l2_speed;
-    const double queued = read_load_ + sharing_load_ + (lane == Lane::Miss ? write_load_ : 0.0);
-    return std::min(1.0 / (1.0 + queued), l2_speed);
+    switch (lane) {
+        case Lane::Hit: return l2_speed;
+        case Lane::Miss: return std::min(1.0 / (1.0 + read_load_ + sharing_load_ + write_load_), l2_speed);
+        default: return std::min(1.0 - chip_.write_yield * read_share(), l2_speed);
+    }
+}
+
+// Share of HBM's bandwidth that reads use.
+double Memory::read_share() const {
+    const double read_bytes_per_cycle = speed(Lane::Miss) * read_load_ * chip_.hbm_queue_bytes_per_cycle();
+    return std::min(1.0, read_bytes_per_cycle / chip_.hbm_shared_bytes_per_cycle());
 }
 
 double Memory::finish_time(Lane lane) const {
@@ -121,28 +130,51 @@ void Memory::add_load(const Demand &demand, double sign) {
     l2_load_ = under_way_ ? std::max(0.0, l2_load_ + sign * demand.l2_share) : 0.0;
 }
 
-void Memory::start(double now, const Demand &demand, uint64_t owner) {
-    advance(now);
-    LaneState &state = state_of(demand.lane);
-    state.transfers.push({state.progress + demand.solo_cycles, demand, owner});
+void Memory::begin(const Demand &demand, double finish_progress) {
     Begun &begun = begun_in_line_[demand.first_line];
-    begun = {begun.copies + 1, demand.lane, state.progress + demand.solo_cycles, demand.solo_cycles};
+    begun = {begun.copies + 1, demand.lane, finish_progress, demand.solo_cycles};
     ++under_way_;
     add_load(demand, 1.0);
 }
 
+void Memory::start(double now, const Demand &demand, uint64_t owner) {
+    advance(now);
+    if (demand.lane == Lane::Write) return start_write(demand, owner);
+    LaneState &state = state_of(demand.lane);
+    const double finish = state.progress + demand.solo_cycles;
+    state.transfers.push({finish, demand, owner, true, true});
+    begin(demand, finish);
+}
+
+// What the write buffer still holds of earlier writes goes first.
+void Memory::start_write(Demand demand, uint64_t owner) {
+    LaneState &state = state_of(Lane::Write);
+    double &empty = buffer_empty_[owner];
+    const double finish = std::max(empty, state.progress) + demand.solo_cycles;
+    empty = finish;
+    const double stretch = demand.solo_cycles / (finish - state.progress);
+    demand.write_load *= stretch;
+    demand.l2_share *= stretch;
+    state.transfers.push({std::max(state.progress, finish - demand.buffered_cycles), {}, owner, true, false});
+    state.transfers.push({finish, demand, owner, false, true});
+    begin(demand, finish);
+}
+
 double Memory::next_finish() const { return finish_time(next_lane()); }
 
-uint64_t Memory::finish_next() {
+std::optional<uint64_t> Memory::finish_next() {
     const Lane lane = next_lane();
     LaneState &state = state_of(lane);
     advance(finish_time(lane));
     const Transfer done = state.transfers.top();
     state.transfers.pop();
-    const auto begun = begun_in_line_.find(done.demand.first_line);
-    if (--begun->second.copies == 0) begun_in_line_.erase(begun);
-    --under_way_;
-    add_load(done.demand, -1.0);
+    if (done.ends_load) {
+        const auto begun = begun_in_line_.find(done.demand.first_line);
+        if (--begun->second.copies == 0) begun_in_line_.erase(begun);
+        --under_way_;
+        add_load(done.demand, -1.0);
+    }
+    if (!done.ends_copy) return std::nullopt;
     return done.owner;
 }
 

@@ -40,6 +40,8 @@ struct Chip {
     double hbm_core_bytes_per_cycle = 0;
     double l2_core_bytes_per_cycle = 0;
     double write_core_bytes_per_cycle = 0;
+    double write_buffer_bytes = 0;
+    double write_yield = 0;             // share of their speed that writes lose to reads that take all of HBM
     double mte2_latency_cycles = 0;
     double mte2_l2_latency_cycles = 0;
     double mte3_latency_cycles = 0;
@@ -60,15 +62,17 @@ struct Chip {
     double l1_fill_bytes_per_cycle = 0;
     double l0c_l1_bytes_per_cycle = 0;
     double fixpipe_core_bytes_per_cycle = 0;
+    double fixpipe_gm_bytes_per_cycle = 0;
     double fixpipe_latency_cycles = 0;
     double cube_hbm_core_bytes_per_cycle = 0;
     double cube_l2_core_bytes_per_cycle = 0;
-    double cube_burst_cycles = 0;
+    double cube_row_cycles = 0;
     double l2_bytes = 0;
     double l2_line_bytes = 0;
 
     // What HBM would give to endless requests: all vector cores together get `hbm_gb_per_s` of it, each waiting its turn.
     double hbm_queue_bytes_per_cycle() const { return 1 / (clock_mhz / (hbm_gb_per_s * 1000) - 1 / (aiv_cores * hbm_core_bytes_per_cycle)); }
+    double hbm_shared_bytes_per_cycle() const { return hbm_gb_per_s * 1000 / clock_mhz; }
     double l2_shared_bytes_per_cycle() const { return l2_gb_per_s * 1000 / clock_mhz; }
 
     // Elements per cycle of a cost group for the given element width.

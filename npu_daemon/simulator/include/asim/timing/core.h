@@ -79,6 +79,7 @@ private:
         double started = kNever;
         double done = kNever;
         bool unit_flag = false;
+        uint32_t awaited_by = 0;        // instructions in queues that must follow it
         std::array<Operand, kMaxOperands> operands{};
         uint32_t operand_count = 0;
         bool writes_first = false;
@@ -108,6 +109,8 @@ private:
         Op copy_op = Op::Count;
         uint64_t copy_bytes = 0;
         double copy_latency = 0;
+        double copy_from = 0;       // it has the pipe from then on
+        double copy_until = 0;      // and until then at least
     };
     bool issue(double now);
     void order_vectors(const Entry &entry);
@@ -118,9 +121,10 @@ private:
     double run_pipe(Pipe pipe, double now);
     void start_instruction(PipeState &pipe, Pipe which, Queued &head, double start);
     std::optional<double> ready_time(const PipeState &pipe, const Queued &head);
+    double has_pipe_from(const PipeState &pipe, const Queued &head, double start) const;
 
     Access access_of(const Entry &entry, Pipe pipe);
-    void find_conflicts(const Access &access, std::vector<Dependency> &dependencies) const;
+    void find_conflicts(const Access &access, double now, std::vector<Dependency> &dependencies) const;
     uint32_t remember(const Access &access);
     std::optional<double> resolved(const std::vector<Dependency> &dependencies, double unit_cycles = 0) const;
     void finish_access(uint32_t slot, double done) { accesses_[slot].done = done; }

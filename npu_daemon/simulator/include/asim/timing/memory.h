@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace asim {
 
 // What a copy waits for: reads that miss the cache for HBM; reads that hit for the cache; writes, which land in the
-// cache and leave it later, for their turn among the reads.
+// cache and leave it later, for gaps that the reads leave.
 enum class Lane : uint8_t { Miss, Hit, Write };
 constexpr size_t kLanes = 3;
 
@@ -25,6 +26,8 @@ struct Demand {
     double write_load = 0;          // likewise HBM writes, of evicted lines or past the cache
     double sharing_load = 0;        // likewise time that requests for a line take which other cores ask for too
     double l2_share = 0;            // share of the common L2 bandwidth taken at that speed
+    double least_cycles = 0;        // that the copy engine is busy with a write, however much fits the write buffer
+    double buffered_cycles = 0;     // of solo_cycles, those that the end of a write spends in the write buffer
     double latency_cycles = 0;      // from the end of the transfer until its data can be used
     uint64_t first_line = 0;        // where it begins: copies that begin in the same line ask for the same lines
     CacheTraffic traffic;           // what the cache did for it
@@ -34,6 +37,9 @@ struct Demand {
 // at load x (1 = as much as HBM could give) copies progress at 1 / (1 + x) of their speed alone. HBM serves
 // requests of several cores for the same line one after another, which holds up all others. Of the L2 cache copies
 // get equal shares once they ask for more than it has. Copies of the same lane progress alike.
+//
+// Reads go before writes: the more of HBM's bandwidth reads use, the slower writes progress. A write is over for its core
+// when what is left of it fits the core's write buffer, which is emptied in order.
 class Memory {
 public:
     explicit Memory(const Chip &chip);
@@ -46,15 +52,18 @@ public:
     // Starts a copy at `now`; `owner` comes back from `finish_next`.
     void start(double now, const Demand &demand, uint64_t owner);
     double next_finish() const;     // infinity when nothing is under way
-    uint64_t finish_next();
+    std::optional<uint64_t> finish_next();      // whose copy is over; none when only a write buffer got empty
 
 private:
     struct Transfer {
         double finish_progress;
         Demand demand;
         uint64_t owner;
+        bool ends_copy;             // of its owner
+        bool ends_load;             // on memory
         bool operator>(const Transfer &other) const {
-            return finish_progress != other.finish_progress ? finish_progress > other.finish_progress : owner > other.owner;
+            if (finish_progress != other.finish_progress) return finish_progress > other.finish_progress;
+            return owner != other.owner ? owner > other.owner : ends_load > other.ends_load;
         }
     };
     struct Begun {                  // copies under way that begin in one line, and the latest of them
@@ -68,6 +77,9 @@ private:
         std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>> transfers;
     };
     double speed(Lane lane) const;
+    double read_share() const;
+    void start_write(Demand demand, uint64_t owner);
+    void begin(const Demand &demand, double finish_progress);
     double finish_time(Lane lane) const;
     Lane next_lane() const;
     void advance(double now);
@@ -88,6 +100,7 @@ private:
     uint64_t under_way_ = 0;
     std::array<LaneState, kLanes> lanes_;
     std::unordered_map<uint64_t, Begun> begun_in_line_;
+    std::unordered_map<uint64_t, double> buffer_empty_;     // of each owner, at which progress of the lane
 };
 
 }  // namespace asim

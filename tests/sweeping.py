@@ -52,7 +52,7 @@ class Swept:
         for job in jobs:
             self.folders.begin(job)
         self._conductor = Conductor(
-            self.state, executor, self.folders, self._note, self.ended.append, arguments, CHILD
+            self.state, executor, self.folders, [self._note], self.ended.append, arguments, CHILD
         )
 
     def run(self):

@@ -6,6 +6,8 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -22,6 +24,7 @@ from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.sweep.conductor import Conductor
 from ascend_gym.sweep.jobs import Ending, Job, RunEnd, Update
+from ascend_gym.sweep.loggers import LoggerName, LoggingCallback, logger_named
 from ascend_gym.sweep.plan import SweepPlan, read_plan
 from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.run_reader import Operators, read_run
@@ -72,6 +75,9 @@ def sweep(
     estimate_from: Annotated[
         Path | None, typer.Option(metavar="FILE", exists=True, help="Results store for --dry-run's estimate.")
     ] = None,
+    logger: Annotated[
+        list[LoggerName] | None, typer.Option(help="Experiment logger, into --out; repeatable.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in --out.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; do nothing.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
@@ -105,7 +111,7 @@ def sweep(
         ("--tokens-per-minute", tokens_per_minute),
     ):
         arguments += [] if value is None else [name, str(value)]
-    job = _SweepRun(out, kept_plan(out, plan, resume=resume), quiet=quiet, as_json=as_json)
+    job = _SweepRun(out, kept_plan(out, plan, resume=resume), quiet, as_json, tuple(logger or ()))
     job.make(hosts, (*arguments, "--command", json.dumps(sys.argv)))
 
 
@@ -149,6 +155,7 @@ class _SweepRun:
     plan: SweepPlan
     quiet: bool
     as_json: bool
+    loggers: tuple[LoggerName, ...]
 
     def make(self, hosts: Hosts, arguments: tuple[str, ...]) -> None:
         """Make all runs that have not ended; print what they found; exit with the status of the sweep."""
@@ -159,23 +166,25 @@ class _SweepRun:
         for job in jobs:
             folders.begin(job)
         note(equal_budgets(self.plan))
-        with ResultsStore(self.out / STORE_NAME, write=True) as store, _EventLog(self.out) as events:
-            keep = _Keeper(store, folders)
+        with ResultsStore(self.out / STORE_NAME, write=True) as store:
+            keep = Keeper(store, folders)
             state = SweepState.of(jobs, [])
             keep.what_is_known(state)
-            note(
-                f"{sum(each.end is not None for each in state.jobs.values())} of {len(jobs)} runs have ended"
-            )
-            with SweepView(console(stderr=True), state, quiet=self.quiet) as view:
-
-                def tell(update: Update) -> None:
-                    view.show(update)
-                    events.note(update)
-
+            note(f"{state.ended} of {len(jobs)} runs have ended")
+            with SweepView(console(stderr=True), state, quiet=self.quiet) as view, ExitStack() as opened:
+                listeners = (view.show, *self._listeners(state, opened))
                 if not state.done:
-                    with opened_hosts(hosts, self.plan.chips) as (state.daemons, executor):
-                        Conductor(state, executor, folders, tell, keep.ended, arguments).run()
+                    state.daemons, executor = opened.enter_context(opened_hosts(hosts, self.plan.chips))
+                    Conductor(state, executor, folders, listeners, keep.ended, arguments).run()
             self._report(store, state)
+
+    def _listeners(self, state: SweepState, opened: ExitStack) -> list[Callable[[Update], None]]:
+        """Open what else is told of updates: the event log, and experiment loggers."""
+        jobs = {job_id: each.job for job_id, each in state.jobs.items()}
+        told = {job_id: each.index for job_id, each in state.jobs.items()}
+        loggers = tuple(logger_named(name, self.out / "loggers") for name in self.loggers)
+        logging = opened.enter_context(closing(LoggingCallback(jobs, told, loggers)))
+        return [opened.enter_context(_EventLog(self.out)).note, logging]
 
     def _report(self, store: ResultsStore, state: SweepState) -> None:
         from ascend_gym.report.sweep_summary import (
@@ -226,7 +235,7 @@ class _SweepRun:
             raise typer.Exit(EXIT_MISUSE)
 
 
-class _Keeper:
+class Keeper:
     """Puts runs into the store as they end."""
 
     def __init__(self, store: ResultsStore, folders: RunFolders) -> None:
@@ -241,7 +250,7 @@ class _Keeper:
             each.index, each.spent_evaluations = run.steps - 1, run.evaluations
             each.speedup = run.speedup
             if run.finished:
-                each.end = RunEnd(Ending.FINISHED, run.message)
+                state.has_ended_before(each.job.job_id, RunEnd(Ending.FINISHED, run.message))
 
     def ended(self, job: Job) -> RunRecord | None:
         """Store what is known of a run; return it, or ``None`` if nothing is."""

@@ -139,9 +139,8 @@ def _geometric_mean(speedups: Sequence[float]) -> str:
 def _end_line(state: SweepState, update: Update) -> Text:
     each, end = state.jobs[update.job_id], update.end
     assert end is not None, "only ends are told"
-    ended = sum(other.end is not None for other in state.jobs.values())
     job = each.job
-    line = f"[{ended}/{len(state.jobs)}] {job.variant} on {job.operator}, seed {job.seed}: "
+    line = f"[{state.ended}/{len(state.jobs)}] {job.variant} on {job.operator}, seed {job.seed}: "
     if end.ending is Ending.FINISHED:
         return Text(f"{line}{each.speedup:.3f}x with {each.spent_evaluations} evaluations")
     again = "" if each.end is not None else "; it is tried again"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ascend_gym.search.interrupts import interrupts_held_back
@@ -24,7 +24,7 @@ class Conductor:
         state: runs and daemons.
         executor: makes runs; closed by whoever made it.
         folders: what is known of the runs.
-        on_update: called with what a run tells, after it is written down.
+        listeners: each called with what a run tells, after it is written down.
         on_end: called with a run whose attempt has ended, for whatever reason.
         arguments: further arguments of the processes that make runs.
         module: what they execute.
@@ -33,7 +33,7 @@ class Conductor:
     state: SweepState
     executor: Executor
     folders: RunFolders
-    on_update: Callable[[Update], None]
+    listeners: Sequence[Callable[[Update], None]]
     on_end: Callable[[Job], object]
     arguments: tuple[str, ...] = ()
     module: str = CHILD_MODULE
@@ -60,7 +60,8 @@ class Conductor:
             with interrupts_held_back():
                 self.folders.add(job, update.parts)
                 self.state.observe(update, time.monotonic())
-                self.on_update(update)
+                for listener in self.listeners:
+                    listener(update)
                 if update.end is not None:
                     self.on_end(job)
 

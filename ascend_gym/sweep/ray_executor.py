@@ -127,7 +127,10 @@ class RayExecutor:
         self._actors[actor.updates.remote(POLL_S)] = task, actor
 
     def _taken(self, answer: Any) -> Update | None:
-        """Return what an actor has answered, and ask it again unless its run has ended."""
+        """Return what an actor has answered, and ask it again unless its run has ended.
+
+        An actor that nobody knows any more ends by itself.
+        """
         task, actor = self._actors.pop(answer)
         try:
             update: Update = self._ray.get(answer)
@@ -136,6 +139,4 @@ class RayExecutor:
             return lost(task, f"its Ray worker is gone: {' '.join(str(error).split())[:500]}")
         if update.end is None:
             self._ask(task, actor)
-        else:
-            self._ray.kill(actor)
         return update if update.end or update.parts or update.steps else None

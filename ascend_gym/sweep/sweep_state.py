@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ascend_gym.sweep.jobs import Ending, Job, RunEnd, Update
 
 ATTEMPTS_WITHOUT_PROGRESS = 5
 _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 60.0
+_LOOKED_AT = 1000  # runs that wait, at a time: daemons of several chips may pass over some
 
 
 @dataclass
@@ -34,8 +36,11 @@ class DaemonSlots:
 
     def takes(self, job: Job, now_s: float) -> bool:
         """Say whether a run can be begun on it."""
-        free = self.runs is None or self.running < self.runs
-        return free and self.chip in (None, job.chip) and now_s >= self.paused_until_s
+        return self.has_room(now_s) and self.chip in (None, job.chip)
+
+    def has_room(self, now_s: float) -> bool:
+        """Say whether any run can be begun on it."""
+        return (self.runs is None or self.running < self.runs) and now_s >= self.paused_until_s
 
     def has_failed(self, now_s: float) -> None:
         """Pause it, each time in a row for longer."""
@@ -94,7 +99,12 @@ class SweepState:
 
     jobs: Mapping[str, JobState]
     daemons: list[DaemonSlots]
-    _running: set[str] = field(default_factory=set)
+    _waiting: dict[str, JobState] = field(init=False)
+    _running: dict[str, JobState] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Let all runs wait."""
+        self._waiting = dict(self.jobs)
 
     @classmethod
     def of(cls, jobs: Iterable[Job], daemons: list[DaemonSlots]) -> SweepState:
@@ -104,23 +114,33 @@ class SweepState:
     @property
     def done(self) -> bool:
         """Whether every run has ended."""
-        return not self._running and all(each.end is not None for each in self.jobs.values())
+        return not self._running and not self._waiting
+
+    @property
+    def ended(self) -> int:
+        """How many runs have ended."""
+        return len(self.jobs) - len(self._running) - len(self._waiting)
 
     @property
     def running(self) -> list[JobState]:
-        """Runs under way, in order."""
-        return [each for job_id, each in self.jobs.items() if job_id in self._running]
+        """Runs under way, in the order in which they were begun."""
+        return list(self._running.values())
+
+    def has_ended_before(self, job_id: str, end: RunEnd) -> None:
+        """Take in that a run needs nothing more."""
+        self._waiting.pop(job_id).end = end
 
     def starts(self, now_s: float, capacity: int) -> list[Start]:
         """Return the runs to begin, up to ``capacity`` under way in all, each on the least busy daemon."""
-        started = []
-        for job_id, state in self.jobs.items():
+        started: list[Start] = []
+        if not any(daemon.has_room(now_s) for daemon in self.daemons):
+            return started
+        for state in list(islice(self._waiting.values(), _LOOKED_AT)):
             if len(self._running) >= capacity:
                 break
-            if state.end is None and job_id not in self._running:
-                daemon = self._free_daemon(state.job, now_s)
-                if daemon is not None:
-                    started.append(self._start(state, daemon))
+            daemon = self._free_daemon(state.job, now_s)
+            if daemon is not None:
+                started.append(self._start(state, daemon))
         return started
 
     def is_current(self, update: Update) -> bool:
@@ -142,10 +162,9 @@ class SweepState:
 
     def give_up(self, reason: RunEnd) -> None:
         """End all that has not ended."""
-        for state in self.jobs.values():
-            if state.end is None:
-                state.end = reason
-                state.daemon = None
+        for state in (*self._waiting.values(), *self._running.values()):
+            state.end, state.daemon = reason, None
+        self._waiting.clear()
         self._running.clear()
 
     def _free_daemon(self, job: Job, now_s: float) -> DaemonSlots | None:
@@ -157,20 +176,20 @@ class SweepState:
         state.fruitless += 1
         state.daemon = daemon
         daemon.running += 1
-        self._running.add(state.job.job_id)
+        self._running[state.job.job_id] = self._waiting.pop(state.job.job_id)
         return Start(state.job, state.attempt, daemon.address)
 
     def _settle(self, state: JobState, end: RunEnd, now_s: float) -> None:
         daemon, state.daemon = state.daemon, None
         assert daemon is not None, "a run under way has a daemon"
         daemon.running -= 1
-        self._running.discard(state.job.job_id)
-        if end.ending not in (Ending.INFRASTRUCTURE, Ending.LOST):
-            state.end = end
-            return
+        del self._running[state.job.job_id]
         if end.ending is Ending.INFRASTRUCTURE:
             daemon.has_failed(now_s)
-        if state.fruitless >= ATTEMPTS_WITHOUT_PROGRESS:
+        final = end.ending not in (Ending.INFRASTRUCTURE, Ending.LOST)
+        if final or state.fruitless >= ATTEMPTS_WITHOUT_PROGRESS:
             state.end = end
+        else:
+            self._waiting[state.job.job_id] = state
         if all(each.failures >= ATTEMPTS_WITHOUT_PROGRESS for each in self.daemons) and not self._running:
             self.give_up(end)

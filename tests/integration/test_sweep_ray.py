@@ -48,8 +48,8 @@ def test_ray_makes_the_same_runs(tmp_path, executor, unbroken):
 
 def test_never_more_runs_than_units(tmp_path, ray, executor, unbroken):
     seen = []
-    swept = Swept(tmp_path, [make_job(seed) for seed in range(3)], executor)
-    swept._conductor.on_update = lambda update: seen.append(len(swept.state.running))
+    jobs = [make_job(seed) for seed in range(3)]
+    swept = Swept(tmp_path, jobs, executor, on_update=lambda _: seen.append(len(swept.state.running)))
     assert swept.run().journals() == unbroken
     assert 1 <= max(seen) <= 2
 

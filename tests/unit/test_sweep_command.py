@@ -101,8 +101,8 @@ def fake_hosts(monkeypatch):
         finally:
             executor.close()
 
-    def conductor(state, executor, folders, tell, ended, arguments):
-        return Conductor(state, executor, folders, tell, ended, (), CHILD)
+    def conductor(state, executor, folders, listeners, ended, arguments):
+        return Conductor(state, executor, folders, listeners, ended, (), CHILD)
 
     monkeypatch.setattr(sweep, "opened_hosts", opened)
     monkeypatch.setattr(sweep, "Conductor", conductor)

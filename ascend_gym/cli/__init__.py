@@ -10,7 +10,19 @@ import sys
 
 import typer
 
-from ascend_gym.cli import bank, compare, evaluate, llm, optimize, profile, results, suite, sweep, train
+from ascend_gym.cli import (
+    bank,
+    compare,
+    evaluate,
+    llm,
+    optimize,
+    profile,
+    report,
+    results,
+    suite,
+    sweep,
+    train,
+)
 from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.status import Status
@@ -29,6 +41,7 @@ app.command("sweep")(sweep.sweep)
 app.command("compare")(compare.compare)
 app.command("leaderboard")(compare.leaderboard)
 app.command("profile")(profile.profile)
+app.command("report")(report.report)
 
 
 def main() -> None:

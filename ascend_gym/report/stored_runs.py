@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 from rich.console import Console
 from rich.table import Table
@@ -25,7 +25,19 @@ _COLUMNS = ("run", "operator", "method", "model", "chip", "seed", "budget", "spe
 _NUMBERS = ("seed", "budget", "spent", "speedup")
 
 
-def curve_of_run(run: RunRecord, evaluations: Iterable[EvaluationRecord]) -> Curve:
+class Charged(Protocol):
+    """The part of an ``EvaluationRecord`` that a curve is made of."""
+
+    @property
+    def charged(self) -> int:
+        """Whether it was charged to the budget."""
+
+    @property
+    def best_latency_us(self) -> float | None:
+        """Lowest latency of the run so far."""
+
+
+def curve_of_run(run: RunRecord, evaluations: Iterable[Charged]) -> Curve:
     """Return how the best latency of a run fell with the evaluations that it was charged."""
     if run.baseline_latency_us is None:
         return Curve((), run.stop_reason)

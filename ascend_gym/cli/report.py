@@ -1,0 +1,65 @@
+"""``ascend-gym report``: stored runs as one page, and its figures and tables for papers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ascend_gym.cli.options import note
+from ascend_gym.cli.results import STORE_NAME, Store
+from ascend_gym.report.run_folder import RUNS
+from ascend_gym.sweep.store import ResultsStore
+
+if TYPE_CHECKING:
+    from ascend_gym.report.page.chart import Chart
+
+_CLUSTERS = 6
+
+
+def report(
+    runs: Annotated[
+        list[str] | None, typer.Argument(metavar="[RUN]...", help="Ids or how they begin; by default all.")
+    ] = None,
+    store: Store = RUNS / STORE_NAME,
+    html: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="Where the page goes.")] = Path(
+        "report.html"
+    ),
+    chip: Annotated[str | None, typer.Option(help="Only runs on this chip.")] = None,
+    title: Annotated[str, typer.Option(help="Heading of the page.")] = "Search methods on Ascend C operators",
+    bank: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Experience bank to show; by default the one that ships."),
+    ] = None,
+    export: Annotated[
+        Path | None, typer.Option(metavar="DIR", file_okay=False, help="Figures as SVG, tables as LaTeX.")
+    ] = None,
+    png: Annotated[bool, typer.Option("--png", help="With --export: figures as PNG too.")] = False,
+) -> None:
+    """Write a page about stored runs: one file that needs no network, for screens, phones and paper."""
+    from ascend_gym.report.page.document import results_page
+    from ascend_gym.report.page.files import write_exports, write_page
+    from ascend_gym.report.page.results import read_results
+
+    with ResultsStore(store) as results:
+        chosen = [results.run_named(run) for run in runs] if runs else results.runs(chip=chip)
+        page = results_page(read_results(results, chosen), title, _landscape(bank))
+    write_page(page, html)
+    note(f"{html}: {len(chosen)} runs")
+    if export is not None:
+        written = write_exports(page, export, png=png)
+        note(f"{export}: {len(written)} files")
+
+
+def _landscape(bank: Path | None) -> Chart | None:
+    """Return the figure of an experience bank; ``None`` if there is too little to compare."""
+    from agents.ascend_optimizer.bank import bank_at
+    from agents.ascend_optimizer.lexical import LexicalEmbedder
+    from ascend_gym.report.page.figures import landscape
+
+    pieces = list(bank_at(bank))
+    if len(pieces) <= _CLUSTERS:
+        return None
+    texts = [f"{piece.title} {piece.description}" for piece in pieces]
+    return landscape(LexicalEmbedder(texts).embed(texts), [piece.motif for piece in pieces], _CLUSTERS)

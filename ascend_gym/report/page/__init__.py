@@ -1,0 +1,1 @@
+"""Results as one page: tables and figures that need no network and no script."""

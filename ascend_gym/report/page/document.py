@@ -1,0 +1,227 @@
+"""One page about a set of runs: all its sections, and its figures and tables by name for export."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+
+from ascend_gym.report.candidate_files import unified_texts_diff
+from ascend_gym.report.comparison import Comparison, Table
+from ascend_gym.report.metrics import FAST_P
+from ascend_gym.report.page.chart import Chart
+from ascend_gym.report.page.figures import (
+    budget_curve,
+    speedup_distribution,
+    stage_bands,
+    status_shares,
+    trajectory,
+)
+from ascend_gym.report.page.html import diff_html, figure_html, table_html
+from ascend_gym.report.page.results import Results
+from ascend_gym.report.page.tables import (
+    costs_table,
+    metrics_table,
+    operators_table,
+    profile_table,
+    provenance_table,
+    published_tables,
+    statuses_table,
+)
+from ascend_gym.report.stored_runs import ID_CHARS
+from ascend_gym.sweep.run_records import EvaluationRecord, RunRecord
+
+_MAX_JUMPS = 6
+_BEST_IN = (1, *range(3, 3 + len(FAST_P)))
+_STYLE = Path(__file__).with_name("style.css")
+_METRICS_NOTE = (
+    "A speedup is the latency of the operator's own sources over that of the best candidate; GM is the "
+    "geometric mean over operators, fast_p the share of operators faster than p times. Brackets hold 95 % "
+    "bootstrap intervals over operators and seeds; * marks a difference from the first method with p < 0.05, "
+    "operators compared one by one."
+)
+
+
+@dataclass
+class Page:
+    """A page under construction, and what of it is worth a file of its own.
+
+    Attributes:
+        title: of the page.
+        charts: its figures.
+        tables: its tables, by file name without ending.
+    """
+
+    title: str
+    charts: list[Chart] = field(default_factory=list)
+    tables: dict[str, Table] = field(default_factory=dict)
+    _sections: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def section(self, anchor: str, heading: str, body: str) -> None:
+        """Add a section."""
+        self._sections.append((anchor, heading, body))
+
+    def chart(self, chart: Chart) -> str:
+        """Take a figure and return it as HTML."""
+        self.charts.append(chart)
+        return figure_html(chart)
+
+    def table(self, name: str, table: Table, *, best_in: Sequence[int] = ()) -> str:
+        """Take a table and return it as HTML."""
+        self.tables[name] = table
+        return table_html(table, best_in=best_in)
+
+    def html(self) -> str:
+        """Return the page: one file that loads nothing and runs nothing."""
+        style = _STYLE.read_text("utf-8")
+        links = "".join(
+            f'<li><a href="#{anchor}">{escape(heading)}</a></li>' for anchor, heading, _ in self._sections
+        )
+        body = "".join(
+            f'<section id="{anchor}"><h2>{escape(heading)}</h2>{text}</section>'
+            for anchor, heading, text in self._sections
+        )
+        return (
+            f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{escape(self.title)}</title>'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f'<link rel="icon" href="data:,"><style>{style}</style></head><body>'
+            f"<header><h1>{escape(self.title)}</h1></header>"
+            f'<nav aria-label="Sections"><ul>{links}</ul></nav><main>{body}</main></body></html>\n'
+        )
+
+
+def results_page(results: Results, title: str, landscape: Chart | None = None) -> Page:
+    """Return the page about ``results``.
+
+    Args:
+        results: the runs.
+        title: heading of the page.
+        landscape: figure of the experience bank, where the reader wants one.
+    """
+    page = Page(title)
+    main = results.comparison(results.main_methods)
+    page.section("summary", "Methods", _summary(page, results, main))
+    if results.ablation_methods:
+        page.section("ablation", "Ablation", _ablation(page, results))
+    page.section("published", "Published figures", _published())
+    page.section("evaluations", "Evaluations and cost", _evaluations(page, results))
+    if landscape is not None:
+        page.section("experience", "Experience bank", page.chart(landscape))
+    page.section("operators", "Operators", _operators(page, results, main))
+    page.section("provenance", "Provenance", _provenance(results))
+    return page
+
+
+def _summary(page: Page, results: Results, main: Comparison) -> str:
+    parts = [f'<p class="note">{escape(_METRICS_NOTE)}</p>']
+    if main.left_out:
+        missing = ", ".join(main.left_out)
+        parts.append(
+            f'<p class="note">Left out, because a run is missing or can still go on: {escape(missing)}.</p>'
+        )
+    if not main.operators:
+        return "".join([*parts, "<p>No operator has a finished run of every method and seed yet.</p>"])
+    parts.append(_metrics(page, f"main-{results.budget}", main, results.budget, "All levels"))
+    smaller = [_metrics(page, f"main-{each}", main, each, "All levels") for each in results.budgets[:-1]]
+    if smaller:
+        parts.append(f"<details><summary>Smaller budgets</summary>{''.join(smaller)}</details>")
+    levels = sorted(set(results.levels.values()))
+    for level in levels if len(levels) > 1 else []:
+        own = results.comparison(results.main_methods, level)
+        if own.operators:
+            parts.append(_metrics(page, f"level-{level}", own, results.budget, f"Level {level}"))
+    figures = [speedup_distribution(main, results.budget), budget_curve(main, results.budget)]
+    parts.append(f'<div class="figures">{"".join(map(page.chart, figures))}</div>')
+    return "".join(parts)
+
+
+def _ablation(page: Page, results: Results) -> str:
+    comparison = results.comparison(results.ablation_methods)
+    if not comparison.operators:
+        return "<p>No operator has a finished run of every variant and seed yet.</p>"
+    where = f"Variants on {', '.join(comparison.operators)}" if len(comparison.operators) < 10 else "Variants"
+    return _metrics(page, "ablation", comparison, results.budget, where)
+
+
+def _metrics(page: Page, name: str, comparison: Comparison, budget: int, where: str) -> str:
+    return page.table(name, metrics_table(comparison, budget, where), best_in=_BEST_IN)
+
+
+def _published() -> str:
+    note = (
+        "These are the figures of the AscendOptimizer paper: other hardware, models, operators and budgets "
+        "than above. They are here for orientation, not for comparison."
+    )
+    tables = [
+        f"{table_html(table, theirs=True)}<p class=note>Source: {escape(source)}.</p>"
+        for table, source in published_tables()
+    ]
+    return f'<p class="note">{note}</p>{"".join(tables)}'
+
+
+def _evaluations(page: Page, results: Results) -> str:
+    note = (
+        "Evaluation seconds are wall seconds of evaluations that nobody had asked for before, without "
+        "waiting for a worker."
+    )
+    tables = page.table("statuses", statuses_table(results)) + page.table("costs", costs_table(results))
+    return f'{page.chart(status_shares(results))}{tables}<p class="note">{note}</p>'
+
+
+def _operators(page: Page, results: Results, main: Comparison) -> str:
+    parts = [page.table("operators", operators_table(results, main))] if main.operators else []
+    return "".join([*parts, *(_operator(page, results, op_id) for op_id in sorted(results.levels))])
+
+
+def _operator(page: Page, results: Results, op_id: str) -> str:
+    run = results.best_run(op_id)
+    found = f"{run.speedup:.3f}x by {results.names[run.run_id]}, seed {run.seed}"
+    parts = [page.chart(trajectory(results, op_id))]
+    stages = ", ".join(
+        f"{name} {low} to {high}" for low, high, name in stage_bands(results.steps[run.run_id])
+    )
+    if stages:
+        parts.append(f'<p class="note">Shaded: stages of the fastest run: {escape(stages)}.</p>')
+    profile = profile_table(results, run)
+    parts += [table_html(profile)] if profile else []
+    parts += _jumps(results, run)
+    return (
+        f'<details id="op-{escape(op_id.replace("/", "-"))}">'
+        f"<summary><b>{escape(op_id)}</b> {escape(found)}</summary>"
+        f"{''.join(parts)}</details>"
+    )
+
+
+def _jumps(results: Results, run: RunRecord) -> list[str]:
+    """Return the source changes at each improvement of a run; of many improvements the largest."""
+    own = results.store.baseline_files(run)
+    incumbents = results.store.incumbents(run.run_id)
+    if own is None or len(incumbents) < 2:
+        return []
+    pairs = list(pairwise(incumbents))
+    largest = sorted(pairs, key=lambda pair: -_gain(*pair))[:_MAX_JUMPS]
+    shown = []
+    for before, after in (pair for pair in pairs if pair in largest):
+        texts = [
+            {**own, **results.store.changed_files(run, each.candidate_digest)} for each in (before, after)
+        ]
+        more = f"ascend-gym runs show {run.run_id[:ID_CHARS]}"
+        heading = f"Evaluation {after.spent_evaluations} ({after.kind}): {_gain(before, after):.3f}x"
+        shown.append(f"<h3>{escape(heading)}</h3>{diff_html(unified_texts_diff(*texts), more)}")
+    return shown
+
+
+def _gain(before: EvaluationRecord, after: EvaluationRecord) -> float:
+    return (before.latency_us or 1.0) / (after.latency_us or 1.0)
+
+
+def _provenance(results: Results) -> str:
+    seeds = ", ".join(map(str, sorted({run.seed for run in results.runs})))
+    budgets = ", ".join(map(str, sorted({run.budget for run in results.runs})))
+    count = (
+        f"{len(results.runs)} runs, {sum(len(steps) - 1 for steps in results.steps.values())} evaluations; "
+    )
+    text = f"{count}seeds {seeds}; budget {budgets}; store {results.store.path.name}."
+    return f"<p>{escape(text)}</p>{table_html(provenance_table(results))}"

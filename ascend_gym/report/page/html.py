@@ -1,0 +1,96 @@
+"""Pieces of the page: tables, figures and differences between sources as HTML, tables as LaTeX too."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from ascend_gym.report.comparison import Table
+from ascend_gym.report.page.chart import Chart
+
+_MAX_DIFF_LINES = 120
+_LATEX = {**{each: f"\\{each}" for each in "&%$#_{}"}, "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
+_LATEX_SPECIAL = re.compile(r"[&%$#_{}~^\\]")
+
+
+def table_html(table: Table, *, theirs: bool = False, best_in: Sequence[int] = ()) -> str:
+    """Return a table; the largest number of each column of ``best_in`` is marked."""
+    best = {column: _largest(row[column] for row in table.rows) for column in best_in}
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
+    body = []
+    for row in table.rows:
+        cells = [f'<th scope="row">{escape(row[0])}</th>']
+        for column, text in enumerate(row[1:], start=1):
+            marked = len(table.rows) > 1 and column in best and _number(text) == best[column]
+            cells.append(f"<td{' class=best' if marked else ''}>{_cell(text)}</td>")
+        body.append(f"<tr>{''.join(cells)}</tr>")
+    kind = ' class="theirs"' if theirs else ""
+    return (
+        f'<p class="caption">{escape(table.title)}</p>'
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(table.title, quote=True)}">'
+        f"<table{kind}>"
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def table_latex(table: Table) -> str:
+    """Return a table as a LaTeX ``tabular`` with the rules of the booktabs package."""
+    lines = [
+        f"% {table.title}",
+        f"\\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}",
+        "\\toprule",
+        f"{' & '.join(map(_latex, table.columns))} \\\\",
+        "\\midrule",
+        *(f"{' & '.join(map(_latex, row))} \\\\" for row in table.rows),
+        "\\bottomrule",
+        "\\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def figure_html(chart: Chart) -> str:
+    """Return a chart with its title below it."""
+    return f"<figure>{chart.svg()}<figcaption>{escape(chart.title)}</figcaption></figure>"
+
+
+def diff_html(text: str, more: str) -> str:
+    """Return a unified diff with added and removed lines coloured, cut after some lines.
+
+    Args:
+        text: the diff.
+        more: how to see what was cut.
+    """
+    lines = text.splitlines()
+    shown = [_diff_line(line) for line in lines[:_MAX_DIFF_LINES]]
+    if len(lines) > _MAX_DIFF_LINES:
+        shown.append(f"... {len(lines) - _MAX_DIFF_LINES} more lines: {escape(more)}")
+    return f'<pre tabindex="0">{chr(10).join(shown)}</pre>'
+
+
+def _diff_line(line: str) -> str:
+    for sign, name in (("+", "a"), ("-", "r")):
+        if line.startswith(sign):
+            return f'<span class="{name}">{escape(line)}</span>'
+    return escape(line)
+
+
+def _cell(text: str) -> str:
+    """Return a cell; an interval in brackets goes below its value."""
+    value, bracket, interval = text.partition(" [")
+    return f"{escape(value)}<small>[{escape(interval)}</small>" if bracket else escape(text)
+
+
+def _largest(texts: Iterable[str]) -> float:
+    return max((_number(text) for text in texts), default=0.0)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text.split()[0].rstrip("x%"))
+    except (ValueError, IndexError):
+        return float("-inf")
+
+
+def _latex(text: str) -> str:
+    return _LATEX_SPECIAL.sub(lambda found: _LATEX.get(found[0], "\\textbackslash{}"), text)

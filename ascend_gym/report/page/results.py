@@ -1,0 +1,190 @@
+"""What a page of results says, read from a store once: every figure and table is made from this."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.report.comparison import Comparison, Run
+from ascend_gym.report.curves import Curve
+from ascend_gym.report.metrics import BUDGETS
+from ascend_gym.report.stored_runs import curve_of_run
+from ascend_gym.sweep.run_records import RunRecord
+from ascend_gym.sweep.store import ResultsStore
+
+_CHUNK = 500
+_FIRST = "best-of-n"
+
+
+class Step(NamedTuple):
+    """One evaluation of a run, as far as figures need it: fields as in ``EvaluationRecord``."""
+
+    idx: int
+    stage: str | None
+    kind: str
+    status: str
+    charged: int
+    spent_evaluations: int
+    improved: int
+    latency_us: float | None
+    best_latency_us: float | None
+
+
+class Cost(NamedTuple):
+    """What the runs of a method cost together; seconds are of evaluations not known already."""
+
+    runs: int
+    evaluations: int
+    known: int
+    device_seconds: float
+    evaluation_seconds: float
+    queue_seconds: float
+    model_calls: int
+    prompt_tokens: int
+    completion_tokens: int
+    usd: float
+
+
+@dataclass(frozen=True)
+class Results:
+    """Runs of one or several methods on a set of operators.
+
+    Attributes:
+        store: where they come from; stays open.
+        runs: the runs, by operator, method and seed.
+        names: what the method of each run is called here, by run id.
+        steps: evaluations of each run in order, the baseline first, by run id.
+    """
+
+    store: ResultsStore
+    runs: tuple[RunRecord, ...]
+    names: dict[str, str]
+    steps: dict[str, list[Step]]
+
+    @cached_property
+    def methods(self) -> list[str]:
+        """Return the methods: Best-of-N, with which others are compared, first; variants last."""
+        return sorted(
+            set(self.names.values()), key=lambda name: (":" in name, not name.startswith(_FIRST), name)
+        )
+
+    @cached_property
+    def curves(self) -> dict[str, Curve]:
+        """Return how the best latency fell, by run id."""
+        return {run.run_id: curve_of_run(run, self.steps[run.run_id]) for run in self.runs}
+
+    @cached_property
+    def budget(self) -> int:
+        """Return the largest budget that every run had."""
+        return min(run.budget for run in self.runs)
+
+    @cached_property
+    def budgets(self) -> list[int]:
+        """Return the budgets at which metrics are given, ascending."""
+        return [*(budget for budget in BUDGETS if budget < self.budget), self.budget]
+
+    @cached_property
+    def levels(self) -> dict[str, str]:
+        """Return the level of each operator by id; unknown ones are of level ``?``."""
+        known = {record.op_id: str(record.level) for record in self.store.operators()}
+        return {run.op_id: known.get(run.op_id, "?") for run in self.runs}
+
+    def comparison(self, methods: Iterable[str], level: str | None = None) -> Comparison:
+        """Compare ``methods`` on the operators of a level; by default on all."""
+        wanted = [name for name in self.methods if name in set(methods)]
+        chosen = [
+            Run(name, run.op_id, run.seed, self.curves[run.run_id] if run.finished else None)
+            for name in wanted
+            for run in self.runs
+            if self.names[run.run_id] == name and level in (None, self.levels[run.op_id])
+        ]
+        return Comparison(chosen)
+
+    @cached_property
+    def main_methods(self) -> list[str]:
+        """Return the methods without variants of them; all, where there are only variants."""
+        return [name for name in self.methods if ":" not in name] or self.methods
+
+    @cached_property
+    def ablation_methods(self) -> list[str]:
+        """Return the method with most variants, and these; empty where no method has any."""
+        bases = Counter(name.partition(":")[0] for name in self.methods if ":" in name)
+        if not bases:
+            return []
+        base = bases.most_common(1)[0][0]
+        return [name for name in self.methods if name.partition(":")[0] == base]
+
+    def statuses(self) -> dict[str, Counter[str]]:
+        """Return how many evaluations of each method ended how, without baselines."""
+        counts: dict[str, Counter[str]] = {name: Counter() for name in self.methods}
+        for run in self.runs:
+            counts[self.names[run.run_id]].update(step.status for step in self.steps[run.run_id][1:])
+        return counts
+
+    def costs(self) -> dict[str, Cost]:
+        """Return what the runs of each method cost together."""
+        columns = ", ".join(f"SUM({name})" for name in Cost._fields[1:])
+        costs = {}
+        for name in self.methods:
+            own = [run.run_id for run in self.runs if self.names[run.run_id] == name]
+            rows = [
+                row
+                for chunk in _chunks(own)
+                for row in self.store.query(
+                    f"SELECT COUNT(*), {columns} FROM costs WHERE run_id IN ({_marks(chunk)})", chunk
+                )
+            ]
+            costs[name] = Cost(*(sum(row[at] or 0 for row in rows) for at in range(len(Cost._fields))))
+        return costs
+
+    def best_run(self, op_id: str) -> RunRecord:
+        """Return the run that found the fastest candidate of an operator."""
+        own = [run for run in self.runs if run.op_id == op_id]
+        return max(own, key=lambda run: (run.speedup, run.run_id))
+
+
+def read_results(store: ResultsStore, runs: Sequence[RunRecord]) -> Results:
+    """Read what a page needs of ``runs``.
+
+    A method is called by its variant, with model, chip or budget behind it where the runs have several.
+
+    Raises:
+        MisuseError: there are no runs, or two of one method on one operator with one seed.
+    """
+    if not runs:
+        raise MisuseError("expected at least one run to report on, got none; see 'ascend-gym runs list'")
+    steps: dict[str, list[Step]] = {run.run_id: [] for run in runs}
+    for chunk in _chunks(list(steps)):
+        columns = ", ".join(Step._fields)
+        where = f"WHERE run_id IN ({_marks(chunk)}) ORDER BY run_id, idx"
+        for run_id, *values in store.query(f"SELECT run_id, {columns} FROM evaluations {where}", chunk):
+            steps[run_id].append(Step(*values))
+    results = Results(store, tuple(runs), _names(runs), steps)
+    results.comparison(results.methods)  # refuses two runs in one place
+    return results
+
+
+def _names(runs: Sequence[RunRecord]) -> dict[str, str]:
+    several = [
+        attribute
+        for attribute in ("model", "chip", "budget")
+        if len({getattr(run, attribute) for run in runs}) > 1
+    ]
+    names = {}
+    for run in runs:
+        added = [f"budget {run.budget}" if each == "budget" else str(getattr(run, each)) for each in several]
+        names[run.run_id] = f"{run.variant} ({', '.join(added)})" if added else run.variant
+    return names
+
+
+def _chunks(items: Sequence[str]) -> Iterable[list[str]]:
+    for at in range(0, len(items), _CHUNK):
+        yield list(items[at : at + _CHUNK])
+
+
+def _marks(items: Sequence[str]) -> str:
+    return ", ".join("?" * len(items))

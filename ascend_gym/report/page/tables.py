@@ -1,0 +1,164 @@
+"""The tables of a page of results."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from ascend_gym.core.status import Status
+from ascend_gym.core.toml_file import read_toml
+from ascend_gym.report.comparison import Comparison, Table
+from ascend_gym.report.metrics import FAST_P, Estimate, paired_p_value
+from ascend_gym.report.page.results import Results
+from ascend_gym.sweep.run_records import RunRecord
+
+_SIGNIFICANT = 0.05
+_PUBLISHED = Path(__file__).with_name("published.toml")
+_PIPES = (
+    *(
+        ("aiv_vec_time", "vector"),
+        ("aiv_scalar_time", "scalar"),
+        ("aiv_mte2_time", "MTE2"),
+        ("aiv_mte3_time", "MTE3"),
+    ),
+    *(("aic_mac_time", "cube"), ("aic_scalar_time", "cube scalar"), ("aic_mte1_time", "MTE1")),
+    *(("aic_mte2_time", "cube MTE2"), ("aic_fixpipe_time", "fixpipe")),
+)
+
+
+def metrics_table(comparison: Comparison, budget: int, where: str) -> Table:
+    """Return geometric mean, gain over the first method and fast_p of each method, with 95 % intervals.
+
+    An asterisk marks a gain with a p value below 0.05 (``paired_p_value``).
+    """
+    first = comparison.methods[0] if comparison.methods else "-"
+    tables = {name: comparison.speedups(name, budget) for name in comparison.methods}
+    marks = {
+        name: " *" if paired_p_value(table, tables[first]) < _SIGNIFICANT else ""
+        for name, table in tables.items()
+        if table
+    }
+    rows = tuple(
+        (
+            row.method,
+            _interval(row.geometric_mean, 1, 3),
+            "-"
+            if row.method == first
+            else _interval(row.relative, 1, 3) + marks[row.method],
+            *(_interval(share, 100, 1) for share in row.fast),
+        )
+        for row in comparison.rows(budget)
+    )
+    columns = ("method", "GM", f"GM over {first}", *(f"fast_{p:.1f} %" for p in FAST_P))
+    size = f"{_count(len(comparison.operators), 'operator')}, {_count(len(comparison.seeds), 'seed')}"
+    return Table(f"{where}: {size}, budget {budget}", columns, rows)
+
+
+def operators_table(results: Results, comparison: Comparison) -> Table:
+    """Return the speedup of each method on each operator, the geometric mean over seeds."""
+    rows = []
+    for at, op_id in enumerate(comparison.operators):
+        cells = [f"{_mean(comparison.speedups(name, results.budget)[at]):.3f}" for name in comparison.methods]
+        rows.append((op_id, results.levels[op_id], *cells))
+    title = f"Speedup by operator, budget {results.budget}"
+    return Table(title, ("operator", "level", *comparison.methods), tuple(rows))
+
+
+def statuses_table(results: Results) -> Table:
+    """Return the share of evaluations by status for each method."""
+    counts = results.statuses()
+    seen = [status.value for status in Status if any(count[status.value] for count in counts.values())]
+    rows = []
+    for name, count in counts.items():
+        total = sum(count.values())
+        shares = (f"{100 * count[status] / total:.1f}" if total else "-" for status in seen)
+        rows.append((name, str(total), *shares))
+    return Table("How evaluations ended, %", ("method", "evaluations", *seen), tuple(rows))
+
+
+def costs_table(results: Results) -> Table:
+    """Return what the runs of each method cost."""
+    rows = tuple(
+        (
+            *(name, str(cost.runs), str(cost.evaluations), str(cost.known)),
+            *(f"{cost.device_seconds:.1f}", f"{cost.evaluation_seconds:.1f}", str(cost.model_calls)),
+            *(str(cost.prompt_tokens), str(cost.completion_tokens), f"{cost.usd:.2f}"),
+        )
+        for name, cost in results.costs().items()
+    )
+    columns = (
+        "method",
+        "runs",
+        "evaluations charged",
+        "known already",
+        "device s",
+        "evaluation s",
+        "model calls",
+    )
+    return Table("Cost", (*columns, "prompt tokens", "completion tokens", "US dollars"), rows)
+
+
+def profile_table(results: Results, run: RunRecord) -> Table | None:
+    """Return times of the pipes before and after a run, of its slowest case; ``None`` if not measured."""
+    incumbents = results.store.incumbents(run.run_id)
+    if not incumbents:
+        return None
+    cases = [_cases(results.store.result(each)) for each in (incumbents[0], incumbents[-1])]
+    if not cases[0]:
+        return None
+    name = max(cases[0], key=lambda each: (float(cases[0][each]["task_duration_us"]), each))
+    before, after = (each[name] for each in cases)
+    rows = [("task duration", before["task_duration_us"], after["task_duration_us"])]
+    rows += [
+        (label, before[key], after[key])
+        for key, label in _PIPES
+        if before.get(key, 0.0) > 0 or after.get(key, 0.0) > 0
+    ]
+    texts = [
+        (label, f"{old:.2f}", f"{new:.2f}", f"{old / new:.2f}x" if new else "-") for label, old, new in rows
+    ]
+    dims = f"{before['block_dim']} and {after['block_dim']} blocks"
+    return Table(f"Case {name}, us ({dims})", ("pipe", "before", "after", "ratio"), tuple(texts))
+
+
+def provenance_table(results: Results) -> Table:
+    """Return with what and where the runs were made, one row for each combination."""
+    query = "SELECT run_id, backend, sandbox, toolchain_digest, hosts FROM provenance"
+    known = {row[0]: row[1:] for row in results.store.query(query)}
+    counts: dict[tuple[str, ...], int] = {}
+    for run in results.runs:
+        backend, sandbox, toolchain, hosts = known.get(run.run_id, ("-", "-", None, 0))
+        parts = (run.chip, str(backend), str(sandbox), (toolchain or "-")[:12], run.protocol_digest[:12])
+        key = (*parts, run.model, str(hosts))
+        counts[key] = counts.get(key, 0) + 1
+    columns = ("chip", "backend", "sandbox", "toolchain", "protocol", "model", "hosts a run", "runs")
+    return Table("Made with", columns, tuple((*key, str(count)) for key, count in counts.items()))
+
+
+def published_tables() -> list[tuple[Table, str]]:
+    """Return the tables of the paper's two versions with their sources."""
+    return [
+        (Table(each["title"], tuple(each["columns"]), tuple(map(tuple, each["rows"]))), each["source"])
+        for each in read_toml(_PUBLISHED)["table"]
+    ]
+
+
+def _cases(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {case["case_id"]: case["profile"] for case in result["cases"] if case["profile"]}
+
+
+def _interval(estimate: Estimate, scale: float, digits: int) -> str:
+    value, low, high = (f"{number * scale:.{digits}f}" for number in asdict(estimate).values())
+    return f"{value} [{low}, {high}]"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _mean(speedups: list[float]) -> float:
+    product = 1.0
+    for each in speedups:
+        product *= each
+    return float(product ** (1 / len(speedups)))

@@ -186,7 +186,7 @@ class Chart:
         """Return the legend below the axes, and its height."""
         parts, x, y = [], float(_LEFT), HEIGHT + 8.0
         for name, label in self._legend:
-            width = 24 + 6.2 * len(label)
+            width = 24 + 7.4 * len(label)
             if x > _LEFT and x + width > WIDTH:
                 x, y = float(_LEFT), y + 16
             parts.append(f'<line class="line {name}" x1="{x}" x2="{x + 14}" y1="{y}" y2="{y}"/>')
@@ -204,7 +204,7 @@ def _nice_step(rough: float) -> float:
 STANDALONE_STYLE = (
     "<style>svg{background:#fff;font-family:sans-serif}.grid{stroke:#d8dee4}"
     ".rule{stroke:#57606a;stroke-dasharray:4 3}"
-    ".tick,.axis{font-size:11px;fill:#24292f}.line{fill:none;stroke-width:2}.band{opacity:.15;stroke:none}"
+    ".tick,.axis{font-size:12px;fill:#24292f}.line{fill:none;stroke-width:2}.band{opacity:.15;stroke:none}"
     ".shade0{fill:#f6f8fa}.shade1{fill:#eaeef2}"
     + "".join(
         f".line.s{index}{{stroke:{colour}}}.band.s{index},.dot.s{index},.bar.s{index}{{fill:{colour}}}"

@@ -43,9 +43,7 @@ def metrics_table(comparison: Comparison, budget: int, where: str) -> Table:
         (
             row.method,
             _interval(row.geometric_mean, 1, 3),
-            "-"
-            if row.method == first
-            else _interval(row.relative, 1, 3) + marks[row.method],
+            "-" if row.method == first else _interval(row.relative, 1, 3) + marks[row.method],
             *(_interval(share, 100, 1) for share in row.fast),
         )
         for row in comparison.rows(budget)

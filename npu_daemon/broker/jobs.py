@@ -216,13 +216,12 @@ class JobBook:
 
     def end_unaffordable(self, now_s: float) -> list[Action]:
         """End what waits for tenants that may not have anything evaluated any more."""
-        refused = {tenant: self.refusal(tenant) for tenant in self.queue.tenants()}
-        actions: list[Action] = []
-        for job in [self.jobs[job_id] for job_id in self.queue]:
-            reason = refused[job.tenant]
-            if reason is not None:
-                actions += self._end_queued(job, reason, now_s)
-        return actions
+        refusals = {tenant: self.refusal(tenant) for tenant in self.queue.tenants()}
+        refused = {tenant: reason for tenant, reason in refusals.items() if reason is not None}
+        if not refused:
+            return []
+        ended = [job for job in map(self.jobs.__getitem__, self.queue) if job.tenant in refused]
+        return [action for job in ended for action in self._end_queued(job, refused[job.tenant], now_s)]
 
     def reply(self, name: Name, result: EvalResult) -> Action:
         """Reply, and remember the answer."""

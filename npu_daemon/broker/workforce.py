@@ -98,6 +98,8 @@ class Workforce:
 
     def retire_surplus(self) -> list[Action]:
         """Kill workers that are too many and have no job."""
+        if len(self.workers) <= self.wanted:
+            return []
         living = [worker for worker in self.workers.values() if worker.phase is not WorkerPhase.DYING]
         spare = [worker for worker in living if worker.lease is None]
         return [self.kill(worker) for worker in spare[: max(0, len(living) - self.wanted)]]

@@ -43,14 +43,14 @@ TENSORBOARD_FOLDER = "tensorboard"
 
 _SAMPLE_TIMEOUT_S = 24 * 3600.0  # evaluations are compilations: the daemon bounds them, not RLlib
 _HYPERPARAMETERS: dict[str, Any] = {
-    "gamma": 0.95,
-    "lambda_": 0.9,
-    "lr": 1e-3,
-    "num_epochs": 8,
+    "gamma": 0.8,
+    "lambda_": 0.8,
+    "lr": 2e-3,
+    "num_epochs": 10,
     "clip_param": 0.2,
     "use_kl_loss": False,
     "vf_loss_coeff": 0.5,
-    "entropy_coeff": 0.01,
+    "entropy_coeff": 0.002,
     "grad_clip": 0.5,
 }
 _MINIBATCHES = 4  # an epoch's

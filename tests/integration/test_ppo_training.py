@@ -2,16 +2,19 @@
 
 import importlib.util
 import json
+import os
+import signal
 
 import pytest
 from fake_backend import make_operator
 
+from ascend_gym.cli import train
+from ascend_gym.client import DaemonOptions, LocalDaemon
+from baselines.ppo_checkpoints import last_checkpoint, policy_path, read_progress
+
 if importlib.util.find_spec("ray") is None:  # not imported here: the command sets it up first
     pytest.skip("Ray is not installed: extra [train]", allow_module_level=True)
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: extra [train]")
-
-from ascend_gym.client import DaemonOptions, LocalDaemon  # noqa: E402
-from baselines.ppo_checkpoints import last_checkpoint, policy_path, read_progress  # noqa: E402
 
 TILING = (
     "constexpr uint32_t TILE_LENGTH = 1024;\n"
@@ -42,21 +45,25 @@ def _weights(folder):
     return torch.load(policy_path(folder), weights_only=True)["weights"]
 
 
-def test_a_training_goes_on_from_its_checkpoint_and_its_policy_searches(run, operator, daemon, tmp_path):
+def test_a_training_goes_on_where_it_was_interrupted_and_its_policy_searches(
+    run, operator, daemon, tmp_path, monkeypatch
+):
     out = tmp_path / "training"
     options = ("--op-dir", operator, "--budget", 2, "--daemon", daemon, "--out", out)
-    status, printed, _ = run("train", *options, "--evaluations", 45)
-    assert status == 0
-    assert printed.startswith("40 evaluations in 2 iterations")
-    assert len(list((out / "tensorboard").glob("events.out.tfevents.*"))) == 1
+    with monkeypatch.context() as patched:
+        patched.setattr(train, "_line", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+        status, _, messages = run("train", *options, "--evaluations", 1000)
+    assert status == 130
+    assert f"--resume {out}" in messages
     before = _weights(out)
 
-    status, printed, messages = run("train", "--resume", out, "--daemon", daemon, "--evaluations", 60)
+    status, printed, messages = run("train", "--resume", out, "--daemon", daemon, "--evaluations", 45)
     assert status == 0
-    assert printed.startswith("60 evaluations in 3 iterations")
-    assert messages.count("iteration") == 1
+    assert printed.startswith("40 evaluations in 2 iterations")
+    assert messages.count("iteration 2: 40 of 45 evaluations") == 1
+    assert list((out / "tensorboard").glob("events.out.tfevents.*"))
     progress = read_progress(last_checkpoint(out))
-    assert (progress.iterations, progress.evaluations) == (3, 60)
+    assert (progress.iterations, progress.evaluations) == (2, 40)
     assert progress.mean_speedup >= 1
     after = _weights(out)
     assert any(not torch.equal(before[name], after[name]) for name in before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from functools import cached_property
 from operator import attrgetter
@@ -127,7 +127,11 @@ class Accuracy(Record):
 
 
 class CaseResult(Record):
-    """Outcome of one case; the status fixes which fields exist."""
+    """Outcome of one case; the status fixes which fields exist.
+
+    ``floor_us`` is a time in microseconds that no candidate can beat on this chip; ``None`` where the backend
+    knows none.
+    """
 
     case_id: str
     status: Status
@@ -135,6 +139,7 @@ class CaseResult(Record):
     launch: Launch | None = None
     profile: Profile | None = None
     accuracy: Accuracy | None = None
+    floor_us: float | None = Field(default=None, gt=0, exclude_if=lambda value: value is None)
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @model_validator(mode="after")
@@ -222,8 +227,15 @@ class EvalResult(Record):
         """Geometric mean over the cases of their latencies in microseconds; ``None`` unless ok."""
         if self.status is not Status.OK:
             return None
-        logs = [math.log(case.latency_us) for case in self.cases if case.latency_us]
-        return math.exp(math.fsum(logs) / len(logs))
+        return _geometric_mean([case.latency_us for case in self.cases if case.latency_us])
+
+    @cached_property
+    def floor_us(self) -> float | None:
+        """Geometric mean over the cases of their floors in microseconds; ``None`` unless ok and all known."""
+        floors_us = [case.floor_us for case in self.cases if case.floor_us]
+        if self.status is not Status.OK or len(floors_us) < len(self.cases):
+            return None
+        return _geometric_mean(floors_us)
 
     @cached_property
     def mean_profile(self) -> Mapping[str, float] | None:
@@ -234,6 +246,10 @@ class EvalResult(Record):
         columns = zip(*map(_PROFILE_VALUES, profiles), strict=True)
         means = (math.fsum(column) / len(profiles) for column in columns)
         return dict(zip(Profile.model_fields, means, strict=True))
+
+
+def _geometric_mean(values: Sequence[float]) -> float:
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
 
 
 def failed_result(request: EvalRequest, status: Status, diagnostic: Diagnostic, **fields: Any) -> EvalResult:

@@ -109,6 +109,7 @@ class Episode:
             incumbent_latency_us=self.best_latency_us,
             baseline_latency_us=self.baseline_latency_us,
             is_last=self.spent + rule_of(result.status).charged >= self.budget,
+            floor_us=self.incumbent_result.floor_us,
         )
 
     def after(

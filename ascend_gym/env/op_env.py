@@ -15,7 +15,6 @@ from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, OpSpec
 from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
-from ascend_gym.env.reward import RewardFunction
 from ascend_gym.env.task import Task, is_terminated, is_truncated
 
 
@@ -82,38 +81,16 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         self,
         operator: str | OpSpec | Sequence[str | OpSpec] = "gelu",
         *,
-        op_dir: str | None = None,
-        actions: str = "sources",
-        observations: str = "text",
-        budget: int = 20,
-        cases: int | None = None,
         daemon: str | Sequence[str] | None = None,
-        chip: str = "910B2",
-        reward: str | RewardFunction = "log_improvement",
-        failure_penalty: float = 0.0,
-        max_source_chars: int = 65536,
-        max_diagnostic_chars: int = 8192,
         render_mode: str | None = None,
         evaluator: Evaluator | None = None,
+        **task: Any,
     ) -> None:
         if render_mode not in (None, *self.metadata["render_modes"]):
             raise MisuseError(f"render_mode must be None or 'ansi', got {render_mode!r}")
         self.render_mode = render_mode
-        self._task = Task(
-            operator,
-            op_dir=op_dir,
-            actions=actions,
-            observations=observations,
-            budget=budget,
-            cases=cases,
-            chip=chip,
-            reward=reward,
-            failure_penalty=failure_penalty,
-            max_source_chars=max_source_chars,
-            max_diagnostic_chars=max_diagnostic_chars,
-        )
-        self._connection = Connection(daemon, chip, evaluator)
-        self._kind: dict[str, Any] = {"actions": actions, "cases": cases, "chip": chip}
+        self._task = Task(operator, **task)
+        self._connection = Connection(daemon, self._task.chip, evaluator)
         self._episode: Episode | None = None
         self.observation_space = self._task.observation_space
         self.action_space = self._task.action_space
@@ -188,7 +165,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             ResetNeeded: there is no episode.
         """
         dice = deepcopy(dict(self.np_random.bit_generator.state))
-        return EnvState(self._under_way(), **self._kind, dice=dice)
+        return EnvState(self._under_way(), **self._task.kind, dice=dice)
 
     def set_state(self, state: EnvState) -> tuple[Any, dict[str, Any]]:
         """Go on from where an environment stood; nothing is evaluated.
@@ -204,8 +181,8 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             budgets = f"{state.episode.budget} evaluations, this environment {self._task.budget}"
             raise MisuseError(f"the state has a budget of {budgets}")
         kind = {"actions": state.actions, "cases": state.cases, "chip": state.chip}
-        if kind != self._kind:
-            raise MisuseError(f"the state is of an environment with {kind}, this one has {self._kind}")
+        if kind != self._task.kind:
+            raise MisuseError(f"the state is of an environment with {kind}, this one has {self._task.kind}")
         self._task.require_fits(state.episode.incumbent)
         self._episode = state.episode
         self.np_random.bit_generator.state = deepcopy(state.dice)

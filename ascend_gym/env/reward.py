@@ -22,6 +22,8 @@ class Outcome:
         incumbent_latency_us: best latency before this evaluation.
         baseline_latency_us: latency of the operator's own sources.
         is_last: whether this evaluation spends the budget.
+        floor_us: what no candidate can be faster than, on average over the cases as the latencies are;
+            ``None`` where the backend knows none.
     """
 
     status: Status
@@ -29,6 +31,7 @@ class Outcome:
     incumbent_latency_us: float
     baseline_latency_us: float
     is_last: bool = False
+    floor_us: float | None = None
 
 
 RewardFunction = Callable[[Outcome], float]
@@ -87,6 +90,25 @@ def final_log_speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
     return final - (failure_penalty if failed else 0.0)
 
 
+def hap(outcome: Outcome, failure_penalty: float = 0.0) -> float:
+    """Return how much of what the hardware allows is achieved: r = L_floor / L_candidate, at most 1.
+
+    L_floor is the roofline bound of the case's compulsory traffic (Williams, Waterman, Patterson: Roofline,
+    CACM 52(4), 2009), the same for all candidates, so that moving more bytes earns nothing. The ratio is the
+    "speed of light" share by which benchmarks such as SOL-ExecBench (arXiv 2603.19173) score distance to the
+    hardware; the paper on AscendOptimizer has no such figure. ``-failure_penalty`` for a candidate that
+    failed, and 0 where the status blames nobody's candidate.
+
+    Raises:
+        MisuseError: the backend knows no floor.
+    """
+    if outcome.latency_us is None:
+        return _without_latency(outcome, -failure_penalty)
+    if outcome.floor_us is None:
+        raise MisuseError("reward='hap' needs results with floor_us: this backend tells none, choose another")
+    return outcome.floor_us / outcome.latency_us
+
+
 def _without_latency(outcome: Outcome, of_a_failure: float) -> float:
     return 0.0 if rule_of(outcome.status).reward is RewardRule.NEUTRAL else of_a_failure
 
@@ -97,6 +119,7 @@ REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType(
         "speedup": speedup,
         "negative_latency": negative_latency,
         "final_log_speedup": final_log_speedup,
+        "hap": hap,
     }
 )
 """Reward functions by name: each takes an outcome and ``failure_penalty``."""

@@ -60,6 +60,8 @@ class Task:
         observation_space: space of what ``observe`` returns.
         action_space: space of actions.
         max_source_chars: longest source text and action, in characters.
+        chip: the chip whose cycles are counted.
+        kind: the arguments on which the meaning of an episode depends, besides budget and operator.
     """
 
     def __init__(
@@ -99,6 +101,8 @@ class Task:
             raise MisuseError("failure_penalty goes with the name of a reward, not with a function")
         self._reward = reward_named(reward, failure_penalty) if isinstance(reward, str) else reward
         self._protocol = MeasureProtocol(chip=chip)
+        self.chip = chip
+        self.kind: Mapping[str, Any] = {"actions": actions, "cases": cases, "chip": chip}
         self.observation_space = self._observations.space
         self.action_space = self._actions.space
 
@@ -195,6 +199,7 @@ class Task:
             "incumbent_digest": episode.incumbent.digest,
             "improved": episode.improved,
             "latency_us": result.latency_us or 0.0,
+            "floor_us": episode.incumbent_result.floor_us or 0.0,
             "case_latency_us": {case.case_id: case.latency_us or 0.0 for case in result.cases},
             "profile": dict(zip(PROFILE_FIELDS, profile_vector(result).tolist(), strict=True)),
             "evaluations": episode.spent,

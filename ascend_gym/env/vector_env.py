@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.errors import AscendGymError, MisuseError
 from ascend_gym.core.protocols import Evaluator
-from ascend_gym.core.records import EvalResult
+from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.task import Task, Trial, is_terminated, is_truncated
@@ -31,9 +32,9 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         num_envs: number of episodes.
         autoreset_mode: what happens to an episode that is over. ``NextStep`` begins another one at the next
             step, whose action is not used; ``SameStep`` at once, with ``final_obs`` and ``final_info`` in the
-            infos; ``Disabled`` leaves it to ``reset(options={"reset_mask": ...})``.
+            infos, or, when it cannot be begun, at the next step, which raises if that fails too; ``Disabled``
+            leaves it to ``reset(options={"reset_mask": ...})``.
         daemon: address, or several; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
-        chip: the chip whose cycles are counted.
         evaluator: an evaluator of the caller's instead of a daemon; the caller closes it.
         **task: the other arguments of ``AscendOpEnv``, without ``render_mode``.
 
@@ -47,7 +48,6 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         daemon: str | Sequence[str] | None = None,
-        chip: str = "910B2",
         evaluator: Evaluator | None = None,
         **task: Any,
     ) -> None:
@@ -61,13 +61,14 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
             raise MisuseError(f"autoreset_mode must be one of {modes}, got {autoreset_mode!r}") from error
         self.num_envs = num_envs
         self.metadata = {"render_modes": [], "autoreset_mode": self._autoreset}
-        self._task = Task(chip=chip, **task)
-        self._connection = Connection(daemon, chip, evaluator)
+        self._task = Task(**task)
+        self._connection = Connection(daemon, self._task.chip, evaluator)
         self.single_observation_space = self._task.observation_space
         self.single_action_space = self._task.action_space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._episodes: list[Episode | None] = [None] * num_envs
+        self._drawn: dict[int, OpSpec] = {}  # operators of episodes that could not be begun
         self._dice = [seeding.np_random(None)[0] for _ in range(num_envs)]
         self.closed = False
 
@@ -96,6 +97,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
             raise MisuseError("options['operator'] is for all episodes: it does not go with a reset_mask")
         self._task.set_options(others)
         for number in chosen:
+            self._drawn.pop(number, None)
             if seeds is not None and seeds[number] is not None:
                 self._dice[number] = seeding.np_random(seeds[number])[0]
         self._begin(chosen)
@@ -116,7 +118,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
             ResetNeeded: an episode was never begun.
         """
         over = [number for number in range(self.num_envs) if self._is_over(self._of(number))]
-        if over and self._autoreset is not AutoresetMode.NEXT_STEP:
+        if over and self._autoreset is AutoresetMode.DISABLED:
             raise MisuseError(f"episodes {over} are over: reset them first, with reset_mask")
         given = self._apart(actions)
         trials = {
@@ -149,7 +151,8 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
                 last = self._of(number)
                 final = {"final_obs": self._task.observe(last), "final_info": self._task.info(last)}
                 infos = self._add_info(infos, final, number)
-            self._begin(ended)
+            with suppress(AscendGymError):  # the next step tries again and raises: this one has its rewards
+                self._begin(ended)
         for number in range(self.num_envs):
             infos = self._add_info(infos, self._task.info(self._of(number)), number)
         return self._observed(), rewards, terminations, truncations, infos
@@ -161,11 +164,15 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         return {**known, **dict(zip(asked, results, strict=True))}
 
     def _begin(self, numbers: Sequence[int]) -> None:
-        specs = [self._task.draw(self._dice[number]) for number in numbers]
+        for number in numbers:
+            if number not in self._drawn:
+                self._drawn[number] = self._task.draw(self._dice[number])
+        specs = [self._drawn[number] for number in numbers]
         results = self._connection.evaluate([self._task.baseline_request(spec) for spec in specs])
         begun = [self._task.begun(spec, result) for spec, result in zip(specs, results, strict=True)]
         for number, episode in zip(numbers, begun, strict=True):
             self._episodes[number] = episode
+            del self._drawn[number]
 
     def _observed(self) -> Any:
         seen = [self._task.observe(self._of(number)) for number in range(self.num_envs)]

@@ -33,6 +33,7 @@ from ascend_gym.suite.inputs import numpy_dtype
 from npu_daemon.sandbox import RLIMITS, Limits, run_limited, sandbox_level
 from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES, BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
+from npu_daemon.simulator.floor import floor_us
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, tensor_sizes_bytes, write_job
 from npu_daemon.simulator.noise import samples_us
@@ -214,6 +215,7 @@ class SimulatorBackend:
                 tiling_data_bytes=len(handle.tiling.tiling_data),
             ),
             profile=profile.model_copy(update={"task_duration_us": statistics.median(samples)}),
+            floor_us=floor_us(handle.spec, case, load_chip(protocol.chip)),
             diagnostics=_beyond(price["read_beyond"], "reads") + _beyond(price["written_beyond"], "writes"),
         )
 

@@ -34,21 +34,16 @@ KERNEL = (
     "    Exp(y, x, n);\n    PipeBarrier<PIPE_ALL>();\n    Ln(y, y, n);\n}\n"
 )
 SPEC = make_spec(tiling=TILING, kernel=KERNEL)
+PAIRS = [
+    (actions, seen) for actions in ACTIONS for seen in OBSERVATIONS if seen != "moves" or actions == "rules"
+]
 
 
 def _env(evaluator=None, **options):
     return AscendOpEnv(SPEC, evaluator=evaluator or FakeEvaluator(), **{"budget": 4, **options})
 
 
-@pytest.mark.parametrize(
-    ("actions", "observations"),
-    [
-        (actions, seen)
-        for actions in ACTIONS
-        for seen in OBSERVATIONS
-        if seen != "moves" or actions == "rules"
-    ],
-)
+@pytest.mark.parametrize(("actions", "observations"), PAIRS)
 def test_check_env_passes_for_every_pair_of_families(actions, observations):
     env = gymnasium.make(
         "AscendOp-v0",
@@ -71,22 +66,31 @@ def test_the_numeric_twin_is_a_box_and_integers():
     assert info["action_mask"].shape == (KNOBS, KNOB_POSITIONS)
 
 
-@pytest.mark.parametrize("actions", ["rules", "knobs"])
-def test_numeric_families_work_in_vector_environments(actions):
+@pytest.mark.parametrize("mode", ["sync", "async"])
+@pytest.mark.parametrize(("actions", "observations"), PAIRS)
+def test_every_pair_of_families_works_in_the_vector_environments_of_gymnasium(actions, observations, mode):
+    options = (
+        {"vector_kwargs": {"shared_memory": False}} if (mode, observations) == ("async", "graph") else {}
+    )
     envs = gymnasium.make_vec(
         "AscendOp-v0",
         num_envs=2,
-        vectorization_mode="sync",
+        vectorization_mode=mode,
         operator=SPEC,
         actions=actions,
-        observations="features",
+        observations=observations,
+        max_source_chars=4096,
         evaluator=FakeEvaluator(),
+        **options,
     )
-    observations, _ = envs.reset(seed=0)
-    assert envs.observation_space.contains(observations)
-    observations, rewards, *_ = envs.step(envs.action_space.sample())
-    assert envs.observation_space.contains(observations)
-    assert rewards.shape == (2,)
+    try:
+        observed, _ = envs.reset(seed=0)
+        assert envs.observation_space.contains(observed)
+        observed, rewards, *_ = envs.step(envs.action_space.sample())
+        assert envs.observation_space.contains(observed)
+        assert rewards.shape == (2,)
+    finally:
+        envs.close()
 
 
 def test_a_move_of_a_rule_is_what_the_library_makes_of_the_incumbent():
@@ -263,7 +267,7 @@ def test_a_kernel_without_code_has_an_empty_graph():
 
 
 def _outcome(latency_us, *, status=Status.OK, is_last=False):
-    return Outcome(status, latency_us, incumbent_latency_us=50.0, baseline_latency_us=100.0, is_last=is_last)
+    return Outcome(status, latency_us, 50.0, 100.0, is_last=is_last, floor_us=10.0)
 
 
 @pytest.mark.parametrize(
@@ -273,6 +277,7 @@ def _outcome(latency_us, *, status=Status.OK, is_last=False):
         ("speedup", 4.0, 0.5, -0.5),
         ("negative_latency", -0.25, -2.0, -1.5),
         ("final_log_speedup", 0.0, 0.0, -0.5),
+        ("hap", 0.4, 0.05, -0.5),
     ],
 )
 def test_rewards_are_what_their_formulas_say(name, faster, slower, failed):
@@ -349,3 +354,22 @@ def test_an_environment_may_evaluate_on_the_smallest_cases_only():
         _env(cases=0)
     with pytest.raises(MisuseError, match="'cases': 1"):
         _env(budget=20).set_state(env.get_state())
+
+
+class _WithFloors(FakeEvaluator):
+    def submit(self, request):
+        request_id = super().submit(request)
+        cases = [case.model_copy(update={"floor_us": 10.0}) for case in self._finished[-1][1].cases]
+        self._finished[-1] = request_id, self._finished[-1][1].model_copy(update={"cases": tuple(cases)})
+        return request_id
+
+
+def test_the_share_of_what_the_hardware_allows_needs_a_floor():
+    env = _env(_WithFloors(), reward="hap")
+    assert env.reset()[1]["floor_us"] == pytest.approx(10.0)
+    kernel = f"{KERNEL}// latency: 40"
+    assert env.step({"tiling": "", "kernel": kernel})[1] == pytest.approx(0.25)
+    without = _env(reward="hap")
+    assert without.reset()[1]["floor_us"] == 0.0
+    with pytest.raises(MisuseError, match="needs results with floor_us"):
+        without.step({"tiling": "", "kernel": kernel})

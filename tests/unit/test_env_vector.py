@@ -10,7 +10,7 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.status import Status
 from ascend_gym.env.op_env import AscendOpEnv
 from ascend_gym.env.vector_env import AscendOpVectorEnv
@@ -59,7 +59,10 @@ def _plain(value):
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
 @pytest.mark.parametrize(
     ("actions", "observations"),
-    [("sources", "text"), ("rules", "features"), ("knobs", "features"), ("rules", "graph")],
+    [
+        *(("sources", "text"), ("edits", "features"), ("rules", "features"), ("rules", "moves")),
+        *(("knobs", "features"), ("knobs", "text"), ("rules", "graph"), ("edits", "graph")),
+    ],
 )
 def test_episodes_are_those_of_single_environments(mode, actions, observations):
     options = _options(actions=actions, observations=observations)
@@ -261,3 +264,46 @@ def test_batched_actions_come_apart_again():
         {"tiling": "a", "kernel": "c"},
         {"tiling": "b", "kernel": "d"},
     ]
+
+
+def test_a_reset_that_fails_in_the_same_step_loses_no_transition():
+    evaluator = FakeEvaluator({4: Status.INFRA_ERROR, 5: Status.INFRA_ERROR})
+    envs = AscendOpVectorEnv(2, autoreset_mode="SameStep", evaluator=evaluator, **_options(budget=1))
+    envs.reset(seed=0)
+    action = {"tiling": ("", ""), "kernel": ("// latency: 50", "// latency: 25")}
+    observations, rewards, terminations, _, infos = envs.step(action)
+    np.testing.assert_allclose(rewards, np.log([2.0, 4.0]))
+    assert terminations.all()
+    assert infos["final_info"]["evaluations"].tolist() == [1, 1]
+    assert observations["budget_left"].tolist() == [0, 0]
+    evaluator.statuses[6] = Status.INFRA_ERROR
+    with pytest.raises(InfrastructureError, match="baseline ended as infra_error"):
+        envs.step(action)
+    observations, rewards, terminations, _, infos = envs.step(action)
+    assert observations["budget_left"].tolist() == [1, 1]
+    assert (rewards.tolist(), terminations.any()) == ([0.0, 0.0], False)
+    again = AscendOpVectorEnv(2, evaluator=FakeEvaluator(), **_options(budget=1))
+    again.reset(seed=0)
+    again.step(action)
+    assert again.step(action)[4]["operator"].tolist() == infos["operator"].tolist()
+
+
+class _Refusing(FakeEvaluator):
+    """Cannot send kernels of more than 1000 characters."""
+
+    def submit(self, request):
+        if len(request.candidate.kernel_text) > 1000:
+            raise InfrastructureError("SUBMIT cannot be sent: too long")
+        return super().submit(request)
+
+
+def test_a_request_that_cannot_be_sent_does_not_fail_the_others():
+    envs = AscendOpVectorEnv(3, evaluator=_Refusing(), **_options())
+    envs.reset(seed=0)
+    action = {"tiling": ("",) * 3, "kernel": ("// latency: 50", "x" * 1500, "// latency: 25")}
+    _, rewards, *_, infos = envs.step(action)
+    assert infos["status"].tolist() == ["ok", "infra_error", "ok"]
+    np.testing.assert_allclose(rewards, [np.log(2.0), 0.0, np.log(4.0)])
+    assert "too long" in infos["diagnostics"][1][0]
+    action["kernel"] = ("x" * 1500,) * 3
+    assert envs.step(action)[4]["status"].tolist() == ["infra_error"] * 3

@@ -16,12 +16,14 @@ import npu_daemon
 from ascend_gym.cli import app
 from ascend_gym.env.op_env import AscendOpEnv
 from ascend_gym.env.spaces import PROFILE_FIELDS, observation_space
+from ascend_gym.env.task import Task
 from ascend_gym.suite.audit import audit_case
 from ascend_gym.suite.loader import load_operator
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
 ENVIRONMENT = (ROOT / "docs/environment.md").read_text("utf-8")
+LLM_RL = (ROOT / "docs/llm_rl.md").read_text("utf-8")
 OWN_OPERATOR = (ROOT / "docs/own_operator.md").read_text("utf-8")
 
 
@@ -74,9 +76,15 @@ def test_the_python_example_of_the_readme_changes_the_kernel(monkeypatch, capsys
     assert capsys.readouterr().out == "ok reward 0.000, speedup 1.000\n"
 
 
+def test_the_conversation_of_the_page_is_held(monkeypatch, capsys):
+    monkeypatch.setattr("ascend_gym.client.connect", lambda address, options: FakeEvaluator())
+    exec(compile(_blocks(LLM_RL, "python")[0], "docs/llm_rl.md", "exec"), {})
+    assert capsys.readouterr().out == "ok reward 0.000\n" * 2
+
+
 def test_environment_page_has_every_argument():
-    parameters = [name for name in inspect.signature(AscendOpEnv).parameters if name != "evaluator"]
-    assert sorted(_table_names(ENVIRONMENT, "other processes.\n\n")) == sorted(parameters)
+    parameters = {*inspect.signature(AscendOpEnv).parameters, *inspect.signature(Task).parameters}
+    assert set(_table_names(ENVIRONMENT, "other processes.\n\n")) == parameters - {"evaluator", "task"}
 
 
 def test_environment_page_has_every_observation():

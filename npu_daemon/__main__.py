@@ -17,7 +17,7 @@ from ascend_gym.core.records import DaemonStatus
 from npu_daemon.logs import configure_logging
 from npu_daemon.operator_link import ask_daemon
 from npu_daemon.serving import WorkerOptions, run_broker
-from npu_daemon.settings import DEFAULT_ADDRESS, daemon_settings
+from npu_daemon.settings import DEFAULT_ADDRESS, DaemonSettings, daemon_settings
 from npu_daemon.worker import Worker, die_with_parent
 
 EXIT_MISUSE = 2
@@ -36,6 +36,7 @@ def _describe() -> None:
 
 @app.command()
 def serve(
+    context: typer.Context,
     config: Annotated[Path | None, typer.Option(help="TOML file of settings; options go before it.")] = None,
     bind: Annotated[
         str | None, typer.Option(help=f"tcp://HOST:PORT (or :*) or ipc:///PATH; default {DEFAULT_ADDRESS}.")
@@ -69,24 +70,7 @@ def serve(
     private_folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Evaluate candidates for clients until SIGTERM (which finishes what runs) or SIGINT."""
-    options = {
-        "bind": bind,
-        "backend": backend,
-        "chip": chip,
-        "workers": workers,
-        "devices": devices,
-        "cache_dir": cache_dir,
-        "cache_limit_gib": cache_limit_gib,
-        "recording": recording,
-        "journal": journal,
-        "keep_jobs": keep_jobs,
-        "max_device_seconds": max_device_seconds,
-        "secret_key": secret_key,
-        "allowed_clients": allowed_clients,
-        "metrics": metrics,
-        "log_format": log_format,
-        "log_level": log_level,
-    }
+    options = {name: context.params.get(name) for name in DaemonSettings.model_fields}
     settings = daemon_settings(options, environment_settings(), config)
     configure_logging(settings.log_format, settings.log_level)
     failure = run_broker(settings, control_fd, private_folder)

@@ -254,12 +254,12 @@ class BrokerMachine(RuleBasedStateMachine):
             assert self.send(WorkerBeat(job.worker_id, job.job_id, job.attempt)) == []
 
     @precondition(lambda self: self.state.workforce.workers and not self.stopped)
-    @rule(data=st.data())
-    def worker_dies(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), killed=st.booleans())
+    def worker_dies(self, data: st.DataObject, killed: bool) -> None:
         worker_id = self.pick(data)
         self.alive.pop(worker_id)
         self.holding.pop(worker_id, None)
-        self.send(WorkerGone(worker_id, "killed"))
+        self.send(WorkerGone(worker_id, "ended", killed))
 
     # --- time, size and the end ---
 

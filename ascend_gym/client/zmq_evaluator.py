@@ -27,6 +27,7 @@ CONNECT_TIMEOUT_S = 10.0
 READY_TIMEOUT_S = 300.0
 MAX_IN_FLIGHT = 500
 BUSY_PAUSE_S = 0.5
+REMIND_S = 20.0
 SILENCE_S = 60.0
 
 
@@ -77,6 +78,7 @@ class ZmqEvaluator:
         self._submitted = 0
         self._connections = 0
         self._busy_until_s = 0.0
+        self._reminded_s = 0.0
         self._link = DaemonLink(address, connect_timeout_s, private_daemon, on_close)
 
     @property
@@ -126,7 +128,7 @@ class ZmqEvaluator:
             remaining_s = deadline_s - time.monotonic()
             if remaining_s <= 0:
                 break
-            self._link.wait(min(remaining_s, BUSY_PAUSE_S) if self._waiting else min(remaining_s, SILENCE_S))
+            self._link.wait(min(remaining_s, BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S)))
             self._receive()
         finished, self._finished = self._finished, []
         return finished
@@ -208,6 +210,7 @@ class ZmqEvaluator:
             self._resume(again=self._connections > 0)
         for message in messages:
             self._take(message)
+        self._remind()
         self._send_waiting()
 
     def _resume(self, *, again: bool) -> None:
@@ -220,6 +223,17 @@ class ZmqEvaluator:
         self._withdrawn.clear()
         if self._asked and self._info is None:
             self._link.send(WireMessage(Kind.DESCRIBE))
+        self._submit_again()
+
+    def _remind(self) -> None:
+        """Ask a daemon once more that is connected but silent: an answer may have been lost on its way."""
+        now_s = time.monotonic()
+        silent = self._link.is_connected and now_s - self._link.heard_s > REMIND_S
+        if self._sent and silent and self._reminded_s < self._link.heard_s:
+            self._reminded_s = now_s
+            self._submit_again()
+
+    def _submit_again(self) -> None:
         for request_id in self._sent:
             self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=self._requests[request_id]))
             if request_id in self._cancelled:

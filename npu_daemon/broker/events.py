@@ -116,10 +116,11 @@ class DeviceFreed:
 
 @dataclass(frozen=True)
 class WorkerGone:
-    """The process of a worker has ended."""
+    """The process of a worker has ended; ``killed`` if somebody or the kernel sent it SIGKILL."""
 
     worker_id: str
     reason: str
+    killed: bool = False
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class Broker:
             partial(config.worker_command, workers_address), config.private_folder.path
         )
         self._poller = zmq.Poller()
-        self._curious: list[bytes] = []
+        self._curious: dict[bytes, None] = {}
         self._due: deque[Action] = deque()
         self._stop: Stop | None = None
         self._published_s = 0.0
@@ -156,7 +156,7 @@ class Broker:
         elif message.kind is Kind.CANCEL:
             self._feed(Cancel(client, message.request_id))
         elif message.kind is Kind.DESCRIBE:
-            self._curious.append(client)
+            self._curious[client] = None
             self._tell_device()
         elif message.kind is Kind.STATUS:
             self._send_client(client, WireMessage(Kind.REPORT, payload=self._status()))

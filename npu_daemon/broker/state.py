@@ -200,7 +200,7 @@ class BrokerState:
             return []
         starting = worker.phase is WorkerPhase.STARTING
         actions = self._lose_lease(worker, event.reason, now_s)
-        if starting:
+        if starting and not event.killed:  # a host that is short of memory, say, may be better off later
             self._failed_starts += 1
             if self._failed_starts >= MAX_FAILED_STARTS:
                 return [*actions, *self._give_up(f"no worker could be started: {event.reason}", now_s)]

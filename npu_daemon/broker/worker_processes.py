@@ -50,13 +50,13 @@ class WorkerProcesses:
         """Whether ``pidfd`` belongs to a worker."""
         return pidfd in self._pidfds
 
-    def reap(self, pidfd: int) -> tuple[str, str]:
-        """Collect an ended worker; return its id and how it ended."""
+    def reap(self, pidfd: int) -> tuple[str, str, bool]:
+        """Collect an ended worker; return its id, how it ended, and whether that was by SIGKILL."""
         worker_id = self._pidfds.pop(pidfd)
         os.close(pidfd)
         returncode = self._processes.pop(worker_id).wait()
         shutil.rmtree(self._scratch_folder / worker_id, ignore_errors=True)
-        return worker_id, _how_it_ended(returncode)
+        return worker_id, _how_it_ended(returncode), returncode == -signal.SIGKILL
 
     def close(self) -> None:
         """Kill and reap every worker. What their candidates left is killed by their sandboxes."""

@@ -316,6 +316,15 @@ def test_workers_that_never_start_stop_the_daemon_with_the_reason() -> None:
     assert state.handle(Tick(), 2.0) == []
 
 
+def test_workers_that_are_killed_while_they_start_are_started_again() -> None:
+    state = new_state(workers=1)
+    actions = state.handle(Start(), 0.0)
+    for _ in range(3 * MAX_FAILED_STARTS):
+        (start,) = (action for action in actions if isinstance(action, StartWorker))
+        actions = state.handle(WorkerGone(start.worker_id, "SIGKILL", killed=True), 1.0)
+    assert not state.stopped
+
+
 def test_workers_are_added_at_once_and_removed_when_they_have_no_job() -> None:
     state = started(workers=2)
     busy = [the_job(state.handle(Submit(b"c", f"r{n}", OTHERS[n]), 0.0)) for n in range(2)]

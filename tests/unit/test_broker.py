@@ -61,8 +61,8 @@ def test_how_a_worker_ended_is_told(tmp_path: Path) -> None:
     pidfd = processes.start("worker-1")
     assert processes.watches(pidfd)
     assert ended(pidfd)
-    worker_id, reason = processes.reap(pidfd)
-    assert worker_id == "worker-1"
+    worker_id, reason, killed = processes.reap(pidfd)
+    assert (worker_id, killed) == ("worker-1", False)
     assert "exit status 7" in reason
     assert not processes.watches(pidfd)
 
@@ -84,7 +84,7 @@ def test_killed_workers_are_reaped_and_their_temporary_files_removed(tmp_path: P
     processes.kill("worker-1")
     processes.kill("worker-9")
     assert ended(first)
-    assert processes.reap(first) == ("worker-1", "its process was killed by SIGKILL")
+    assert processes.reap(first) == ("worker-1", "its process was killed by SIGKILL", True)
     assert not left.exists()
     processes.close()
     assert not processes.watches(second)

@@ -190,6 +190,22 @@ def test_a_connected_daemon_that_says_nothing_is_not_waited_for_for_ever(
     evaluator.close()
 
 
+def test_a_silent_daemon_is_asked_once_more_under_the_same_ids(
+    daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer may be lost without the connection being lost."""
+    monkeypatch.setattr(zmq_evaluator, "REMIND_S", 0.05)
+    daemon = daemons("a")
+    evaluator = ZmqEvaluator(daemon.address)
+    ids = [evaluator.submit(request(str(n))) for n in range(2)]
+    until(lambda: len(daemon.submitted) >= 4, evaluator, daemon)
+    assert daemon.submitted == ids * 2
+    daemon.answer(ids[0])
+    assert list(collect(evaluator, 1)) == [ids[0]]
+    until(lambda: daemon.submitted[4:] == ids[1:], evaluator, daemon)
+    evaluator.close()
+
+
 # --- several daemons ---
 
 

@@ -18,6 +18,7 @@ from npu_daemon.security import CurvePolicy
 
 DEFAULT_ADDRESS = "tcp://127.0.0.1:5710"
 _GIB = 2**30
+_ANY_PORT = ":*"
 _PAIR = ("secret_key", "allowed_clients")  # may come from different sources
 
 
@@ -100,7 +101,11 @@ class DaemonSettings(BaseModel):
         """Where accepted jobs are kept; ``None`` for nowhere."""
         if not self.keep_jobs:
             return None
-        return self.journal or self.cache_dir / "jobs" / f"{digest_of('journal', self.bind)[:16]}.sqlite"
+        if self.journal is not None:
+            return self.journal
+        if self.bind.endswith(_ANY_PORT):  # clients could not find the next daemon at the same address
+            return None
+        return self.cache_dir / "jobs" / f"{digest_of('journal', self.bind)[:16]}.sqlite"
 
     @property
     def policy(self) -> CurvePolicy | None:

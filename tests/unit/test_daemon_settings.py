@@ -80,7 +80,8 @@ def test_the_environment_is_read_by_prefix(monkeypatch: pytest.MonkeyPatch) -> N
 def test_each_address_has_a_journal_of_its_own(tmp_path: Path) -> None:
     paths = {DaemonSettings(bind=bind, cache_dir=tmp_path).journal_path for bind in ("ipc:///a", "ipc:///b")}
     assert len(paths) == 2
-    assert DaemonSettings(keep_jobs=False).journal_path is None
+    assert DaemonSettings(keep_jobs=False, journal=tmp_path).journal_path is None
+    assert DaemonSettings(bind="tcp://127.0.0.1:*").journal_path is None
     assert DaemonSettings(journal=tmp_path / "j").journal_path == tmp_path / "j"
 
 

@@ -30,10 +30,10 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
+from npu_daemon.floor import floor_us
 from npu_daemon.sandbox import RLIMITS, Limits, run_limited, sandbox_level
 from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES, BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
-from npu_daemon.simulator.floor import floor_us
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, tensor_sizes_bytes, write_job
 from npu_daemon.simulator.noise import samples_us

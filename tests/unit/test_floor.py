@@ -4,8 +4,8 @@ import pytest
 
 from ascend_gym.core.records import Case, DType, TensorSpec
 from ascend_gym.suite.loader import load_operator
+from npu_daemon.floor import floor_us
 from npu_daemon.simulator.chips import load_chip
-from npu_daemon.simulator.floor import floor_us
 
 CHIP = load_chip("910B2")
 LAUNCH_US = CHIP.timing["launch_us"].value + CHIP.timing["block_start_us"].value

@@ -22,17 +22,16 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ascend_gym.cli.methods import Method, RunSettings
-from ascend_gym.cli.options import note
+from ascend_gym.cli.options import note, opened_daemons
 from ascend_gym.cli.runs import operator_of, run_in_folder
 from ascend_gym.cli.train import SETTINGS_NAME
-from ascend_gym.client import DaemonOptions, LocalDaemon, connect
+from ascend_gym.client import connect
 from ascend_gym.core.own_python import own_python_command
 from baselines.ppo_checkpoints import last_checkpoint, read_progress
 from baselines.ppo_policy import network, save_policy
@@ -41,6 +40,7 @@ TESTS = Path(__file__).parents[1] / "tests" / "operators"
 TRAIN = ("add", "exp", "foreach_add", "gather", "muls", "softmax")
 TRAIN_FOLDERS = ("power", "vector_motifs")
 UNSEEN = ("gelu", "rms_norm")
+CHIP = "910B2"
 RESAMPLES = 10_000
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -49,9 +49,7 @@ def main() -> int:
     """Train, search, compare; return the exit status."""
     arguments = _parse()
     arguments.out.mkdir(parents=True, exist_ok=True)
-    options = DaemonOptions(workers=arguments.workers)
-    with nullcontext() if arguments.daemon else LocalDaemon(options) as own:
-        address = arguments.daemon or own.address
+    with opened_daemons(arguments.daemon and [arguments.daemon], CHIP) as (address, *_):
         if not arguments.without_training:
             _train(arguments, address)
         speedups = {
@@ -77,7 +75,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--training-seed", type=int, default=0)
     parser.add_argument("--budget", type=int, default=20, help="of a search, and of an episode")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4], help="of the searches")
-    parser.add_argument("--workers", type=int, default=2, help="of the daemon, and searches at a time")
+    parser.add_argument("--workers", type=int, default=2, help="searches at a time")
     parser.add_argument("--daemon", help="address of a daemon; by default a private one is started")
     parser.add_argument("--without-training", action="store_true", help="search with what there is")
     arguments = parser.parse_args()

@@ -41,6 +41,7 @@ TRAIN = ("add", "exp", "foreach_add", "gather", "muls", "softmax")
 TRAIN_FOLDERS = ("power", "vector_motifs")
 UNSEEN = ("gelu", "rms_norm")
 CHIP = "910B2"
+RANDOM, TRAINED = "random-rewrites", "ppo"
 RESAMPLES = 10_000
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -52,11 +53,11 @@ def main() -> int:
     with opened_daemons(arguments.daemon and [arguments.daemon], CHIP) as (address, *_):
         if not arguments.without_training:
             _train(arguments, address)
-        speedups = {
-            name: _searched(name, settings, arguments, address)
-            for name, settings in _methods(arguments).items()
-        }
-    return _report(speedups, arguments)
+        speedups: dict[str, list[list[float]]] = {}
+        for name, settings in _methods(arguments).items():
+            speedups[name] = _searched(name, settings, arguments, address)
+            over_random = _report(speedups, arguments)
+    return 0 if over_random.get(TRAINED, (0.0, 0.0, 0.0))[1] > 0 else 1
 
 
 def _parse() -> argparse.Namespace:
@@ -107,13 +108,10 @@ def _methods(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     untrained.mkdir(exist_ok=True)
     save_policy(untrained, "rules", network("rules", arguments.training_seed).state_dict())
     trained = last_checkpoint(arguments.out / "training")
-    methods: dict[str, dict[str, Any]] = {
-        "random-rewrites": {"method": Method.RANDOM_REWRITES},
-        "untrained": {"method": Method.PPO, "checkpoint": str(untrained)},
-    }
+    methods: dict[str, dict[str, Any]] = {RANDOM: {"method": Method.RANDOM_REWRITES}}
     if trained is not None:
-        methods[f"ppo-{trained.name}"] = {"method": Method.PPO, "checkpoint": str(trained)}
-    return methods
+        methods[TRAINED] = {"method": Method.PPO, "checkpoint": str(trained)}
+    return {**methods, "untrained": {"method": Method.PPO, "checkpoint": str(untrained)}}
 
 
 def _searched(
@@ -123,7 +121,8 @@ def _searched(
 
     def speedup(operator: str, seed: int) -> float:
         chosen = RunSettings(operator=operator, seed=seed, budget=arguments.budget, **settings)
-        folder = arguments.out / name / operator / f"seed{seed}"
+        of_policy = Path(settings.get("checkpoint", name)).name  # each checkpoint has searches of its own
+        folder = arguments.out / "searches" / of_policy / operator / f"seed{seed}"
         folder.mkdir(parents=True, exist_ok=True)
         evaluator = connect([address])
         try:
@@ -160,9 +159,12 @@ def difference(ours: Array, theirs: Array) -> tuple[float, float, float]:
     return float(ours.mean() - theirs.mean()), float(low), float(high)
 
 
-def _report(speedups: dict[str, list[list[float]]], arguments: argparse.Namespace) -> int:
+def _report(
+    speedups: dict[str, list[list[float]]], arguments: argparse.Namespace
+) -> dict[str, tuple[float, float, float]]:
+    """Print and write what is known by now; return the differences to random rules."""
     tables = {name: np.array(rows) for name, rows in speedups.items()}
-    control = tables["random-rewrites"]
+    control = tables[RANDOM]
     over_random = {name: difference(table, control) for name, table in tables.items()}
     checkpoint = last_checkpoint(arguments.out / "training")
     progress = read_progress(checkpoint) if checkpoint else None
@@ -173,7 +175,7 @@ def _report(speedups: dict[str, list[list[float]]], arguments: argparse.Namespac
     for name, table in tables.items():
         means = " | ".join(f"{row.mean():.3f} ({row.min():.3f} - {row.max():.3f})" for row in table)
         gain, low, high = over_random[name]
-        against = "" if name == "random-rewrites" else f"{gain:+.3f} [{low:+.3f}, {high:+.3f}]"
+        against = "" if name == RANDOM else f"{gain:+.3f} [{low:+.3f}, {high:+.3f}]"
         lines.append(f"| `{name}` | {means} | {table.mean():.3f} | {against} |")
     text = "\n".join(lines) + "\n"
     print(text)
@@ -186,7 +188,7 @@ def _report(speedups: dict[str, list[list[float]]], arguments: argparse.Namespac
         "difference_to_random_rewrites": over_random,
     }
     (arguments.out / "results.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    return 0 if list(over_random.values())[-1][1] > 0 else 1
+    return over_random
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ to outlive the broker is told by actions that come before the replies which depe
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import singledispatchmethod
+from typing import Any
 
 from ascend_gym.core.records import DaemonInfo
 from ascend_gym.core.status import rule_of
@@ -82,7 +83,7 @@ class BrokerState:
         """Take in what happened at ``now_s`` (monotonic seconds) and return what to do, in order."""
         if self.stopped:
             return []
-        actions = self._on(event, now_s)
+        actions = _HANDLERS[type(event)](self, event, now_s)
         if self.stopped:
             return actions
         actions += self.workforce.retire_surplus()
@@ -93,15 +94,9 @@ class BrokerState:
             actions.append(self._stop(None))
         return actions
 
-    @singledispatchmethod
-    def _on(self, event: Event, now_s: float) -> list[Action]:
-        raise TypeError(f"unknown event {event!r}")
-
-    @_on.register
     def _start(self, event: Start, now_s: float) -> list[Action]:
         return self.workforce.start_missing()
 
-    @_on.register
     def _restore(self, event: Restore, now_s: float) -> list[Action]:
         for saved in event.charges:
             self.book.accounts.charge(saved.name, saved.tenant, saved.charge)
@@ -113,7 +108,6 @@ class BrokerState:
 
     # --- clients ---
 
-    @_on.register
     def _submit(self, event: Submit, now_s: float) -> list[Action]:
         name = Name(event.client, event.request_id)
         self.absent.pop(event.client, None)
@@ -132,7 +126,6 @@ class BrokerState:
         self.book.accept(name, event.tenant, event.request, now_s)
         return [SaveJob(SavedJob(name, event.tenant, event.request))]
 
-    @_on.register
     def _cancel(self, event: Cancel, now_s: float) -> list[Action]:
         name = Name(event.client, event.request_id)
         self.absent.pop(event.client, None)
@@ -142,14 +135,12 @@ class BrokerState:
         answer = self.book.reply(name, cancelled(request, "cancelled by the client"))
         return [*self._withdraw(name, now_s), answer]
 
-    @_on.register
     def _client_gone(self, event: ClientGone, now_s: float) -> list[Action]:
         self.absent.setdefault(event.client, now_s)
         return []
 
     # --- workers ---
 
-    @_on.register
     def _worker_ready(self, event: WorkerReady, now_s: float) -> list[Action]:
         worker = self.workforce.workers.get(event.worker_id)
         if worker is None or worker.phase is not WorkerPhase.STARTING:
@@ -161,26 +152,22 @@ class BrokerState:
         worker.phase = WorkerPhase.IDLE
         return [Ready()] if first else []
 
-    @_on.register
     def _worker_beat(self, event: WorkerBeat, now_s: float) -> list[Action]:
         worker = self._holder(event)
         if worker is not None and worker.lease is not None:
             worker.lease = worker.lease.model_copy(update={"deadline_s": now_s + LEASE_S})
         return []
 
-    @_on.register
     def _device_wanted(self, event: DeviceWanted, now_s: float) -> list[Action]:
         if self._holder(event) is not None:
             self.workforce.devices.want(event.worker_id)
         return []
 
-    @_on.register
     def _device_freed(self, event: DeviceFreed, now_s: float) -> list[Action]:
         if self._holder(event) is not None:
             self.workforce.devices.release(event.worker_id, now_s)
         return []
 
-    @_on.register
     def _worker_result(self, event: WorkerResult, now_s: float) -> list[Action]:
         worker = self._holder(event)
         if worker is None:
@@ -193,7 +180,6 @@ class BrokerState:
         actions = self.book.finish(job, event.result, now_s)
         return actions + self.book.end_unaffordable(now_s)
 
-    @_on.register
     def _worker_gone(self, event: WorkerGone, now_s: float) -> list[Action]:
         worker = self.workforce.workers.pop(event.worker_id, None)
         if worker is None:
@@ -206,14 +192,12 @@ class BrokerState:
                 return [*actions, *self._give_up(f"no worker could be started: {event.reason}", now_s)]
         return actions + ([] if self.draining else self.workforce.start_missing())
 
-    @_on.register
     def _resize(self, event: Resize, now_s: float) -> list[Action]:
         self.workforce.wanted = event.workers
         return [] if self.draining else self.workforce.start_missing()
 
     # --- time and the end ---
 
-    @_on.register
     def _tick(self, event: Tick, now_s: float) -> list[Action]:
         actions: list[Action] = []
         for worker in self.workforce.leased():
@@ -229,7 +213,6 @@ class BrokerState:
             actions += [Ping(client) for client in dict.fromkeys(name.client for name in self.book.job_ids)]
         return actions
 
-    @_on.register
     def _drain(self, event: Drain, now_s: float) -> list[Action]:
         self.draining = True
         return [] if self.keeps_jobs else self.book.end_queued(_SHUTTING_DOWN, now_s)
@@ -292,3 +275,21 @@ class BrokerState:
     def _stop(self, failure: str | None) -> Action:
         self.stopped = True
         return Stop(failure)
+
+
+_HANDLERS: dict[type[Event], Callable[[BrokerState, Any, float], list[Action]]] = {
+    Start: BrokerState._start,
+    Restore: BrokerState._restore,
+    Submit: BrokerState._submit,
+    Cancel: BrokerState._cancel,
+    ClientGone: BrokerState._client_gone,
+    WorkerReady: BrokerState._worker_ready,
+    WorkerBeat: BrokerState._worker_beat,
+    DeviceWanted: BrokerState._device_wanted,
+    DeviceFreed: BrokerState._device_freed,
+    WorkerResult: BrokerState._worker_result,
+    WorkerGone: BrokerState._worker_gone,
+    Resize: BrokerState._resize,
+    Tick: BrokerState._tick,
+    Drain: BrokerState._drain,
+}

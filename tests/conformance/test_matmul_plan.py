@@ -134,10 +134,13 @@ def test_every_plan_covers_the_problem_and_fits_the_memories(plan: Planner, prob
 
 
 def test_published_plans(plan: Planner) -> None:
-    """Parts of a core on 24 cores (asc-devkit, docs/zh/guide, pages on splitting k and on NBuffer33)."""
+    """Parts of a core (asc-devkit: the guide on splitting k and NBuffer33; sample matmul_advanced_api)."""
     split = plan(Problem(16, 16, 1024, cores=24, split_k=True))
     assert split is not None
     assert (split["cores"], split["single_k"]) == (2, 512)
+    square = plan(Problem(512, 512, 128, cores=2))
+    assert square is not None
+    assert (square["single_m"], square["single_n"]) == (256, 512)
     kept = plan(Problem(256, 512, 192, cores=24, keeps_left=True))
     assert kept is not None
     assert (kept["cores"], kept["single_m"], kept["single_n"], kept["single_k"]) == (2, 256, 256, 192)

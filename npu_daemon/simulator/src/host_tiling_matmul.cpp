@@ -69,10 +69,11 @@ bool splits_k_evenly(const MatmulProblem &problem, int32_t parts) {
     return blocks % parts == 0 && blocks / parts >= kLeastBlocks;
 }
 
-// Least work of the busiest core, then least data for it, then fewest cores.
+// Least work of the busiest core, then least data for it, then fewest cores, then parts of rows rather than of columns (the
+// published plan for 512 x 512 x 128 on two cores: asc-devkit, matmul_advanced_api).
 Split split_cores(const MatmulProblem &problem) {
     Split best{};
-    std::tuple<double, double, int32_t> best_cost;
+    std::tuple<double, double, int32_t, int32_t> best_cost;
     for (int32_t m = 1; m <= problem.cores; ++m) {
         for (int32_t n = 1; n <= problem.cores / m; ++n) {
             for (int32_t k = 1; k <= (problem.may_split_k ? problem.cores / (m * n) : 1); ++k) {
@@ -80,7 +81,7 @@ Split split_cores(const MatmulProblem &problem) {
                 const Split split = split_into(problem, {m, n, k});
                 const Extents &single = split.single;
                 const double rows = align_up(single.m, kFractal), columns = align_up(single.n, kFractal);
-                const std::tuple cost(rows * columns * single.k, (rows + columns) * single.k, split.cores);
+                const std::tuple cost(rows * columns * single.k, (rows + columns) * single.k, split.cores, single.m);
                 if (best.cores == 0 || cost < best_cost) best = split, best_cost = cost;
             }
         }

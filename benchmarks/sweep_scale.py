@@ -7,8 +7,11 @@ the simulator; prints evaluations per second, and seconds for 10^5.
 progress are the real ones. Prints the wall time over the ideal one (every daemon always busy) and the
 processor time of the driver. Making runs is left out: on real hosts their processes run elsewhere.
 
-    python benchmarks/sweep_scale.py store --evaluations 100000
-    python benchmarks/sweep_scale.py driver --daemons 64 --runs 192 --evaluation-s 1
+``state``: the decisions alone, as fast as they go: which run is begun where, and what follows.
+
+    python benchmarks/sweep_scale.py store --run DIR --evaluations 100000
+    python benchmarks/sweep_scale.py driver --run DIR --daemons 64 --runs 192 --evaluation-s 1
+    python benchmarks/sweep_scale.py state --daemons 1000 --runs 50000
 """
 
 from __future__ import annotations
@@ -135,6 +138,9 @@ def _update(task: RunTask, index: int, lines: list[bytes]) -> Update:
 def main() -> int:
     """Measure what was asked for and print one JSON document."""
     arguments = _parse()
+    if arguments.what == "state":
+        print(json.dumps(_state(arguments.daemons, arguments.runs), indent=2))
+        return 0
     template = Template(arguments.run)
     with tempfile.TemporaryDirectory() as folder:
         if arguments.what == "store":
@@ -149,15 +155,39 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["store", "driver"])
-    parser.add_argument(
-        "--run", type=Path, required=True, help="folder of a finished run to take for a model"
-    )
+    parser.add_argument("what", choices=["store", "driver", "state"])
+    parser.add_argument("--run", type=Path, help="folder of a finished run to take for a model")
     parser.add_argument("--evaluations", type=int, default=100_000)
     parser.add_argument("--daemons", type=int, default=64)
     parser.add_argument("--runs", type=int, default=192)
     parser.add_argument("--evaluation-s", type=float, default=1.0)
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if arguments.what != "state" and arguments.run is None:
+        parser.error("--run: name the folder of a finished run, such as one of 'ascend-gym optimize'")
+    return arguments
+
+
+def _state(daemons: int, runs: int) -> dict[str, Any]:
+    """Take every run through its evaluations, one at a time on each daemon, without waiting."""
+    jobs = (Job(f"run{seed}", "m", "core/toy", seed, BUDGET, "910B2", b"{}") for seed in range(runs))
+    state = SweepState.of(jobs, [DaemonSlots(f"{number}", None, 1) for number in range(daemons)])
+    cpu_before_s = _cpu_s()
+    while not state.done:
+        state.starts(0.0, daemons)
+        for each in state.running:
+            index = each.index + 1
+            step = RunStep(index, "ok", index, 100.0, 100.0 - index)
+            end = RunEnd(Ending.FINISHED) if index == BUDGET else None
+            state.observe(Update(each.job.job_id, each.attempt, "host", (), (step,), end), 0.0)
+    cpu_s = _cpu_s() - cpu_before_s
+    evaluations = runs * (BUDGET + 1)
+    return {
+        "daemons": daemons,
+        "evaluations": evaluations,
+        "cpu_s": round(cpu_s, 2),
+        "cpu_us_per_evaluation": round(1e6 * cpu_s / evaluations, 1),
+        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000),
+    }
 
 
 def _store(template: Template, folder: Path, evaluations: int) -> dict[str, Any]:

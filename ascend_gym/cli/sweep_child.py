@@ -1,7 +1,7 @@
 """One run of a sweep in a process of its own: ``python -m ascend_gym.cli.sweep_child DIR``.
 
-Each step is a JSON line on standard output, and so is the end. The run is interrupted when standard input
-ends. Exit status 0: the end was told; 2: the run cannot be made.
+Each step is a JSON line on standard output, and so is the end; what libraries print goes to standard error.
+The run is interrupted when standard input ends. Exit status 0: the end was told; 2: it cannot be made.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ def main() -> None:
     signal.pthread_sigmask(
         signal.SIG_UNBLOCK, {signal.SIGINT}
     )  # Ray's workers block it, and children inherit
+    teller = _Teller()
     over = threading.Event()
     threading.Thread(target=_end_with_parent, args=[over], daemon=True).start()
     try:
-        outcome = _run(arguments)
+        outcome = _run(arguments, teller)
         ending, message = _ENDINGS.get(outcome.stop_reason, Ending.FINISHED), outcome.message
     except InfrastructureError as error:
         ending, message = Ending.INFRASTRUCTURE, str(error)
@@ -47,7 +48,7 @@ def main() -> None:
     except MisuseError as error:
         note(str(error))
         raise SystemExit(EXIT_MISUSE) from error
-    _tell(ending=ending.value, message=message)
+    teller.tell(ending=ending.value, message=message)
     over.set()
 
 
@@ -64,7 +65,7 @@ def _parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(arguments: argparse.Namespace) -> SearchOutcome:
+def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
     folder: Path = arguments.folder
     settings = read_settings(folder)
     spec = operator_of(settings)
@@ -82,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> SearchOutcome:
             evaluator,
             access=access,
             in_flight=arguments.in_flight,
-            on_event=_StepTeller(),
+            on_event=teller,
             command=arguments.command,
         )
     if outcome.stop_reason not in RESUMABLE:
@@ -91,16 +92,18 @@ def _run(arguments: argparse.Namespace) -> SearchOutcome:
     return outcome
 
 
-class _StepTeller:
-    """Tells of each step on standard output."""
+class _Teller:
+    """Tells of each step on what was standard output, and sends there nothing else."""
 
     def __init__(self) -> None:
+        self._told_to = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         self._baseline_us: float | None = None
 
     def __call__(self, step: Step) -> None:
         if step.index == 0:
             self._baseline_us = step.result.latency_us
-        _tell(
+        self.tell(
             index=step.index,
             status=step.result.status.value,
             spent_evaluations=step.spent.evaluations,
@@ -108,10 +111,10 @@ class _StepTeller:
             best_latency_us=step.best_latency_us,
         )
 
-
-def _tell(**event: Any) -> None:
-    sys.stdout.write(json.dumps(event) + "\n")
-    sys.stdout.flush()
+    def tell(self, **event: Any) -> None:
+        """Write one line."""
+        self._told_to.write(json.dumps(event) + "\n")
+        self._told_to.flush()
 
 
 def _end_with_parent(over: threading.Event) -> None:

@@ -83,6 +83,8 @@ class ChildRun:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        assert self._process.stdout is not None, "it is a pipe"
+        self._process.stdout.close()
         os.close(self._ended_fd)
         self._messages.close()
         self._scratch.cleanup()

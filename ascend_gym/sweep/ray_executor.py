@@ -93,7 +93,8 @@ class RayExecutor:
     def capacity(self) -> int:
         """Return how many units of the resource the cluster has."""
         if time.monotonic() - self._capacity_of_s > _CAPACITY_AGE_S:
-            self._capacity = int(self._ray.cluster_resources().get(RESOURCE, 0))
+            with self._cluster():
+                self._capacity = int(self._ray.cluster_resources().get(RESOURCE, 0))
             self._capacity_of_s = time.monotonic()
         return self._capacity
 
@@ -107,9 +108,10 @@ class RayExecutor:
             time.sleep(timeout_s)  # no run could be begun yet: hosts are missing, or daemons paused
             return []
         answers = list(self._actors)
-        ready, _ = self._ray.wait(answers, num_returns=len(answers), timeout=0)
-        if not ready:
-            ready, _ = self._ray.wait(answers, num_returns=1, timeout=timeout_s)
+        with self._cluster():
+            ready, _ = self._ray.wait(answers, num_returns=len(answers), timeout=0)
+            if not ready:
+                ready, _ = self._ray.wait(answers, num_returns=1, timeout=timeout_s)
         return [update for answer in ready if (update := self._taken(answer)) is not None]
 
     def stop_all(self) -> None:
@@ -122,6 +124,14 @@ class RayExecutor:
         for _, actor in self._actors.values():
             self._ray.kill(actor)
         self._actors.clear()
+
+    @contextmanager
+    def _cluster(self) -> Iterator[None]:
+        """Tell in our words that the cluster itself is gone."""
+        try:
+            yield
+        except (self._ray.exceptions.RayError, ConnectionError) as error:
+            raise InfrastructureError(f"the Ray cluster is gone: {error}; go on with --resume") from error
 
     def _ask(self, task: RunTask, actor: Any) -> None:
         self._actors[actor.updates.remote(POLL_S)] = task, actor

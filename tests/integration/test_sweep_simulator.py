@@ -1,0 +1,22 @@
+"""A sweep with a real method on the real simulator: its runs are those of ``ascend-gym optimize``."""
+
+import json
+
+from ascend_gym.search.journal import JOURNAL_NAME
+from ascend_gym.sweep.store import ResultsStore
+
+
+def test_a_sweep_makes_the_runs_that_optimize_makes(simulator_daemon, tmp_path, run):
+    common = ["--method", "best-of-n", "--budget", 1, "--daemon", simulator_daemon]
+    status, out, _ = run("sweep", *common, "--op", "core/add", "--out", "s", "--json")
+    assert (status, json.loads(out)["endings"]) == (0, {"finished": 1})
+    assert run("optimize", "core/add", *common, "--out", "o", "--json")[0] == 0
+    (journal,) = (tmp_path / "s").rglob(JOURNAL_NAME)
+    assert journal.read_bytes() == (tmp_path / "o" / JOURNAL_NAME).read_bytes()
+    assert (journal.parent / "best.diff").read_text() == (tmp_path / "o" / "best.diff").read_text()
+    with ResultsStore(tmp_path / "s" / "results.sqlite") as store:
+        (stored,) = store.runs()
+        assert store.operator(stored).level == 1
+        assert json.loads(store.sessions(stored.run_id)[0].command)["command"][1] == "sweep"
+        ((toolchains, backend),) = store.query("SELECT toolchains, backend FROM provenance")
+    assert (toolchains, backend) == (1, "simulator")

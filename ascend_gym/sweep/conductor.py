@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.sweep.executors import Executor
@@ -25,7 +26,7 @@ class Conductor:
         executor: makes runs; closed by whoever made it.
         folders: what is known of the runs.
         listeners: each called with what a run tells, after it is written down.
-        on_end: called with a run whose attempt has ended, for whatever reason.
+        on_end: called with a run whose attempt has ended, after what can be begun is begun.
         arguments: further arguments of the processes that make runs.
         module: what they execute.
     """
@@ -37,6 +38,7 @@ class Conductor:
     on_end: Callable[[Job], object]
     arguments: tuple[str, ...] = ()
     module: str = CHILD_MODULE
+    _ended: deque[Job] = field(init=False, default_factory=deque)
 
     def run(self) -> None:
         """Make all runs; Ctrl-C stops those under way, and what they have found is kept."""
@@ -44,9 +46,13 @@ class Conductor:
             while not self.state.done:
                 for start in self.state.starts(time.monotonic(), self.executor.capacity()):
                     self.executor.start(self._task(start))
-                self._take(_TICK_S)
+                self._take(0.0 if self._ended else _TICK_S)
+                self._settle_one()
         except KeyboardInterrupt:
             self._stop()
+        finally:
+            while self._ended:
+                self._settle_one()
 
     def _task(self, start: Start) -> RunTask:
         files = self.folders.known(start.job)
@@ -63,7 +69,13 @@ class Conductor:
                 for listener in self.listeners:
                     listener(update)
                 if update.end is not None:
-                    self.on_end(job)
+                    self._ended.append(job)
+
+    def _settle_one(self) -> None:
+        """Hand on one run that has ended: storing it takes as long as many updates."""
+        if self._ended:
+            with interrupts_held_back():
+                self.on_end(self._ended.popleft())
 
     def _stop(self) -> None:
         self.executor.stop_all()

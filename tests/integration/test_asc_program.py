@@ -20,6 +20,7 @@ from npu_daemon.simulator.pricing import price_trace
 PROGRAMS = Path(__file__).parent.parent / "asc"
 ADD = PROGRAMS / "add.asc"
 MIXED = PROGRAMS / "mixed.asc"
+PADDED = PROGRAMS / "padded.asc"
 FLAGS = """#include "acl/acl.h"
 #include "kernel_operator.h"
 __global__ __mix__(1, 2) void produce() {
@@ -162,6 +163,18 @@ def test_a_missing_barrier_is_a_race_with_both_lines(simulator: SimulatorBackend
     assert "DataCopy(a, xGm" in lines[first - 1]
     assert "AscendC::Add(" in lines[second - 1]
     assert failure.stdout.endswith("arguments\n")
+
+
+def test_a_padding_value_and_accesses_past_the_cache(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    run = _run(AscProgram(PADDED), simulator, tmp_path)
+    assert isinstance(run, ProgramRun), run
+    assert run.stdout == "0 wrong\n"
+
+
+def test_an_assertion_that_does_not_hold_is_told(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    failure = _run(AscProgram(PADDED, ("LIMIT=4",)), simulator, tmp_path)
+    assert isinstance(failure, StoppedProgram)
+    assert failure.diagnostics[0].message == "assertion `limit == 3' does not hold. limit is 4"
 
 
 @pytest.mark.parametrize("waits", [20, 4])

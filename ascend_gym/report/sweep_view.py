@@ -142,6 +142,7 @@ def _end_line(state: SweepState, update: Update) -> Text:
     job = each.job
     line = f"[{state.ended}/{len(state.jobs)}] {job.variant} on {job.operator}, seed {job.seed}: "
     if end.ending is Ending.FINISHED:
-        return Text(f"{line}{each.speedup:.3f}x with {each.spent_evaluations} evaluations")
+        found = Text(f"{line}{each.speedup:.3f}x with {each.spent_evaluations} evaluations")
+        return found.append(f"; {end.message}" if end.message else "", "yellow")
     again = "" if each.end is not None else "; it is tried again"
     return Text(f"{line}{end.ending.value}: {end.message}{again}", "yellow")

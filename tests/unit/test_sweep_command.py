@@ -1,19 +1,23 @@
 """The sweep command: plans, budgets that are equal, estimates, and sweeps that go on."""
 
+import io
 import json
 from contextlib import contextmanager
 
 import pytest
+from rich.console import Console
 from stored_runs import search
-from sweeping import CHILD
+from sweeping import CHILD, make_job
 
 from ascend_gym.cli import sweep
 from ascend_gym.cli.sweep_plan import jobs_of, kept_plan
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.report.sweep_view import SweepView
 from ascend_gym.sweep.conductor import Conductor
 from ascend_gym.sweep.executors import LocalExecutor
+from ascend_gym.sweep.jobs import Ending, RunEnd, RunStep, Update
 from ascend_gym.sweep.plan import matching_operators, read_plan
-from ascend_gym.sweep.sweep_state import DaemonSlots
+from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
 
 PLAN = """
 operators = ["core/a*", "core/gelu"]
@@ -126,3 +130,23 @@ def test_a_sweep_is_made_stored_and_compared_and_resumed_without_work(tmp_path, 
     assert (status, "go on with it by --resume" in said) == (2, True)
     status, out, said = run("sweep", "--resume", "--out", "s", "--json", "--quiet")
     assert (status, "2 of 2 runs have ended" in said, json.loads(out)) == (0, True, document)
+
+
+def test_progress_counts_and_tells_ends_with_their_reasons():
+    state = SweepState.of([make_job(0), make_job(1)], [DaemonSlots(None)])
+    console = Console(file=io.StringIO(), width=200)
+    view = SweepView(console, state)
+    for start in state.starts(0.0, 2):
+        step = RunStep(1, "ok", 1, 100.0, 80.0)
+        end = (
+            RunEnd(Ending.FINISHED, "the baseline failed") if start.job.seed else RunEnd(Ending.LOST, "gone")
+        )
+        update = Update(start.job.job_id, start.attempt, "here", steps=(step, step), end=end)
+        state.observe(update, 0.0)
+        view.show(update)
+    lines = console.file.getvalue().splitlines()
+    assert lines[0].endswith("seed 0: lost: gone; it is tried again")
+    assert lines[1].startswith("[1/2]")
+    assert lines[1].endswith("1.250x with 1 evaluations; the baseline failed")
+    assert [(host, runs) for host, runs, _ in view.progress.by_host()] == [("here", 0)]
+    assert view.progress.remaining_s() > 0

@@ -25,11 +25,30 @@ from npu_daemon.simulator.toolchain import Toolchain
 from npu_daemon.simulator.trace_program import read_trace
 
 RACES_TIMEOUT_S = 120.0
-_MEMORIES = ("unified buffer", "global memory")
+_MEMORIES = (
+    "unified buffer",
+    "global memory",
+    "L1",
+    "L0A",
+    "L0B",
+    "L0C",
+    "bias table",
+    "fixpipe buffer",
+)
 _CALLS = {
     "CopyGmToUb": "DataCopy(GM->UB)",
     "CopyUbToGm": "DataCopy(UB->GM)",
     "CopyUbToUb": "DataCopy(UB->UB)",
+    "CopyGmToL1": "DataCopy(GM->L1)",
+    "CopyL1ToGm": "DataCopy(L1->GM)",
+    "CopyL0cToGm": "Fixpipe(L0C->GM)",
+    "CopyL0cToL1": "Fixpipe(L0C->L1)",
+    "CopyL1ToBias": "DataCopy(L1->C2)",
+    "CopyL1ToFixpipe": "DataCopy(L1->C2PIPE2GM)",
+    "FillL1": "Fill(L1)",
+    "FillL0": "Fill(L0)",
+    "LoadL0A": "LoadData(L1->L0A)",
+    "LoadL0B": "LoadData(L1->L0B)",
     "ScalarAccess": "scalar access",
 }
 
@@ -39,7 +58,9 @@ class _Access:
     """One of the two instructions of a race.
 
     Attributes:
-        block: which block issued it.
+        trace: which of the cores of the launch issued it.
+        block: its index among the cores of its kind.
+        core: ``cube`` or ``vector`` in launches with both kinds, else empty.
         ordinal: its position among the trace records of the block.
         call: name of the instruction, as kernels call it.
         pipe: where it executes.
@@ -48,7 +69,9 @@ class _Access:
         line: in that file.
     """
 
+    trace: int
     block: int
+    core: str
     ordinal: int
     call: str
     pipe: str
@@ -60,7 +83,8 @@ class _Access:
         """Return the access as words of a sentence."""
         place = f" at {self.file}:{self.line}" if self.file else ""
         verb = "writes" if self.writes else "reads"
-        return f"{self.call}{place} (block {self.block}, pipe {self.pipe}) {verb} them"
+        core = f"{self.core} core, " if self.core else ""
+        return f"{self.call}{place} ({core}block {self.block}, pipe {self.pipe}) {verb} them"
 
 
 @dataclass(frozen=True)
@@ -125,22 +149,13 @@ def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure
 
 
 def _described(run: TracedRun, race: dict[str, Any]) -> Failure:
-    accesses = [
-        _Access(
-            block=side["block"],
-            ordinal=side["ordinal"],
-            call=_CALLS.get(side["call"], side["call"]),
-            pipe=side["pipe"],
-            writes=side["writes"],
-        )
-        for side in (race["first"], race["second"])
-    ]
+    accesses = [_access(side, race["cubes"], race["vectors"]) for side in (race["first"], race["second"])]
     first, second = _located(run, accesses)
     memory = _MEMORIES[race["space"]]
     diagnostic = Diagnostic(
         phase=Phase.RUN_KERNEL,
         message=f"race on {memory} bytes [{race['begin']}, {race['end']}): {first.described()}, "
-        f"{second.described()}, and nothing orders the two: {_remedy(first, second)}",
+        f"{second.described()}, and {_reason(first, second, cached=race['cached'])}",
         call=second.call,
         file=second.file,
         line=second.line,
@@ -149,9 +164,23 @@ def _described(run: TracedRun, race: dict[str, Any]) -> Failure:
     return Failure(Status.RUNTIME_FAULT, (diagnostic,))
 
 
+def _access(side: dict[str, Any], cubes: int, vectors: int) -> _Access:
+    group, position = divmod(side["block"], cubes + vectors)
+    kind = "cube" if side["cube"] else "vector"
+    return _Access(
+        trace=side["block"],
+        block=group if side["cube"] else group * vectors + position - cubes,
+        core=kind if cubes > 0 and vectors > 0 else "",
+        ordinal=side["ordinal"],
+        call=_CALLS.get(side["call"], side["call"]),
+        pipe=side["pipe"],
+        writes=side["writes"],
+    )
+
+
 def _located(run: TracedRun, accesses: list[_Access]) -> list[_Access]:
     """Run the kernel once more and return the accesses with their places in its sources."""
-    wanted = "".join(f"locate {access.block} {access.ordinal}\n" for access in accesses)
+    wanted = "".join(f"locate {access.trace} {access.ordinal}\n" for access in accesses)
     places: dict[str, Place] = {}
     for row in run.run_again(wanted).splitlines():
         fields = row.split("\t")
@@ -160,14 +189,24 @@ def _located(run: TracedRun, accesses: list[_Access]) -> list[_Access]:
             places.setdefault(fields[4], run.place_of(source_rows(fields[3], run.libraries.get(kind))))
     located = []
     for access in accesses:
-        file, line = places.get(f"{access.block} {access.ordinal}", (None, None))
+        file, line = places.get(f"{access.trace} {access.ordinal}", (None, None))
         located.append(replace(access, file=file, line=line))
     return located
 
 
+def _reason(first: _Access, second: _Access, *, cached: bool) -> str:
+    if cached:
+        return (
+            "what a scalar store leaves in the data cache of its core need not be in global memory: "
+            "call DataCacheCleanAndInvalid after it"
+        )
+    return f"nothing orders the two: {_remedy(first, second)}"
+
+
 def _remedy(first: _Access, second: _Access) -> str:
-    if first.block != second.block:
-        return "call SyncAll between them, or let the blocks touch different bytes"
+    if first.trace != second.trace:
+        flag = "" if first.pipe == "S" else f" or CrossCoreSetFlag by PIPE_{first.pipe} and CrossCoreWaitFlag"
+        return f"call SyncAll{flag} between them, or let the blocks touch different bytes"
     if first.pipe == second.pipe:
         return f"call PipeBarrier<PIPE_{first.pipe}>() between them"
     event = f"{first.pipe}_{second.pipe}"

@@ -12,6 +12,7 @@ namespace asim {
 namespace {
 
 constexpr uint64_t kDataCacheLineBytes = 64;
+constexpr double kHandOversOfBarrier = 2;    // flags from one pipe to another, see barrier_cycles
 
 bool overlaps(const Operand &a, const Operand &b) {
     if (a.extent_bytes == 0 || b.extent_bytes == 0) return false;
@@ -184,7 +185,11 @@ bool Core::issue_access(const Entry &entry, double now) {
     find_conflicts(access_of(entry, Pipe::S), now, scalar_dependencies_);
     const std::optional<double> ready = resolved(scalar_dependencies_);
     if (!ready) return false;
-    scalar_time_ = std::max(scalar_time_, *ready);
+    if (*ready > scalar_time_) {
+        scalar_time_ = *ready;
+        // The compiler's flag, and then the access itself, which has not gone on meanwhile.
+        work(chip_.barrier_cycles / kHandOversOfBarrier + chip_.scalar_access_cycles);
+    }
     const Operand &operand = entry.operands[0];
     const uint64_t line = operand.address / kDataCacheLineBytes;
     if (operand.space == static_cast<uint64_t>(Space::Gm) && line != cached_line_) {
@@ -223,6 +228,7 @@ bool Core::issue_scalar(const Entry &entry, double now) {
         case Op::ReadClock:
             if (counters_.clock_reads.size() < kMaxClockReads) counters_.clock_reads.push_back(scalar_time_);
             return true;
+        case Op::CleanCache: return true;
         case Op::CrossCoreSet: return issue_to_pipe(entry, source);
         case Op::CrossCoreWait: {
             std::deque<double> &raised = cross_core_flags_[record.flag_id];

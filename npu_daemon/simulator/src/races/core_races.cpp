@@ -11,8 +11,7 @@ std::optional<Overlap> CoreRaces::next(const Entry &entry, uint64_t where) {
         case Op::WaitFlag: clocks_.wait_flag(record); break;
         case Op::PipeBarrier: clocks_.barrier(static_cast<Pipe>(record.target_pipe)); break;
         case Op::SyncAll: clocks_.barrier(Pipe::ALL); break;
-        case Op::CrossCoreSet: clocks_.set_cross_core(record); break;
-        case Op::CrossCoreWait: clocks_.wait_cross_core(record); break;
+        case Op::CleanCache: clocks_.issue(Pipe::S); return std::nullopt;
         default: break;
     }
     return record.operands > 0 ? access(entry, where) : std::nullopt;
@@ -23,10 +22,9 @@ bool CoreRaces::races(const Access &now, const Access &earlier, Hazard hazard) {
     if (earlier.index == 0 || (now.atomic && earlier.atomic) || clocks_.knows(now.pipe, earlier.pipe, earlier.index)) return false;
     if (now.pipe == earlier.pipe) {
         // A pipe takes its instructions in order: a later one does not overtake the reads of an earlier one.
-        if (hazard == Hazard::WriteAfterRead || now.pipe == Pipe::S) return false;
-        if (now.pipe == Pipe::V && auto_sync_) return false;
-        return now.pipe == Pipe::V || now.pipe == Pipe::MTE2 || now.pipe == Pipe::MTE3;
+        return hazard != Hazard::WriteAfterRead && now.early && !now.gaps && !earlier.gaps;
     }
+    if (now.unit_flag && earlier.unit_flag) return false;
     // What the scalar unit loaded, it has; and its stores come before vector instructions that it issues afterwards:
     // the documentation asks for a flag here, too, but operators in use (cann-ops: icamax, ctc_loss_v3_grad) have none.
     if (earlier.pipe == Pipe::S && (now.pipe == Pipe::V || hazard == Hazard::WriteAfterRead)) return false;
@@ -44,7 +42,7 @@ std::optional<Overlap> CoreRaces::check(const Map &map, const Access &now, bool 
         }
         const Hazard hazard = writes ? Hazard::WriteAfterWrite : Hazard::ReadAfterWrite;
         if (earlier == nullptr && races(now, state.write, hazard)) earlier = &state.write;
-        if (earlier != nullptr) found = Overlap{earlier->where, from, to, 0};
+        if (earlier != nullptr) found = Overlap{earlier->where, from, to};
         return earlier == nullptr;
     });
     return found;
@@ -60,29 +58,57 @@ void CoreRaces::remember(Map &map, const Access &now, bool writes, uint64_t begi
     }
 }
 
-std::optional<Overlap> CoreRaces::access(const Entry &entry, uint64_t where) {
+// Whether an instruction may start while earlier ones of its pipe still write: a later one does not wait by itself.
+bool CoreRaces::starts_early(const Record &record, Pipe pipe) const {
+    constexpr uint32_t kTilesInTurn = 10;   // a Mmad of so many tiles finds the sums of the one before it
+    if (pipe == Pipe::M) return (record.flag_id & kAccumulates) != 0 && record.repeats < kTilesInTurn;
+    return (pipe == Pipe::V && !auto_sync_) || pipe == Pipe::MTE2 || pipe == Pipe::MTE3;
+}
+
+CoreRaces::Access CoreRaces::describe(const Entry &entry, uint64_t where) {
     const Record &record = entry.record;
     const Pipe pipe = info(record.op).pipe;
     if (pipe == Pipe::V && record.source_pipe == kInsideCall) clocks_.barrier(pipe);
-    const bool by_pointer = record.op == Op::ScalarAccess && (record.flag_id & kFromPointer) != 0;
-    const Access now{clocks_.issue(pipe), pipe, is_atomic(record), by_pointer, where};
+    Access now;
+    now.index = clocks_.issue(pipe);
+    now.pipe = pipe;
+    now.atomic = is_atomic(record);
+    now.by_pointer = record.op == Op::ScalarAccess && (record.flag_id & kFromPointer) != 0;
+    now.early = starts_early(record, pipe);
+    now.unit_flag = (pipe == Pipe::M || pipe == Pipe::FIX) && (record.flag_id & kUnitFlag) != 0;
+    now.gaps = leaves_gaps(record, entry.operands[0]);
+    now.where = where;
+    return now;
+}
+
+std::optional<Overlap> CoreRaces::access(const Entry &entry, uint64_t where) {
+    const Record &record = entry.record;
+    const bool inside_call = record.source_pipe == kInsideCall;
+    const Access now = describe(entry, where);
     std::optional<Overlap> found;
     const auto each = [&](Role role, auto f) {
         for (uint32_t i = 0; i < record.operands; ++i) {
             if (role_of(record, i) != role) continue;
-            const bool gm = entry.operands[i].space == static_cast<uint64_t>(Space::Gm);
+            const auto space = static_cast<Space>(entry.operands[i].space);
+            if (inside_call && space != Space::Gm && space != Space::Ub) continue;
             for_each_run(entry, i, [&](uint64_t begin, uint64_t end) {
-                if (!found && !(gm && memory_.constant(begin, end))) f(maps_[entry.operands[i].space], begin, end);
+                const bool ignored = space == Space::Gm && memory_.ignored(begin, end);
+                if (!found && !ignored) f(space, begin, end);
             });
         }
     };
     for (const Role role : {Role::Read, Role::Written}) {
         const bool writes = role == Role::Written;
-        each(role, [&](const Map &map, uint64_t begin, uint64_t end) { found = check(map, now, writes, begin, end); });
+        each(role, [&](Space space, uint64_t begin, uint64_t end) {
+            found = check(maps_[static_cast<size_t>(space)], now, writes, begin, end);
+            if (found) found->space = space;
+        });
     }
     for (const Role role : {Role::Read, Role::Written}) {
         const bool writes = role == Role::Written;
-        each(role, [&](Map &map, uint64_t begin, uint64_t end) { remember(map, now, writes, begin, end); });
+        each(role, [&](Space space, uint64_t begin, uint64_t end) {
+            remember(maps_[static_cast<size_t>(space)], now, writes, begin, end);
+        });
     }
     prune(maps_[static_cast<size_t>(Space::Gm)]);
     return found;
@@ -92,7 +118,8 @@ std::optional<Overlap> CoreRaces::access(const Entry &entry, uint64_t where) {
 bool CoreRaces::settled(const State &state) const {
     const auto known = [&](const Access &access) {
         const auto by = [&](Pipe pipe) { return clocks_.knows(pipe, access.pipe, access.index); };
-        return access.index == 0 || (by(Pipe::MTE2) && by(Pipe::MTE3) && (auto_sync_ || by(Pipe::S)));
+        const bool by_copies = by(Pipe::MTE2) && by(Pipe::MTE3) && (!cube_ || by(Pipe::FIX));
+        return access.index == 0 || (by_copies && (auto_sync_ || by(Pipe::S)));
     };
     return known(state.write) && std::all_of(state.reads.begin(), state.reads.end(), known);
 }

@@ -29,23 +29,25 @@ SharedMemory load_memory(const std::string &path) {
     return memory;
 }
 
+const char *name(bool value) { return value ? "true" : "false"; }
+
 void print_side(const char *role, const Side &side) {
     const Instruction &instruction = info(side.record.op);
-    printf("\"%s\":{\"block\":%u,\"ordinal\":%llu,\"call\":\"%s\",\"pipe\":\"%s\",\"writes\":%s},", role, side.block,
-           static_cast<unsigned long long>(side.ordinal), instruction.name, kPipeNames[static_cast<int>(instruction.pipe)],
-           side.writes ? "true" : "false");
+    printf("\"%s\":{\"block\":%u,\"cube\":%s,\"ordinal\":%llu,\"call\":\"%s\",\"pipe\":\"%s\",\"writes\":%s},", role, side.block,
+           name(side.cube), static_cast<unsigned long long>(side.ordinal), instruction.name,
+           kPipeNames[static_cast<int>(instruction.pipe)], name(side.writes));
 }
 
-void print(const std::optional<Race> &race) {
+void print(const std::optional<Race> &race, const Composition &composition) {
     if (!race) {
         printf("{\"race\":null}\n");
         return;
     }
-    printf("{\"race\":{");
+    printf("{\"race\":{\"cubes\":%u,\"vectors\":%u,", composition.cubes, composition.vectors);
     print_side("first", race->first);
     print_side("second", race->second);
-    printf("\"space\":%u,\"begin\":%llu,\"end\":%llu}}\n", static_cast<unsigned>(race->space),
-           static_cast<unsigned long long>(race->begin), static_cast<unsigned long long>(race->end));
+    printf("\"space\":%u,\"begin\":%llu,\"end\":%llu,\"cached\":%s}}\n", static_cast<unsigned>(race->space),
+           static_cast<unsigned long long>(race->begin), static_cast<unsigned long long>(race->end), name(race->cached));
 }
 
 }  // namespace
@@ -60,7 +62,7 @@ int main(int argc, char **argv) {
     }
     try {
         const asim::Trace trace(argv[1]);
-        asim::print(asim::find_race(trace, asim::load_memory(argv[2]), !explicit_only));
+        asim::print(asim::find_race(trace, asim::load_memory(argv[2]), !explicit_only), trace.composition());
     } catch (const std::bad_alloc &) {
         fprintf(stderr, "out of memory\n");
         return asim::kOutOfMemoryExit;

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "asim/check/check.h"
+#include "asim/machine/call_sync.h"
 #include "asim/machine/gm.h"
 #include "asim/semantics/atomic.h"
 #include "asim/trace/writer.h"
@@ -146,7 +147,7 @@ void copy_ub_to_ub(uint8_t *dst, const uint8_t *src, uint32_t burst_count, uint3
     origin.stride = vector_stride(burst_bytes == block_bytes ? src_stride_bytes : kUbBlockBytes);
     Record record{};
     record.op = Op::CopyUbToUb;
-    record.source_pipe = block().library_calls > 0 ? kInsideCall : 0;
+    record.source_pipe = place_in_call();
     record.dtype_bytes = 2;
     record.repeats = (burst_count * burst_bytes + kRepeatBytes - 1) / kRepeatBytes;
     emit(record, {destination, origin});

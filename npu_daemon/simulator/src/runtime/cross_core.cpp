@@ -42,6 +42,14 @@ bool complete(uint32_t first, uint32_t last, uint32_t flag, const Meets &meets) 
     return true;
 }
 
+// Modes 1 and 2 are for the cores of a group: the kernel has to be of a type that has several.
+void require_group(uint32_t mode) {
+    const Composition &composition = launch_shape().composition;
+    if (composition.cores() > 1) return;
+    fault(FaultKind::RuntimeFault, "CrossCoreSetFlag", "mode %u is for the cores of one group, and each group of this launch has one core: "
+          "SyncAll or mode 0 is for all cores", mode);
+}
+
 template <typename Receives>
 void raise(uint32_t first, uint32_t last, uint32_t flag, const Receives &receives) {
     Block *blocks = launch_blocks();
@@ -93,6 +101,7 @@ void cross_core_set(uint32_t mode, Pipe pipe, uint32_t flag) {
     const auto which = static_cast<CrossCoreMode>(mode);
     flag %= kKernelCrossCoreFlags;  // the lowest four bits count, as documented
     if (which == CrossCoreMode::AllOfKind) require_residency("CrossCoreSetFlag");
+    if (which != CrossCoreMode::AllOfKind) require_group(mode);
     const Concerned concerned(which);
     await_room(concerned, flag);
     emit_set(which, pipe, flag, 0);

@@ -37,7 +37,7 @@ void native_access(const void *address, uint64_t bytes, bool write) {
     } else {
         const GmRegion *region = find_gm_region(address);
         const bool counted = region != nullptr && region->role != GmRole::Constant;  // tables of the code are cached
-        if (counted) access_words(call, pointer, bytes, write, scalar_gm);
+        if (counted) access_words(call, pointer, bytes, write, native_gm);
     }
 }
 

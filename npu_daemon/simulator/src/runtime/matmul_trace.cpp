@@ -13,8 +13,6 @@ namespace {
 constexpr uint32_t kBlockBytes = 32;
 constexpr uint32_t kL0Bytes = 64 * 1024;
 constexpr uint32_t kL0cBytes = 128 * 1024;
-constexpr uint64_t kMailboxBase = 1ull << 42;   // global memory of the library: below all tensors
-constexpr uint64_t kMailboxBytes = 1ull << 20;  // of one group
 // Basic blocks that the library's own code runs on the scalar unit for each base block multiplied. Derived from
 // matmul_high_performance: 449 and 248 scalar cycles for each of cases 1 and 5, less 12 for the instructions themselves.
 constexpr uint32_t kNormScalarBlocks = 312;
@@ -58,6 +56,7 @@ Bursts bursts_of(const StoredMatrix &matrix, const MatrixPart &part) {
 Record copy_record(Op op, const StoredMatrix &matrix, const Bursts &bursts) {
     Record record{};
     record.op = op;
+    record.source_pipe = on_cube_core() ? kInsideCall : 0;
     record.dtype_bytes = 1;
     record.repeats = bursts.count;
     record.burst_bytes = bursts.bytes;
@@ -129,6 +128,7 @@ public:
         const uint32_t loads = load_count(k), from = l1_base + place_ * step_ * block_bytes_ + inside;
         Record record{};
         record.op = left_ ? Op::LoadL0A : Op::LoadL0B;
+        record.source_pipe = kInsideCall;
         record.dtype_bytes = 2;
         record.repeats = ceil_div(rows, kFractalRows);
         record.burst_bytes = bytes / loads / record.repeats;
@@ -212,6 +212,7 @@ void trace_mmad(const MatmulState &state, const ResultBlock &block, uint32_t k, 
     count_scalar(state.multi_data_load || state.constant_plan ? kMultiLoadScalarBlocks : kNormScalarBlocks);
     Record record{};
     record.op = Op::Mmad;
+    record.source_pipe = kInsideCall;
     record.dtype_bytes = static_cast<uint8_t>(std::max(1u, type_bits(state.a.type) / 8));
     record.repeats = ceil_div(block.rows, kFractalRows) * ceil_div(block.columns, kFractalRows);
     record.burst_bytes = padded_k_bytes(state.a.type, k);
@@ -309,11 +310,12 @@ void trace_multiplication(MatmulState &state, const ResultBlock &block, bool acc
     }
 }
 
-void trace_result(MatmulState &state, const BlockPlace &place) {
+void trace_result(MatmulState &state, const BlockPlace &place, bool atomic) {
     const ResultBlock block{0, 0, place.part.rows, place.part.columns};
     const Bursts bursts = bursts_of(place.matrix, place.part);
     Record record = copy_record(Op::CopyL0cToGm, place.matrix, bursts);
     if (state.unit_flag) record.flag_id |= kUnitFlag;
+    if (atomic) record.flag_id |= kAtomic;
     const bool to_gm = place.matrix.space == Space::Gm;
     const Operand target = to_gm ? gm_operand("Matmul result", place.matrix, place.part, bursts, true)
                                  : mailbox_operand(bursts.count * bursts.bytes);

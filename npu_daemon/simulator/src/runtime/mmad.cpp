@@ -131,7 +131,7 @@ void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b) {
     record.dtype_bytes = static_cast<uint8_t>(element_bytes(shape.a));
     record.repeats = round_up(shape.m, kSide) / kSide * (round_up(shape.n, kSide) / kSide);
     record.burst_bytes = padded_depth(shape) * element_bytes(shape.a);
-    record.flag_id = static_cast<uint16_t>((shape.unit_flag ? kUnitFlag : 0) |
+    record.flag_id = static_cast<uint16_t>((shape.unit_flag ? kUnitFlag : 0) | (shape.start == MatrixStart::Accumulate ? kAccumulates : 0) |
                                            (shape.a == MatrixType::F32 && block().cube.hf32 ? kMmadHf32 : 0));
     emit(record, {operand(Space::L0C, c, result_bytes(shape)), operand(Space::L0A, a, left_bytes(shape)),
                   operand(Space::L0B, b, right_bytes(shape))});

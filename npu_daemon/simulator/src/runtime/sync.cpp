@@ -12,7 +12,6 @@ namespace asim {
 namespace {
 
 constexpr const char *kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
-constexpr uint64_t kScalarLineBytes = 64;  // data cache line (facts/npu_2201.md section 1)
 
 const char *name(Pipe pipe) { return kPipeNames[static_cast<int>(pipe)]; }
 
@@ -49,15 +48,34 @@ uint32_t first_free_event(Pipe source, Pipe target, const char *call) {
     return static_cast<uint32_t>(__builtin_ctz(free_ids));
 }
 
-// Whether a set of lines knows this one; it forgets the oldest for it if not.
-bool touched_before(uint64_t (&lines)[kScalarWays], uint64_t key) {
-    if (std::find(std::begin(lines), std::end(lines), key) != std::end(lines)) return true;
-    std::move_backward(std::begin(lines), std::end(lines) - 1, std::end(lines));
-    lines[0] = key;
-    return false;
+// Which parts of its cache line an access touches; what lies beyond the line is left out.
+uint32_t line_parts(uint64_t address, uint32_t bytes) {
+    const uint64_t first = address % kScalarLineBytes;
+    const uint64_t last = std::min<uint64_t>(first + bytes, kScalarLineBytes) - 1;
+    const uint64_t up_to_last = ~0ull >> (63 - last / kLinePartBytes);
+    return static_cast<uint32_t>(up_to_last & ~0ull << first / kLinePartBytes);
 }
 
-// Folds accesses to the same cache lines into one record each; only a new line can meet a new hazard.
+// The line of this key in a set, or one of no key in the place of the oldest.
+ScalarLine &line_in(ScalarLine (&lines)[kScalarWays], uint64_t key) {
+    for (ScalarLine &line : lines) {
+        if (line.key == key) return line;
+    }
+    std::move_backward(std::begin(lines), std::end(lines) - 1, std::end(lines));
+    lines[0] = {};
+    return lines[0];
+}
+
+Record scalar_record(uint32_t bytes, bool write, bool from_pointer) {
+    Record record{};
+    record.op = Op::ScalarAccess;
+    record.dtype_bytes = static_cast<uint8_t>(bytes);
+    record.repeats = write ? 1 : 0;
+    record.flag_id = from_pointer ? kFromPointer : 0;
+    return record;
+}
+
+// Folds accesses to the same cache lines into one record each, which is paid once and tells all the bytes touched.
 void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, bool from_pointer) {
     Block &self = block();
     ++self.scalar_accesses;
@@ -66,13 +84,12 @@ void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, boo
     const uint64_t line = address / kScalarLineBytes;
     const uint64_t key =
         line << 4 | (from_pointer ? 8 : 0) | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
-    if (fold && touched_before(self.scalar_lines[line % kScalarSets], key)) return;
-    Record record{};
-    record.op = Op::ScalarAccess;
-    record.dtype_bytes = static_cast<uint8_t>(bytes);
-    record.repeats = write ? 1 : 0;
-    record.flag_id = from_pointer ? kFromPointer : 0;
-    emit(record, {Operand{address, static_cast<uint64_t>(space), bytes, 0}});
+    if (!fold) return emit(scalar_record(bytes, write, from_pointer), {Operand{address, static_cast<uint64_t>(space), bytes, 0}});
+    const uint32_t parts = line_parts(address, bytes);
+    ScalarLine &known = line_in(self.scalar_lines[line % kScalarSets], key);
+    if (key == known.key) return add_line_parts(known.place, parts);
+    emit(scalar_record(bytes, write, from_pointer), {Operand{address, static_cast<uint64_t>(space), bytes, parts}});
+    known = {key, last_operand_place()};
 }
 
 }  // namespace
@@ -134,9 +151,21 @@ void *native_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
 }
 
 void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
-    const uint64_t address = checked_gm(call, pointer, bytes, write);
-    trace_scalar(address, Space::Gm, bytes, write, false);
+    trace_scalar(checked_gm(call, pointer, bytes, write), Space::Gm, bytes, write, false);
     return pointer;
+}
+
+void *native_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
+    trace_scalar(checked_gm(call, pointer, bytes, write), Space::Gm, bytes, write, true);
+    return pointer;
+}
+
+void clean_cache(const void *address) {
+    Record record{};
+    record.op = Op::CleanCache;
+    if (address == nullptr) return emit(record, {});
+    const uint64_t line = checked_gm("DataCacheCleanAndInvalid", address, 1, false);
+    emit(record, {Operand{line, static_cast<uint64_t>(Space::Gm), 1, 0}});
 }
 
 }  // namespace asim

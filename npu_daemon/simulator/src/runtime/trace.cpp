@@ -1,8 +1,10 @@
 #include <execinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "asim/machine/block.h"
@@ -62,6 +64,10 @@ void flush_segment(uint32_t block_index) {
     segment.clear();
 }
 
+void forget_scalar_lines(Block &block) {
+    for (auto &set : block.scalar_lines) std::fill(std::begin(set), std::end(set), ScalarLine{});
+}
+
 void append(const void *data, size_t size) {
     const auto *bytes = static_cast<const uint8_t *>(data);
     g_segments[g_current].insert(g_segments[g_current].end(), bytes, bytes + size);
@@ -112,16 +118,28 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     record.scalar_blocks = take(self.scalar_blocks);
     record.scalar_accesses = take(self.scalar_accesses);
     self.last_call = instruction.name;
-    if (record.op != Op::ScalarAccess) {
-        std::memset(self.scalar_lines, 0, sizeof self.scalar_lines);
-    }
+    const bool full = g_segments[g_current].size() >= kFlushBytes;
+    if (full) flush_segment(g_current);
+    if (full || record.op != Op::ScalarAccess) forget_scalar_lines(self);
     if (!g_located.empty()) locate(instruction.name, self.records);
     ++self.records;
     append(&record, sizeof record);
     append(operands.begin(), operands.size() * sizeof(Operand));
     const bool ended = record.op == Op::BlockEnd;
-    if (ended || g_segments[g_current].size() >= kFlushBytes) flush_segment(g_current);
-    if (ended) g_segments[g_current].shrink_to_fit();
+    if (ended) {
+        flush_segment(g_current);
+        g_segments[g_current].shrink_to_fit();
+    }
+}
+
+uint64_t last_operand_place() { return g_segments[g_current].size() - sizeof(Operand); }
+
+void add_line_parts(uint64_t place, uint32_t parts) {
+    Operand operand;
+    uint8_t *bytes = g_segments[g_current].data() + place;
+    std::memcpy(&operand, bytes, sizeof operand);
+    operand.stride |= parts;
+    std::memcpy(bytes, &operand, sizeof operand);
 }
 
 }  // namespace asim

@@ -71,10 +71,14 @@ __aicore__ inline void CrossCoreWaitFlag(uint16_t flagId) {
     asim::cross_core_wait(flagId % asim::kKernelCrossCoreFlags);
 }
 
-template <typename T, CacheLine line, DcciDst destination>
-__aicore__ inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &) {}
 template <typename T, CacheLine line>
-__aicore__ inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &) {}
+__aicore__ inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor) {
+    asim::clean_cache(line == CacheLine::ENTIRE_DATA_CACHE ? nullptr : tensor.GetPhyAddr());
+}
+template <typename T, CacheLine line, DcciDst destination>
+__aicore__ inline void DataCacheCleanAndInvalid(const GlobalTensor<T> &tensor) {
+    if (destination != DcciDst::CACHELINE_UB) DataCacheCleanAndInvalid<T, line>(tensor);
+}
 
 }  // namespace AscendC
 

@@ -16,6 +16,12 @@ constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start h
 constexpr uint32_t kScalarSets = 4;
 constexpr uint32_t kScalarWays = 4;
 
+// A line that scalar code has touched since the last other instruction, and the record that stands for it.
+struct ScalarLine {
+    uint64_t key = 0;
+    uint64_t place = 0;                     // of its operand, see trace/writer.h
+};
+
 enum class CoreKind : uint8_t { Vector, Cube };
 constexpr uint32_t kCoreKinds = 2;
 
@@ -63,13 +69,14 @@ struct Block {
     uint8_t cross_core_flags[kCrossCoreFlags] = {};     // counters that waits of this core take from
     uint64_t scalar_blocks = 0;
     uint64_t scalar_accesses = 0;
-    uint64_t scalar_lines[kScalarSets][kScalarWays] = {};   // lines touched by scalar code since the last other instruction
+    ScalarLine scalar_lines[kScalarSets][kScalarWays];
     int64_t clock_reads = 0;
     bool tiling_key_asked = false;          // some TILING_KEY_IS was evaluated
     bool tiling_key_matched = false;        // and one of them was true
     bool ended = false;
     uint64_t records = 0;                   // emitted so far
     uint32_t library_calls = 0;             // composite calls under way, which contain the barriers they need
+    bool call_begun = false;                // they have issued an instruction: the next ones have a barrier before them
     const char *last_call = "kernel entry";
 };
 

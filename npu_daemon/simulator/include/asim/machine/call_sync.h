@@ -16,10 +16,21 @@ inline void synchronise(Pipe source, Pipe target) {
 // While one lives, a call that is made of several instructions is under way: it has the barriers between them that it needs.
 class LibraryCall {
 public:
-    LibraryCall() { ++block().library_calls; }
+    LibraryCall() {
+        if (block().library_calls++ == 0) block().call_begun = false;
+    }
     LibraryCall(const LibraryCall &) { ++block().library_calls; }
     ~LibraryCall() { --block().library_calls; }
     LibraryCall &operator=(const LibraryCall &) = default;
 };
+
+// source_pipe of the vector instruction that comes next. Before the first one of a call there is no barrier.
+inline uint8_t place_in_call() {
+    Block &self = block();
+    if (self.library_calls == 0) return 0;
+    const uint8_t place = self.call_begun ? kInsideCall : 0;
+    self.call_begun = true;
+    return place;
+}
 
 }  // namespace asim

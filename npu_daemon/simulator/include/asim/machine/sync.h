@@ -19,7 +19,11 @@ uint32_t alloc_event_id(Pipe source, Pipe target);
 void release_event_id(Pipe source, Pipe target, uint32_t event_id);
 
 void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write);
-void *native_ub(const char *call, void *pointer, uint32_t bytes, bool write);  // by a raw pointer, of any alignment
 void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write);
+// Writes the line of the data cache that holds the address back to global memory, from there on; all of them for null.
+void clean_cache(const void *address);
+// By a raw pointer, of any alignment.
+void *native_ub(const char *call, void *pointer, uint32_t bytes, bool write);
+void *native_gm(const char *call, void *pointer, uint32_t bytes, bool write);
 
 }  // namespace asim

@@ -56,7 +56,12 @@ public:
         }
     }
 
-    void clear() { pieces_.clear(); }
+    // Calls f(state) for each piece there is.
+    template <typename F>
+    void update_all(F f) {
+        for (auto &piece : pieces_) f(piece.second.state);
+    }
+
     size_t size() const { return pieces_.size(); }
 
 private:

@@ -1,9 +1,11 @@
-// Looks for accesses of different cores to the same bytes of global memory that no meeting of the cores orders.
+// Looks for accesses of different cores to the same bytes of global memory that nothing orders, and for reads of what a
+// scalar store has left in the data cache of its core.
 #pragma once
 #include <optional>
 #include <vector>
 
 #include "asim/races/access_map.h"
+#include "asim/races/knowledge.h"
 #include "asim/races/race.h"
 
 namespace asim {
@@ -12,42 +14,48 @@ class BlockRaces {
 public:
     explicit BlockRaces(const SharedMemory &memory) : memory_(memory) {}
 
-    // Takes a record of `block`, from trace offset `where`; returns the earlier access of another block it races with.
-    std::optional<Overlap> next(const Entry &entry, uint32_t block, uint64_t where);
+    // Takes a record of core `core`, from trace offset `where`: instruction `index` of its pipe, on a core that knows `known`
+    // of the others. Returns the earlier access that it races with.
+    std::optional<Overlap> next(const Entry &entry, uint32_t core, uint32_t index, const Knowledge &known, uint64_t where);
 
-    // All blocks have met: what they did so far is over for all of them.
-    void all_met() { map_.clear(); }
+    // All cores have met: what they did so far is over for all of them, except for what lies in data caches.
+    void all_met();
+
+    // From here on cores meet one by one, so that it matters which of its accesses a core has finished.
+    void tell_apart() { exact_ = true; }
 
 private:
     static constexpr uint32_t kNobody = ~0u;
+    enum class Kind : uint8_t { Read, Write, Atomic };
+
     struct Touch {
-        uint32_t block = kNobody;
-        uint64_t where = 0;         // the first of the accesses in the piece
-        bool operator==(const Touch &other) const { return block == other.block; }
-    };
-    // Two of different blocks are enough: at least one of them is not the block that comes next.
-    struct Pair {
-        Touch first, second;
-        void add(const Touch &touch) {
-            (first.block == kNobody || first.block == touch.block ? first : second) = touch;
+        uint32_t core = kNobody;
+        uint32_t index = 0;         // of the instruction in its pipe; the first of the accesses in the piece
+        Pipe pipe = Pipe::S;
+        Kind kind = Kind::Read;
+        bool cached = false;        // a scalar store whose line is not yet written back
+        bool exact = false;         // no other instruction shares the piece
+        uint64_t where = 0;
+        bool operator==(const Touch &other) const {
+            const bool same = core == other.core && pipe == other.pipe && kind == other.kind && cached == other.cached;
+            return same && exact == other.exact && (!exact || index == other.index);
         }
-        bool operator==(const Pair &other) const { return first == other.first && second == other.second; }
     };
     struct State {
         Touch write;
-        Pair atomics, reads;    // since the write
-        bool operator==(const State &other) const {
-            return write == other.write && atomics == other.atomics && reads == other.reads;
-        }
+        std::vector<Touch> others;  // reads and atomic additions since the write
+        bool operator==(const State &other) const { return write == other.write && others == other.others; }
     };
-    enum class Kind : uint8_t { Read, Write, Atomic };
 
-    static const Touch *conflict(const State &state, Kind kind, uint32_t block);
-    std::optional<Overlap> check(const Touch &now, Kind kind, uint64_t begin, uint64_t end) const;
-    void remember(const Touch &now, Kind kind, uint64_t begin, uint64_t end);
+    const Touch *conflict(const State &state, const Touch &now, const Knowledge &known) const;
+    std::optional<Overlap> check(const Touch &now, const Knowledge &known, uint64_t begin, uint64_t end) const;
+    void remember(const Touch &now, uint64_t begin, uint64_t end);
+    void add(std::vector<Touch> &others, const Touch &now) const;
+    void write_back(const Entry &entry, const Touch &now);
 
     const SharedMemory &memory_;
     AccessMap<State> map_;
+    bool exact_ = false;
 };
 
 }  // namespace asim

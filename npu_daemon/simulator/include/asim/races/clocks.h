@@ -23,6 +23,8 @@ public:
         reach(pipe);
         return ++issued_[at(pipe)];
     }
+    uint32_t issued(Pipe pipe) const { return issued_[at(pipe)]; }
+    const Clock &everything() const { return issued_; }
     bool knows(Pipe pipe, Pipe other, uint32_t index) const { return known_[at(pipe)][at(other)] >= index; }
 
     // What has finished when `pipe` has done everything issued to it so far.
@@ -44,10 +46,6 @@ public:
         learn(Pipe(record.target_pipe), raised.front());
         raised.pop_front();
     }
-    // Flags between cores: the wait of this core ends after its own share of the meeting.
-    void set_cross_core(const Record &record) { met_[record.flag_id] = when_done(Pipe(record.source_pipe)); }
-    void wait_cross_core(const Record &record) { learn(Pipe::S, met_[record.flag_id]); }
-
     void barrier(Pipe pipe) {
         if (pipe == Pipe::ALL) {
             known_.fill(issued_);
@@ -66,7 +64,6 @@ private:
     std::array<Clock, kPipeCount> known_{};
     Clock issued_{};
     std::map<uint32_t, std::deque<Clock>> raised_;
-    std::map<uint16_t, Clock> met_;
 };
 
 }  // namespace asim

@@ -13,13 +13,24 @@ namespace asim {
 // What the compiler's automatic synchronisation orders on a vector core, and what it leaves to the kernel (asc-devkit
 // docs/zh/api/SIMD-API, synchronisation inside a core, key features, table 3): it inserts barriers between vector
 // instructions, and flags between the scalar unit and every other pipe, both ways. Between V, MTE2 and MTE3 only queues
-// and flags order, and overlapping copies of one pipe need a barrier.
+// and flags order, and overlapping copies of one pipe need a barrier. On a cube core it inserts nothing; the unit flag
+// orders Mmad and Fixpipe, and small Mmads that add to one result need a barrier (Mmad, notes on synchronisation).
 class CoreRaces {
 public:
-    CoreRaces(bool auto_sync, const SharedMemory &memory) : auto_sync_(auto_sync), memory_(memory) {}
+    CoreRaces(bool cube, bool auto_sync, const SharedMemory &memory)
+        : cube_(cube), auto_sync_(auto_sync && !cube), memory_(memory) {}
 
     // Takes the core's next record, from trace offset `where`; returns the earlier access that it races with.
     std::optional<Overlap> next(const Entry &entry, uint64_t where);
+
+    // What has finished when `pipe` has done everything issued to it so far.
+    Clock when_done(Pipe pipe) { return clocks_.when_done(pipe); }
+    // Likewise for all pipes.
+    const Clock &everything() const { return clocks_.everything(); }
+    // How many instructions `pipe` has been given.
+    uint32_t issued(Pipe pipe) const { return clocks_.issued(pipe); }
+    // The scalar unit has waited for what `clock` counts.
+    void learn(const Clock &clock) { clocks_.learn(Pipe::S, clock); }
 
 private:
     struct Access {
@@ -27,6 +38,9 @@ private:
         Pipe pipe = Pipe::S;
         bool atomic = false;
         bool by_pointer = false;    // of the scalar unit: the compiler orders GetValue and SetValue only
+        bool early = false;         // starts before earlier writes of its own pipe are over
+        bool unit_flag = false;
+        bool gaps = false;          // see leaves_gaps
         uint64_t where = 0;
         bool operator==(const Access &other) const { return where == other.where && index == other.index; }
     };
@@ -42,10 +56,13 @@ private:
     std::optional<Overlap> access(const Entry &entry, uint64_t where);
     std::optional<Overlap> check(const Map &map, const Access &now, bool writes, uint64_t begin, uint64_t end);
     void remember(Map &map, const Access &now, bool writes, uint64_t begin, uint64_t end);
+    Access describe(const Entry &entry, uint64_t where);
+    bool starts_early(const Record &record, Pipe pipe) const;
     bool races(const Access &now, const Access &earlier, Hazard hazard);
     bool settled(const State &state) const;
     void prune(Map &map);
 
+    bool cube_;
     bool auto_sync_;
     const SharedMemory &memory_;
     PipeClocks clocks_;

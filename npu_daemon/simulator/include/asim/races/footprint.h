@@ -7,8 +7,23 @@
 
 namespace asim {
 
-inline bool is_copy_in_bursts(Op op) {
-    return op == Op::CopyGmToUb || op == Op::CopyUbToGm;
+// Calls f(begin, end) for the runs of parts of a cache line.
+template <typename F>
+void for_each_part(uint64_t line, uint32_t parts, F f) {
+    while (parts != 0) {
+        const auto first = static_cast<uint32_t>(__builtin_ctz(parts));
+        const uint64_t beyond = ~uint64_t{parts} >> first;      // has a bit beyond the highest of `parts`
+        const auto count = static_cast<uint32_t>(__builtin_ctzll(beyond));
+        f(line + first * kLinePartBytes, line + (first + count) * kLinePartBytes);
+        parts &= ~static_cast<uint32_t>(((uint64_t{1} << count) - 1) << first);
+    }
+}
+
+// Whether the record does not tell which bytes of the span it writes: rows of a matrix on their way to fractals.
+inline bool leaves_gaps(const Record &record, const Operand &written) {
+    constexpr uint32_t kBlockBytes = 32;
+    const uint64_t row_bytes = (uint64_t{record.burst_bytes} + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    return record.op == Op::CopyGmToL1 && written.stride == 0 && written.extent_bytes > record.repeats * row_bytes;
 }
 
 // Rows of equal length at equal distances; f(begin, end) for each run.
@@ -30,11 +45,15 @@ void for_each_run(const Entry &entry, uint32_t index, F f) {
     const uint64_t rows = std::max<uint32_t>(entry.record.repeats, 1);
     // The 16 blocks of a transposition lie anywhere: a span with gaps does not tell which bytes of it are touched.
     if (entry.record.op == Op::Transpose && extent > rows * kRepeatBytes) return;
-    if (is_copy_in_bursts(entry.record.op)) return for_each_row(operand.address, extent, rows, operand.stride, f);
+    if (entry.record.op == Op::ScalarAccess) {
+        f(operand.address, operand.address + extent);
+        return for_each_part(operand.address / kScalarLineBytes * kScalarLineBytes, operand.stride, f);
+    }
+    if (info(entry.record.op).pipe != Pipe::V) return for_each_row(operand.address, extent, rows, operand.stride, f);
     const uint64_t block_stride = (operand.stride & 0xffff) * kBlockBytes;
     const uint64_t repeat_stride = (operand.stride >> 16) * kBlockBytes;
     const bool dense = block_stride <= kBlockBytes && repeat_stride == kRepeatBytes;
-    if (info(entry.record.op).pipe != Pipe::V || dense) return f(operand.address, operand.address + extent);
+    if (dense) return f(operand.address, operand.address + extent);
     if (block_stride <= kBlockBytes) return for_each_row(operand.address, extent, rows, repeat_stride, f);
     const uint64_t last = (rows - 1) * repeat_stride;
     if (last >= extent) return f(operand.address, operand.address + extent);

@@ -11,11 +11,14 @@ struct Overlap {
     uint64_t earlier = 0;           // trace offset of the record that executed first
     uint64_t begin = 0, end = 0;    // bytes in common
     uint32_t block = 0;             // of the earlier record
+    Space space = Space::Gm;
+    bool cached = false;            // what it stored may still be in its core's data cache
 };
 
 // One side of a race: a record, by its position among those of its block.
 struct Side {
-    uint32_t block = 0;
+    uint32_t block = 0;             // which trace of the launch
+    bool cube = false;
     uint64_t ordinal = 0;
     Record record;
     bool writes = false;
@@ -25,14 +28,16 @@ struct Race {
     Side first, second;             // in the order of execution here
     Space space = Space::Ub;
     uint64_t begin = 0, end = 0;
+    bool cached = false;
 };
 
-// Which parts of global memory no kernel can write: reads of them are in no race.
+// Which parts of global memory are in no race: those that no kernel can write, and the library's own.
 class SharedMemory {
 public:
+    SharedMemory() { add_constant(kMailboxBase, kMailboxBase); }
     void add_constant(uint64_t address, uint64_t bytes) { constant_.push_back({address, address + bytes}); }
 
-    bool constant(uint64_t begin, uint64_t end) const {
+    bool ignored(uint64_t begin, uint64_t end) const {
         for (const Range &range : constant_) {
             if (begin >= range.begin && end <= range.end) return true;
         }

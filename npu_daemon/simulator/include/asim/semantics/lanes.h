@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "asim/check/check.h"
+#include "asim/machine/call_sync.h"
 #include "asim/numeric/half_run.h"
 #include "asim/semantics/vector.h"
 #include "asim/trace/writer.h"
@@ -88,7 +89,7 @@ inline void emit_vector(Op op, uint32_t widest_bytes, uint32_t repeats, std::ini
     record.op = op;
     record.dtype_bytes = static_cast<uint8_t>(widest_bytes);
     record.repeats = repeats;
-    record.source_pipe = block().library_calls > 0 ? kInsideCall : 0;
+    record.source_pipe = place_in_call();
     emit(record, operands);
 }
 

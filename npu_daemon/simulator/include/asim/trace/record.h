@@ -48,8 +48,12 @@ struct Operand {
     uint64_t address : 56;      // byte offset in a memory of the core, or canonical GM address
     uint64_t space : 8;
     uint32_t extent_bytes;      // span from first to one past last byte touched
-    uint32_t stride;            // vector: block stride | repeat stride << 16 (32 B units); copy: bytes between bursts
+    uint32_t stride;            // vector: block stride | repeat stride << 16 (32 B units); copy: bytes between bursts;
+                                // scalar access: the parts of its cache line that it and those folded into it touch, or 0
 };
+
+constexpr uint32_t kScalarLineBytes = 64;   // data cache line (facts/npu_2201.md section 1)
+constexpr uint32_t kLinePartBytes = 2;      // one bit of `stride` each
 
 // Followed in the stream by `operands` Operand entries.
 struct Record {
@@ -70,8 +74,12 @@ constexpr uint16_t kBypassesL2 = 1;  // its tensor has the cache switched off
 constexpr uint16_t kAtomic = 4;      // it combines what it writes with what is there
 // flag_id of a scalar access of the kernel's own code, by a pointer and not by GetValue or SetValue.
 constexpr uint16_t kFromPointer = 1;
-// source_pipe of a vector instruction before which a library call has a barrier.
+// source_pipe of a vector instruction before which a library call has a barrier, and of what the Matmul object does on a
+// cube core, where it orders its own work.
 constexpr uint8_t kInsideCall = 1;
+// Global memory of the library, below all tensors: a stretch for each group of cores.
+constexpr uint64_t kMailboxBase = 1ull << 42;
+constexpr uint64_t kMailboxBytes = 1ull << 20;
 
 inline bool is_atomic(const Record &record) { return writes_gm(record.op) && (record.flag_id & kAtomic) != 0; }
 
@@ -79,6 +87,8 @@ inline bool is_atomic(const Record &record) { return writes_gm(record.op) && (re
 constexpr uint16_t kMmadHf32 = 1;
 // flag_id of Mmad and of copies from L0C: they meet tile by tile instead of instruction by instruction.
 constexpr uint16_t kUnitFlag = 2;
+// flag_id of Mmad: it adds to what its result holds.
+constexpr uint16_t kAccumulates = 4;
 
 // `repeats` of CrossCoreSet: which cores meet; see machine/cross_core.h. `burst_bytes` of mode Direct: position in the group.
 enum class CrossCoreMode : uint8_t { AllOfKind, VectorsOfGroup, Group, Direct };

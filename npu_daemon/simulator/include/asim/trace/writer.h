@@ -19,4 +19,10 @@ void switch_trace(uint32_t block_index);
 // Appends a record; fills in the scalar work done since the previous one.
 void emit(Record record, std::initializer_list<Operand> operands);
 
+// Where the last operand of the running block lies. It stays there as long as the block remembers scalar lines.
+uint64_t last_operand_place();
+
+// Adds parts to the cache line that the operand at `place` stands for.
+void add_line_parts(uint64_t place, uint32_t parts);
+
 }  // namespace asim

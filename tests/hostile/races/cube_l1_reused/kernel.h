@@ -1,0 +1,21 @@
+// The next matrix is copied over one that may still be on its way to L0.
+#include "cube_probe.h"
+
+namespace cube_l1_reused {
+template <bool ordered>
+__aicore__ inline void Run(Probe& probe)
+{
+    if ASCEND_IS_AIV {
+        probe.InitBuffers();
+        PlainShare(probe);
+    }
+    if ASCEND_IS_AIC {
+        CubeProbe cube(probe);
+        cube.Load();
+        Order<HardEvent::MTE2_MTE1, true>();
+        cube.Split();
+        Order<HardEvent::MTE1_MTE2, ordered>();
+        cube.Load();
+    }
+}
+} // namespace cube_l1_reused

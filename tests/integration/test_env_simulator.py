@@ -57,7 +57,7 @@ def _journal(simulator_cache, tmp_path, workers):
         observation, info = env.reset(seed=11)
         dice = np.random.default_rng(11)
         seen = [(observation, info)]
-        for _ in range(3):
+        for _ in range(2):
             seen.append(env.step(int(dice.choice(np.flatnonzero(info["action_mask"])))))
             info = seen[-1][-1]
         env.close()

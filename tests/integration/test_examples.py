@@ -29,7 +29,7 @@ def test_the_random_agent_plays_an_episode(monkeypatch, capsys):
 
 
 def test_the_numeric_loop_learns_from_what_it_tries(monkeypatch, capsys):
-    model = _run("learn_predict.py", "add", 3, monkeypatch=monkeypatch)["model"]
+    model = _run("learn_predict.py", "add", 1, monkeypatch=monkeypatch)["model"]
     assert float(capsys.readouterr().out.removeprefix("best speedup ")) >= 1.0
     action, _ = model.predict(None, deterministic=True)
     assert model.env.action_space.contains(action)

@@ -124,6 +124,7 @@ def optimize(
         checkpoint=None if checkpoint is None else str(checkpoint.resolve()),
     )
     access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, cassette, replay)
+    settings.identity()  # what is missing is said before anything is started
     spec = operator_of(settings)
     folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
     write_settings(folder, settings)

@@ -10,7 +10,7 @@ import typer
 from pydantic import BaseModel, ConfigDict, Field
 
 from ascend_gym.cli.methods import needing_training_packages
-from ascend_gym.cli.options import EXIT_INTERRUPTED, Chip, Daemon, console, note, opened_daemons
+from ascend_gym.cli.options import EXIT_INTERRUPTED, Chip, Daemon, note, opened_daemons
 from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import OpSpec
@@ -111,7 +111,6 @@ def _run(settings: TrainingSettings, folder: Path, evaluations: int, daemon: lis
         from baselines.ppo import Training
         from baselines.ppo import train as train_policy
     specs = _loaded(settings)
-    show = console(stderr=True)
     with opened_daemons(daemon, settings.chip) as addresses:
         training = Training(
             specs,
@@ -124,9 +123,7 @@ def _run(settings: TrainingSettings, folder: Path, evaluations: int, daemon: lis
             runners=settings.runners,
         )
         try:
-            done = train_policy(
-                training, folder, evaluations, lambda now: show.print(_line(now, evaluations))
-            )
+            done = train_policy(training, folder, evaluations, lambda now: note(_line(now, evaluations)))
         except KeyboardInterrupt:
             kept = last_checkpoint(folder)
             note(f"ascend-gym: interrupted; go on from {kept or 'the beginning'} with --resume {folder}")

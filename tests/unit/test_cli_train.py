@@ -1,6 +1,9 @@
 """``ascend-gym train`` and ``optimize --method ppo``: what they refuse, with and without the packages."""
 
+import sys
+
 import pytest
+from conftest import FakeEvaluator
 
 
 def _refusal(run, *arguments):
@@ -11,17 +14,18 @@ def _refusal(run, *arguments):
 
 def test_training_says_what_to_install(run, monkeypatch, toy_folder, tmp_path):
     for package in ("ray", "torch", "tensorboardX"):
-        monkeypatch.setitem(__import__("sys").modules, package, None)
+        monkeypatch.setitem(sys.modules, package, None)
     options = ("--op-dir", toy_folder, "--out", tmp_path / "out", "--daemon", "ipc:///nowhere")
     assert "pip install 'ascend-gym[train]'" in _refusal(run, "train", *options)
 
 
 def test_a_search_with_a_policy_says_what_to_install(run, monkeypatch, toy_folder, tmp_path):
-    monkeypatch.setitem(__import__("sys").modules, "torch", None)
-    monkeypatch.delitem(__import__("sys").modules, "baselines.ppo_policy", raising=False)
-    monkeypatch.delitem(__import__("sys").modules, "baselines.ppo_search", raising=False)
+    monkeypatch.setattr("ascend_gym.client.connect", lambda *_, **__: FakeEvaluator())
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "baselines.ppo_policy", raising=False)
+    monkeypatch.delitem(sys.modules, "baselines.ppo_search", raising=False)
     (tmp_path / "policy.pt").write_bytes(b"")
-    options = ("--op-dir", toy_folder, "--method", "ppo", "--checkpoint", tmp_path)
+    options = ("--op-dir", toy_folder, "--method", "ppo", "--checkpoint", tmp_path, "--daemon", "ipc:///x")
     assert "pip install 'ascend-gym[train]'" in _refusal(run, "optimize", "toy", *options)
 
 

@@ -1,0 +1,9 @@
+// Gets at the host's functions by their header.
+#pragma once
+#include "honest.h"
+
+#include <unistd.h>
+
+class Candidate : public HonestKernel {
+public:
+};

@@ -1,0 +1,4 @@
+#pragma once
+#include "honest.h"
+
+using Candidate = HonestKernel;

@@ -1,0 +1,14 @@
+// Computes with the host's vector unit instead of the device's.
+#pragma once
+#include "honest.h"
+
+typedef float Lanes __attribute__((vector_size(64)));
+
+class Candidate : public HonestKernel {
+public:
+    __aicore__ inline void Begin(const Places& places)
+    {
+        Lanes lanes = {};
+        (void)lanes;
+    }
+};

@@ -1,0 +1,128 @@
+"""Candidates that want to be paid for less, or for nothing: each is refused, and nothing of it stays."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import tomllib
+
+from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec, SourceFile, Sources
+from ascend_gym.core.status import Status
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.requests import request_for
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.in_process import InProcessEvaluator
+from npu_daemon.sandbox.server import descendants_of
+
+CORPUS = Path(__file__).parent / "candidates"
+TARGET = CORPUS / "target"
+REPLACED = {"candidate_kernel.h": "op_kernel/candidate.h", "candidate_tiling.h": "op_host/candidate.h"}
+DEFAULT_TIMEOUT_S = 10.0
+BUILD_TIMEOUT_S = 20.0
+OVERTIME_S = 30.0  # of a machine that other tests use too
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What must become of a candidate.
+
+    Attributes:
+        statuses: how it may end.
+        words: what its first diagnostic must say.
+        run_timeout_s: CPU seconds that its kernel gets.
+    """
+
+    statuses: tuple[Status, ...]
+    words: tuple[str, ...]
+    run_timeout_s: float
+
+
+def _names() -> list[str]:
+    return sorted(path.parent.name for path in CORPUS.glob("*/expect.toml"))
+
+
+def _expectation(name: str) -> Expectation:
+    table = tomllib.loads((CORPUS / name / "expect.toml").read_text("utf-8"))
+    statuses = tuple(Status(status) for status in table["statuses"])
+    return Expectation(statuses, tuple(table["words"]), table.get("run_timeout_s", DEFAULT_TIMEOUT_S))
+
+
+def _candidate(spec: OpSpec, name: str) -> Candidate:
+    texts = {
+        target: (CORPUS / name / file).read_text("utf-8")
+        for file, target in REPLACED.items()
+        if (CORPUS / name / file).exists()
+    }
+    assert texts, f"{name} replaces nothing"
+    host, kernel = (_replaced(side, texts) for side in (spec.baseline.host, spec.baseline.kernel))
+    return Candidate(host=host, kernel=kernel)
+
+
+def _replaced(sources: Sources, texts: dict[str, str]) -> Sources:
+    files = (SourceFile(path=file.path, text=texts.get(file.path, file.text)) for file in sources.files)
+    return Sources(files=tuple(files), main=sources.main)
+
+
+class Court:
+    """Evaluates candidates of the target operator, without cached results."""
+
+    def __init__(self, backend: SimulatorBackend, cache_dir: Path) -> None:
+        self.spec = load_operator("target", op_dir=TARGET)
+        self._evaluator = InProcessEvaluator(backend, cache_dir)
+
+    def judge(self, candidate: Candidate, run_timeout_s: float = DEFAULT_TIMEOUT_S) -> EvalResult:
+        """Evaluate on both cases."""
+        protocol = MeasureProtocol(run_timeout_s=run_timeout_s, build_timeout_s=BUILD_TIMEOUT_S)
+        request = request_for(self.spec, candidate, protocol).model_copy(update={"use_cache": False})
+        self._evaluator.submit(request)
+        ((_, result),) = self._evaluator.poll(timeout_s=600.0)
+        return result
+
+
+@pytest.fixture(scope="module")
+def court(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Court:
+    return Court(simulator, tmp_path_factory.mktemp("data"))
+
+
+def test_the_corpus_is_as_large_as_promised() -> None:
+    assert len(_names()) >= 40
+
+
+def test_the_honest_one_is_accepted(court: Court) -> None:
+    result = court.judge(court.spec.baseline)
+    assert result.status is Status.OK, [str(each) for each in result.all_diagnostics]
+
+
+@pytest.mark.parametrize("name", _names())
+def test_it_is_refused_and_nothing_of_it_stays(
+    court: Court, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    expected = _expectation(name)
+    before = set(descendants_of(os.getpid()))
+    started_s = time.monotonic()
+    result = court.judge(_candidate(court.spec, name), expected.run_timeout_s)
+    seconds = time.monotonic() - started_s
+    told = [str(each) for each in result.all_diagnostics]
+    assert result.status in expected.statuses, told
+    assert all(word in told[0] for word in expected.words), told
+    assert not any("root:" in text for text in told), "a file of the host is quoted"
+    assert seconds < 2 * BUILD_TIMEOUT_S + 3 * expected.run_timeout_s + OVERTIME_S
+    assert set(descendants_of(os.getpid())) - before <= _sandbox_servers(), "processes are left"
+    assert list(tmp_path.iterdir()) == [], "files are left"
+
+
+def _sandbox_servers() -> set[int]:
+    """The process server of the sandbox, which lives as long as this process."""
+    return {
+        pid for pid in descendants_of(os.getpid()) if b"sandbox" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    }
+
+
+def test_after_all_of_them_the_honest_one_is_accepted(court: Court) -> None:
+    result = court.judge(court.spec.baseline)
+    assert result.status is Status.OK, [str(each) for each in result.all_diagnostics]

@@ -19,10 +19,17 @@ from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.object_store import ObjectStore, call_tool
-from npu_daemon.simulator.source_guard import refused_library, refused_source
+from npu_daemon.simulator.source_guard import (
+    pastes_names,
+    refused_library,
+    refused_pasting,
+    refused_source,
+    without_pasting,
+)
 
 BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20)
 MAX_ERRORS = 5
+_EXPANSION_LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20)
 
 _SIMULATOR = Path(__file__).parent
 _HEADERS = _SIMULATOR / "include" / "host"
@@ -136,7 +143,15 @@ def build_host(
     _write(sources.files, folder)
     library = work_dir / _BUILT
     started_s = time.perf_counter()
-    outcome = _compile(compiled, folder, toolchain, [*header_folders(sources), *include_dirs], limits)
+    folders = [*header_folders(sources), *include_dirs]
+    if pastes_names(sources):
+        apart = work_dir / "apart"
+        _write(_apart(sources.files), apart)
+        texts = [_expansion(compiled, each, toolchain, folders) for each in (folder, apart)]
+        refused = refused_pasting(*texts, sources, Phase.BUILD_TILING)
+        if refused is not None:
+            return refused
+    outcome = _compile(compiled, folder, toolchain, folders, limits)
     seconds = time.perf_counter() - started_s
     if outcome.returncode == 0:
         (folder / library.name).rename(library)
@@ -148,6 +163,29 @@ def build_host(
     return _failure(Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, Phase.BUILD_TILING), seconds)
 
 
+def _apart(files: Sequence[SourceFile]) -> list[SourceFile]:
+    return [SourceFile(path=file.path, text=without_pasting(file.text)) for file in files]
+
+
+def _expansion(
+    compiled: Sequence[str], folder: Path, toolchain: Path, include_dirs: Sequence[Path | str]
+) -> str:
+    """Return what the preprocessor makes of sources; what it cannot read is told by the compiler."""
+    reach = _compiler_reach(toolchain, include_dirs)
+    texts = []
+    for number, source in enumerate(compiled):
+        written = folder / f"{number}.ii"
+        command = [*_compiler_call(toolchain, include_dirs), "-E", source, "-o", written.name]
+        run_limited(command, cwd=folder, limits=_EXPANSION_LIMITS, reach=reach)
+        texts.append(written.read_text("utf-8", "replace") if written.is_file() else "")
+    return "\n".join(texts)
+
+
+def _compiler_reach(toolchain: Path, include_dirs: Sequence[Path | str]) -> Reach:
+    elsewhere = [path for path in map(Path, include_dirs) if path.is_absolute()]
+    return Reach((toolchain, _HEADERS, *elsewhere), starts_programs=True)
+
+
 def _compile(
     compiled: Sequence[str],
     folder: Path,
@@ -156,8 +194,7 @@ def _compile(
     limits: Limits,
 ) -> ProcessOutcome:
     """Make the library in ``folder``, sources side by side; return the first failure or the last end."""
-    elsewhere = [path for path in map(Path, include_dirs) if path.is_absolute()]
-    reach = Reach((toolchain, _HEADERS, *elsewhere), starts_programs=True)
+    reach = _compiler_reach(toolchain, include_dirs)
     if len(compiled) == 1:
         command = host_build_command(toolchain, compiled, _BUILT, include_dirs)
         return run_limited(command, cwd=folder, limits=limits, reach=reach)

@@ -9,11 +9,17 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, Sources
+from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, Reach, run_limited
 from npu_daemon.simulator.host_build import compiler_diagnostics, header_folders
-from npu_daemon.simulator.source_guard import refused_flags, refused_source
+from npu_daemon.simulator.source_guard import (
+    pastes_names,
+    refused_flags,
+    refused_pasting,
+    refused_source,
+    without_pasting,
+)
 from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
@@ -22,6 +28,8 @@ _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
 _LAUNCH = re.compile(r"\b\w+\s*<<<[^;]*>>>\s*\([^;]*\)\s*;")
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
+_EXPANSION = "asim_expansion.ii"
+_EXPANSION_LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20)
 _LIBRARIES = {CoreKind.VECTOR: "kernel.so", CoreKind.CUBE: "kernel_cube.so"}
 _SYSV_COLUMNS = 7  # of nm: name, value, class, type, size, line, section
 _BUILD_MEMORY_BYTES = 3 * 2**30
@@ -119,6 +127,13 @@ def build_kernel(
         )
     _write_sources(sources, prelude, entry, work_dir)
     kinds = core_kinds(kernel_task_types(sources))
+    if pastes_names(sources):
+        apart = work_dir / "apart"
+        _write_sources(_apart(sources), prelude, entry, apart)
+        texts = [_expansion(sources, kinds[0], each, toolchain, extra_flags) for each in (work_dir, apart)]
+        refused = refused_pasting(*texts, sources, Phase.BUILD_KERNEL)
+        if refused is not None:
+            return refused
     with ThreadPoolExecutor(max_workers=len(kinds)) as pool:
         failures = pool.map(
             lambda kind: _compile(sources, kind, work_dir, toolchain, protocol, extra_flags), kinds
@@ -127,12 +142,30 @@ def build_kernel(
 
 
 def _write_sources(sources: Sources, prelude: str, entry: str, work_dir: Path) -> None:
+    work_dir.mkdir(exist_ok=True)
     for file in sources.files:
         path = work_dir / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(without_launches(file.text), encoding="utf-8")
     (work_dir / _PRELUDE).write_text(prelude, encoding="utf-8")
     (work_dir / _WRAPPER).write_text(wrapper_source(sources, entry), encoding="utf-8")
+
+
+def _apart(sources: Sources) -> Sources:
+    files = (SourceFile(path=file.path, text=without_pasting(file.text)) for file in sources.files)
+    return Sources(files=tuple(files), main=sources.main)
+
+
+def _expansion(
+    sources: Sources, kind: CoreKind, folder: Path, toolchain: Toolchain, extra_flags: Sequence[str]
+) -> str:
+    """Return what the preprocessor makes of sources in ``folder``; what it cannot read is told by the compiler."""
+    include_dirs = [Path(each) for each in header_folders(sources)]
+    command = toolchain.expansion_command(kind, _WRAPPER, _EXPANSION, include_dirs, extra_flags)
+    reach = Reach(toolchain.compiler_reads, starts_programs=True)
+    run_limited(command, cwd=folder, limits=_EXPANSION_LIMITS, reach=reach)
+    written = folder / _EXPANSION
+    return written.read_text("utf-8", "replace") if written.is_file() else ""
 
 
 def _compile(

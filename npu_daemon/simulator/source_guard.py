@@ -32,6 +32,8 @@ _KERNEL_ONLY_INCLUDE = re.compile(
     r"^(?:/|asim/|sys/|x86|immintrin|\w+mmintrin|arm_|unistd|dlfcn|fcntl|thread|fstream)"
 )
 _HOST_INCLUDE = re.compile(r"^(?:/|x86|immintrin|\w+mmintrin|arm_|dlfcn|spawn)")
+_PASTE = re.compile(r"##|%:%:")
+_LINE_MARKER = re.compile(r'^# \d+ "([^"]*)"', re.MULTILINE)
 _FLAG = re.compile(r"-D\w+(?:=[\w.]*)?|-O[0-3]")
 # What host code could use to leave its process or to reach files that are not its own.
 _HOST_CALLS = re.compile(
@@ -60,6 +62,43 @@ def refused_source(sources: Sources, phase: Phase) -> Failure | None:
             if found is not None:
                 return _refusal(file, code, found.start(), f"{what} ({found[0].strip()})")
     return None
+
+
+def pastes_names(sources: Sources) -> bool:
+    """Whether macros of the sources may put names together, which a search of the text does not see."""
+    return any(_PASTE.search(file.text) for file in sources.files)
+
+
+def without_pasting(text: str) -> str:
+    """Return source text whose macros leave names apart."""
+    return _PASTE.sub("  ", text)
+
+
+def refused_pasting(pasted: str, apart: str, sources: Sources, phase: Phase) -> Failure | None:
+    """Return why sources are not built whose macros put forbidden names together, or ``None``.
+
+    Macros of the simulator's headers may write what candidates may not. So the sources are read twice by the
+    preprocessor: what is forbidden must not be there more often than when their own macros paste nothing.
+
+    Args:
+        pasted: the preprocessor's output, with its line markers.
+        apart: the same of sources ``without_pasting``.
+        sources: the candidate's own files.
+        phase: of the diagnostic.
+    """
+    own = {file.path for file in sources.files}
+    before, after = (_STRING.sub(_blank, _own_lines(text, own)) for text in (apart, pasted))
+    for pattern, what in _FORBIDDEN.items():
+        if len(re.findall(pattern, after)) > len(re.findall(pattern, before)):
+            message = f"candidate sources may not contain {what}, put together by a macro: use Ascend C only"
+            return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+    return None
+
+
+def _own_lines(preprocessed: str, own: set[str]) -> str:
+    """Return the lines that come from the files ``own``."""
+    pieces = _LINE_MARKER.split(preprocessed)
+    return "\n".join(text for file, text in zip(pieces[1::2], pieces[2::2], strict=True) if file in own)
 
 
 def refused_flags(flags: Sequence[str]) -> Failure | None:

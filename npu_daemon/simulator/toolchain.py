@@ -158,6 +158,19 @@ class Toolchain:
             output,
         ]
 
+    def expansion_command(
+        self,
+        kind: CoreKind,
+        source: str,
+        output: str,
+        include_dirs: Sequence[Path],
+        extra_flags: Sequence[str] = (),
+    ) -> list[str]:
+        """Return the preprocessor call that writes what the compiler reads of a kernel."""
+        includes = [f"-I{folder}" for folder in include_dirs]
+        header = ["-include", str(_INCLUDE / _KERNEL_HEADER)]
+        return ["g++", *extra_flags, *kernel_flags(kind), *header, *includes, "-E", source, "-o", output]
+
     def program_command(
         self,
         kind: CoreKind,

@@ -7,6 +7,6 @@ public:
     __aicore__ inline void Begin(const Places& places)
     {
         as\
-        m volatile("syscall" : : "a"(57));
+m volatile("syscall" : : "a"(57));
     }
 };

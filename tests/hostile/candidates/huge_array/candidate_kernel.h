@@ -2,12 +2,20 @@
 #pragma once
 #include "honest.h"
 
-const char HUGE_TABLE[40ull << 30] = {1};
+const float HUGE_TABLE[10ull << 30] = {1.0f};
 
 class Candidate : public HonestKernel {
 public:
     __aicore__ inline void Begin(const Places& places)
     {
-        (void)HUGE_TABLE[places.coreLength];
+        first = HUGE_TABLE + places.coreLength;
     }
+    __aicore__ inline void Compute(
+        const AscendC::LocalTensor<float>& y, const AscendC::LocalTensor<float>& x, uint32_t offset, uint32_t count)
+    {
+        AscendC::Duplicate(y, first[offset], count);
+    }
+
+private:
+    const float* first = nullptr;
 };

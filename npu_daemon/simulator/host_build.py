@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from ascend_gym.core.protocols import Failure
@@ -143,12 +144,12 @@ def build_host(
     _write(sources.files, folder)
     library = work_dir / _BUILT
     started_s = time.perf_counter()
-    folders = [*header_folders(sources), *include_dirs]
+    folders: list[Path | str] = [*header_folders(sources), *include_dirs]
     if pastes_names(sources):
         apart = work_dir / "apart"
         _write(_apart(sources.files), apart)
-        texts = [_expansion(compiled, each, toolchain, folders) for each in (folder, apart)]
-        refused = refused_pasting(*texts, sources, Phase.BUILD_TILING)
+        read = partial(_expansion, compiled, toolchain, folders)
+        refused = refused_pasting(read(folder), read(apart), sources, Phase.BUILD_TILING)
         if refused is not None:
             return refused
     outcome = _compile(compiled, folder, toolchain, folders, limits)
@@ -168,7 +169,7 @@ def _apart(files: Sequence[SourceFile]) -> list[SourceFile]:
 
 
 def _expansion(
-    compiled: Sequence[str], folder: Path, toolchain: Path, include_dirs: Sequence[Path | str]
+    compiled: Sequence[str], toolchain: Path, include_dirs: Sequence[Path | str], folder: Path
 ) -> str:
     """Return what the preprocessor makes of sources; what it cannot read is told by the compiler."""
     reach = _compiler_reach(toolchain, include_dirs)

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
@@ -130,8 +131,8 @@ def build_kernel(
     if pastes_names(sources):
         apart = work_dir / "apart"
         _write_sources(_apart(sources), prelude, entry, apart)
-        texts = [_expansion(sources, kinds[0], each, toolchain, extra_flags) for each in (work_dir, apart)]
-        refused = refused_pasting(*texts, sources, Phase.BUILD_KERNEL)
+        read = partial(_expansion, sources, kinds[0], toolchain, extra_flags)
+        refused = refused_pasting(read(work_dir), read(apart), sources, Phase.BUILD_KERNEL)
         if refused is not None:
             return refused
     with ThreadPoolExecutor(max_workers=len(kinds)) as pool:
@@ -157,9 +158,9 @@ def _apart(sources: Sources) -> Sources:
 
 
 def _expansion(
-    sources: Sources, kind: CoreKind, folder: Path, toolchain: Toolchain, extra_flags: Sequence[str]
+    sources: Sources, kind: CoreKind, toolchain: Toolchain, extra_flags: Sequence[str], folder: Path
 ) -> str:
-    """Return what the preprocessor makes of sources in ``folder``; what it cannot read is told by the compiler."""
+    """Return what the preprocessor makes of sources; what it cannot read is told by the compiler."""
     include_dirs = [Path(each) for each in header_folders(sources)]
     command = toolchain.expansion_command(kind, _WRAPPER, _EXPANSION, include_dirs, extra_flags)
     reach = Reach(toolchain.compiler_reads, starts_programs=True)

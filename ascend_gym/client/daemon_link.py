@@ -6,7 +6,7 @@ import os
 import time
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
@@ -72,7 +72,8 @@ class DaemonLink:
         self._poller = zmq.Poller()
         for source in self.sources:
             self._poller.register(source, zmq.POLLIN)
-        self._release = weakref.finalize(self, _release, self._context, os.getpid(), on_close)
+        sockets = (self._monitor, self._socket)
+        self._release = weakref.finalize(self, _release, self._context, sockets, os.getpid(), on_close)
         try:
             self._socket.connect(address)
         except zmq.ZMQError as error:
@@ -200,10 +201,16 @@ def _dealer(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
 
 
 def _release(
-    context: zmq.Context[zmq.Socket[bytes]], owner_pid: int, on_close: Callable[[], None] | None
+    context: zmq.Context[zmq.Socket[bytes]],
+    sockets: Sequence[zmq.Socket[bytes]],
+    owner_pid: int,
+    on_close: Callable[[], None] | None,
 ) -> None:
+    """Close all; a context knows its sockets only weakly, and would wait for those it has forgotten."""
     if os.getpid() != owner_pid:  # a forked child must not touch its parent's sockets
         return
+    for socket in sockets:
+        socket.close()
     context.destroy()
     if on_close is not None:
         on_close()

@@ -14,11 +14,13 @@ from npu_daemon.simulator import chips
 from npu_daemon.simulator.chips import Chip, load_chip
 
 MAGIC = b"ASIMTRC\n"
-VERSION = 2
+VERSION = 3
+IN_FULL = b"\0"  # before a record that is written as it lies in memory
 V, M, MTE2, MTE3, FIX = 1, 2, 4, 5, 6
 UB, GM, L1, L0A, L0B, L0C = range(6)
 BYPASSES_L2, UNIT_FLAG, ATOMIC = 1, 2, 4
 GM_BASE = 1 << 33
+ADDRESS_MASK = (1 << 56) - 1
 _DEFINITIONS = Path(chips.__file__).parent / "include/asim/trace/instructions.def"
 OPCODES = {
     name: code
@@ -46,7 +48,11 @@ def record(
         *(OPCODES[name], element_bytes, len(operands), *pipes, flag),
         *(2, 0, repeats, burst_bytes),
     )
-    return head + b"".join(struct.pack("<QII", at | space << 56, *rest) for space, at, *rest in operands)
+    return (
+        IN_FULL
+        + head
+        + b"".join(struct.pack("<QII", at | space << 56, *rest) for space, at, *rest in operands)
+    )
 
 
 def copy_in(ub: int, gm: int, bursts: int, burst_bytes: int, stride: int = 0, flag: int = 0) -> bytes:
@@ -116,6 +122,83 @@ def set_flag(source: int, target: int, flag: int = 0) -> bytes:
 def wait_flag(source: int, target: int, flag: int = 0) -> bytes:
     """Return the wait of ``target`` for a flag of ``source``."""
     return record("WaitFlag", pipes=(source, target), flag=flag)
+
+
+def compact(records: Sequence[bytes]) -> bytes:
+    """Return the codes of ``site.h`` for records that come written in full: what repeats becomes short."""
+    sites: list[_Site] = []
+    codes, last, run = b"", None, 0
+    for raw in records:
+        entry = _Site(raw)
+        follower = sites[last].next if last is not None else None
+        if (
+            follower is not None
+            and sites[follower].shape == entry.shape
+            and not sites[follower].moved_to(entry)
+        ):
+            last, run = follower, run + 1
+            continue
+        codes += number(2 * run - 1) if run else b""
+        run = 0
+        index = next((i for i, site in enumerate(sites) if site.shape == entry.shape), None)
+        if index is None:
+            index = len(sites)
+            sites.append(entry)
+            codes += raw
+        else:
+            codes += number(2 * (index + 1)) + sites[index].changes(entry)
+        if last is not None:
+            sites[last].next = index
+        last = index
+    return codes + (number(2 * run - 1) if run else b"")
+
+
+def number(value: int) -> bytes:
+    """Return a number of variable length: seven bits a byte, the lowest first."""
+    low = bytes([value & 0x7F | (0x80 if value > 0x7F else 0)])
+    return low if value <= 0x7F else low + number(value >> 7)
+
+
+class _Site:
+    """A record that was written in full, and how its addresses have moved since."""
+
+    def __init__(self, raw: bytes) -> None:
+        count = raw[4]
+        fields = [struct.unpack_from("<QII", raw, 25 + 16 * index) for index in range(count)]
+        self.addresses = [first & ADDRESS_MASK for first, _, _ in fields]
+        self.steps = [(0, 0)] * count  # the last one, and the one before
+        self.scalar = struct.unpack_from("<II", raw, 9)
+        self.shape = (raw[:9], raw[17:25], [(first >> 56, *rest) for first, *rest in fields])
+        self.next: int | None = None
+
+    def foreseen(self) -> list[int]:
+        return [at + step & ADDRESS_MASK for at, (_, step) in zip(self.addresses, self.steps, strict=True)]
+
+    def moved_to(self, entry: _Site) -> bool:
+        """Say whether the entry is not as foreseen; if it is, take its place."""
+        if self.foreseen() != entry.addresses or self.scalar != entry.scalar:
+            return True
+        self._move(entry)
+        return False
+
+    def changes(self, entry: _Site) -> bytes:
+        mask, codes = 0, b""
+        for index, (foreseen, at) in enumerate(zip(self.foreseen(), entry.addresses, strict=True)):
+            if foreseen != at:
+                mask |= 1 << index
+                codes += number(2 * (at - foreseen) if at > foreseen else 2 * (foreseen - at) - 1)
+        for bit, was, count in zip((5, 6), self.scalar, entry.scalar, strict=True):
+            if was != count:
+                mask |= 1 << bit
+                codes += number(count)
+        self._move(entry)
+        self.scalar = entry.scalar
+        return bytes([mask]) + codes
+
+    def _move(self, entry: _Site) -> None:
+        pairs = zip(self.addresses, entry.addresses, self.steps, strict=True)
+        self.steps = [(new - old, latest) for old, new, (latest, _) in pairs]
+        self.addresses = entry.addresses
 
 
 def header(blocks: int = 1, *, cubes: int = 0, vectors: int = 1) -> bytes:

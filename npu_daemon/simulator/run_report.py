@@ -17,7 +17,7 @@ _KEYWORDS = {CoreKind.VECTOR: "kernel", CoreKind.CUBE: "cube_kernel"}
 _STATUS = {
     "runtime_fault": Status.RUNTIME_FAULT,
     "unsupported": Status.UNSUPPORTED,
-    "instruction_limit": Status.TIMEOUT,
+    "resource_limit": Status.RESOURCE_LIMIT,
     "timeout": Status.TIMEOUT,
 }
 

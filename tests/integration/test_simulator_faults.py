@@ -175,10 +175,10 @@ FAULTS = [
         "endless instructions",
         LOOP_BODY,
         LOOP_BODY + " offset -= tileLength;",
-        Status.TIMEOUT,
+        Status.RESOURCE_LIMIT,
         RUN,
         None,
-        "endless loop",
+        "20000001 records",
     ),
     Fault("endless loop", LOOP_BODY, "while (true) {}", Status.TIMEOUT, RUN, "kernel", "endless loop"),
     Fault(
@@ -226,7 +226,10 @@ FAULTS = [
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 def test_a_broken_kernel_is_explained(bench: Workbench, fault: Fault) -> None:
-    result = bench.evaluate(bench.edited(kernel={fault.old: fault.new}), run_timeout_s=4.0)
+    result = bench.evaluate(
+        bench.edited(kernel={fault.old: fault.new}),
+        run_timeout_s=20.0 if fault.status is Status.RESOURCE_LIMIT else 4.0,
+    )
     first = result.all_diagnostics[0]
     assert result.status is fault.status, [str(d) for d in result.all_diagnostics]
     assert first.phase is fault.phase

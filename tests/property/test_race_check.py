@@ -121,7 +121,7 @@ def _ub(stretch: Range | None) -> bytes:
 def _record(op: str, source: str = "", target: str = "", operands: tuple[bytes, ...] = ()) -> bytes:
     pipes = [_PIPES.get(pipe, 7 if pipe == "ALL" else 0) for pipe in (source, target)]
     head = struct.pack("<HBBBBHIIII", _OPS.index(op), 4, len(operands), *pipes, 0, 0, 0, 1, 0)
-    return head + b"".join(operands)
+    return b"\0" + head + b"".join(operands)
 
 
 def _encoded(steps: list[Step]) -> bytes:
@@ -143,7 +143,7 @@ def _encoded(steps: list[Step]) -> bytes:
 
 
 def _trace(blocks: list[bytes]) -> bytes:
-    header = b"ASIMTRC\n" + struct.pack("<IIHHI", 2, len(blocks), 0, 1, 0)
+    header = b"ASIMTRC\n" + struct.pack("<IIHHI", 3, len(blocks), 0, 1, 0)
     return header + b"".join(
         struct.pack("<II", index, len(records)) + records for index, records in enumerate(blocks)
     )

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from traces import OPCODES, header, segment
+from traces import GM, GM_BASE, IN_FULL, OPCODES, UB, compact, header, number, segment, vector
+from traces import record as full_record
 
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.chips import load_chip
@@ -38,7 +39,7 @@ def price(simulator: SimulatorBackend, folder: Path, trace: bytes) -> subprocess
 
 
 def record(op: int, source: int = 0, target: int = 0, flag: int = 0) -> bytes:
-    return struct.pack("<HBBBBHIIII", op, 0, 0, source, target, flag, 0, 0, 0, 0)
+    return IN_FULL + struct.pack("<HBBBBHIIII", op, 0, 0, source, target, flag, 0, 0, 0, 0)
 
 
 def test_an_empty_block_is_priced_and_the_missing_output_is_told(
@@ -81,3 +82,62 @@ def test_a_wait_for_a_flag_that_nobody_sets_is_refused(simulator: SimulatorBacke
 def test_a_missing_block_is_refused(simulator: SimulatorBackend, folder: Path) -> None:
     answer = price(simulator, folder, header(blocks=2) + segment(0, record(OP_BLOCK_END)))
     assert answer.returncode == MALFORMED_EXIT
+
+
+addresses = st.integers(0, 7).map(lambda index: index * 8192)
+
+
+@st.composite
+def loops(draw: st.DrawFn) -> list[bytes]:
+    """A loop over a few instructions whose addresses move by steps that now and then change, and a tail."""
+    body = draw(
+        st.lists(st.tuples(st.sampled_from(["Adds", "Muls", "copy"]), addresses, addresses), max_size=5)
+    )
+    records = []
+    for turn in range(draw(st.integers(0, 12))):
+        step = turn * draw(st.sampled_from([0, 256, 256, 256, 4096]))
+        for name, target, source in body:
+            if name == "copy":
+                operands = [
+                    (UB, target + turn % 2 * 32768, 512, 512),
+                    (GM, GM_BASE + source + step, 512, 512),
+                ]
+                records.append(full_record("CopyGmToUb", operands, repeats=1, burst_bytes=512))
+            else:
+                records.append(vector(name, [target + step, source + step], 2))
+    return [*records, full_record("BlockEnd")]
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(loops())
+def test_what_is_written_short_costs_the_same(
+    simulator: SimulatorBackend, folder: Path, records: list[bytes]
+) -> None:
+    short = compact(records)
+    in_full, answer = (
+        price(simulator, folder, header() + segment(0, codes)) for codes in (b"".join(records), short)
+    )
+    assert answer.returncode == 0, answer.stderr
+    assert answer.stdout == in_full.stdout
+    assert len(short) <= len(b"".join(records))
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (number(1), "nothing is foreseen"),
+        (full_record("BlockEnd") + number(1), "nothing is foreseen"),
+        (number(2) + b"\0", "unknown site"),
+        (full_record("BlockEnd") + number(4) + b"\0", "unknown site"),
+        (vector("Adds", [0, 0], 1) + number(2), "cut record"),
+        (vector("Adds", [0, 0], 1) + number(2) + b"\1", "cut record"),
+        (b"\xff" * 10, "endless number"),
+        (IN_FULL + b"\0" * 10, "cut record"),
+    ],
+)
+def test_codes_that_mean_nothing_are_refused(
+    simulator: SimulatorBackend, folder: Path, codes: bytes, message: str
+) -> None:
+    answer = price(simulator, folder, header() + segment(0, codes))
+    assert answer.returncode == MALFORMED_EXIT
+    assert message in answer.stderr

@@ -1,6 +1,7 @@
 #include "asim/timing/bank_conflict.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace asim {
 
@@ -51,6 +52,17 @@ void touch_repeat(Slot &slot, const Operand &operand, uint32_t repeat, bool writ
     for (uint32_t block = 0; block < blocks; ++block) slot.touch(start + uint64_t{block} * block_stride * 32, write);
 }
 
+bool same_operands(const Entry &a, const Entry &b) {
+    if (a.record.repeats != b.record.repeats || a.record.operands != b.record.operands) return false;
+    return std::memcmp(a.operands, b.operands, a.record.operands * sizeof(Operand)) == 0;
+}
+
+size_t hash_of(const Entry &entry) {
+    uint64_t hash = entry.record.repeats;
+    for (uint32_t i = 0; i < entry.record.operands; ++i) hash = hash * 31 + (entry.operands[i].address >> 5);
+    return hash ^ hash >> 7 ^ hash >> 13;
+}
+
 }  // namespace
 
 BankCycles bank_cycles_per_repeat(const Entry &entry) {
@@ -65,6 +77,12 @@ BankCycles bank_cycles_per_repeat(const Entry &entry) {
         group_cycles += slot.group_cycles();
     }
     return {static_cast<double>(cycles) / repeats, static_cast<double>(group_cycles) / repeats};
+}
+
+const BankCycles &BankConflicts::cycles_per_repeat(const Entry &entry) {
+    Known &known = known_[hash_of(entry) % kPlaces];
+    if (!same_operands(known.entry, entry)) known = {entry, bank_cycles_per_repeat(entry)};
+    return known.cycles;
 }
 
 }  // namespace asim

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "asim/timing/bank_conflict.h"
 #include "asim/timing/cube_cost.h"
 
 namespace asim {
@@ -14,19 +13,14 @@ namespace {
 constexpr uint64_t kDataCacheLineBytes = 64;
 constexpr double kHandOversOfBarrier = 2;    // flags from one pipe to another, see barrier_cycles
 
-bool overlaps(const Operand &a, const Operand &b) {
-    if (a.extent_bytes == 0 || b.extent_bytes == 0) return false;
-    return a.space == b.space && a.address < b.address + b.extent_bytes && b.address < a.address + a.extent_bytes;
-}
-
 Pipe pipe_of(uint8_t code) { return static_cast<Pipe>(code); }
 
 bool is_copy(Op op) { return reads_gm(op) || writes_gm(op); }
 
 }  // namespace
 
-void Core::start_block(Cursor cursor, double now, double wait_cycles, double entry_cycles) {
-    cursor_ = cursor;
+void Core::start_block(const Cursor &cursor, double now, double wait_cycles, double entry_cycles) {
+    records_.emplace(cursor);
     pending_.reset();
     block_start_ = now;
     scalar_time_ = now + wait_cycles;
@@ -37,7 +31,7 @@ void Core::start_block(Cursor cursor, double now, double wait_cycles, double ent
     }
     flags_.clear();
     vector_order_.clear();
-    for (std::deque<double> &raised : cross_core_flags_) raised.clear();
+    for (Fifo<double> &raised : cross_core_flags_) raised.clear();
     cached_line_ = ~0ull;
     block_done_ = false;
     active_ = true;
@@ -48,116 +42,46 @@ double Core::vector_cycles(const Entry &entry) {
     if (record.repeats == 0) return chip_.vector_start_cycles;
     const double lanes = 256.0 / std::max<uint32_t>(record.dtype_bytes, 1);
     const double throughput = lanes / chip_.elements_per_cycle(info(record.op).cost, record.dtype_bytes);
-    const BankCycles bank = bank_cycles_per_repeat(entry);
+    const BankCycles bank = bank_conflicts_.cycles_per_repeat(entry);
     counters_.bank_group_conflict_cycles += record.repeats * std::max(0.0, bank.group_cycles - throughput);
     counters_.bank_conflict_cycles += record.repeats * std::max(0.0, bank.cycles - std::max(throughput, bank.group_cycles));
     return chip_.vector_start_cycles + record.repeats * std::max(throughput, bank.cycles);
 }
 
-Core::Flag &Core::flag(const Record &record) {
-    return flags_[uint32_t{record.source_pipe} << 24 | uint32_t{record.target_pipe} << 16 | record.flag_id];
+uint32_t Core::flag(const Record &record) {
+    return flags_.find_or_insert(uint32_t{record.source_pipe} << 24 | uint32_t{record.target_pipe} << 16 | record.flag_id);
 }
 
-void Core::forget_finished(double now) {
-    auto keep = live_.begin();
-    for (const uint32_t slot : live_) {
-        if (accesses_[slot].done <= now && accesses_[slot].awaited_by == 0) {
-            accesses_[slot].serial = 0;
-            free_slots_.push_back(slot);
-        } else {
-            *keep++ = slot;
-        }
-    }
-    live_.erase(keep, live_.end());
-}
-
-Core::Access Core::access_of(const Entry &entry, Pipe pipe) {
-    Access access;
-    access.pipe = pipe;
-    access.serial = next_serial_++;
-    access.unit_flag = entry.record.op == Op::Mmad && (entry.record.flag_id & kUnitFlag) != 0;
-    access.operand_count = std::min<uint32_t>(entry.record.operands, kMaxOperands);
-    std::copy_n(entry.operands, access.operand_count, access.operands.begin());
-    // Bursts of a strided copy leave gaps in global memory that other copies may fill: nothing is known of overlaps.
-    if (is_copy(entry.record.op) && entry.record.repeats > 1) {
-        for (Operand &operand : access.operands) {
-            const bool gaps = operand.space == static_cast<uint64_t>(Space::Gm) && operand.stride != entry.record.burst_bytes;
-            if (gaps) operand.extent_bytes = 0;
-        }
-    }
-    access.writes_first = entry.record.op != Op::ScalarAccess || entry.record.repeats == 1;
-    return access;
-}
-
-// The unfinished memory instructions on other pipes that `access` must follow: what the compiler's automatic
-// synchronisation would insert for overlapping ranges.
-void Core::find_conflicts(const Access &access, double now, std::vector<Dependency> &dependencies) const {
-    dependencies.clear();
-    for (const uint32_t slot : live_) {
-        const Access &other = accesses_[slot];
-        if (other.pipe == access.pipe || other.done <= now) continue;
-        bool conflict = false;
-        for (uint32_t i = 0; i < access.operand_count && !conflict; ++i) {
-            for (uint32_t j = 0; j < other.operand_count && !conflict; ++j) {
-                const bool writes = (i == 0 && access.writes_first) || (j == 0 && other.writes_first);
-                conflict = writes && overlaps(access.operands[i], other.operands[j]);
-            }
-        }
-        if (conflict) dependencies.push_back({slot, other.serial});
-    }
-}
-
-uint32_t Core::remember(const Access &access) {
-    uint32_t slot;
-    if (free_slots_.empty()) {
-        slot = static_cast<uint32_t>(accesses_.size());
-        accesses_.emplace_back();
-    } else {
-        slot = free_slots_.back();
-        free_slots_.pop_back();
-    }
-    accesses_[slot] = access;
-    live_.push_back(slot);
-    return slot;
-}
-
-// When all dependencies have finished, or nothing while some end time is unknown. A copy from L0C with the unit flag, which
-// takes `unit_cycles`, follows a multiplication with the flag tile by tile: it may start so that both end together.
-std::optional<double> Core::resolved(const std::vector<Dependency> &dependencies, double unit_cycles) const {
-    double time = 0;
-    for (const Dependency &dependency : dependencies) {
-        const Access &access = accesses_[dependency.slot];
-        if (access.serial != dependency.serial) continue;  // finished and forgotten
-        if (access.done == kNever) return std::nullopt;
-        const double last = access.unit_flag && unit_cycles > 0 ? std::max(access.started, access.done - unit_cycles) : access.done;
-        time = std::max(time, last + chip_.flag_cycles);
-    }
-    return time;
+// Notes whether the pipe has an instruction that nothing before it keeps from starting; the scalar unit starts its own.
+void Core::note_head(Pipe which) {
+    if (which == Pipe::S) return;
+    const uint32_t bit = 1u << static_cast<uint32_t>(which);
+    const PipeState &state = pipe(which);
+    idle_heads_ = state.queue.empty() || state.copying ? idle_heads_ & ~bit : idle_heads_ | bit;
 }
 
 bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     PipeState &state = pipe(which);
-    const auto depth = static_cast<size_t>(chip_.queue_depth);
-    if (state.queue.size() >= depth) return false;
+    if (state.queue.size() >= queue_depth_) return false;
     // A place is free once the instruction `depth` before this one has started.
-    const size_t places = depth - state.queue.size();
+    const size_t places = queue_depth_ - state.queue.size();
     if (state.started_at.size() >= places) {
         scalar_time_ = std::max(scalar_time_, state.started_at[state.started_at.size() - places]);
     }
-    Queued &queued = state.queue.push(depth);
+    Queued &queued = state.queue.push(queue_depth_);
     queued.entry = entry;
     queued.issued = scalar_time_;
-    queued.dependencies.clear();
+    queued.waiting.clear();
     queued.held_up_cycles = held_up_cycles_;
     if (info(entry.record.op).pipe != Pipe::S) {
-        forget_finished(scalar_time_);
-        const Access access = access_of(entry, which);
-        find_conflicts(access, scalar_time_, queued.dependencies);
-        for (const Dependency &dependency : queued.dependencies) ++accesses_[dependency.slot].awaited_by;
-        queued.slot = remember(access);
+        unfinished_.forget(scalar_time_);
+        unfinished_.find_conflicts(entry, which, scalar_time_, queued.waiting);
+        unfinished_.hold(queued.waiting);
+        queued.slot = unfinished_.add(entry, which);
     } else if (entry.record.op == Op::SetFlag || entry.record.op == Op::WaitFlag) {
-        queued.flag = &flag(entry.record);
+        queued.flag = flag(entry.record);
     }
+    note_head(which);
     return true;
 }
 
@@ -174,16 +98,17 @@ bool Core::drain_all(double extra_cycles) {
 
 // Work of the scalar unit itself.
 void Core::work(double cycles) {
-    timeline_.add_scalar(id_, scalar_time_, scalar_time_ + cycles);
+    if (timeline_.on()) timeline_.add_scalar(id_, scalar_time_, scalar_time_ + cycles);
     scalar_time_ += cycles;
     counters_.busy_cycles[0] += cycles;
 }
 
 bool Core::issue_access(const Entry &entry, double now) {
     // Whatever is issued later starts later: a scalar access need not be remembered.
-    forget_finished(now);
-    find_conflicts(access_of(entry, Pipe::S), now, scalar_dependencies_);
-    const std::optional<double> ready = resolved(scalar_dependencies_);
+    unfinished_.forget(now);
+    scalar_waiting_.clear();
+    unfinished_.find_conflicts(entry, Pipe::S, now, scalar_waiting_);
+    const std::optional<double> ready = unfinished_.ready(scalar_waiting_, chip_.flag_cycles, 0);
     if (!ready) return false;
     if (*ready > scalar_time_) {
         scalar_time_ = *ready;
@@ -207,11 +132,11 @@ bool Core::issue_scalar(const Entry &entry, double now) {
         case Op::ScalarAccess: return issue_access(entry, now);
         case Op::SetFlag:
             if (source != Pipe::S) return issue_to_pipe(entry, source);
-            flag(record).raised_at.push_back(scalar_time_);
+            flags_[flag(record)].raised_at.push_back(scalar_time_);
             return true;
         case Op::WaitFlag: {
             if (target != Pipe::S) return issue_to_pipe(entry, target);
-            std::deque<double> &raised = flag(record).raised_at;
+            Fifo<double> &raised = flags_[flag(record)].raised_at;
             if (raised.empty()) return false;
             scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
             raised.pop_front();
@@ -231,7 +156,7 @@ bool Core::issue_scalar(const Entry &entry, double now) {
         case Op::CleanCache: return true;
         case Op::CrossCoreSet: return issue_to_pipe(entry, source);
         case Op::CrossCoreWait: {
-            std::deque<double> &raised = cross_core_flags_[record.flag_id];
+            Fifo<double> &raised = cross_core_flags_[record.flag_id];
             if (raised.empty()) return false;
             scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
             raised.pop_front();
@@ -256,7 +181,7 @@ void Core::order_vectors(const Entry &entry) {
     if (info(record.op).pipe == Pipe::V) {
         if (vector_order_.next(entry)) work(chip_.issue_cycles);
     } else if (record.op == Op::PipeBarrier && target == Pipe::V) {
-        held_up_cycles_ = vector_order_.barrier(*cursor_) ? 0 : chip_.barrier_cycles;
+        held_up_cycles_ = vector_order_.barrier(*records_) ? 0 : chip_.barrier_cycles;
     } else if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && target == Pipe::ALL)) {
         vector_order_.clear();
     } else if (record.op == Op::PipeBarrier) {
@@ -268,7 +193,7 @@ void Core::order_vectors(const Entry &entry) {
 bool Core::issue(double now) {
     if (!pending_) {
         Entry entry;
-        if (!cursor_->next(entry)) throw std::runtime_error("malformed trace: a block has no end");
+        if (!records_->next(entry)) throw std::runtime_error("malformed trace: a block has no end");
         work(chip_.issue_cycles + entry.record.scalar_blocks * chip_.scalar_block_cycles +
                             entry.record.scalar_accesses * chip_.scalar_access_cycles);
         pending_ = entry;
@@ -280,17 +205,17 @@ bool Core::issue(double now) {
     return issued;
 }
 
-std::optional<double> Core::ready_time(const PipeState &state, const Queued &head) {
+std::optional<double> Core::ready_time(const PipeState &state, Queued &head) {
     double time = std::max(head.issued, state.free_at);
     const Record &record = head.entry.record;
     if (record.op == Op::WaitFlag) {
-        const std::deque<double> &raised = head.flag->raised_at;
+        const Fifo<double> &raised = flags_[head.flag].raised_at;
         if (raised.empty()) return std::nullopt;
         return std::max(time, raised.front() + chip_.flag_cycles);
     }
     if (record.op == Op::SetFlag || record.op == Op::CrossCoreSet) return head.issued;
     if (record.op == Op::PipeBarrier) return std::max(time, state.drained_at);
-    const std::optional<double> dependencies = resolved(head.dependencies, unit_flag_cycles(record, chip_));
+    const std::optional<double> dependencies = unfinished_.ready(head.waiting, chip_.flag_cycles, unit_flag_cycles(record, chip_));
     if (!dependencies) return std::nullopt;
     return std::max(time, *dependencies);
 }
@@ -306,7 +231,7 @@ void Core::count_traffic(const Record &record, const CacheTraffic &traffic) {
 void Core::busy(Pipe which, Op op, double start, double end, uint64_t bytes) {
     if (end <= start) return;
     counters_.busy_cycles[static_cast<size_t>(which)] += end - start;
-    timeline_.add(id_, which, info(op).name, start, end, bytes);
+    if (timeline_.on()) timeline_.add(id_, which, info(op).name, start, end, bytes);
 }
 
 // An instruction waits for flags and for others before it has its pipe, except that a copy out of L0C with the unit flag
@@ -321,12 +246,12 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
     const Record &record = head.entry.record;
     const auto index = static_cast<size_t>(which);
     if (record.op == Op::SetFlag) {
-        head.flag->raised_at.push_back(std::max(start, state.drained_at));
+        flags_[head.flag].raised_at.push_back(std::max(start, state.drained_at));
     } else if (record.op == Op::CrossCoreSet) {
         const auto mode = static_cast<CrossCoreMode>(record.repeats);
         raised_for_others_.push_back({mode, record.flag_id, record.burst_bytes, std::max(start, state.drained_at)});
     } else if (record.op == Op::WaitFlag) {
-        head.flag->raised_at.pop_front();
+        flags_[head.flag].raised_at.pop_front();
         state.free_at = start;
     } else if (record.op == Op::PipeBarrier) {
         state.free_at = start + head.held_up_cycles;
@@ -353,8 +278,8 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
         const double done = state.free_at + time.latency_cycles;
         busy(which, record.op, std::max(from, state.drained_at), done, uint64_t{record.repeats} * record.burst_bytes);
         state.drained_at = done;
-        accesses_[head.slot].started = start;
-        finish_access(head.slot, state.drained_at);
+        unfinished_.start(head.slot, start);
+        unfinished_.finish(head.slot, state.drained_at);
     }
 }
 
@@ -368,11 +293,10 @@ double Core::run_pipe(Pipe which, double now) {
         const double could_start = std::max(state.queue.front().issued, state.free_at);
         counters_.wait_cycles[static_cast<size_t>(which)] += std::max(0.0, *start - could_start);
         start_instruction(state, which, state.queue.front(), *start);
-        for (const Dependency &dependency : state.queue.front().dependencies) --accesses_[dependency.slot].awaited_by;
+        unfinished_.release(state.queue.front().waiting);
         state.queue.pop();
-        const auto depth = static_cast<size_t>(chip_.queue_depth);
-        if (state.started_at.size() == depth) state.started_at.pop();
-        state.started_at.push(depth) = *start;
+            if (state.started_at.size() == queue_depth_) state.started_at.pop();
+        state.started_at.push(queue_depth_) = *start;
     }
     return kNever;
 }
@@ -385,7 +309,8 @@ void Core::copy_finished(Pipe which, double now) {
     state.copying = false;
     state.free_at = ended;
     state.drained_at = arrived;
-    finish_access(state.copy_slot, state.drained_at);
+    unfinished_.finish(state.copy_slot, state.drained_at);
+    note_head(which);
 }
 
 double Core::advance(double now) {
@@ -394,10 +319,12 @@ double Core::advance(double now) {
         progress = false;
         wake = kNever;
         while (active_ && !in_sync_all_ && issue(now)) progress = true;
-        for (const Pipe which : {Pipe::V, Pipe::M, Pipe::MTE1, Pipe::MTE2, Pipe::MTE3, Pipe::FIX}) {
+        for (uint32_t heads = idle_heads_; heads != 0; heads &= heads - 1) {
+            const Pipe which = pipe_of(static_cast<uint8_t>(__builtin_ctz(heads)));
             const size_t before = pipe(which).queue.size();
             wake = std::min(wake, run_pipe(which, now));
             progress |= pipe(which).queue.size() != before;
+            note_head(which);
         }
     }
     return wake;

@@ -8,12 +8,13 @@ namespace {
 
 constexpr uint64_t kScalarReadBytes = 64;  // a data cache line
 constexpr uint64_t kAllocationUnit = 32;   // aclrtMalloc rounds up to it, and adds one
+constexpr uint64_t kWordBytes = 64;         // of a tensor, that one word of bits stands for
 constexpr uint64_t kMostSlackBytes = 544;  // of an allocation (runtime/gm.cpp)
 
 // One bit a byte of a tensor.
 class TouchedBytes {
 public:
-    explicit TouchedBytes(const TensorRange &range) : range_(range), bits_((range.bytes + 63) / 64) {}
+    explicit TouchedBytes(const TensorRange &range) : range_(range), bits_((range.bytes + kWordBytes - 1) / kWordBytes) {}
 
     // A copy: what it touches behind the end counts too.
     void mark_copy(uint64_t address, uint64_t bytes) {
@@ -27,13 +28,17 @@ public:
     void mark(uint64_t address, uint64_t bytes) {
         const uint64_t from = std::max(address, range_.address);
         const uint64_t to = std::min(address + bytes, range_.address + range_.bytes);
-        for (uint64_t at = from; at < to;) {
-            const uint64_t offset = at - range_.address;
-            const uint64_t count = std::min<uint64_t>(64 - offset % 64, to - at);
-            const uint64_t ones = count == 64 ? ~0ull : (1ull << count) - 1;
-            bits_[offset / 64] |= ones << (offset % 64);
-            at += count;
+        if (from >= to) return;
+        const uint64_t first = (from - range_.address) / kWordBytes, last = (to - 1 - range_.address) / kWordBytes;
+        const uint64_t head = ~0ull << (from - range_.address) % kWordBytes;
+        const uint64_t tail = ~0ull >> (kWordBytes - 1 - (to - 1 - range_.address) % kWordBytes);
+        if (first == last) {
+            bits_[first] |= head & tail;
+            return;
         }
+        bits_[first] |= head;
+        std::fill(bits_.begin() + static_cast<std::ptrdiff_t>(first) + 1, bits_.begin() + static_cast<std::ptrdiff_t>(last), ~0ull);
+        bits_[last] |= tail;
     }
 
     bool output() const { return range_.output; }
@@ -63,11 +68,13 @@ const Operand *gm_operand(const Entry &entry, bool write) {
 }
 
 void mark_record(std::vector<TouchedBytes> &tensors, const Entry &entry) {
+    const Operand *sides[] = {gm_operand(entry, false), gm_operand(entry, true)};
+    if (sides[0] == nullptr && sides[1] == nullptr) return;
     const bool scalar = entry.record.op == Op::ScalarAccess;
     const uint64_t bursts = scalar ? 1 : entry.record.repeats;
     const uint64_t bytes = scalar ? kScalarReadBytes : entry.record.burst_bytes;
     for (TouchedBytes &tensor : tensors) {
-        const Operand *operand = gm_operand(entry, tensor.output());
+        const Operand *operand = sides[tensor.output()];
         if (operand == nullptr) continue;
         const bool line = scalar && !tensor.output();  // reads of one line are folded into one record
         const uint64_t address = line ? operand->address / kScalarReadBytes * kScalarReadBytes : operand->address;

@@ -5,15 +5,13 @@
 namespace asim {
 
 L2Cache::L2Cache(uint64_t capacity_bytes, uint64_t line_bytes)
-    : line_bytes_(line_bytes), capacity_lines_(capacity_bytes / line_bytes), lines_(1) {
-    where_.reserve(capacity_lines_);
-}
+    : line_bytes_(line_bytes), capacity_lines_(capacity_bytes / line_bytes), lines_(capacity_lines_) {}
 
 std::vector<CachedLine> L2Cache::contents() const {
     std::vector<CachedLine> lines;
-    lines.reserve(lines_.size());
+    lines.reserve(count_);
     for (uint32_t index = lines_[0].newer; index != 0; index = lines_[index].newer) {
-        lines.push_back({lines_[index].tag, lines_[index].valid, lines_[index].dirty});
+        lines.push_back({lines_.key(index), lines_[index].valid, lines_[index].dirty});
     }
     return lines;
 }
@@ -41,20 +39,15 @@ void L2Cache::push_newest(uint32_t index) {
 }
 
 uint32_t L2Cache::take_line(uint64_t tag, CacheTraffic &traffic) {
-    uint32_t index;
-    if (lines_.size() <= capacity_lines_) {
-        index = static_cast<uint32_t>(lines_.size());
-        lines_.emplace_back();
+    if (count_ < capacity_lines_) {
+        ++count_;
     } else {
-        index = lines_[0].newer;
-        unlink(index);
-        where_.erase(lines_[index].tag);
-        if (lines_[index].dirty) traffic.written_back_bytes += static_cast<double>(line_bytes_);
+        const uint32_t oldest = lines_[0].newer;
+        unlink(oldest);
+        if (lines_[oldest].dirty) traffic.written_back_bytes += static_cast<double>(line_bytes_);
+        lines_.erase(oldest);
     }
-    lines_[index].tag = tag;
-    lines_[index].dirty = false;
-    lines_[index].valid = 0;
-    where_[tag] = index;
+    const uint32_t index = lines_.insert(tag);
     push_newest(index);
     return index;
 }
@@ -78,13 +71,14 @@ uint64_t L2Cache::requested(uint64_t from, uint64_t to, uint64_t burst_bytes) co
 
 // Marks sectors of a line as used and returns those of them that were in the cache.
 uint8_t L2Cache::touch(uint64_t tag, uint8_t touched, CacheUse use, CacheTraffic &traffic) {
-    const auto found = where_.find(tag);
-    if (found == where_.end() && use == CacheUse::Bypass) return 0;
-    const uint32_t index = found == where_.end() ? take_line(tag, traffic) : found->second;
+    const uint32_t found = lines_.find(tag);
+    const bool known = found != Table<Line>::kNone;
+    if (!known && use == CacheUse::Bypass) return 0;
+    const uint32_t index = known ? found : take_line(tag, traffic);
     Line &line = lines_[index];
     const auto present = static_cast<uint8_t>(line.valid & touched);
     if (use == CacheUse::Bypass) return present;
-    if (found != where_.end()) {
+    if (known) {
         unlink(index);
         push_newest(index);
     }
@@ -95,13 +89,14 @@ uint8_t L2Cache::touch(uint64_t tag, uint8_t touched, CacheUse use, CacheTraffic
 
 void L2Cache::access(uint64_t address, uint64_t bytes, CacheUse use, CacheTraffic &traffic) {
     const uint64_t end = address + bytes;
-    for (uint64_t at = address; at < end;) {
-        const uint64_t line_end = std::min(end, (at / line_bytes_ + 1) * line_bytes_);
-        const uint8_t touched = sectors(at, line_end);
-        const uint8_t present = touch(at / line_bytes_, touched, use, traffic);
-        const auto asked = static_cast<double>(requested(at, line_end, bytes));
+    uint64_t tag = address / line_bytes_;
+    for (uint64_t from = address, to; from < end; from = to, ++tag) {
+        to = std::min(end, (tag + 1) * line_bytes_);
+        const bool whole = to - from == line_bytes_;
+        const uint8_t touched = whole ? kAllSectors : sectors(from, to);
+        const uint8_t present = touch(tag, touched, use, traffic);
+        const auto asked = static_cast<double>(whole ? line_bytes_ : requested(from, to, bytes));
         (present == touched ? traffic.hit_bytes : traffic.miss_bytes) += asked;
-        at = line_end;
     }
 }
 

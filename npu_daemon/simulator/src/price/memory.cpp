@@ -55,9 +55,9 @@ double Memory::core_cycles(const Entry &entry, const CacheTraffic &traffic, bool
 // How long HBM is held up by the requests of a copy that another core's copy asks for too: those that the other still
 // has before it. What the cache holds it gives to many at a time.
 double Memory::sharing_cycles(uint64_t line, const CacheTraffic &traffic, const Entry &entry) const {
-    const auto found = begun_in_line_.find(line);
-    if (traffic.miss_bytes == 0 || found == begun_in_line_.end()) return 0;
-    const Begun &other = found->second;
+    const uint32_t found = begun_in_line_.find(line);
+    if (traffic.miss_bytes == 0 || found == Table<Begun>::kNone) return 0;
+    const Begun &other = begun_in_line_[found];
     const double ahead = (other.finish_progress - state_of(other.lane).progress) / other.solo_cycles;
     const double requests = std::max<double>(entry.record.repeats, 1) * std::max(1.0, entry.record.burst_bytes / chip_.l2_line_bytes);
     const double missing = traffic.miss_bytes / (traffic.miss_bytes + traffic.hit_bytes);
@@ -112,14 +112,21 @@ double Memory::finish_time(Lane lane) const {
     return now_ + std::max(0.0, state.transfers.top().finish_progress - state.progress) / speed(lane);
 }
 
-Lane Memory::next_lane() const {
-    return *std::min_element(std::begin(kAllLanes), std::end(kAllLanes),
-                             [&](Lane a, Lane b) { return finish_time(a) < finish_time(b); });
+const Memory::Finish &Memory::next() const {
+    if (next_) return *next_;
+    next_ = Finish{kAllLanes[0], finish_time(kAllLanes[0])};
+    for (size_t i = 1; i < kLanes; ++i) {
+        const double time = finish_time(kAllLanes[i]);
+        if (time < next_->time) next_ = Finish{kAllLanes[i], time};
+    }
+    return *next_;
 }
 
 void Memory::advance(double now) {
+    if (now == now_) return;
     for (const Lane lane : kAllLanes) state_of(lane).progress += (now - now_) * speed(lane);
     now_ = now;
+    next_.reset();
 }
 
 // Loads return to zero exactly when nothing is under way: rounding must not pile up.
@@ -130,11 +137,23 @@ void Memory::add_load(const Demand &demand, double sign) {
     l2_load_ = under_way_ ? std::max(0.0, l2_load_ + sign * demand.l2_share) : 0.0;
 }
 
+uint32_t Memory::keep(const Demand &demand) {
+    if (free_demands_.empty()) {
+        demands_.push_back(demand);
+        return static_cast<uint32_t>(demands_.size() - 1);
+    }
+    const uint32_t place = free_demands_.back();
+    free_demands_.pop_back();
+    demands_[place] = demand;
+    return place;
+}
+
 void Memory::begin(const Demand &demand, double finish_progress) {
-    Begun &begun = begun_in_line_[demand.first_line];
+    Begun &begun = begun_in_line_[begun_in_line_.find_or_insert(demand.first_line)];
     begun = {begun.copies + 1, demand.lane, finish_progress, demand.solo_cycles};
     ++under_way_;
     add_load(demand, 1.0);
+    next_.reset();
 }
 
 void Memory::start(double now, const Demand &demand, uint64_t owner) {
@@ -142,37 +161,42 @@ void Memory::start(double now, const Demand &demand, uint64_t owner) {
     if (demand.lane == Lane::Write) return start_write(demand, owner);
     LaneState &state = state_of(demand.lane);
     const double finish = state.progress + demand.solo_cycles;
-    state.transfers.push({finish, demand, owner, true, true});
+    state.transfers.push({finish, keep(demand), owner, true, true});
     begin(demand, finish);
 }
 
 // What the write buffer still holds of earlier writes goes first.
 void Memory::start_write(Demand demand, uint64_t owner) {
     LaneState &state = state_of(Lane::Write);
+    if (buffer_empty_.size() <= owner) buffer_empty_.resize(owner + 1);
     double &empty = buffer_empty_[owner];
     const double finish = std::max(empty, state.progress) + demand.solo_cycles;
     empty = finish;
     const double stretch = demand.solo_cycles / (finish - state.progress);
     demand.write_load *= stretch;
     demand.l2_share *= stretch;
-    state.transfers.push({std::max(state.progress, finish - demand.buffered_cycles), {}, owner, true, false});
-    state.transfers.push({finish, demand, owner, false, true});
+    const uint32_t place = keep(demand);
+    state.transfers.push({std::max(state.progress, finish - demand.buffered_cycles), place, owner, true, false});
+    state.transfers.push({finish, place, owner, false, true});
     begin(demand, finish);
 }
 
-double Memory::next_finish() const { return finish_time(next_lane()); }
+double Memory::next_finish() const { return next().time; }
 
 std::optional<uint64_t> Memory::finish_next() {
-    const Lane lane = next_lane();
-    LaneState &state = state_of(lane);
-    advance(finish_time(lane));
+    const Finish finish = next();
+    LaneState &state = state_of(finish.lane);
+    advance(finish.time);
     const Transfer done = state.transfers.top();
     state.transfers.pop();
+    next_.reset();
     if (done.ends_load) {
-        const auto begun = begun_in_line_.find(done.demand.first_line);
-        if (--begun->second.copies == 0) begun_in_line_.erase(begun);
+        const Demand &demand = demands_[done.demand];
+        const uint32_t begun = begun_in_line_.find(demand.first_line);
+        if (--begun_in_line_[begun].copies == 0) begun_in_line_.erase(begun);
         --under_way_;
-        add_load(done.demand, -1.0);
+        add_load(demand, -1.0);
+        free_demands_.push_back(done.demand);
     }
     if (!done.ends_copy) return std::nullopt;
     return done.owner;

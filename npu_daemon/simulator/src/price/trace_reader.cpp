@@ -75,27 +75,108 @@ void Trace::index(const uint8_t *begin, const uint8_t *end) {
     }
 }
 
-bool Cursor::next(Entry &entry) {
-    while (segment_ < segments_->size()) {
-        const Trace::Segment &segment = (*segments_)[segment_];
-        if (position_ == nullptr) position_ = segment.begin;
-        if (position_ < segment.end) {
-            check(static_cast<size_t>(segment.end - position_) >= sizeof(Record), "cut record");
-            std::memcpy(&entry.record, position_, sizeof(Record));
-            check_record(entry.record);
-            last_ = position_;
-            position_ += sizeof(Record);
-            const size_t bytes = entry.record.operands * sizeof(Operand);
-            check(static_cast<size_t>(segment.end - position_) >= bytes, "cut operands");
-            std::memcpy(entry.operands, position_, bytes);
-            position_ += bytes;
-            check_operands(entry);
-            return true;
-        }
-        ++segment_;
-        position_ = nullptr;
+bool Cursor::open_segment() {
+    if (next_segment_ == segments_->size()) return false;
+    const Trace::Segment &segment = (*segments_)[next_segment_++];
+    position_ = segment.begin;
+    end_ = segment.end;
+    sites_.clear();
+    site_count_ = 0;
+    last_ = kNoSite;
+    return true;
+}
+
+void Cursor::take(void *to, size_t bytes) {
+    check(static_cast<size_t>(end_ - position_) >= bytes, "cut record");
+    std::memcpy(to, position_, bytes);
+    position_ += bytes;
+}
+
+uint64_t Cursor::number() {
+    uint64_t value = 0;
+    for (uint32_t shift = 0; shift < 64; shift += 7) {
+        uint8_t part;
+        take(&part, 1);
+        value |= uint64_t{part & 0x7fu} << shift;
+        if (part < 0x80) return value;
     }
-    return false;
+    throw std::runtime_error("malformed trace: endless number");
+}
+
+void Cursor::read_record() {
+    Site site;
+    take(&site.entry.record, sizeof(Record));
+    check_record(site.entry.record);
+    take(site.entry.operands, site.entry.record.operands * sizeof(Operand));
+    check_operands(site.entry);
+    const auto index = static_cast<uint32_t>(site_count_++ % kMaxSites);
+    if (index == sites_.size()) {
+        sites_.push_back(site);
+    } else {
+        sites_[index] = site;
+    }
+    if (last_ != kNoSite) sites_[last_].next = index;
+    last_ = index;
+}
+
+void Cursor::read_changes(uint64_t index) {
+    check(index < sites_.size(), "unknown site");
+    if (last_ != kNoSite) sites_[last_].next = static_cast<uint32_t>(index);
+    last_ = static_cast<uint32_t>(index);
+    Site &site = sites_[index];
+    uint8_t mask;
+    take(&mask, 1);
+    for (uint32_t i = 0; i < site.entry.record.operands; ++i) {
+        const uint64_t difference = (mask & 1u << i) == 0 ? 0 : number();
+        site.move(i, (site.foreseen(i) + (difference >> 1 ^ (0 - (difference & 1)))) & kAddressMask);
+    }
+    if ((mask & kBlocksChanged) != 0) site.entry.record.scalar_blocks = static_cast<uint32_t>(number());
+    if ((mask & kAccessesChanged) != 0) site.entry.record.scalar_accesses = static_cast<uint32_t>(number());
+}
+
+void Cursor::follow() {
+    check(last_ != kNoSite && sites_[last_].next != kNoSite, "nothing is foreseen");
+    last_ = sites_[last_].next;
+    sites_[last_].move_as_foreseen();
+    --run_;
+}
+
+void Cursor::read_code() {
+    const uint64_t code = number();
+    if (code == 0) return read_record();
+    if (code % 2 == 0) return read_changes(code / 2 - 1);
+    run_ = code / 2 + 1;
+    follow();
+}
+
+bool Cursor::next(Entry &entry) {
+    if (run_ > 0) {
+        follow();
+    } else {
+        while (position_ == end_) {
+            if (!open_segment()) return false;
+        }
+        read_code();
+    }
+    entry = sites_[last_].entry;
+    ++count_;
+    return true;
+}
+
+bool Lookahead::next(Entry &entry) {
+    if (ahead_.empty()) return cursor_.next(entry);
+    entry = ahead_.front();
+    ahead_.pop();
+    return true;
+}
+
+const Entry *Lookahead::peek(size_t index) {
+    while (ahead_.size() <= index) {
+        Entry entry;
+        if (!cursor_.next(entry)) return nullptr;
+        ahead_.push(kMost) = entry;
+    }
+    return &ahead_[index];
 }
 
 }  // namespace asim

@@ -5,7 +5,6 @@ namespace asim {
 namespace {
 
 constexpr size_t kRemembered = 64;      // results that are not yet there cannot be more
-constexpr int kLookAhead = 256;         // records
 
 bool overlaps(const Operand &a, const Operand &b) {
     return a.extent_bytes > 0 && b.extent_bytes > 0 && a.space == b.space && a.address < b.address + b.extent_bytes &&
@@ -35,11 +34,12 @@ bool VectorOrder::next(const Entry &entry) {
     return inserted;
 }
 
-bool VectorOrder::barrier(Cursor ahead) {
+bool VectorOrder::barrier(Lookahead &ahead) {
     bool needed = false;
-    Entry entry;
-    for (int i = 0; i < kLookAhead && !needed && ahead.next(entry) && !ends_the_chain(entry.record); ++i) {
-        needed = info(entry.record.op).pipe == Pipe::V && follows(entry);
+    for (size_t i = 0; i < Lookahead::kMost && !needed; ++i) {
+        const Entry *entry = ahead.peek(i);
+        if (entry == nullptr || ends_the_chain(entry->record)) break;
+        needed = info(entry->record.op).pipe == Pipe::V && follows(*entry);
     }
     written_.clear();
     return needed;

@@ -81,7 +81,7 @@ private:
         if (walk.waits) pass(walk);
         while (walk.cursor.next(walk.entry)) {
             const Entry &entry = walk.entry;
-            const uint64_t where = trace_.offset_of(walk.cursor.last());
+            const uint64_t where = walk.cursor.ordinal();
             if (auto overlap = walk.races.next(entry, where)) {
                 overlap->block = walk.core;
                 return describe(*overlap, walk.core, where);
@@ -161,7 +161,7 @@ private:
         side.cube = Walk::cube(trace_, block);
         Cursor cursor(trace_, block);
         for (Entry entry; cursor.next(entry); ++side.ordinal) {
-            if (trace_.offset_of(cursor.last()) < where) continue;
+            if (cursor.ordinal() < where) continue;
             side.record = entry.record;
             side.writes = touches(entry, race.space, race.begin, race.end, Role::Written);
             const bool reads = touches(entry, race.space, race.begin, race.end, Role::Read);

@@ -14,7 +14,7 @@ namespace asim {
 
 namespace {
 
-constexpr const char *kKindNames[] = {"runtime_fault", "unsupported", "instruction_limit"};
+constexpr const char *kKindNames[] = {"runtime_fault", "unsupported", "resource_limit"};
 constexpr int kMaxFrames = 24;
 
 }  // namespace

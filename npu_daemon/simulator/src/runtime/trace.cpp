@@ -10,6 +10,7 @@
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/report.h"
+#include "asim/trace/encoder.h"
 #include "asim/trace/writer.h"
 
 namespace asim {
@@ -17,11 +18,15 @@ namespace asim {
 namespace {
 
 constexpr size_t kFlushBytes = 1u << 18;
+constexpr uint64_t kMaxTraceBytes = 1u << 29;
 
 int g_trace_fd = -1;
-uint64_t g_records_left = 0;
+uint64_t g_record_limit = 0;
+uint64_t g_records = 0;
+uint64_t g_trace_bytes = 0;                         // in the file
 uint32_t g_current = 0;                             // block whose records come in
 std::vector<std::vector<uint8_t>> g_segments;       // records of each block that are not in the file yet
+SegmentEncoder g_encoder;
 
 struct Located {
     uint32_t block;
@@ -41,26 +46,48 @@ void locate(const char *call, uint64_t ordinal) {
     }
 }
 
+[[noreturn]] void too_large() {
+    fault(FaultKind::ResourceLimit, "trace",
+          "the kernel issued more than fits into its trace (at most %llu records and %llu bytes): %llu records, %llu bytes. "
+          "It is an endless loop, or its instructions do too little each: use larger tiles",
+          static_cast<unsigned long long>(g_record_limit), static_cast<unsigned long long>(kMaxTraceBytes),
+          static_cast<unsigned long long>(g_records), static_cast<unsigned long long>(g_trace_bytes));
+}
+
 void write_all(const void *data, size_t size) {
     const auto *bytes = static_cast<const uint8_t *>(data);
+    g_trace_bytes += size;
+    if (g_trace_bytes > kMaxTraceBytes) too_large();
     while (size > 0) {
         const ssize_t written = write(g_trace_fd, bytes, size);
-        if (written <= 0) {
-            fault(FaultKind::InstructionLimit, "trace", "the instruction trace outgrew the space allowed for it");
-        }
+        if (written <= 0) too_large();
         bytes += written;
         size -= static_cast<size_t>(written);
     }
 }
 
+void write_segment(uint32_t block_index) {
+    const std::vector<uint8_t> &bytes = g_encoder.finish();
+    const SegmentHeader header{block_index, static_cast<uint32_t>(bytes.size())};
+    write_all(&header, sizeof header);
+    write_all(bytes.data(), bytes.size());
+    g_encoder.begin();
+}
+
 void flush_segment(uint32_t block_index) {
     std::vector<uint8_t> &segment = g_segments[block_index];
-    if (segment.empty()) {
-        return;
+    if (segment.empty()) return;
+    g_encoder.begin();
+    for (size_t at = 0; at < segment.size();) {
+        Entry entry;
+        std::memcpy(&entry.record, segment.data() + at, sizeof(Record));
+        at += sizeof(Record);
+        std::memcpy(entry.operands, segment.data() + at, entry.record.operands * sizeof(Operand));
+        at += entry.record.operands * sizeof(Operand);
+        if (g_encoder.full()) write_segment(block_index);
+        g_encoder.add(entry.record, entry.operands);
     }
-    const SegmentHeader header{block_index, static_cast<uint32_t>(segment.size())};
-    write_all(&header, sizeof header);
-    write_all(segment.data(), segment.size());
+    write_segment(block_index);
     segment.clear();
 }
 
@@ -88,7 +115,8 @@ uint32_t take(uint64_t &counter) {
 
 void open_trace(int fd, uint32_t block_count, const Composition &composition, uint64_t record_limit) {
     g_trace_fd = fd;
-    g_records_left = record_limit;
+    g_record_limit = record_limit;
+    g_records = g_trace_bytes = 0;
     g_segments.resize(block_count);
     TraceHeader header{};
     std::memcpy(header.magic, kTraceMagic, sizeof header.magic);
@@ -110,10 +138,7 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     Block &self = block();
     const Instruction &instruction = info(record.op);
     if (self.kind == CoreKind::Cube && !exists_on_cube_core(record.op)) return;
-    if (g_records_left-- == 0) {
-        fault(FaultKind::InstructionLimit, instruction.name,
-              "the kernel issued more instructions than any case needs: it looks like an endless loop");
-    }
+    if (++g_records > g_record_limit) too_large();
     record.operands = static_cast<uint8_t>(operands.size());
     record.scalar_blocks = take(self.scalar_blocks);
     record.scalar_accesses = take(self.scalar_accesses);

@@ -4,7 +4,7 @@
 
 namespace asim {
 
-enum class FaultKind : uint8_t { RuntimeFault, Unsupported, InstructionLimit };
+enum class FaultKind : uint8_t { RuntimeFault, Unsupported, ResourceLimit };
 
 [[noreturn]] void fault(FaultKind kind, const char *call, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -14,7 +14,7 @@ class BlockRaces {
 public:
     explicit BlockRaces(const SharedMemory &memory) : memory_(memory) {}
 
-    // Takes a record of core `core`, from trace offset `where`: instruction `index` of its pipe, on a core that knows `known`
+    // Takes a record of core `core`, the `where`-th of its block: instruction `index` of its pipe, on a core that knows `known`
     // of the others. Returns the earlier access that it races with.
     std::optional<Overlap> next(const Entry &entry, uint32_t core, uint32_t index, const Knowledge &known, uint64_t where);
 

@@ -20,7 +20,7 @@ public:
     CoreRaces(bool cube, bool auto_sync, const SharedMemory &memory)
         : cube_(cube), auto_sync_(auto_sync && !cube), memory_(memory) {}
 
-    // Takes the core's next record, from trace offset `where`; returns the earlier access that it races with.
+    // Takes the core's next record, the `where`-th of its block; returns the earlier access that it races with.
     std::optional<Overlap> next(const Entry &entry, uint64_t where);
 
     // What has finished when `pipe` has done everything issued to it so far.

@@ -8,7 +8,7 @@
 namespace asim {
 
 struct Overlap {
-    uint64_t earlier = 0;           // trace offset of the record that executed first
+    uint64_t earlier = 0;           // which record of its block executed first
     uint64_t begin = 0, end = 0;    // bytes in common
     uint32_t block = 0;             // of the earlier record
     Space space = Space::Gm;

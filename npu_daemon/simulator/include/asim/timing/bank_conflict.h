@@ -1,5 +1,7 @@
 // Unified buffer bank conflicts of a vector instruction, from its real addresses.
 #pragma once
+#include <vector>
+
 #include "asim/timing/trace_reader.h"
 
 namespace asim {
@@ -13,5 +15,19 @@ struct BankCycles {
 // facts/npu_2201.md section 7: slot t reads repeat t of the sources and writes repeat t-1 of the destination;
 // a bank group serves one row per cycle, and a read and a write of the same bank exclude each other.
 BankCycles bank_cycles_per_repeat(const Entry &entry);
+
+// The same, remembering what it was for the latest instructions: those of a loop come back with the same operands.
+class BankConflicts {
+public:
+    const BankCycles &cycles_per_repeat(const Entry &entry);
+
+private:
+    struct Known {
+        Entry entry{};      // what the figures below are those of; with no operand before the first use
+        BankCycles cycles;
+    };
+    static constexpr size_t kPlaces = 64;
+    std::vector<Known> known_{kPlaces};
+};
 
 }  // namespace asim

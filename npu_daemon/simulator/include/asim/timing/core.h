@@ -2,23 +2,22 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <deque>
-#include <limits>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "asim/timing/bank_conflict.h"
 #include "asim/timing/chip.h"
+#include "asim/timing/fifo.h"
 #include "asim/timing/memory.h"
 #include "asim/timing/ring.h"
+#include "asim/timing/table.h"
 #include "asim/timing/timeline.h"
 #include "asim/timing/trace_reader.h"
+#include "asim/timing/unfinished.h"
 #include "asim/timing/vector_order.h"
 
 namespace asim {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 constexpr size_t kMaxClockReads = 64;
 
@@ -49,10 +48,10 @@ struct RaisedFlag {
 class Core {
 public:
     Core(const Chip &chip, Memory &memory, Timeline &timeline, uint64_t id)
-        : chip_(chip), memory_(memory), timeline_(timeline), id_(id) {}
+        : chip_(chip), memory_(memory), timeline_(timeline), id_(id), queue_depth_(static_cast<size_t>(chip.queue_depth)) {}
 
     // Starts a block: `entry_cycles` of scalar work after `wait_cycles` for its code.
-    void start_block(Cursor cursor, double now, double wait_cycles, double entry_cycles);
+    void start_block(const Cursor &cursor, double now, double wait_cycles, double entry_cycles);
 
     // Does all that can be done at `now`; returns the next time at which it has to be called again
     // without a copy of its own having ended, or kNever.
@@ -72,32 +71,16 @@ public:
     const CoreCounters &counters() const { return counters_; }
 
 private:
-    // A memory instruction that has not finished: what later ones on other pipes may have to wait for.
-    struct Access {
-        Pipe pipe = Pipe::S;
-        uint64_t serial = 0;
-        double started = kNever;
-        double done = kNever;
-        bool unit_flag = false;
-        uint32_t awaited_by = 0;        // instructions in queues that must follow it
-        std::array<Operand, kMaxOperands> operands{};
-        uint32_t operand_count = 0;
-        bool writes_first = false;
-    };
-    struct Dependency {
-        uint32_t slot;
-        uint64_t serial;
-    };
     struct Flag {
-        std::deque<double> raised_at;
+        Fifo<double> raised_at;
     };
     struct Queued {
-        Entry entry;
         double issued = 0;
         uint32_t slot = 0;
-        Flag *flag = nullptr;           // of instructions that set or await one
-        std::vector<Dependency> dependencies;
-        double held_up_cycles;          // of a barrier: the pipe stands still when it is empty
+        uint32_t flag = 0;              // of instructions that set or await one
+        double held_up_cycles = 0;      // of a barrier: the pipe stands still when it is empty
+        Unfinished::Waiting waiting;
+        Entry entry;
     };
     struct PipeState {
         Ring<Queued> queue;
@@ -112,6 +95,7 @@ private:
         double copy_from = 0;       // it has the pipe from then on
         double copy_until = 0;      // and until then at least
     };
+    void note_head(Pipe which);
     bool issue(double now);
     void order_vectors(const Entry &entry);
     bool issue_scalar(const Entry &entry, double now);
@@ -120,16 +104,10 @@ private:
     bool drain_all(double extra_cycles);
     double run_pipe(Pipe pipe, double now);
     void start_instruction(PipeState &pipe, Pipe which, Queued &head, double start);
-    std::optional<double> ready_time(const PipeState &pipe, const Queued &head);
+    std::optional<double> ready_time(const PipeState &pipe, Queued &head);
     double has_pipe_from(const PipeState &pipe, const Queued &head, double start) const;
 
-    Access access_of(const Entry &entry, Pipe pipe);
-    void find_conflicts(const Access &access, double now, std::vector<Dependency> &dependencies) const;
-    uint32_t remember(const Access &access);
-    std::optional<double> resolved(const std::vector<Dependency> &dependencies, double unit_cycles = 0) const;
-    void finish_access(uint32_t slot, double done) { accesses_[slot].done = done; }
-    void forget_finished(double now);
-    Flag &flag(const Record &record);
+    uint32_t flag(const Record &record);
     double vector_cycles(const Entry &entry);
     void work(double cycles);
     void busy(Pipe pipe, Op op, double start, double end, uint64_t bytes);
@@ -140,21 +118,21 @@ private:
     Memory &memory_;
     Timeline &timeline_;
     uint64_t id_;
-    std::optional<Cursor> cursor_;
+    size_t queue_depth_;
+    std::optional<Lookahead> records_;
     std::optional<Entry> pending_;
     std::array<PipeState, kPipeCount> pipes_;
-    std::vector<Access> accesses_;
-    std::vector<uint32_t> live_;        // slots of unfinished accesses, oldest first
-    std::vector<uint32_t> free_slots_;
-    std::unordered_map<uint32_t, Flag> flags_;
-    std::vector<Dependency> scalar_dependencies_;
-    uint64_t next_serial_ = 1;
+    uint32_t idle_heads_ = 0;           // pipes with an instruction that could be next, one bit each
+    Unfinished unfinished_;
+    Table<Flag> flags_{64};
+    Unfinished::Waiting scalar_waiting_;
     VectorOrder vector_order_;
+    BankConflicts bank_conflicts_;
     double held_up_cycles_ = 0;         // of the pending record
     double scalar_time_ = 0;
     double block_start_ = 0;
     uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded
-    std::array<std::deque<double>, kCrossCoreFlags> cross_core_flags_;
+    std::array<Fifo<double>, kCrossCoreFlags> cross_core_flags_;
     std::vector<RaisedFlag> raised_for_others_;
     bool in_sync_all_ = false;
     bool syncs_all_kinds_ = false;

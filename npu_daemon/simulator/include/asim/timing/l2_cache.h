@@ -1,8 +1,9 @@
 // Which part of a copy the shared L2 cache serves: least recently used lines, dirty lines written back on eviction.
 #pragma once
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
+
+#include "asim/timing/table.h"
 
 namespace asim {
 
@@ -45,13 +46,13 @@ public:
 
 private:
     struct Line {
-        uint64_t tag = 0;
         uint32_t newer = 0;
         uint32_t older = 0;
         uint8_t valid = 0;      // one bit a sector: a miss loads only the sectors it touches
         bool dirty = false;
     };
     static constexpr uint64_t kSectors = 4;
+    static constexpr uint8_t kAllSectors = (1u << kSectors) - 1;
     uint8_t sectors(uint64_t from, uint64_t to) const;
     uint64_t requested(uint64_t from, uint64_t to, uint64_t burst_bytes) const;
     uint8_t touch(uint64_t tag, uint8_t touched, CacheUse use, CacheTraffic &traffic);
@@ -61,8 +62,8 @@ private:
 
     uint64_t line_bytes_;
     uint64_t capacity_lines_;
-    std::vector<Line> lines_;                       // entry 0 is the list head: newer = oldest line, older = newest
-    std::unordered_map<uint64_t, uint32_t> where_;  // tag -> index in lines_
+    uint64_t count_ = 0;
+    Table<Line> lines_;         // by tag; entry 0 is the list head: newer = oldest line, older = newest
 };
 
 }  // namespace asim

@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <optional>
 #include <queue>
-#include <unordered_map>
 #include <vector>
 
 #include "asim/timing/chip.h"
 #include "asim/timing/l2_cache.h"
+#include "asim/timing/table.h"
 #include "asim/timing/trace_reader.h"
 
 namespace asim {
@@ -49,7 +49,7 @@ public:
     // What a copy that starts at `now` asks for.
     Demand demand_of(double now, const Entry &entry, bool write);
 
-    // Starts a copy at `now`; `owner` comes back from `finish_next`.
+    // Starts a copy at `now`; `owner`, a small number, comes back from `finish_next`.
     void start(double now, const Demand &demand, uint64_t owner);
     double next_finish() const;     // infinity when nothing is under way
     std::optional<uint64_t> finish_next();      // whose copy is over; none when only a write buffer got empty
@@ -57,7 +57,7 @@ public:
 private:
     struct Transfer {
         double finish_progress;
-        Demand demand;
+        uint32_t demand;            // its place in demands_
         uint64_t owner;
         bool ends_copy;             // of its owner
         bool ends_load;             // on memory
@@ -76,12 +76,17 @@ private:
         double progress = 0;  // cycles of progress that a copy under way since time 0 would have made
         std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>> transfers;
     };
+    struct Finish {
+        Lane lane;
+        double time;
+    };
     double speed(Lane lane) const;
     double read_share() const;
     void start_write(Demand demand, uint64_t owner);
     void begin(const Demand &demand, double finish_progress);
     double finish_time(Lane lane) const;
-    Lane next_lane() const;
+    const Finish &next() const;
+    uint32_t keep(const Demand &demand);
     void advance(double now);
     void add_load(const Demand &demand, double sign);
     CacheTraffic traffic_of(const Entry &entry, const Operand &gm, CacheUse use);
@@ -99,8 +104,11 @@ private:
     double l2_load_ = 0;
     uint64_t under_way_ = 0;
     std::array<LaneState, kLanes> lanes_;
-    std::unordered_map<uint64_t, Begun> begun_in_line_;
-    std::unordered_map<uint64_t, double> buffer_empty_;     // of each owner, at which progress of the lane
+    std::vector<Demand> demands_;           // of copies under way
+    std::vector<uint32_t> free_demands_;
+    Table<Begun> begun_in_line_{256};
+    std::vector<double> buffer_empty_;      // of each owner, at which progress of the lane
+    mutable std::optional<Finish> next_;    // unless something has changed since
 };
 
 }  // namespace asim

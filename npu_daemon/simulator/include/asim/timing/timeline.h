@@ -17,6 +17,8 @@ public:
     ~Timeline();
     Timeline(const Timeline &) = delete;
 
+    bool on() const { return file_ != nullptr; }
+
     void add(uint64_t core, Pipe pipe, const char *name, double start, double end, uint64_t bytes);
 
     // Work of a scalar unit; pieces that follow each other without a gap are one event.

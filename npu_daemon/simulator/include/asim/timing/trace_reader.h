@@ -4,16 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "asim/trace/record.h"
+#include "asim/timing/ring.h"
+#include "asim/trace/site.h"
 
 namespace asim {
-
-constexpr uint32_t kMaxOperands = 5;     // MrgSort: a result and four queues
-
-struct Entry {
-    Record record;
-    Operand operands[kMaxOperands];
-};
 
 class Trace {
 public:
@@ -23,7 +17,6 @@ public:
 
     uint32_t block_count() const { return static_cast<uint32_t>(segments_.size()); }
     const Composition &composition() const { return composition_; }
-    uint64_t offset_of(const uint8_t *position) const { return static_cast<uint64_t>(position - data_); }
 
 private:
     friend class Cursor;
@@ -44,13 +37,40 @@ class Cursor {
 public:
     Cursor(const Trace &trace, uint32_t block_index) : segments_(&trace.segments_.at(block_index)) {}
     bool next(Entry &entry);  // false at the end
-    const uint8_t *last() const { return last_; }  // where the entry lies that next() gave
+    uint64_t ordinal() const { return count_ - 1; }     // of the entry that next() gave, among those of the block
 
 private:
+    bool open_segment();
+    uint64_t number();
+    void take(void *to, size_t bytes);
+    void read_code();
+    void read_record();
+    void read_changes(uint64_t index);
+    void follow();
+
     const std::vector<Trace::Segment> *segments_;
-    size_t segment_ = 0;
+    size_t next_segment_ = 0;
     const uint8_t *position_ = nullptr;
-    const uint8_t *last_ = nullptr;
+    const uint8_t *end_ = nullptr;
+    std::vector<Site> sites_;       // of the segment
+    uint64_t site_count_ = 0;
+    uint32_t last_ = kNoSite;
+    uint64_t run_ = 0;              // records as foreseen that are still to come
+    uint64_t count_ = 0;
+};
+
+// The records of one block, and a look at those that come next.
+class Lookahead {
+public:
+    static constexpr size_t kMost = 256;
+
+    explicit Lookahead(const Cursor &cursor) : cursor_(cursor) {}
+    bool next(Entry &entry);                // false at the end
+    const Entry *peek(size_t index);        // the record `index` (less than kMost) after that one; null beyond the end
+
+private:
+    Cursor cursor_;
+    Ring<Entry> ahead_;
 };
 
 }  // namespace asim

@@ -15,7 +15,7 @@ public:
     bool next(const Entry &entry);
 
     // Takes a barrier of the kernel, before the records of `ahead`; says whether one of them needs it.
-    bool barrier(Cursor ahead);
+    bool barrier(Lookahead &ahead);
 
     void clear() { written_.clear(); }
 

@@ -55,7 +55,9 @@ struct Operand {
 constexpr uint32_t kScalarLineBytes = 64;   // data cache line (facts/npu_2201.md section 1)
 constexpr uint32_t kLinePartBytes = 2;      // one bit of `stride` each
 
-// Followed in the stream by `operands` Operand entries.
+constexpr uint32_t kMaxOperands = 5;     // MrgSort: a result and four queues
+
+// Followed in memory by `operands` Operand entries.
 struct Record {
     Op op;
     uint8_t dtype_bytes;        // widest element of the instruction
@@ -114,9 +116,9 @@ struct TraceHeader {
 };
 
 constexpr char kTraceMagic[8] = {'A', 'S', 'I', 'M', 'T', 'R', 'C', '\n'};
-constexpr uint32_t kTraceVersion = 2;
+constexpr uint32_t kTraceVersion = 3;
 
-// Starts a run of `bytes` bytes of records of one block.
+// Starts `bytes` bytes that stand for records of one block, as site.h says.
 struct SegmentHeader {
     uint32_t block_index;
     uint32_t bytes;

@@ -1,0 +1,57 @@
+// How a trace is written down: what a place of the kernel issues again and again is named once.
+//
+// A segment stands for itself. It is a sequence of codes, each a number of variable length (seven bits a byte, the
+// lowest first, the highest bit set in all but the last byte):
+//   0          a record follows as it is in memory, with its operands: a site, numbered from 0; beyond kMaxSites the
+//              oldest number is used again
+//   odd  c     (c >> 1) + 1 records as foreseen: the site that followed the last one when it was the last one before, all
+//              addresses and counts as foreseen there
+//   even c     site (c >> 1) - 1 once more, but for what the next byte says, one bit each: addresses of operands (the
+//              difference from the foreseen one, sign in the lowest bit), then the two counts of scalar work
+// Foreseen are the counts of last time, and addresses that move by the step before the last one: steps that stay the
+// same, and two that take turns, as with two buffers.
+#pragma once
+#include "asim/trace/record.h"
+
+namespace asim {
+
+constexpr uint32_t kMaxSites = 1024;            // of a segment
+constexpr uint32_t kNoSite = kMaxSites;
+constexpr uint64_t kAddressMask = (1ull << 56) - 1;
+constexpr uint8_t kBlocksChanged = 1u << kMaxOperands;
+constexpr uint8_t kAccessesChanged = 2u << kMaxOperands;
+
+struct Entry {
+    Record record;
+    Operand operands[kMaxOperands];
+
+    Entry() = default;
+    Entry(const Entry &other) { *this = other; }
+    Entry &operator=(const Entry &other) {
+        record = other.record;
+        for (uint32_t i = 0; i < record.operands; ++i) operands[i] = other.operands[i];
+        return *this;
+    }
+};
+
+struct Site {
+    Entry entry;                                // as it was last
+    uint64_t steps[kMaxOperands][2] = {};       // of its addresses: the last step, and the one before
+    uint32_t next = kNoSite;                    // what followed then
+
+    uint64_t foreseen(uint32_t operand) const { return (entry.operands[operand].address + steps[operand][1]) & kAddressMask; }
+
+    // `address` is less than 2^56.
+    void move(uint32_t operand, uint64_t address) {
+        const uint64_t step = address - entry.operands[operand].address;
+        steps[operand][1] = steps[operand][0];
+        steps[operand][0] = step;
+        entry.operands[operand].address = address;
+    }
+
+    void move_as_foreseen() {
+        for (uint32_t i = 0; i < entry.record.operands; ++i) move(i, foreseen(i));
+    }
+};
+
+}  // namespace asim

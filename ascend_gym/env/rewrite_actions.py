@@ -93,12 +93,10 @@ class KnobActions:
             raise MisuseError(
                 f"an action is {KNOBS} integers from 0 to {KNOB_POSITIONS - 1}, got {action!r:.200}"
             )
-        knobs = tunable_knobs(spec.baseline)
-        positions = {
-            knob.name: min(int(position), knob.positions - 1)
-            for knob, position in zip(knobs, action, strict=False)
-        }
-        return turned(spec.baseline, list(knobs), positions)
+        pairs = zip(tunable_knobs(spec.baseline), action, strict=False)
+        return _turned(
+            spec.baseline, tuple(min(int(position), knob.positions - 1) for knob, position in pairs)
+        )
 
     def mask(self, spec: OpSpec, incumbent: Candidate) -> Mask | None:
         """Return which positions there are, int8 of shape ``(KNOBS, KNOB_POSITIONS)``."""
@@ -135,6 +133,13 @@ def numbered_moves(candidate: Candidate) -> Mapping[int, Move]:
 def _moved(candidate: Candidate, action: int) -> Candidate:
     """Return the candidate after one of its moves: the same object again, which knows its digest."""
     return numbered_moves(candidate)[action].applied_to(candidate)
+
+
+@lru_cache(maxsize=512)
+def _turned(candidate: Candidate, positions: tuple[int, ...]) -> Candidate:
+    """Return the candidate with its tunable knobs in ``positions``: the same object again for the same."""
+    knobs = tunable_knobs(candidate)
+    return turned(candidate, list(knobs), dict(zip((knob.name for knob in knobs), positions, strict=True)))
 
 
 @lru_cache(maxsize=1024)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import multiprocessing
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ _CHARACTER_COUNT = 0x110000 - _SURROGATE_COUNT
 
 
 class UnicodeCharacters(Sequence[str]):
-    """All 1,112,064 Unicode characters in code point order, computed instead of stored.
+    """All 1,112,064 Unicode characters in code point order, without a list of them.
 
     Surrogates are left out: they are no characters and cannot be written as UTF-8.
     """
@@ -28,12 +28,15 @@ class UnicodeCharacters(Sequence[str]):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return tuple(self[i] for i in range(*index.indices(len(self))))
+            return tuple(_all_characters()[index])
         index = int(index)
         if not -len(self) <= index < len(self):
             raise IndexError(f"character number {index} of {len(self)}")
         index %= len(self)
         return chr(index if index < _FIRST_SURROGATE else index + _SURROGATE_COUNT)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_all_characters())
 
     def __contains__(self, char: object) -> bool:
         return isinstance(char, str) and len(char) == 1 and is_unicode(char)
@@ -69,9 +72,15 @@ def is_unicode(text: str) -> bool:
     return True
 
 
-@lru_cache(maxsize=1)
+@cache
 def _all_characters() -> str:
-    return "".join(UNICODE)
+    return _text_of(np.arange(_CHARACTER_COUNT))
+
+
+def _text_of(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> str:
+    """Return the characters with these numbers as one string."""
+    points = numbers + _SURROGATE_COUNT * (numbers >= _FIRST_SURROGATE)
+    return points.astype("<u4").tobytes().decode("utf-32-le")
 
 
 class UnicodeText(spaces.Text):
@@ -124,9 +133,7 @@ class UnicodeText(spaces.Text):
         if mask is not None or probability is not None:
             raise ValueError("UnicodeText draws without mask and probability, got one of them")
         length = int(self.np_random.integers(self.min_length, self.max_length + 1))
-        numbers = self.np_random.integers(0, _CHARACTER_COUNT, size=length)
-        points = numbers + _SURROGATE_COUNT * (numbers >= _FIRST_SURROGATE)
-        return points.astype("<u4").tobytes().decode("utf-32-le")
+        return _text_of(self.np_random.integers(0, _CHARACTER_COUNT, size=length))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UnicodeText) and (self.min_length, self.max_length) == (

@@ -2,8 +2,9 @@
 
 Three levels, the best that works is taken:
 
-- ``landlock+seccomp+rlimits`` (Linux 5.13 or newer): the kernel refuses every file outside a list, TCP (6.7),
-  signals to other processes (6.12) and the system calls of ``seccomp``. Nothing has to be installed.
+- ``landlock+seccomp+rlimits`` (Linux 5.13 or newer): the kernel refuses every file outside a list, TCP (6.7)
+  and the system calls of ``seccomp``, which are those to networks and other processes on any version. What
+  starts programs may signal others before 6.12. Nothing has to be installed.
 - ``bubblewrap+seccomp+rlimits``: mounts and namespaces of its own, where user namespaces are allowed.
 - ``rlimits``: limits only. A candidate could read and write what the daemon's user can.
 """
@@ -75,16 +76,19 @@ def confined_spec(
     """Return what the process server has to do before it executes a program.
 
     Returns:
-        ``seccomp``: filter program as hexadecimal digits; ``landlock``: rights handled and rules; or
-        ``wrapper``: arguments to put before the program's, which install the filter themselves.
+        ``seccomp``: instructions of the filter; ``landlock``: rights handled and rules; or ``wrapper``:
+        arguments to put before the program's, which install the filter themselves.
     """
     if level == RLIMITS:
         return {}
     system = _system_folders(environment.get("PATH", os.defpath), environment.get("LD_LIBRARY_PATH", ""))
-    seccomp = {"seccomp": filter_program(starts_programs=reach.starts_programs).hex()}
+    calls = filter_program(
+        starts_programs=reach.starts_programs,
+        signals_others=reach.starts_programs or level == BUBBLEWRAP,
+    )
     if level == BUBBLEWRAP:
-        return {**seccomp, "wrapper": _bubblewrap(executable, cwd, reach, system)}
-    return {**seccomp, "landlock": _landlock(executable, cwd, reach, system)}
+        return {"seccomp": calls, "wrapper": _bubblewrap(executable, cwd, reach, system)}
+    return {"seccomp": calls, "landlock": _landlock(executable, cwd, reach, system)}
 
 
 @functools.cache

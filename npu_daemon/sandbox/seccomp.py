@@ -1,23 +1,36 @@
 """The system calls that an untrusted program is refused, as a filter program for seccomp(2).
 
 Everything else is allowed: what a program may do to files is decided by Landlock or by mounts, and how much
-it may use by resource limits. Refused is what neither of them covers: networks, other processes, namespaces,
-memory shared by name, attributes of files, and kernel interfaces that no computation needs.
+it may use by resource limits. Refused is what neither of them covers: networks, other processes (also their
+limits, priorities and processors), namespaces, memory shared by name, attributes of files, and kernel
+interfaces that no computation needs. Four calls are refused by their arguments: ``clone`` when it makes a
+process or a namespace, ``fcntl`` when it chooses who gets a file's signals, ``prlimit64`` when it sets limits
+(a compiler may set its own), ``tgkill`` to other processes.
 """
 
 from __future__ import annotations
 
 import errno
 import platform
-import struct
+
+Instruction = tuple[int, int, int, int | None]
+"""Code, jump if true, jump if false and operand of ``struct sock_filter``; ``None``: the program's own id."""
 
 # Numbers from the kernel's tables (asm/unistd_64.h and asm-generic/unistd.h); "-": there is no such call.
 _REFUSED = """
     socket 41 198            socketpair 53 199
     ptrace 101 117           process_vm_readv 310 270  process_vm_writev 311 271
     kcmp 312 272             pidfd_open 434 434        pidfd_getfd 438 438
-    shmget 29 194            shmat 30 196              semget 64 190
-    msgget 68 186            mq_open 240 180
+    tkill 200 130            rt_sigqueueinfo 129 138   rt_tgsigqueueinfo 297 240
+    pidfd_send_signal 424 424                          setpriority 141 140
+    sched_setaffinity 203 122                          sched_setscheduler 144 119
+    sched_setparam 142 118   sched_setattr 314 274     ioprio_set 251 30
+    migrate_pages 256 238    move_pages 279 239
+    shmget 29 194            shmat 30 196              shmctl 31 195
+    semget 64 190            semctl 66 191             semop 65 193
+    semtimedop 220 192       msgget 68 186             msgctl 71 187
+    msgsnd 69 189            msgrcv 70 188             mq_open 240 180
+    mq_unlink 241 181
     unshare 272 97           setns 308 268             chroot 161 51
     pivot_root 155 41        mount 165 40              umount2 166 39
     open_tree 428 428        move_mount 429 429        fsopen 430 430
@@ -37,6 +50,7 @@ _REFUSED = """
 # A compiler starts programs and makes its output executable; a candidate does neither.
 _REFUSED_TO_LEAVES = """
     fork 57 -                vfork 58 -                kill 62 129
+    setrlimit 160 164
     chmod 90 -               fchmod 91 52              fchmodat 268 53
     fchmodat2 452 452        chown 92 -                fchown 93 55
     lchown 94 -              fchownat 260 54           truncate 76 45
@@ -49,14 +63,22 @@ _COLUMNS = {"x86_64": 1, "aarch64": 2}
 _AUDIT_ARCHITECTURE = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE3 = 435
+_FCNTL = {"x86_64": 72, "aarch64": 25}
+_PRLIMIT64 = {"x86_64": 302, "aarch64": 261}
+_TGKILL = {"x86_64": 234, "aarch64": 131}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEW* of clone(2), apart from the time namespace, which shares a bit
 _THREAD = 0x00010000  # CLONE_THREAD
 
-# struct seccomp_data: number, architecture, instruction pointer, arguments of 64 bits.
-_NUMBER_AT, _ARCHITECTURE_AT, _FIRST_ARGUMENT_AT = 0, 4, 16
+_SET_OWNER, _SET_OWNER_EX = 8, 15  # F_SETOWN, F_SETOWN_EX of fcntl(2)
+
+# struct seccomp_data: number, architecture, instruction pointer, six arguments of 64 bits, low half first.
+_NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT, _HALF_BYTES = 0, 4, 16, 4
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_ALLOW, _KILL = 0x7FFF0000, 0x80000000
+# linux/seccomp.h: SECCOMP_RET_*; the low half of RET_ERRNO is the error number.
+_RET_ALLOW, _RET_ERRNO, _RET_KILL_PROCESS = 0x7FFF0000, 0x00050000, 0x80000000
+_ALLOW: Instruction = (_RETURN, 0, 0, _RET_ALLOW)
+_REFUSE: Instruction = (_RETURN, 0, 0, _RET_ERRNO | errno.EPERM)
 
 
 def architecture_is_known() -> bool:
@@ -72,31 +94,51 @@ def refused_calls(machine: str, *, starts_programs: bool) -> dict[str, int]:
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}
 
 
-def filter_program(*, starts_programs: bool, machine: str | None = None) -> bytes:
-    """Return the filter as an array of ``struct sock_filter``.
+def filter_program(
+    *, starts_programs: bool, signals_others: bool, machine: str | None = None
+) -> list[Instruction]:
+    """Return the filter's instructions.
 
     Args:
         starts_programs: whether other processes and programs may be started.
+        signals_others: whether ``tgkill`` may name other processes: those it started, or where it is in a
+            namespace with these alone.
         machine: as ``platform.machine`` names it; by default this one.
     """
     machine = machine or platform.machine()
-    refuse = [(_RETURN, 0, 0, 0x00050000 | errno.EPERM)]
-    steps = [
+    steps: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE_AT),
         (_EQUAL, 1, 0, _AUDIT_ARCHITECTURE[machine]),
-        (_RETURN, 0, 0, _KILL),
+        (_RETURN, 0, 0, _RET_KILL_PROCESS),
         (_LOAD, 0, 0, _NUMBER_AT),
     ]
     if machine == "x86_64":
-        steps += [(_AT_LEAST, 0, 1, _X32_BIT), *refuse]
+        steps += [(_AT_LEAST, 0, 1, _X32_BIT), _REFUSE]
     for number in sorted(refused_calls(machine, starts_programs=starts_programs).values()):
-        steps += [(_EQUAL, 0, 1, number), *refuse]
+        steps += _calls(number, _REFUSE)
     # The C library falls back to clone, whose flags can be seen from here.
-    steps += [(_EQUAL, 0, 1, _CLONE3), (_RETURN, 0, 0, 0x00050000 | errno.ENOSYS)]
-    steps += [(_EQUAL, 0, 4, _CLONE[machine]), (_LOAD, 0, 0, _FIRST_ARGUMENT_AT)]
-    if starts_programs:
-        steps += [(_ANY_BIT, 0, 1, _NEW_NAMESPACES), *refuse, (_RETURN, 0, 0, _ALLOW)]
-    else:
-        steps += [(_ANY_BIT, 1, 0, _THREAD), *refuse, (_RETURN, 0, 0, _ALLOW)]
-    steps += [(_RETURN, 0, 0, _ALLOW)]
-    return b"".join(struct.pack("=HBBI", *step) for step in steps)
+    steps += _calls(_CLONE3, (_RETURN, 0, 0, _RET_ERRNO | errno.ENOSYS))
+    flags = (_ANY_BIT, 0, 1, _NEW_NAMESPACES) if starts_programs else (_ANY_BIT, 1, 0, _THREAD)
+    steps += _calls(_CLONE[machine], _argument(0), flags, _REFUSE, _ALLOW)
+    owner = ((_EQUAL, 1, 0, _SET_OWNER), (_EQUAL, 0, 1, _SET_OWNER_EX))
+    steps += _calls(_FCNTL[machine], _argument(1), *owner, _REFUSE, _ALLOW)
+    pid, new_limit = 0, 2
+    steps += _calls(_PRLIMIT64[machine], *_only(pid if starts_programs else new_limit, 0))
+    if not signals_others:
+        steps += _calls(_TGKILL[machine], *_only(0, None))
+    return [*steps, _ALLOW]
+
+
+def _calls(number: int, *answer: Instruction) -> list[Instruction]:
+    """Return the answer to calls of one number; its last instruction returns, other calls go on behind it."""
+    return [(_EQUAL, 0, len(answer), number), *answer]
+
+
+def _only(argument: int, value: int | None) -> tuple[Instruction, ...]:
+    """Return the answer that allows a call with one value of below 2^32 in one of its arguments."""
+    low_half = (_argument(argument), (_EQUAL, 0, 3, value))
+    return (*low_half, _argument(argument, _HALF_BYTES), (_EQUAL, 0, 1, 0), _ALLOW, _REFUSE)
+
+
+def _argument(number: int, offset_bytes: int = 0) -> Instruction:
+    return (_LOAD, 0, 0, _ARGUMENTS_AT + 2 * _HALF_BYTES * number + offset_bytes)

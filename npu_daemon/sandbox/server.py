@@ -188,12 +188,21 @@ def refuse_calls(program: bytes) -> None:
         raise OSError(number, f"prctl(PR_SET_SECCOMP): {os.strerror(number)}")
 
 
+def filter_bytes(instructions: list[tuple[int, int, int, int | None]]) -> bytes:
+    """Return an array of ``struct sock_filter``; the operand ``None`` stands for this process's id."""
+    own_pid = os.getpid()
+    return b"".join(
+        struct.pack("=HBBI", code, if_true, if_false, own_pid if operand is None else operand)
+        for code, if_true, if_false, operand in instructions
+    )
+
+
 def confine(spec: dict[str, Any]) -> tuple[str, list[str]]:
     """Give up what ``spec`` takes away; return what to execute, and its arguments."""
     executable, arguments = spec["executable"], spec["argv"]
     if "seccomp" not in spec:
         return executable, arguments
-    program = bytes.fromhex(spec["seccomp"])
+    program = filter_bytes(spec["seccomp"])
     if "wrapper" in spec:
         filter_fd = os.memfd_create("seccomp", 0)
         os.write(filter_fd, program)

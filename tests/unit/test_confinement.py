@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -106,14 +108,61 @@ def test_it_reaches_no_server_of_this_host(tmp_path: Path, level: Level) -> None
     assert b"connected" not in outcome.stdout
 
 
-def test_it_sends_no_signal_to_other_processes(tmp_path: Path, level: Level) -> None:
+# tkill has no wrapper. A pipe's owner gets a signal when it can be read; who it is is checked only then.
+WAYS_TO_OTHERS = {
+    "kill": "os.kill(pid, 9)",
+    "tgkill": "check(libc.tgkill(pid, pid, 9))",
+    "tkill": "check(libc.syscall(tkill, pid, 9))",
+    "sigqueue": "check(libc.sigqueue(pid, 9, None))",
+    "owner": "r, w = os.pipe(); fcntl.fcntl(r, fcntl.F_SETOWN, pid); fcntl.fcntl(r, F_SETSIG, 9); "
+    "fcntl.fcntl(r, fcntl.F_SETFL, os.O_ASYNC); os.write(w, b'x')",
+    "limits": "resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, 3))",
+    "priority": "os.setpriority(os.PRIO_PROCESS, pid, 19)",
+    "processors": "os.sched_setaffinity(pid, [min(os.sched_getaffinity(0))])",
+    "scheduler": "os.sched_setscheduler(pid, os.SCHED_BATCH, os.sched_param(0))",
+}
+TRY_ALL = """
+import ctypes, fcntl, os, resource
+F_SETSIG = 10
+libc = ctypes.CDLL(None, use_errno=True)
+def check(answer):
+    if answer < 0:
+        raise OSError(ctypes.get_errno(), "refused")
+pid, tkill = {pid}, {tkill}
+for way, call in {ways}.items():
+    try:
+        exec(call)
+        print(way, "worked")
+    except (PermissionError, ProcessLookupError):
+        print(way, "refused")
+"""
+
+
+@pytest.mark.parametrize("landlock", [None, 5], ids=["this-kernel", "no-signals-in-landlock"])
+def test_it_reaches_no_other_process(
+    tmp_path: Path, level: Level, landlock: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if landlock is not None and level == LANDLOCK:
+        monkeypatch.setattr(confinement, "landlock_version", lambda: landlock)
+    tkill = refused_calls(platform.machine(), starts_programs=False)["tkill"]
     with subprocess.Popen(["sleep", "600"]) as bystander:
         try:
-            outcome = python(f"import os; os.kill({bystander.pid}, 9)", tmp_path)
-            assert outcome.returncode == 1
+            limit = resource.prlimit(bystander.pid, resource.RLIMIT_NOFILE)
+            outcome = python(TRY_ALL.format(pid=bystander.pid, tkill=tkill, ways=WAYS_TO_OTHERS), tmp_path)
+            assert said(outcome).splitlines() == [f"{way} refused" for way in WAYS_TO_OTHERS]
+            assert resource.prlimit(bystander.pid, resource.RLIMIT_NOFILE) == limit
             assert bystander.poll() is None
         finally:
             bystander.kill()
+
+
+def test_it_reads_its_limits_and_sets_none(tmp_path: Path, level: Level) -> None:
+    read = "resource.getrlimit(resource.RLIMIT_NOFILE)"
+    outcome = python(f"import resource; print({read})", tmp_path)
+    assert outcome.stdout == f"({LIMITS.open_files}, {LIMITS.open_files})\n".encode()
+    change = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (9, 9)); print({read})"
+    assert b"(" not in python(change, tmp_path).stdout
+    assert python(change, tmp_path, starts_programs=True).stdout == b"(9, 9)\n"
 
 
 def test_it_starts_no_process_unless_it_may(tmp_path: Path, level: Level) -> None:
@@ -204,8 +253,11 @@ def test_numbers_are_those_of_the_kernel_headers(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", sorted(TABLES))
-def test_filters_are_whole_instructions_within_the_kernels_limit(machine: str) -> None:
-    for starts_programs in (False, True):
-        program = filter_program(starts_programs=starts_programs, machine=machine)
-        assert len(program) % 8 == 0
-        assert len(program) // 8 <= 4096
+def test_filters_are_within_the_kernels_limit_and_jump_forward_within_themselves(machine: str) -> None:
+    for starts_programs, signals_others in ((False, False), (False, True), (True, True)):
+        program = filter_program(
+            starts_programs=starts_programs, signals_others=signals_others, machine=machine
+        )
+        assert len(program) <= 4096
+        assert all(at + 1 + max(step[1:3]) < len(program) for at, step in enumerate(program[:-1]))
+        assert sum(step[3] is None for step in program) == (not signals_others)

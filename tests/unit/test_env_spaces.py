@@ -113,10 +113,11 @@ def test_text_flattens_and_back():
     assert unflatten(space, flatten(space, "a🚀对")) == "a🚀对"
 
 
-def test_characters_is_one_string():
+def test_characters_is_one_string_in_the_order_of_their_numbers():
     characters = UnicodeText(1).characters
     assert len(characters) == len(UNICODE)
-    assert characters[0x41] == "A"
+    assert all(characters[at] == UNICODE[at] for at in (0, 0x41, 0xD7FF, 0xD800, len(UNICODE) - 1))
+    assert next(iter(UNICODE)) == "\0"
 
 
 def test_profile_is_the_mean_over_cases_in_field_order():

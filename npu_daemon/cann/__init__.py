@@ -1,0 +1,1 @@
+"""Evaluation on real NPUs: what the CANN backend is made of. See ``docs/cann.md``."""

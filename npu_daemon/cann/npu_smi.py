@@ -1,0 +1,134 @@
+"""Reads what ``npu-smi info`` prints: devices, their health and the processes that use them.
+
+The layout is that of the npu-smi manual: two rows a chip below ``NPU Name | Health | Power(W) ...`` and
+``Chip ... | Bus-Id | AICore(%) ...``, and a second table of processes. Columns within a cell differ between
+driver versions; only what all of them have is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ascend_gym.core.errors import InfrastructureError
+
+HEALTHY = "OK"
+_VERSION = re.compile(r"\bVersion:\s*(\S+)")
+_HEALTH = frozenset({"OK", "Warning", "Alarm", "Critical", "UNKNOWN", "NA"})
+_CELLS = 3
+_PROCESS_CELLS = 4
+_FIGURE = re.compile(r"\d+(?:\.\d+)?")
+
+
+class NpuSmiFormatError(InfrastructureError):
+    """``npu-smi info`` printed something else than the table of its manual."""
+
+
+@dataclass(frozen=True)
+class DeviceState:
+    """One chip as ``npu-smi info`` shows it.
+
+    Attributes:
+        device: position in the table, which is the number that the runtime takes.
+        npu: number of the card.
+        chip: number of the chip on the card.
+        name: chip name, for example ``910B3``.
+        health: ``OK``, ``Warning``, ``Alarm``, ``Critical`` or ``UNKNOWN``.
+        bus_id: PCI address.
+        power_w: power, ``None`` where it is not shown.
+        temperature_c: temperature, likewise.
+        aicore_percent: load of the cores, likewise.
+        pids: processes that use the chip.
+    """
+
+    device: int
+    npu: int
+    chip: int
+    name: str
+    health: str
+    bus_id: str
+    power_w: float | None
+    temperature_c: float | None
+    aicore_percent: float | None
+    pids: tuple[int, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        """Whether the driver has nothing to complain about."""
+        return self.health == HEALTHY
+
+
+@dataclass(frozen=True)
+class NpuSmiInfo:
+    """The whole output: driver version (``None`` where it is not shown) and devices."""
+
+    driver_version: str | None
+    devices: tuple[DeviceState, ...]
+
+
+def parse_info(text: str) -> NpuSmiInfo:
+    """Read the output of ``npu-smi info``.
+
+    Raises:
+        NpuSmiFormatError: there is no such table, or a row of it cannot be read.
+    """
+    rows = [_cells(line) for line in text.splitlines() if line.lstrip().startswith("|")]
+    starts = [at for at, row in enumerate(rows) if row[0].split()[:2] == ["NPU", "Name"]]
+    if not starts:
+        shown = " ".join(text.split())[:200]
+        raise NpuSmiFormatError(f"expected the table of npu-smi info, got {shown!r}")
+    ends = [at for at, row in enumerate(rows) if any("Process id" in cell for cell in row)]
+    end = ends[0] if ends else len(rows)
+    devices = _devices(rows[starts[0] + 2 : end])
+    version = _VERSION.search(text)
+    return NpuSmiInfo(version.group(1) if version else None, _with_processes(devices, rows[end + 1 :]))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+def _devices(rows: Sequence[Sequence[str]]) -> list[DeviceState]:
+    if len(rows) % 2:
+        raise NpuSmiFormatError(f"expected two rows for each chip, got {len(rows)} rows")
+    return [
+        _device(number, first, second)
+        for number, (first, second) in enumerate(zip(rows[::2], rows[1::2], strict=True))
+    ]
+
+
+def _device(number: int, first: Sequence[str], second: Sequence[str]) -> DeviceState:
+    card, chip = first[0].split(maxsplit=1), second[0].split()
+    readable = len(first) == len(second) == _CELLS and len(card) == 2 and len(chip) >= 1
+    if not readable or not _is_number(card[0]) or not _is_number(chip[0]) or first[1] not in _HEALTH:
+        raise NpuSmiFormatError(f"cannot read device {number}: {' | '.join(first)} / {' | '.join(second)}")
+    power, temperature = (*first[2].split(), "", "")[:2]
+    return DeviceState(
+        device=number,
+        npu=int(card[0]),
+        chip=int(chip[0]),
+        name=card[1].strip(),
+        health=first[1],
+        bus_id=second[1],
+        power_w=_figure(power),
+        temperature_c=_figure(temperature),
+        aicore_percent=_figure((*second[2].split(), "")[0]),
+    )
+
+
+def _with_processes(devices: Sequence[DeviceState], rows: Sequence[Sequence[str]]) -> tuple[DeviceState, ...]:
+    pids: dict[tuple[int, int], list[int]] = {}
+    for row in rows:
+        place = row[0].split()
+        if len(row) >= _PROCESS_CELLS and len(place) == 2 and all(map(_is_number, (*place, row[1]))):
+            pids.setdefault((int(place[0]), int(place[1])), []).append(int(row[1]))
+    return tuple(replace(each, pids=tuple(pids.get((each.npu, each.chip), ()))) for each in devices)
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 10
+
+
+def _figure(text: str) -> float | None:
+    return float(text) if _FIGURE.fullmatch(text) else None

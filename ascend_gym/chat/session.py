@@ -14,7 +14,7 @@ from ascend_gym.core.protocols import Evaluator, Message
 from ascend_gym.core.records import OpSpec
 from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
-from ascend_gym.env.task import is_terminated, is_truncated
+from ascend_gym.env.task import is_over
 
 
 class ChatSession:
@@ -96,7 +96,7 @@ class ChatSession:
             MisuseError: there is no episode, it is over, or the answer is no text.
         """
         before = self.episode
-        if is_terminated(before) or is_truncated(before):
+        if is_over(before):
             raise MisuseError("the episode is over: call reset() first")
         trial = self._conversation.trial(before, answer)
         result = trial.result or self._connection.evaluate([trial.request])[0]

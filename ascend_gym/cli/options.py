@@ -46,7 +46,7 @@ def opened_evaluator(daemons: Sequence[str] | None, chip: str) -> Iterator[Evalu
 
     addresses = daemons or default_daemon_addresses()
     if not addresses:
-        _prepare_simulator(chip)
+        prepare_simulator(chip)
     evaluator = connect(addresses, options=DaemonOptions(chip=chip))
     try:
         yield evaluator
@@ -63,12 +63,12 @@ def opened_daemons(daemons: Sequence[str] | None, chip: str) -> Iterator[Sequenc
     if addresses:
         yield addresses
         return
-    _prepare_simulator(chip)
+    prepare_simulator(chip)
     with LocalDaemon(DaemonOptions(chip=chip)) as private:
         yield [private.address]
 
 
-def _prepare_simulator(chip: str) -> None:
+def prepare_simulator(chip: str) -> None:
     """Build the simulator here and not in the daemon, so that people learn why the first start takes time."""
     from npu_daemon.simulator.chips import load_chip
     from npu_daemon.simulator.toolchain import obtain_toolchain

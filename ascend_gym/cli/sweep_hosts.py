@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from ascend_gym.cli.options import note
-from ascend_gym.core.config import cache_root, default_daemon_addresses
+from ascend_gym.cli.options import note, prepare_simulator
+from ascend_gym.core.config import default_daemon_addresses
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.sweep.executors import Executor, LocalExecutor
 from ascend_gym.sweep.sweep_state import DaemonSlots
@@ -89,11 +89,8 @@ def _described(name: str, runs: int) -> DaemonSlots | None:
 
 def _started(chip: str, hosts: Hosts, opened: ExitStack) -> DaemonSlots:
     from ascend_gym.client import DaemonOptions, LocalDaemon
-    from npu_daemon.simulator.chips import load_chip
-    from npu_daemon.simulator.toolchain import obtain_toolchain
 
-    load_chip(chip)
-    obtain_toolchain(cache_root(), note)
+    prepare_simulator(chip)
     daemon = opened.enter_context(LocalDaemon(DaemonOptions(chip=chip, workers=hosts.workers)))
     note(f"daemon for {chip}: process {daemon.process_pid}")
     return DaemonSlots(daemon.address, chip, hosts.runs_per_daemon)

@@ -15,7 +15,7 @@ from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, OpSpec
 from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
-from ascend_gym.env.task import Task, is_terminated, is_truncated
+from ascend_gym.env.task import Task, is_over, is_terminated, is_truncated
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             MisuseError: the action is outside the action space.
         """
         before = self._under_way()
-        if is_terminated(before) or is_truncated(before):
+        if is_over(before):
             raise ResetNeeded("the episode is over: call reset() first")
         trial = self._task.trial(before, action)
         result = trial.result or self._connection.evaluate([trial.request])[0]
@@ -183,7 +183,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         kind = {"actions": state.actions, "cases": state.cases, "chip": state.chip}
         if kind != self._task.kind:
             raise MisuseError(f"the state is of an environment with {kind}, this one has {self._task.kind}")
-        self._task.require_fits(state.episode.incumbent)
+        self._task.require_fits(state.episode.spec, state.episode.incumbent)
         self._episode = state.episode
         self.np_random.bit_generator.state = deepcopy(state.dice)
         return self._task.observe(state.episode), self._task.info(state.episode)

@@ -129,14 +129,14 @@ class Task:
         several = len(self._operators) > 1
         return self._operators[dice.integers(len(self._operators)) if several else 0]
 
-    def require_fits(self, candidate: Candidate) -> None:
-        """Check that the sources of a candidate fit the spaces.
+    def require_fits(self, spec: OpSpec, candidate: Candidate) -> None:
+        """Check that the sources of an operator's candidate fit the spaces.
 
         Raises:
             MisuseError: one is longer than ``max_source_chars``.
         """
         for side, text in (("tiling", candidate.tiling_text), ("kernel", candidate.kernel_text)):
-            require_text(f"the {side} source", text, self.max_source_chars)
+            require_text(f"{spec.op_id}: the {side} source", text, self.max_source_chars)
 
     def baseline_request(self, spec: OpSpec) -> EvalRequest:
         """Return the evaluation with which an episode begins."""
@@ -232,8 +232,7 @@ class Task:
             spec = operator
         else:
             spec = load_operator(operator, op_dir=None if self._op_dir is None else Path(self._op_dir))
-        for side, text in (("tiling", spec.baseline.tiling_text), ("kernel", spec.baseline.kernel_text)):
-            require_text(f"{spec.op_id}: the {side} source", text, self.max_source_chars)
+        self.require_fits(spec, spec.baseline)
         return spec
 
 
@@ -245,6 +244,11 @@ def is_terminated(episode: Episode) -> bool:
 def is_truncated(episode: Episode) -> bool:
     """Say whether there was no verdict for too long."""
     return episode.neutral_in_a_row >= MAX_NEUTRAL_IN_A_ROW
+
+
+def is_over(episode: Episode) -> bool:
+    """Say whether there are no more steps."""
+    return is_terminated(episode) or is_truncated(episode)
 
 
 def _require_measured(spec: OpSpec, result: EvalResult) -> None:

@@ -17,7 +17,7 @@ from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
-from ascend_gym.env.task import Task, Trial, is_terminated, is_truncated
+from ascend_gym.env.task import Task, Trial, is_over, is_terminated, is_truncated
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -117,7 +117,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
             MisuseError: an action is outside the action space, or an episode is over.
             ResetNeeded: an episode was never begun.
         """
-        over = [number for number in range(self.num_envs) if self._is_over(self._of(number))]
+        over = [number for number in range(self.num_envs) if is_over(self._of(number))]
         if over and self._autoreset is AutoresetMode.DISABLED:
             raise MisuseError(f"episodes {over} are over: reset them first, with reset_mask")
         given = self._apart(actions)
@@ -203,7 +203,3 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         if episode is None:
             raise ResetNeeded(f"episode {number} was never begun: call reset() first")
         return episode
-
-    @staticmethod
-    def _is_over(episode: Episode) -> bool:
-        return is_terminated(episode) or is_truncated(episode)

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
+from struct import Struct
 from typing import Any
 
 from pydantic import BaseModel
+
+_HEADER = Struct(">cQ").pack  # a tag and the length of what follows
 
 
 def digest_of(*parts: Any) -> str:
@@ -24,10 +28,7 @@ def digest_of(*parts: Any) -> str:
     Raises:
         TypeError: a part is of any other type.
     """
-    hasher = hashlib.sha256()
-    for chunk in _encode_sequence(parts):
-        hasher.update(chunk)
-    return hasher.hexdigest()
+    return hashlib.sha256(_encode_sequence(parts)).hexdigest()
 
 
 def digest_of_tree(root: Path, patterns: Iterable[str]) -> str:
@@ -37,46 +38,58 @@ def digest_of_tree(root: Path, patterns: Iterable[str]) -> str:
 
 
 def _frame(tag: bytes, payload: bytes) -> bytes:
-    return tag + len(payload).to_bytes(8, "big") + payload
-
-
-def _encode_sequence(items: Iterable[Any]) -> Iterable[bytes]:
-    chunks = [_encode(item) for item in items]
-    yield _frame(b"L", b"".join(chunks))
+    return _HEADER(tag, len(payload)) + payload
 
 
 def _encode(value: Any) -> bytes:
-    encoder = _ENCODERS.get(type(value))
-    return encoder(value) if encoder is not None else _encode_other(value)
+    return (_ENCODERS.get(type(value)) or _encode_other)(value)
+
+
+def _encode_sequence(items: Iterable[Any]) -> bytes:
+    return _frame(b"L", b"".join([(_ENCODERS.get(type(item)) or _encode_other)(item) for item in items]))
+
+
+def _encode_mapping(value: Mapping[Any, Any]) -> bytes:
+    chunks = []
+    for key in sorted(value):
+        chunks.append(_encode_field_name(key) if type(key) is str else _encode(key))
+        chunks.append(_encode(value[key]))
+    return _frame(b"M", b"".join(chunks))
+
+
+def _encode_text(value: str) -> bytes:
+    return _frame(b"S", value.encode("utf-8", "surrogatepass"))
+
+
+@lru_cache(maxsize=1024)
+def _encode_field_name(name: str) -> bytes:
+    """Encode a key of a mapping: as a rule one of the few names of fields."""
+    return _encode_text(name)
 
 
 def _encode_other(value: Any) -> bytes:
     """Encode what is of no plain type itself: a model, an enumeration member, another mapping or sequence."""
     if isinstance(value, BaseModel):
-        return _frame(b"R", _encode([type(value).__name__, value.model_dump(mode="json")]))
+        return _frame(b"R", _encode_sequence([type(value).__name__, value.model_dump(mode="json")]))
     for plain in (bytes, bool, int, float, str):
         if isinstance(value, plain):
             return _ENCODERS[plain](value)
     if isinstance(value, Mapping):
         return _encode_mapping(value)
     if isinstance(value, Iterable):
-        return b"".join(_encode_sequence(value))
+        return _encode_sequence(value)
     raise TypeError(f"cannot digest a {type(value).__name__}: use plain values or pydantic models")
-
-
-def _encode_mapping(value: Mapping[Any, Any]) -> bytes:
-    return _frame(b"M", b"".join(_encode(key) + _encode(item) for key, item in sorted(value.items())))
 
 
 _ENCODERS: Mapping[type, Callable[[Any], bytes]] = {
     type(None): lambda value: _frame(b"N", b""),
     bytes: lambda value: _frame(b"B", value),
     bool: lambda value: _frame(b"T", b"1" if value else b"0"),
-    int: lambda value: _frame(b"I", str(int(value)).encode()),
+    int: lambda value: _frame(b"I", b"%d" % value),
     float: lambda value: _frame(b"F", value.hex().encode()),
-    str: lambda value: _frame(b"S", value.encode("utf-8", "surrogatepass")),
+    str: _encode_text,
     dict: _encode_mapping,
-    list: lambda value: b"".join(_encode_sequence(value)),
-    tuple: lambda value: b"".join(_encode_sequence(value)),
+    list: _encode_sequence,
+    tuple: _encode_sequence,
 }
 """How a value of exactly this type is encoded; a table, because every request is digested."""

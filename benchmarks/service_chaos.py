@@ -16,7 +16,6 @@ import json
 import os
 import random
 import signal
-import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -161,9 +160,10 @@ def charges_of(cluster: Cluster) -> list[tuple[str, int]]:
     """Return names and charged evaluations on the daemon's record."""
     path = cluster.settings.journal_path
     assert path is not None
-    JobJournal(path).close()
-    with contextlib.closing(sqlite3.connect(path)) as database:
-        return list(database.execute("SELECT request_id, evaluations FROM charges"))
+    journal = JobJournal(path)
+    charges = journal.load().charges
+    journal.close()
+    return [(saved.name.request_id, saved.charge.evaluations) for saved in charges]
 
 
 def main() -> int:

@@ -1,17 +1,20 @@
-"""A worker that does nothing but take its time: it speaks the daemon's protocol and needs little of the host.
+"""Workers of ``service_load.py``: a real one with nothing to do, or one that does nothing but take its time.
 
-Started by ``service_load.py`` in the place of real workers, so that 64 of them fit on two cores.
+The latter needs so little of the host that 64 of them fit on two cores, beside the broker that is measured.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+from collections.abc import Callable
 
 import zmq
 
-from ascend_gym.core.codec import Kind, WireMessage, decode, encode
+from ascend_gym.core.codec import Kind, WireMessage, encode
 from ascend_gym.core.records import (
+    Candidate,
     CaseResult,
     Charge,
     DaemonInfo,
@@ -20,10 +23,15 @@ from ascend_gym.core.records import (
     EvalResult,
     PhaseSeconds,
     Profile,
+    SourceFile,
+    Sources,
 )
 from ascend_gym.core.status import Status
 
 DEVICE = DeviceInfo(backend="fixed time", chip="910B2", toolchain_digest="0", sandbox="none", host="here")
+INFO = DaemonInfo(device=DEVICE, chips=(DEVICE.chip,))
+NO_SOURCES = Sources(files=(SourceFile(path="k.cpp", text=""),), main="k.cpp")
+NO_CANDIDATE = Candidate(host=NO_SOURCES, kernel=NO_SOURCES)
 _ZEROES = {name: 0 for name, field in Profile.model_fields.items() if field.is_required()}
 PROFILE = Profile(**{**_ZEROES, "task_duration_us": 100.0, "block_dim": 1})
 
@@ -42,28 +50,67 @@ def answer_to(request: EvalRequest, seconds: float) -> EvalResult:
     )
 
 
-def main() -> None:
-    """Serve ``sys.argv``: address of the broker, worker id, service time in seconds; until killed."""
-    address, worker_id, service_s = sys.argv[1], sys.argv[2], float(sys.argv[3])
+def named_after(request: EvalRequest) -> EvalRequest:
+    """Return a request that carries its digests where a worker that only waits finds them at once.
+
+    The operator folder is no part of the digest, and such a worker needs none.
+    """
+    return request.model_copy(update={"op_folder": f"{request.digest}/{request.candidate.digest}"})
+
+
+class InstantService:
+    """What a real worker serves when the answer is there at once."""
+
+    def describe(self) -> DeviceInfo:
+        """Say what measures."""
+        return DEVICE
+
+    def chips(self) -> tuple[str, ...]:
+        """Return the chip."""
+        return (DEVICE.chip,)
+
+    def answer(self, request: EvalRequest, on_case: Callable[[], None], device: object) -> EvalResult:
+        """Answer, without a device."""
+        return answer_to(request, 0.0)
+
+
+def wait_for_each(address: str, worker_id: str, service_s: float) -> None:
+    """Take ``service_s`` for each job, holding a device; answer with the digests of ``named_after``.
+
+    Frames are handled as bytes, because here a job may cost the host less than it costs the broker.
+    """
     socket = zmq.Context.instance().socket(zmq.DEALER)
     socket.setsockopt(zmq.IDENTITY, worker_id.encode())
     socket.connect(address)
-    socket.send_multipart(
-        encode(WireMessage(Kind.READY, payload=DaemonInfo(device=DEVICE, chips=("910B2",))))
-    )
+    socket.send_multipart(encode(WireMessage(Kind.READY, payload=INFO)))
+    template = answer_to(EvalRequest(op_id="", folder_digest="", candidate=NO_CANDIDATE), service_s)
+    answer = json.loads(template.model_dump_json())
     while True:
-        job = decode(socket.recv_multipart())
-        if not isinstance(job, WireMessage) or not isinstance(job.payload, EvalRequest):
-            raise SystemExit(f"expected a job, got {job}")
+        header, payload = socket.recv_multipart()
         began_s = time.monotonic()
-        lease = (job.request_id, job.attempt)
-        if service_s:
-            socket.send_multipart(encode(WireMessage(Kind.WANT, *lease)))
-            socket.recv_multipart()
-            time.sleep(max(0.0, service_s - (time.monotonic() - began_s)))
-            socket.send_multipart(encode(WireMessage(Kind.FREED, *lease)))
-        result = answer_to(job.payload, service_s)
-        socket.send_multipart(encode(WireMessage(Kind.RESULT, *lease, result)))
+        socket.send_multipart([with_kind(header, Kind.WANT), b""])
+        digests = json.loads(payload)["op_folder"].split("/")
+        answer["request_digest"], answer["candidate_digest"] = digests
+        result = json.dumps(answer).encode()
+        socket.recv_multipart()
+        time.sleep(max(0.0, service_s - (time.monotonic() - began_s)))
+        socket.send_multipart([with_kind(header, Kind.RESULT), result])  # which gives the device back
+
+
+def with_kind(header: bytes, kind: Kind) -> bytes:
+    """Return the header of another message about the same lease."""
+    return header[:3] + kind.value + header[4:]
+
+
+def main() -> None:
+    """Serve ``sys.argv``: address of the broker, worker id, service time in seconds; until killed."""
+    address, worker_id, service_s = sys.argv[1], sys.argv[2], float(sys.argv[3])
+    if service_s:
+        wait_for_each(address, worker_id, service_s)
+    else:
+        from npu_daemon.worker import Worker  # costs the start of the others
+
+        Worker(InstantService(), address, worker_id).run()
 
 
 if __name__ == "__main__":

@@ -300,7 +300,7 @@ class BrokerMachine(RuleBasedStateMachine):
         assert set(asked) == set(self.record_jobs)
         if not self.stopped:
             assert set(asked) == set(self.unanswered)
-        leased = [worker.lease.request_id for worker in self.state.workforce.leased() if worker.lease]
+        leased = [worker.lease.job_id for worker in self.state.workforce.leased() if worker.lease]
         assert sorted([*book.queue, *leased]) == sorted(book.jobs)
 
     @invariant()
@@ -315,7 +315,7 @@ class BrokerMachine(RuleBasedStateMachine):
         for worker in self.state.workforce.workers.values():
             assert (worker.phase is WorkerPhase.BUSY) == (worker.lease is not None)
             if worker.lease is not None:
-                job = self.state.book.jobs[worker.lease.request_id]
+                job = self.state.book.jobs[worker.lease.job_id]
                 assert (job.worker_id, job.attempt) == (worker.worker_id, worker.lease.attempt)
                 assert worker.lease.deadline_s >= self.now_s
         running = Counter(job.turn for job in self.state.book.jobs.values() if job.worker_id)
@@ -323,10 +323,19 @@ class BrokerMachine(RuleBasedStateMachine):
         assert running["bob"] <= 1
 
     @invariant()
+    def indexes_of_workers_agree_with_their_phases(self) -> None:
+        workforce = self.state.workforce
+        idle = {name for name, worker in workforce.workers.items() if worker.phase is WorkerPhase.IDLE}
+        next_idle = workforce.next_idle()
+        assert (next_idle is None and not idle) or (next_idle is not None and next_idle.worker_id in idle)
+        leased = {name for name, worker in workforce.workers.items() if worker.lease is not None}
+        assert {worker.worker_id for worker in workforce.leased()} == leased
+
+    @invariant()
     def devices_are_held_by_leased_workers_one_each(self) -> None:
         devices = self.state.workforce.devices
         assert devices.holders == self.holding
-        assert all(0 <= device < devices.count for device in self.holding.values())
+        assert sorted([*self.holding.values(), *devices.free]) == list(range(devices.count))
         leased = {worker.worker_id for worker in self.state.workforce.leased()}
         assert {*devices.holders, *devices.waiting} <= leased
         assert not devices.waiting or len(devices.holders) == devices.count
@@ -334,7 +343,7 @@ class BrokerMachine(RuleBasedStateMachine):
     @invariant()
     def no_worker_is_idle_while_a_job_may_run(self) -> None:
         queue = self.state.book.queue
-        if self.state.workforce.idle() and not self.state.draining:
+        if self.state.workforce.next_idle() and not self.state.draining:
             assert queue.queued("alice") == 0
             assert queue.queued("bob") == 0 or queue.running("bob") == 1
 

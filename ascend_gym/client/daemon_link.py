@@ -6,7 +6,8 @@ import os
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 import zmq
 from zmq.utils.monitor import recv_monitor_message
@@ -120,16 +121,22 @@ class DaemonLink:
         Raises:
             InfrastructureError: something else than our protocol has arrived.
         """
-        while self._monitor.poll(0):
-            self._note_connection(recv_monitor_message(self._monitor)["event"])
+        with suppress(zmq.Again):
+            while True:
+                self._note_connection(recv_monitor_message(self._monitor, zmq.DONTWAIT)["event"])
         messages = []
-        while self._socket.poll(0):  # also what came just before a disconnection that was noted now
-            message = decode(self._socket.recv_multipart())
+        for frames in self._arrived():  # also what came just before a disconnection that was noted now
+            message = decode(frames)
             if isinstance(message, CodecError):
                 raise InfrastructureError(f"{self.address} does not speak our protocol: {message.reason}")
             self.heard_s = time.monotonic()
             messages.append(message)
         return messages
+
+    def _arrived(self) -> Iterator[list[bytes]]:
+        with suppress(zmq.Again):
+            while True:
+                yield self._socket.recv_multipart(zmq.DONTWAIT)
 
     def check_reachable(self) -> None:
         """Raise if there has been no connection for too long.

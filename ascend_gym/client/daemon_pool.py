@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import zmq
 
+from ascend_gym.client.waiting import wait_until
 from ascend_gym.client.zmq_evaluator import CONNECT_TIMEOUT_S, READY_TIMEOUT_S, ZmqEvaluator
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.core.records import (
@@ -134,15 +135,8 @@ class DaemonPool:
             DaemonUnreachableError: something is pending and all daemons are lost.
         """
         self._check_open()
-        deadline_s = time.monotonic() + timeout_s
         self._turn()
-        while self._pending and not self._finished:
-            self._check_served()
-            remaining_s = deadline_s - time.monotonic()
-            if remaining_s <= 0:
-                break
-            self._wait(remaining_s)
-            self._turn()
+        wait_until(lambda: bool(self._finished) or not self._pending, self._wait_served, timeout_s)
         finished, self._finished = self._finished, []
         return finished
 
@@ -291,6 +285,12 @@ class DaemonPool:
     def _answer(self, pool_id: str, result: EvalResult) -> None:
         del self._pending[pool_id]
         self._finished.append((pool_id, result))
+
+    def _wait_served(self, remaining_s: float) -> None:
+        """Wait for what the daemons in service say, and take it in."""
+        self._check_served()
+        self._wait(remaining_s)
+        self._turn()
 
     def _wait(self, timeout_s: float) -> None:
         self._poller.poll(int(1000 * min(timeout_s, _TURN_S) + 0.999))

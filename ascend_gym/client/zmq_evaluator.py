@@ -10,6 +10,7 @@ import zmq
 
 from ascend_gym.client.daemon_link import DaemonLink
 from ascend_gym.client.local_daemon import LocalDaemon
+from ascend_gym.client.waiting import wait_until
 from ascend_gym.core.codec import Kind, WireMessage
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError
 from ascend_gym.core.records import (
@@ -121,15 +122,8 @@ class ZmqEvaluator:
             DaemonUnreachableError: something is pending and the daemon has been unreachable for too long.
         """
         self._check_open()
-        deadline_s = time.monotonic() + timeout_s
         self._receive()
-        while self._requests and not self._finished:
-            self.check_reachable()
-            remaining_s = deadline_s - time.monotonic()
-            if remaining_s <= 0:
-                break
-            self._link.wait(min(remaining_s, BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S)))
-            self._receive()
+        wait_until(lambda: bool(self._finished) or not self._requests, self._turn, timeout_s)
         finished, self._finished = self._finished, []
         return finished
 
@@ -152,17 +146,12 @@ class ZmqEvaluator:
             DaemonUnreachableError: the daemon cannot be reached, or does not get ready.
         """
         self.ask_info()
-        deadline_s = time.monotonic() + self._ready_timeout_s
-        while self._info is None:
-            self.check_reachable()
-            remaining_s = deadline_s - time.monotonic()
-            if remaining_s <= 0:
-                raise DaemonUnreachableError(
-                    f"the daemon at {self.address} answers, but was not ready to evaluate within "
-                    f"{self._ready_timeout_s:g} s; see its messages"
-                )
-            self._link.wait(remaining_s)
-            self._receive()
+        wait_until(lambda: self._info is not None, self._turn, self._ready_timeout_s)
+        if self._info is None:
+            raise DaemonUnreachableError(
+                f"the daemon at {self.address} answers, but was not ready to evaluate within "
+                f"{self._ready_timeout_s:g} s; see its messages"
+            )
         return self._info.device
 
     def ask_info(self) -> None:
@@ -202,6 +191,12 @@ class ZmqEvaluator:
                 f"the daemon at {self.address} has said nothing for {silent_s:.0f} s, although it has "
                 "requests of ours; see its messages"
             )
+
+    def _turn(self, remaining_s: float) -> None:
+        """Wait for something to happen, no longer than there may be something to send, and take it in."""
+        self.check_reachable()
+        self._link.wait(min(remaining_s, BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S)))
+        self._receive()
 
     def _receive(self) -> None:
         """Take in what has arrived and send what may be sent."""

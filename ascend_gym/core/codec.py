@@ -1,7 +1,7 @@
 """Messages between clients, broker and workers, and their form on the wire.
 
-A message is four frames: header (magic, protocol version, kind), request id, attempt, payload (JSON of a
-record). Decoding checks in a fixed order: lengths, then version, then content. A message that cannot be
+A message is two frames: a header (magic, protocol version, kind, attempt, request id) and the payload (JSON
+of a record). Decoding checks in a fixed order: lengths, then version, then content. A message that cannot be
 decoded is a value (``CodecError``), so that nobody on the network can raise an exception in a daemon.
 """
 
@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from struct import Struct
 
 from pydantic import ValidationError
 
@@ -25,14 +26,15 @@ from ascend_gym.core.records import (
     WorkerCount,
 )
 
-WIRE_VERSION = 2
+WIRE_VERSION = 3
 MAX_REQUEST_ID_CHARS = 64
 MAX_PAYLOAD_BYTES = 16 * 2**20
 MAX_ATTEMPT = 2**32 - 1
 
 _MAGIC = b"AG"
-_FRAME_COUNT = 4
-_MAX_FRAME_BYTES = (len(_MAGIC) + 2, MAX_REQUEST_ID_CHARS, 4, MAX_PAYLOAD_BYTES)
+_HEADER = Struct(">2sBcI")  # magic, version, kind, attempt; the request id is what follows
+_FRAME_COUNT = 2
+_MAX_FRAME_BYTES = (_HEADER.size + MAX_REQUEST_ID_CHARS, MAX_PAYLOAD_BYTES)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]*\Z")
 
 
@@ -58,6 +60,7 @@ class Kind(Enum):
     RESIZE = b"z"  # operator -> broker: keep another number of workers
 
 
+_KINDS = {kind.value: kind for kind in Kind}
 _PAYLOADS: dict[Kind, type[Record] | None] = {
     Kind.SUBMIT: EvalRequest,
     Kind.CANCEL: None,
@@ -121,8 +124,8 @@ def encode(message: WireMessage) -> list[bytes]:
     payload = message.payload.model_dump_json().encode() if message.payload is not None else b""
     if len(payload) > MAX_PAYLOAD_BYTES:
         raise ValueError(f"a payload has at most {MAX_PAYLOAD_BYTES} bytes, this one has {len(payload)}")
-    header = _MAGIC + bytes([WIRE_VERSION]) + message.kind.value
-    return [header, message.request_id.encode(), message.attempt.to_bytes(4, "big"), payload]
+    header = _HEADER.pack(_MAGIC, WIRE_VERSION, message.kind.value, message.attempt)
+    return [header + message.request_id.encode(), payload]
 
 
 def decode(frames: Sequence[bytes]) -> WireMessage | CodecError:
@@ -130,27 +133,28 @@ def decode(frames: Sequence[bytes]) -> WireMessage | CodecError:
     problem = _length_problem(frames)
     if problem:
         return CodecError(problem)
-    header, raw_id, raw_attempt, payload = frames
+    header, payload = frames
+    magic, version, raw_kind, attempt = _HEADER.unpack_from(header)
+    raw_id = header[_HEADER.size :]
     if not _REQUEST_ID.match(raw_id):
         return CodecError("the request id has characters other than letters, digits and '_.-'")
     request_id = raw_id.decode()
-    if header[:2] != _MAGIC or header[2] != WIRE_VERSION:
+    if magic != _MAGIC or version != WIRE_VERSION:
         return CodecError(f"expected wire protocol version {WIRE_VERSION}, got header {header!r}", request_id)
-    try:
-        kind = Kind(header[3:])
-    except ValueError:
-        return CodecError(f"unknown message kind {header[3:]!r}", request_id)
-    return _with_payload(kind, request_id, int.from_bytes(raw_attempt, "big"), payload)
+    kind = _KINDS.get(raw_kind)
+    if kind is None:
+        return CodecError(f"unknown message kind {raw_kind!r}", request_id)
+    return _with_payload(kind, request_id, attempt, payload)
 
 
 def _length_problem(frames: Sequence[bytes]) -> str | None:
     if len(frames) != _FRAME_COUNT:
-        return f"expected {_FRAME_COUNT} frames, got {len(frames)}"
+        return f"expected {_FRAME_COUNT} frames (protocol version {WIRE_VERSION}), got {len(frames)}"
     for index, (frame, limit) in enumerate(zip(frames, _MAX_FRAME_BYTES, strict=True)):
         if len(frame) > limit:
             return f"frame {index} has {len(frame)} bytes, the limit is {limit}"
-    if len(frames[0]) != _MAX_FRAME_BYTES[0] or len(frames[2]) != _MAX_FRAME_BYTES[2]:
-        return f"header and attempt have {len(frames[0])} and {len(frames[2])} bytes, not 4 and 4"
+    if len(frames[0]) < _HEADER.size:
+        return f"the header has {len(frames[0])} bytes, not {_HEADER.size} and a request id"
     return None
 
 

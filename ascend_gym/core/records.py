@@ -37,7 +37,6 @@ from ascend_gym.core.service_records import (
     DaemonInfo,
     DaemonStatus,
     DeviceGrant,
-    Lease,
     TenantStatus,
     WorkerCount,
 )
@@ -59,7 +58,6 @@ __all__ = [
     "EvalRequest",
     "EvalResult",
     "Launch",
-    "Lease",
     "MeasureProtocol",
     "OpSpec",
     "Phase",

@@ -22,15 +22,6 @@ class DaemonInfo(Record):
     slots: int = Field(default=1, ge=1)
 
 
-class Lease(Record):
-    """A job handed to a worker, until ``deadline_s`` on the broker's monotonic clock."""
-
-    request_id: str
-    attempt: int = Field(ge=1)
-    worker_id: str
-    deadline_s: float
-
-
 class DeviceGrant(Record):
     """A device that a worker may use until it says that it is free."""
 

@@ -18,6 +18,15 @@ class Name(NamedTuple):
     request_id: str
 
 
+@dataclass(frozen=True)
+class OfLease:
+    """Base of what is about one lease: a worker's attempt at a job."""
+
+    worker_id: str
+    job_id: str
+    attempt: int
+
+
 # --- events: what happened -----------------------------------------------------------------------------
 
 
@@ -88,30 +97,18 @@ class WorkerReady:
 
 
 @dataclass(frozen=True)
-class WorkerBeat:
+class WorkerBeat(OfLease):
     """A worker says that it works on a job."""
 
-    worker_id: str
-    job_id: str
-    attempt: int
-
 
 @dataclass(frozen=True)
-class DeviceWanted:
+class DeviceWanted(OfLease):
     """A worker has built what its job needs and wants a device to run it on."""
 
-    worker_id: str
-    job_id: str
-    attempt: int
-
 
 @dataclass(frozen=True)
-class DeviceFreed:
+class DeviceFreed(OfLease):
     """A worker has finished running on its device."""
-
-    worker_id: str
-    job_id: str
-    attempt: int
 
 
 @dataclass(frozen=True)
@@ -124,12 +121,9 @@ class WorkerGone:
 
 
 @dataclass(frozen=True)
-class WorkerResult:
+class WorkerResult(OfLease):
     """A worker answers a job."""
 
-    worker_id: str
-    job_id: str
-    attempt: int
     result: EvalResult
 
 
@@ -197,22 +191,16 @@ class Ping:
 
 
 @dataclass(frozen=True)
-class SendJob:
+class SendJob(OfLease):
     """Send a job to a worker."""
 
-    worker_id: str
-    job_id: str
-    attempt: int
     request: EvalRequest
 
 
 @dataclass(frozen=True)
-class GrantDevice:
+class GrantDevice(OfLease):
     """Let a worker run its job on a device."""
 
-    worker_id: str
-    job_id: str
-    attempt: int
     device: int
 
 

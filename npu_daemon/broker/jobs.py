@@ -237,7 +237,7 @@ class JobBook:
 
     def _forget(self, job: Job) -> None:
         del self.jobs[job.job_id]
-        if self.flights.get(job.request.digest) == job.job_id:
+        if job.request.use_cache:
             del self.flights[job.request.digest]
 
 

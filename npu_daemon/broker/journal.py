@@ -25,39 +25,50 @@ from npu_daemon.broker.events import (
 from npu_daemon.broker.jobs import KEPT_ANSWERS, KEPT_CHARGES
 
 _TABLES = """
-CREATE TABLE IF NOT EXISTS jobs (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+CREATE TABLE IF NOT EXISTS waiting_jobs (
     client BLOB NOT NULL,
     request_id TEXT NOT NULL,
+    number INTEGER NOT NULL,
     tenant TEXT NOT NULL,
     request TEXT NOT NULL,
-    UNIQUE (client, request_id)
-);
-CREATE TABLE IF NOT EXISTS answers (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    client BLOB NOT NULL,
-    request_id TEXT NOT NULL,
-    result TEXT NOT NULL,
-    UNIQUE (client, request_id)
-);
-CREATE TABLE IF NOT EXISTS charges (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    PRIMARY KEY (client, request_id)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS answered_jobs (
+    number INTEGER PRIMARY KEY,
     client BLOB NOT NULL,
     request_id TEXT NOT NULL,
     tenant TEXT NOT NULL,
-    evaluations INTEGER NOT NULL,
-    device_seconds REAL NOT NULL,
+    result TEXT,
+    evaluations INTEGER,
+    device_seconds REAL,
     UNIQUE (client, request_id)
 );
 """
+_SAVE_JOB = (
+    "INSERT OR IGNORE INTO waiting_jobs (client, request_id, number, tenant, request) VALUES (?, ?, ?, ?, ?)"
+)
+_DROP_JOB = "DELETE FROM waiting_jobs WHERE client = ? AND request_id = ?"
+_SAVE_ANSWER = """
+INSERT INTO answered_jobs (client, request_id, number, tenant, result, evaluations, device_seconds)
+VALUES (?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (client, request_id) DO UPDATE SET number = excluded.number, result = excluded.result,
+    evaluations = coalesce(evaluations, excluded.evaluations),
+    device_seconds = coalesce(device_seconds, excluded.device_seconds)
+"""
+_LAST_NUMBER = (
+    "SELECT max(number) FROM (SELECT number FROM waiting_jobs UNION SELECT max(number) FROM answered_jobs)"
+)
+_VERSION = 2
 _PRUNE_EVERY = 1_000
+_CHECKPOINT_PAGES = 8_000
 
 
 class JobJournal:
     """A broker's record, for one broker at a time.
 
     What was written survives the end of the process, however it ends; the last moments before a loss of power
-    may be missing (write-ahead log without a sync for each transaction).
+    may be missing (write-ahead log, synchronised only when its pages are moved into the file). A job is on
+    record until it is answered; its answer is kept for a while, and what it was charged for longer.
 
     Args:
         path: the file; it and its folder are made.
@@ -80,11 +91,29 @@ class JobJournal:
             self._database = sqlite3.connect(path, isolation_level=None)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.executescript(_TABLES)
-        except sqlite3.Error as error:
+            self._database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            self._make_tables()
+            self._last_number: int = self._database.execute(_LAST_NUMBER).fetchone()[0] or 0
+        except (sqlite3.Error, InfrastructureError) as error:
             os.close(self._lock_fd)
             raise InfrastructureError(f"{path} cannot be used as a record of jobs: {error}") from error
-        self._written = 0
+        self._answered = 0
+        self._without_result = 0
+
+    def _make_tables(self) -> None:
+        """Make the tables of a new file.
+
+        Raises:
+            InfrastructureError: it is one of another version.
+        """
+        (version,) = self._database.execute("PRAGMA user_version").fetchone()
+        (objects,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        if objects and version != _VERSION:
+            raise InfrastructureError(
+                "it was written by another version of this daemon; remove it to start without its jobs"
+            )
+        self._database.executescript(_TABLES)
+        self._database.execute(f"PRAGMA user_version = {_VERSION}")
 
     def load(self) -> Restore:
         """Return what earlier brokers left.
@@ -110,8 +139,7 @@ class JobJournal:
             self._database.execute("BEGIN")
             for record in records:
                 self._write(record)
-                self._written += 1
-            if self._written >= _PRUNE_EVERY:
+            if self._answered >= _PRUNE_EVERY:
                 self._prune()
             self._database.execute("COMMIT")
         except sqlite3.Error as error:
@@ -123,50 +151,53 @@ class JobJournal:
         os.close(self._lock_fd)
 
     def _write(self, record: Record) -> None:
+        self._last_number += 1
         if isinstance(record, SaveJob):
             job = record.job
-            row = (*job.name, job.tenant, job.request.model_dump_json())
-            self._database.execute(
-                "INSERT OR IGNORE INTO jobs (client, request_id, tenant, request) VALUES (?, ?, ?, ?)", row
-            )
+            row = (*job.name, self._last_number, job.tenant, job.request.model_dump_json())
+            self._database.execute(_SAVE_JOB, row)
         elif isinstance(record, SaveAnswer):
-            self._drop(record.name)
-            self._save_answer(record)
-        elif isinstance(record, DropJob):
-            self._drop(record.name)
-
-    def _save_answer(self, record: SaveAnswer) -> None:
-        self._database.execute(
-            "INSERT OR REPLACE INTO answers (client, request_id, result) VALUES (?, ?, ?)",
-            (*record.name, record.result.model_dump_json()),
-        )
-        if record.charge is not None:
+            self._database.execute(_DROP_JOB, record.name)
             charge = record.charge
-            self._database.execute(
-                "INSERT OR IGNORE INTO charges (client, request_id, tenant, evaluations, device_seconds) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (*record.name, record.tenant, charge.evaluations, charge.device_seconds),
-            )
-
-    def _drop(self, name: Name) -> None:
-        self._database.execute("DELETE FROM jobs WHERE client = ? AND request_id = ?", name)
+            charged = (None, None) if charge is None else (charge.evaluations, charge.device_seconds)
+            row = (*record.name, self._last_number, record.tenant, record.result.model_dump_json(), *charged)
+            self._database.execute(_SAVE_ANSWER, row)
+            self._answered += 1
+        elif isinstance(record, DropJob):
+            self._database.execute(_DROP_JOB, record.name)
 
     def _prune(self) -> None:
-        self._written = 0
-        for table, kept in (("answers", KEPT_ANSWERS), ("charges", KEPT_CHARGES)):
-            self._database.execute(
-                f"DELETE FROM {table} WHERE number <= (SELECT MAX(number) FROM {table}) - ?", (kept,)
-            )
+        """Forget the results of old answers, and of those that are older still the charges too."""
+        self._answered = 0
+        forgotten = self._newest_but(KEPT_ANSWERS)
+        self._database.execute(
+            "UPDATE answered_jobs SET result = NULL WHERE number > ? AND number <= ?",
+            (self._without_result, forgotten),
+        )
+        self._without_result = forgotten
+        self._database.execute(
+            "DELETE FROM answered_jobs WHERE number <= ?", (self._newest_but(KEPT_CHARGES),)
+        )
+
+    def _newest_but(self, kept: int) -> int:
+        """Return the number of the newest answered job but the last ``kept``; 0 if there is none."""
+        query = "SELECT number FROM answered_jobs ORDER BY number DESC LIMIT 1 OFFSET ?"
+        row = self._database.execute(query, (kept,)).fetchone()
+        return row[0] if row is not None else 0
 
     def _jobs(self) -> tuple[SavedJob, ...]:
-        rows = self._database.execute("SELECT client, request_id, tenant, request FROM jobs ORDER BY number")
+        rows = self._database.execute(
+            "SELECT client, request_id, tenant, request FROM waiting_jobs ORDER BY number"
+        )
         return tuple(
             SavedJob(Name(client, request_id), tenant, EvalRequest.model_validate_json(request))
             for client, request_id, tenant, request in rows
         )
 
     def _answers(self) -> tuple[tuple[Name, EvalResult], ...]:
-        rows = self._database.execute("SELECT client, request_id, result FROM answers ORDER BY number")
+        rows = self._database.execute(
+            "SELECT client, request_id, result FROM answered_jobs WHERE result IS NOT NULL ORDER BY number"
+        )
         return tuple(
             (Name(client, request_id), EvalResult.model_validate_json(result))
             for client, request_id, result in rows
@@ -174,7 +205,8 @@ class JobJournal:
 
     def _charges(self) -> tuple[SavedCharge, ...]:
         rows = self._database.execute(
-            "SELECT client, request_id, tenant, evaluations, device_seconds FROM charges ORDER BY number"
+            "SELECT client, request_id, tenant, evaluations, device_seconds FROM answered_jobs "
+            "WHERE evaluations IS NOT NULL ORDER BY number"
         )
         return tuple(
             SavedCharge(Name(client, request_id), tenant, Charge(evaluations=count, device_seconds=seconds))

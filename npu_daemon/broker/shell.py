@@ -9,7 +9,6 @@ import signal
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Iterable
 from functools import partial
 
 import zmq
@@ -55,9 +54,9 @@ from npu_daemon.security import Gatekeeper, check_bind_address
 from npu_daemon.service import result_key
 
 TICK_MS = 500
+RECORD_MS = 20  # at most so much later an accepted job is on record
 _FLUSH_MS = 1000
 _OF_TENANT = b"\0"
-_PUBLISH_S = 0.5
 
 log = logging.getLogger("npu_daemon")
 
@@ -92,8 +91,10 @@ class Broker:
         self._poller = zmq.Poller()
         self._curious: dict[bytes, None] = {}
         self._due: deque[Action] = deque()
+        self._unrecorded: list[Record] = []
+        self._recorded_s = 0.0
         self._stop: Stop | None = None
-        self._published_s = 0.0
+        self._ticked_s = 0.0
 
     def run(self) -> str | None:
         """Serve. Returns ``None`` after a stop that was asked for, else what went wrong.
@@ -103,7 +104,8 @@ class Broker:
         """
         wake_fd = self._watch_signals()
         gate = self._gatekeeper.socket if self._gatekeeper else None
-        for source in (gate, self._clients, self._workers, wake_fd, self._config.control_fd):
+        ended_fd = self._processes.ended_fd
+        for source in (gate, self._clients, self._workers, wake_fd, ended_fd, self._config.control_fd):
             if source is not None:
                 self._poller.register(source, zmq.POLLIN)
         try:
@@ -113,12 +115,13 @@ class Broker:
             self._act()
             while self._stop is None:
                 self._turn(wake_fd)
+            self._write_records()
         finally:
             self._close()
         return self._stop.failure
 
     def _turn(self, wake_fd: int) -> None:
-        ready = dict(self._poller.poll(TICK_MS))
+        ready = dict(self._poller.poll(RECORD_MS if self._unrecorded else TICK_MS))
         with contextlib.suppress(
             BlockingIOError
         ):  # signals first: what is sent after one is handled after it
@@ -131,15 +134,16 @@ class Broker:
         if self._workers in ready:
             for peer, _, message in arrived(self._workers):
                 self._from_worker(peer.decode(errors="replace"), message)
-        self._reap(source for source in ready if isinstance(source, int))
+        if self._processes.ended_fd in ready:
+            self._reap()
         if self._config.control_fd in ready:
             log.info("the process that started this daemon is gone")
             self._stop = Stop()
-        self._feed(Tick())
-        self._act()
-        if time.monotonic() - self._published_s >= _PUBLISH_S:
-            self._published_s = time.monotonic()
+        if time.monotonic() - self._ticked_s >= TICK_MS / 1000:
+            self._ticked_s = time.monotonic()
+            self._feed(Tick())
             self._config.publish(self._status())
+        self._act()
 
     # --- what comes in ---
 
@@ -185,13 +189,11 @@ class Broker:
         if event is not None:
             self._feed(event)
 
-    def _reap(self, descriptors: Iterable[int]) -> None:
-        for descriptor in descriptors:
-            if self._processes.watches(descriptor):
-                self._poller.unregister(descriptor)
-                gone = WorkerGone(*self._processes.reap(descriptor))
-                log.warning("%s is gone: %s", gone.worker_id, gone.reason)
-                self._feed(gone)
+    def _reap(self) -> None:
+        for ended in self._processes.reap():
+            gone = WorkerGone(*ended)
+            log.warning("%s is gone: %s", gone.worker_id, gone.reason)
+            self._feed(gone)
 
     def _stored_result(self, request: EvalRequest) -> EvalResult | None:
         if not request.use_cache or self._state.info is None:
@@ -219,15 +221,25 @@ class Broker:
     # --- what goes out ---
 
     def _act(self) -> None:
-        """Do what is due: first all that is to be on record, in one transaction, then what relies on it."""
+        """Do what is due. What a client is told relies on the record, which is written before; the rest may
+        wait for it a little, so that one transaction serves several events.
+        """
         while self._due:
             due, self._due = self._due, deque()
-            records = [action for action in due if isinstance(action, Record)]
-            if records and self._config.journal is not None:
-                self._config.journal.write(records)
+            self._unrecorded += [action for action in due if isinstance(action, Record)]
+            if any(isinstance(action, Reply | Busy | Ping) for action in due):
+                self._write_records()
             for action in due:
                 if not isinstance(action, Record):
                     self._do(action)
+        if time.monotonic() - self._recorded_s >= RECORD_MS / 1000:
+            self._write_records()
+
+    def _write_records(self) -> None:
+        if self._unrecorded and self._config.journal is not None:
+            self._config.journal.write(self._unrecorded)
+        self._unrecorded.clear()
+        self._recorded_s = time.monotonic()
 
     def _do(self, action: Action) -> None:
         if isinstance(action, Reply | Busy | Ping):
@@ -235,7 +247,7 @@ class Broker:
         elif isinstance(action, SendJob | GrantDevice):
             send_to(self._workers, action.worker_id.encode(), worker_message(action))
         elif isinstance(action, StartWorker):
-            self._poller.register(self._processes.start(action.worker_id), zmq.POLLIN)
+            self._processes.start(action.worker_id)
         elif isinstance(action, KillWorker):
             self._processes.kill(action.worker_id)
         elif isinstance(action, Ready):

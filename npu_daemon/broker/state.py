@@ -28,6 +28,7 @@ from npu_daemon.broker.events import (
     DropJob,
     Event,
     Name,
+    OfLease,
     Ping,
     Ready,
     Resize,
@@ -149,13 +150,13 @@ class BrokerState:
         first = self.info is None
         self.info = event.info
         self._failed_starts = 0
-        worker.phase = WorkerPhase.IDLE
+        self.workforce.ready(worker)
         return [Ready()] if first else []
 
     def _worker_beat(self, event: WorkerBeat, now_s: float) -> list[Action]:
         worker = self._holder(event)
         if worker is not None and worker.lease is not None:
-            worker.lease = worker.lease.model_copy(update={"deadline_s": now_s + LEASE_S})
+            worker.lease.deadline_s = now_s + LEASE_S
         return []
 
     def _device_wanted(self, event: DeviceWanted, now_s: float) -> list[Action]:
@@ -181,11 +182,12 @@ class BrokerState:
         return actions + self.book.end_unaffordable(now_s)
 
     def _worker_gone(self, event: WorkerGone, now_s: float) -> list[Action]:
-        worker = self.workforce.workers.pop(event.worker_id, None)
+        worker = self.workforce.workers.get(event.worker_id)
         if worker is None:
             return []
         starting = worker.phase is WorkerPhase.STARTING
         actions = self._lose_lease(worker, event.reason, now_s)
+        self.workforce.remove(worker)
         if starting and not event.killed:  # a host that is short of memory, say, may be better off later
             self._failed_starts += 1
             if self._failed_starts >= MAX_FAILED_STARTS:
@@ -221,7 +223,7 @@ class BrokerState:
 
     def _assign_jobs(self, now_s: float) -> list[Action]:
         actions: list[Action] = []
-        for worker in self.workforce.idle() if self.book.queue else ():
+        while self.book.queue and (worker := self.workforce.next_idle()) is not None:
             job = self.book.take_next(worker.worker_id, now_s)
             if job is None:
                 break
@@ -229,7 +231,7 @@ class BrokerState:
             actions.append(SendJob(worker.worker_id, job.job_id, job.attempt, job.request))
         return actions
 
-    def _holder(self, event: WorkerBeat | DeviceWanted | DeviceFreed | WorkerResult) -> Worker | None:
+    def _holder(self, event: OfLease) -> Worker | None:
         """Return the worker if it holds the lease that the event is about; any other is refused."""
         worker = self.workforce.holder(event.worker_id, event.job_id, event.attempt)
         if worker is None:
@@ -244,7 +246,7 @@ class BrokerState:
         if lease is None:
             return []
         self.counts["leases_lost"] += 1
-        job = self.book.jobs[lease.request_id]
+        job = self.book.jobs[lease.job_id]
         self.book.returned(job, self.workforce.end_lease(worker, now_s))
         if self._may_retry(job.attempt):
             self.book.requeue(job, now_s)
@@ -265,7 +267,7 @@ class BrokerState:
         actions: list[Action] = []
         for worker in self.workforce.leased():
             if worker.lease is not None:
-                job = self.book.jobs[worker.lease.request_id]
+                job = self.book.jobs[worker.lease.job_id]
                 self.book.returned(job, self.workforce.end_lease(worker, now_s))
                 self.book.requeue(job, now_s)
         if not self.keeps_jobs:

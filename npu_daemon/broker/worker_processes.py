@@ -1,13 +1,14 @@
-"""The broker's worker processes: started, watched through pidfds, killed and reaped."""
+"""The broker's worker processes: started, watched through pidfds (one epoll for all), killed and reaped."""
 
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 
@@ -17,6 +18,9 @@ class WorkerProcesses:
     Args:
         command: makes the command line of a worker from its id and scratch folder.
         scratch_folder: where each worker gets a folder for temporary files, removed when it has ended.
+
+    Attributes:
+        ended_fd: becomes readable when ``reap`` has something to collect.
     """
 
     def __init__(self, command: Callable[[str, Path], Sequence[str]], scratch_folder: Path) -> None:
@@ -24,9 +28,11 @@ class WorkerProcesses:
         self._scratch_folder = scratch_folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._pidfds: dict[int, str] = {}
+        self._ended = select.epoll()
+        self.ended_fd = self._ended.fileno()
 
-    def start(self, worker_id: str) -> int:
-        """Start a worker; return a descriptor that becomes readable when the process ends."""
+    def start(self, worker_id: str) -> None:
+        """Start a worker."""
         scratch = self._scratch_folder / worker_id
         scratch.mkdir()
         process = subprocess.Popen(
@@ -38,32 +44,34 @@ class WorkerProcesses:
         self._processes[worker_id] = process
         pidfd = os.pidfd_open(process.pid)
         self._pidfds[pidfd] = worker_id
-        return pidfd
+        self._ended.register(pidfd, select.EPOLLIN)
 
     def kill(self, worker_id: str) -> None:
-        """Kill a worker; its descriptor becomes readable."""
+        """Kill a worker; ``reap`` collects it when it has ended."""
         process = self._processes.get(worker_id)
         if process is not None:
             process.kill()
 
-    def watches(self, pidfd: int) -> bool:
-        """Whether ``pidfd`` belongs to a worker."""
-        return pidfd in self._pidfds
+    def reap(self) -> Iterator[tuple[str, str, bool]]:
+        """Collect the workers that have ended: their ids, how they ended, and whether that was by SIGKILL."""
+        for pidfd, _ in self._ended.poll(0):
+            yield self._collect(pidfd)
 
-    def reap(self, pidfd: int) -> tuple[str, str, bool]:
-        """Collect an ended worker; return its id, how it ended, and whether that was by SIGKILL."""
+    def close(self) -> None:
+        """Kill and collect every worker. What their candidates left is killed by their sandboxes."""
+        for process in self._processes.values():
+            process.kill()
+        for pidfd in list(self._pidfds):
+            self._collect(pidfd)
+        self._ended.close()
+
+    def _collect(self, pidfd: int) -> tuple[str, str, bool]:
         worker_id = self._pidfds.pop(pidfd)
+        self._ended.unregister(pidfd)
         os.close(pidfd)
         returncode = self._processes.pop(worker_id).wait()
         shutil.rmtree(self._scratch_folder / worker_id, ignore_errors=True)
         return worker_id, _how_it_ended(returncode), returncode == -signal.SIGKILL
-
-    def close(self) -> None:
-        """Kill and reap every worker. What their candidates left is killed by their sandboxes."""
-        for process in self._processes.values():
-            process.kill()
-        for pidfd in list(self._pidfds):
-            self.reap(pidfd)
 
 
 def _how_it_ended(returncode: int) -> str:

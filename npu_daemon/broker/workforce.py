@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from enum import Enum
+from heapq import heappop, heappush
 
-from ascend_gym.core.records import Lease
 from npu_daemon.broker.events import Action, GrantDevice, KillWorker, StartWorker
 
 LEASE_S = 15.0
@@ -22,13 +22,22 @@ class WorkerPhase(Enum):
 
 
 @dataclass
+class Lease:
+    """A job handed to a worker at ``since_s``, until ``deadline_s``; both on the broker's monotonic clock."""
+
+    job_id: str
+    attempt: int
+    since_s: float
+    deadline_s: float
+
+
+@dataclass
 class Worker:
-    """A worker process."""
+    """A worker process; ``Workforce`` moves it from phase to phase."""
 
     worker_id: str
     phase: WorkerPhase = WorkerPhase.STARTING
     lease: Lease | None = None
-    leased_s: float = 0.0
 
 
 @dataclass
@@ -37,16 +46,21 @@ class Devices:
 
     Attributes:
         count: how many there are.
+        free: numbers of the devices that nobody holds, as a heap: the lowest is granted first.
         holders: device numbers by worker id.
         waiting: ids of workers that want one.
         held_seconds: device time that workers have held devices for, as the broker saw it.
     """
 
     count: int
+    free: list[int] = field(init=False)
     holders: dict[str, int] = field(default_factory=dict)
     waiting: deque[str] = field(default_factory=deque)
     held_seconds: float = 0.0
     _since_s: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.free = list(range(self.count))
 
     def want(self, worker_id: str) -> None:
         """Queue a worker, unless it has a device or waits already."""
@@ -55,7 +69,9 @@ class Devices:
 
     def release(self, worker_id: str, now_s: float) -> None:
         """Take back the device of a worker, or its place in the queue."""
-        if self.holders.pop(worker_id, None) is not None:
+        device = self.holders.pop(worker_id, None)
+        if device is not None:
+            heappush(self.free, device)
             self.held_seconds += now_s - self._since_s.pop(worker_id)
         elif worker_id in self.waiting:
             self.waiting.remove(worker_id)
@@ -63,10 +79,9 @@ class Devices:
     def grant(self, now_s: float) -> list[tuple[str, int]]:
         """Give free devices to those that wait; return worker ids and device numbers."""
         granted = []
-        free = sorted(set(range(self.count)) - set(self.holders.values())) if self.waiting else []
-        for device in free[: len(self.waiting)]:
+        while self.waiting and self.free:
             worker_id = self.waiting.popleft()
-            self.holders[worker_id] = device
+            device = self.holders[worker_id] = heappop(self.free)
             self._since_s[worker_id] = now_s
             granted.append((worker_id, device))
         return granted
@@ -84,6 +99,8 @@ class Workforce:
     wanted: int
     devices: Devices
     workers: dict[str, Worker] = field(default_factory=dict)
+    _idle: dict[str, Worker] = field(default_factory=dict)
+    _leased: dict[str, Worker] = field(default_factory=dict)
     _last_number: int = 0
 
     def start_missing(self) -> list[Action]:
@@ -104,42 +121,55 @@ class Workforce:
         spare = [worker for worker in living if worker.lease is None]
         return [self.kill(worker) for worker in spare[: max(0, len(living) - self.wanted)]]
 
-    def idle(self) -> list[Worker]:
-        """Return the workers that can take a job."""
-        return [worker for worker in self.workers.values() if worker.phase is WorkerPhase.IDLE]
+    def next_idle(self) -> Worker | None:
+        """Return the worker that can take a job and has waited longest for one."""
+        return next(iter(self._idle.values()), None)
 
     def leased(self) -> list[Worker]:
         """Return the workers that have a job."""
-        return [worker for worker in self.workers.values() if worker.lease is not None]
+        return list(self._leased.values())
+
+    def ready(self, worker: Worker) -> None:
+        """Note that a worker has started."""
+        worker.phase = WorkerPhase.IDLE
+        self._idle[worker.worker_id] = worker
 
     def lease(self, worker: Worker, job_id: str, attempt: int, now_s: float) -> None:
         """Give a job to an idle worker."""
+        del self._idle[worker.worker_id]
+        self._leased[worker.worker_id] = worker
         worker.phase = WorkerPhase.BUSY
-        worker.leased_s = now_s
-        worker.lease = Lease(
-            request_id=job_id, attempt=attempt, worker_id=worker.worker_id, deadline_s=now_s + LEASE_S
-        )
+        worker.lease = Lease(job_id, attempt, now_s, now_s + LEASE_S)
 
     def holder(self, worker_id: str, job_id: str, attempt: int) -> Worker | None:
         """Return the worker if it holds exactly this lease."""
-        worker = self.workers.get(worker_id)
+        worker = self._leased.get(worker_id)
         lease = worker.lease if worker else None
-        if lease is None or (lease.request_id, lease.attempt) != (job_id, attempt):
+        if lease is None or (lease.job_id, lease.attempt) != (job_id, attempt):
             return None
         return worker
 
     def end_lease(self, worker: Worker, now_s: float) -> float:
-        """Take its job and device from a worker; return for how many seconds it had the job."""
+        """Take its job and device from a worker, which is idle then; return for how long it had the job."""
+        lease = worker.lease
+        if lease is None:
+            raise ValueError(f"{worker.worker_id} has no lease")
         worker.lease = None
-        if worker.phase is WorkerPhase.BUSY:
-            worker.phase = WorkerPhase.IDLE
+        del self._leased[worker.worker_id]
+        self.ready(worker)
         self.devices.release(worker.worker_id, now_s)
-        return now_s - worker.leased_s
+        return now_s - lease.since_s
 
     def kill(self, worker: Worker) -> Action:
         """Kill a worker, which must have no lease."""
         worker.phase = WorkerPhase.DYING
+        self._idle.pop(worker.worker_id, None)
         return KillWorker(worker.worker_id)
+
+    def remove(self, worker: Worker) -> None:
+        """Forget a worker whose process has ended, and which has no lease any more."""
+        del self.workers[worker.worker_id]
+        self._idle.pop(worker.worker_id, None)
 
     def grant_devices(self, now_s: float) -> list[Action]:
         """Give free devices to the workers that want one."""
@@ -147,5 +177,5 @@ class Workforce:
         for worker_id, device in self.devices.grant(now_s):
             lease = self.workers[worker_id].lease
             if lease is not None:
-                actions.append(GrantDevice(worker_id, lease.request_id, lease.attempt, device))
+                actions.append(GrantDevice(worker_id, lease.job_id, lease.attempt, device))
         return actions

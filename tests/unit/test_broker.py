@@ -50,21 +50,22 @@ def test_other_addresses_are_refused_with_a_way_out(address: str) -> None:
         check_bind_address(address)
 
 
-def ended(pidfd: int) -> bool:
-    return bool(select.select([pidfd], [], [], 30)[0])
+def next_ended(processes: WorkerProcesses) -> tuple[str, str, bool]:
+    assert select.select([processes.ended_fd], [], [], 30)[0]
+    (ended,) = processes.reap()
+    return ended
 
 
 def test_how_a_worker_ended_is_told(tmp_path: Path) -> None:
     processes = WorkerProcesses(
         lambda worker_id, scratch: [sys.executable, "-c", "import sys; sys.exit(7)"], tmp_path
     )
-    pidfd = processes.start("worker-1")
-    assert processes.watches(pidfd)
-    assert ended(pidfd)
-    worker_id, reason, killed = processes.reap(pidfd)
+    processes.start("worker-1")
+    worker_id, reason, killed = next_ended(processes)
     assert (worker_id, killed) == ("worker-1", False)
     assert "exit status 7" in reason
-    assert not processes.watches(pidfd)
+    assert list(processes.reap()) == []
+    processes.close()
 
 
 def test_killed_workers_are_reaped_and_their_temporary_files_removed(tmp_path: Path) -> None:
@@ -76,16 +77,14 @@ def test_killed_workers_are_reaped_and_their_temporary_files_removed(tmp_path: P
     processes = WorkerProcesses(
         lambda worker_id, scratch: [sys.executable, "-c", code, str(fifo), str(scratch)], tmp_path
     )
-    first = processes.start("worker-1")
+    processes.start("worker-1")
     fifo.read_text()
     left = tmp_path / "worker-1" / "left"
     assert left.exists()
-    second = processes.start("worker-2")
+    processes.start("worker-2")
     processes.kill("worker-1")
     processes.kill("worker-9")
-    assert ended(first)
-    assert processes.reap(first) == ("worker-1", "its process was killed by SIGKILL", True)
+    assert next_ended(processes) == ("worker-1", "its process was killed by SIGKILL", True)
     assert not left.exists()
     processes.close()
-    assert not processes.watches(second)
     assert list(tmp_path.iterdir()) == [fifo]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -67,7 +69,7 @@ def test_a_request_is_charged_once_whatever_is_written(tmp_path: Path) -> None:
 def test_a_transaction_that_fails_leaves_nothing_of_itself(tmp_path: Path) -> None:
     path = tmp_path / "jobs.sqlite"
     journal = JobJournal(path)
-    journal._database.execute("DROP TABLE charges")
+    journal._database.execute("DROP TABLE answered_jobs")
     with pytest.raises(InfrastructureError, match="cannot be written"):
         journal.write([save(SECOND), save(FIRST), ANSWER])
     journal.close()
@@ -91,7 +93,7 @@ def test_a_file_that_is_no_journal_is_refused(tmp_path: Path) -> None:
 
 def test_old_answers_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal_module, "KEPT_ANSWERS", 3)
-    monkeypatch.setattr(journal_module, "_PRUNE_EVERY", 10)
+    monkeypatch.setattr(journal_module, "_PRUNE_EVERY", 5)
     path = tmp_path / "jobs.sqlite"
     journal = JobJournal(path)
     for number in range(10):
@@ -99,6 +101,31 @@ def test_old_answers_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         journal.write([save(name), SaveAnswer(name, ANSWER.result, "alice", None)])
     journal.close()
     assert [name.request_id for name, _ in left_in(path).answers] == ["r7", "r8", "r9"]
+
+
+def test_charges_are_remembered_for_longer_than_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "KEPT_ANSWERS", 2)
+    monkeypatch.setattr(journal_module, "KEPT_CHARGES", 4)
+    monkeypatch.setattr(journal_module, "_PRUNE_EVERY", 3)
+    path = tmp_path / "jobs.sqlite"
+    journal = JobJournal(path)
+    for number in range(9):
+        name = Name(b"c", f"r{number}")
+        journal.write([save(name), SaveAnswer(name, ANSWER.result, "alice", CHARGE)])
+    journal.close()
+    left = left_in(path)
+    assert [name.request_id for name, _ in left.answers] == ["r7", "r8"]
+    assert [charge.name.request_id for charge in left.charges] == ["r5", "r6", "r7", "r8"]
+
+
+def test_a_journal_of_another_version_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE jobs (number INTEGER)")
+    with pytest.raises(InfrastructureError, match="another version"):
+        JobJournal(path)
 
 
 KILLED = """

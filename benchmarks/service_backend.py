@@ -57,7 +57,12 @@ class BuildingBackend:
         return Built(candidate.digest, 0.0)
 
     def run(
-        self, built: Built, case: Case, inputs: Sequence[Sequence[Path]], protocol: MeasureProtocol
+        self,
+        built: Built,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        turn: int = 0,
     ) -> RunOutput | Failure:
         """Run in a process that takes its time."""
         _take(RUN_S)
@@ -74,6 +79,10 @@ class BuildingBackend:
             launch=Launch(block_dim=1, tiling_key=0, workspace_bytes=0, tiling_data_bytes=8),
             profile=PROFILE.model_copy(update={"task_duration_us": latency_us}),
         )
+
+    def repeatability(self, protocol: MeasureProtocol) -> float:
+        """Never differ."""
+        return 0.0
 
     def cleanup(self, run: RunOutput) -> None:
         """Nothing is left behind."""

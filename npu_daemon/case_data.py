@@ -1,4 +1,4 @@
-"""Inputs and expected outputs of cases, generated once and kept as raw files."""
+"""Inputs and expected outputs of cases, generated and audited once and kept as raw files."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ import numpy as np
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Oracle
 from ascend_gym.core.records import Case, OpSpec, TensorSpec
+from ascend_gym.suite.audit import insensitivities
 from npu_daemon.folder_cache import evict
 from npu_daemon.guards import GuardedFile, file_digest
 
@@ -35,11 +36,15 @@ class CaseData:
         input_files: for each input parameter, its raw little-endian files.
         expected: for each output parameter, its expected arrays (memory-mapped, read-only).
         files: every file behind these, as generated.
+        folder: holds them.
+        insensitive: what the verdict of this case would accept although it is wrong, one sentence each.
     """
 
     input_files: tuple[tuple[Path, ...], ...]
     expected: tuple[tuple[Array, ...], ...]
     files: tuple[GuardedFile, ...]
+    folder: Path
+    insensitive: tuple[str, ...]
 
 
 class CaseDataCache:
@@ -66,9 +71,9 @@ class CaseDataCache:
         os.utime(entry)
         return _read(entry, case)
 
-    def forget(self, spec: OpSpec, case: Case, seed: int) -> None:
-        """Drop the data of ``case`` for ``seed``, because something tampered with them."""
-        shutil.rmtree(self._entry(spec, case, seed), ignore_errors=True)
+    def forget(self, data: CaseData) -> None:
+        """Drop data, because something tampered with them."""
+        shutil.rmtree(data.folder, ignore_errors=True)
 
     def _entry(self, spec: OpSpec, case: Case, seed: int) -> Path:
         return self._folder / digest_of("case_data", self._harness_digest, spec.folder_digest, case, seed)
@@ -77,9 +82,11 @@ class CaseDataCache:
         inputs = oracle.inputs(case, seed)
         scratch = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder))
         try:
+            expected = oracle.expected(case, inputs)
             index = {
                 "inputs": _write_arrays(scratch, "input", inputs),
-                "expected": _write_arrays(scratch, "expected", oracle.expected(case, inputs)),
+                "expected": _write_arrays(scratch, "expected", expected),
+                "insensitive": insensitivities(oracle, case, inputs, expected),
             }
             (scratch / _INDEX_NAME).write_text(json.dumps(index))
             _rename_unless_there(scratch, entry)
@@ -122,6 +129,8 @@ def _read(entry: Path, case: Case) -> CaseData:
             *_guarded(entry, "input", case.inputs, index["inputs"]),
             *_guarded(entry, "the expectation of output", case.outputs, index["expected"]),
         ),
+        folder=entry,
+        insensitive=tuple(index["insensitive"]),
     )
 
 

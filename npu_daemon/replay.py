@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
-from npu_daemon.pipeline import DeviceGate, invalid_request
+from npu_daemon.case_runner import DeviceGate
+from npu_daemon.pipeline import invalid_request
 from npu_daemon.store import recorded_results
 
 

@@ -19,10 +19,11 @@ from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult, OpSpec
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.case_data import CaseDataCache
-from npu_daemon.pipeline import DeviceGate, evaluate, invalid_request
+from npu_daemon.case_runner import DeviceGate
+from npu_daemon.pipeline import evaluate, invalid_request
 from npu_daemon.store import DEFAULT_LIMIT_BYTES, SqliteResultStore
 
-_HARNESS_FILES = ("pipeline.py", "guards.py", "case_data.py")
+_HARNESS_FILES = ("pipeline.py", "case_runner.py", "second_look.py", "guards.py", "case_data.py", "floor.py")
 
 
 @lru_cache(maxsize=1)
@@ -41,6 +42,20 @@ def result_key(request: EvalRequest, device: DeviceInfo) -> str:
     """Return the digest of everything that changes the answer to ``request`` on ``device``."""
     return digest_of(
         "result", request.digest, device.backend, device.chip, device.toolchain_digest, harness_digest()
+    )
+
+
+def question_key(request: EvalRequest, device: DeviceInfo) -> str:
+    """Return the digest of what candidates compete for: everything in ``result_key`` but the candidate."""
+    return digest_of(
+        "question",
+        request.folder_digest,
+        request.case_ids,
+        request.protocol,
+        device.backend,
+        device.chip,
+        device.toolchain_digest,
+        harness_digest(),
     )
 
 
@@ -116,8 +131,12 @@ class EvaluationService:
             spec, oracle = self._catalog.resolve(request)
         except MisuseError as error:
             return invalid_request(request, str(error))
-        result = evaluate(request, spec, self._backend, oracle, self._case_data, on_case, device)
+        question = question_key(request, self.describe())
+        best_us = self._store.best_us(question)
+        result = evaluate(request, spec, self._backend, oracle, self._case_data, on_case, device, best_us)
         self._store.put(key, result)
+        if result.latency_us is not None:
+            self._store.note_latency(question, result.latency_us)
         return result
 
     def close(self) -> None:

@@ -21,7 +21,8 @@ CREATE TABLE IF NOT EXISTS kept_results (
     key TEXT NOT NULL UNIQUE,
     size_bytes INTEGER NOT NULL,
     result TEXT NOT NULL
-)
+);
+CREATE TABLE IF NOT EXISTS best_latencies (question TEXT PRIMARY KEY, latency_us REAL NOT NULL);
 """
 
 
@@ -46,7 +47,7 @@ class SqliteResultStore:
         )
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = NORMAL")
-        self._database.execute(_SCHEMA)
+        self._database.executescript(_SCHEMA)
 
     def get(self, key: str) -> EvalResult | None:
         """Return the stored result marked as cached, or ``None``; an unreadable one counts as absent."""
@@ -73,6 +74,23 @@ class SqliteResultStore:
             self._puts += 1
             if self._puts % _PRUNE_EVERY == 0:
                 self._prune()
+
+    def best_us(self, question: str) -> float | None:
+        """Return the lowest latency in microseconds that was noted for a question, or ``None``."""
+        with self._lock:
+            row = self._database.execute(
+                "SELECT latency_us FROM best_latencies WHERE question = ?", (question,)
+            ).fetchone()
+        return None if row is None else float(row[0])
+
+    def note_latency(self, question: str, latency_us: float) -> None:
+        """Note a latency; only the lowest of each question is kept."""
+        with self._lock:
+            self._database.execute(
+                "INSERT INTO best_latencies VALUES (?, ?) ON CONFLICT (question) "
+                "DO UPDATE SET latency_us = MIN(latency_us, excluded.latency_us)",
+                (question, latency_us),
+            )
 
     def _prune(self) -> None:
         """Remove the oldest results until the others take at most three quarters of the limit."""

@@ -25,7 +25,8 @@ import zmq
 from ascend_gym.core.codec import CodecError, Kind, WireMessage, decode, encode
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.records import DaemonInfo, DeviceGrant, DeviceInfo, EvalRequest, EvalResult
-from npu_daemon.pipeline import DeviceGate, case_limit_s, infra_error
+from npu_daemon.case_runner import DeviceGate
+from npu_daemon.pipeline import case_limit_s, infra_error
 from npu_daemon.sandbox.server import PR_SET_PDEATHSIG, prctl
 
 BEAT_INTERVAL_MS = 1000

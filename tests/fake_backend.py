@@ -1,7 +1,8 @@
 """A backend that obeys directives in the kernel text, and the toy operator that goes with it.
 
 Directives (comments in the kernel): ``// fail: <status>`` at the run, ``// fail_build: <status>``,
-``// fail_price: <status>``, ``// latency: <us>``, ``// wrong``, ``// tamper: <file prefix>``,
+``// fail_price: <status>``, ``// latency: <us>``, ``// floor: <us>``, ``// wrong``, in other turns than the
+first ``// wrong_later`` and ``// latency_later: <us>``, ``// tamper: <file prefix>``,
 ``// shell: <command>`` run within limits, ``// die`` kills the process that evaluates,
 ``// die_once: <file>`` does so unless the file exists, ``// broken`` and ``// bug`` raise.
 """
@@ -106,6 +107,7 @@ class FakeBackend:
         self.toolchain = "fake-1"
         self.built = 0
         self.live_runs = 0
+        self.turns: list[tuple[str, int]] = []  # of each run: its case and its turn
 
     def describe(self) -> DeviceInfo:
         return DeviceInfo(
@@ -134,15 +136,24 @@ class FakeBackend:
         return Built(handle=text, seconds=0.25)
 
     def run(
-        self, built: Built, case: Case, inputs: Sequence[Sequence[Path]], protocol: MeasureProtocol
+        self,
+        built: Built,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        turn: int = 0,
     ) -> RunOutput | Failure:
         text: str = built.handle
         self._misbehave(text, inputs[0][0], protocol)
         if failure := _failure(text, "fail", Phase.RUN_KERNEL):
             return failure
         self.live_runs += 1
+        self.turns.append((case.case_id, turn))
         x = np.fromfile(inputs[0][0], numpy_dtype(case.inputs[0].dtype)).reshape(case.inputs[0].shapes[0])
-        return RunOutput(outputs=((x * 0 if "// wrong" in text else x * 2,),), handle=text, seconds=0.5)
+        wrong = "// wrong\n" in text or (turn > 0 and "// wrong_later\n" in text)
+        later = _directive(text, "latency_later") if turn > 0 else None
+        handle = f"// latency: {later}\n{text}" if later else text
+        return RunOutput(outputs=((x * 0 if wrong else x * 2,),), handle=handle, seconds=0.5)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         if failure := _failure(run.handle, "fail_price", Phase.PRICE):
@@ -154,7 +165,11 @@ class FakeBackend:
             samples_us=(latency_us,) * protocol.repeats,
             launch=Launch(block_dim=40, tiling_key=0, workspace_bytes=0, tiling_data_bytes=8),
             profile=make_profile(latency_us),
+            floor_us=float(_directive(run.handle, "floor") or 0.0) or None,
         )
+
+    def repeatability(self, protocol: MeasureProtocol) -> float:
+        return 4.0 * protocol.noise
 
     def cleanup(self, run: RunOutput) -> None:
         self.live_runs -= 1

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ascend_gym.cli.options import Chip, Daemon, OpDir, Operator, console, evaluated, note, opened_evaluator
-from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.suite.loader import list_operators, load_operator
 
@@ -46,6 +46,33 @@ def suite_show(op: Operator, op_dir: OpDir = None) -> None:
     from ascend_gym.report.console import print_operator
 
     print_operator(console(), load_operator(op, op_dir=op_dir))
+
+
+@app.command("audit")
+def suite_audit(
+    op: Annotated[
+        str | None, typer.Argument(metavar="OP", help="core/gelu, gelu or a name of yours.")
+    ] = None,
+    op_dir: OpDir = None,
+    every: Annotated[bool, typer.Option("--all", help="Every operator of a suite.")] = False,
+    suite: Annotated[str, typer.Option(help="Which suite, with --all.")] = "core",
+    seed: Annotated[int, typer.Option(help="Of the inputs.")] = 0,
+) -> None:
+    """Show whether each case tells right outputs from zeros, constants, copies and half-done ones."""
+    from ascend_gym.report.console import print_check
+    from ascend_gym.suite.audit import audit_case
+
+    if (op is None) != every:
+        raise MisuseError("name one operator, or say --all")
+    terminal = console()
+    failed = []
+    for spec in list_operators(suite) if op is None else [load_operator(op, op_dir=op_dir)]:
+        for case in spec.cases:
+            complaints = audit_case(spec, case, seed)
+            print_check(terminal, f"{spec.op_id}, case {case.case_id}", complaints)
+            failed += [f"{spec.op_id} {case.case_id}"] if complaints else []
+    if failed:
+        raise OperatorFormatError(f"verdicts on {', '.join(failed)} cannot be relied on")
 
 
 @app.command("validate")

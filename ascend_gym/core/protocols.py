@@ -101,12 +101,29 @@ class Backend(Protocol):
         """Build ``candidate`` for ``case``."""
 
     def run(
-        self, built: Built, case: Case, inputs: Sequence[Sequence[Path]], protocol: MeasureProtocol
+        self,
+        built: Built,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        turn: int = 0,
     ) -> RunOutput | Failure:
-        """Execute on ``inputs`` (raw little-endian files, one per tensor, in parameter order)."""
+        """Execute in a fresh process on ``inputs``.
+
+        Args:
+            built: what to execute.
+            case: what it was built for.
+            inputs: raw little-endian files, one per tensor, in parameter order.
+            protocol: limits.
+            turn: runs of different turns have their buffers at other addresses, over other garbage. Outputs
+                and latency of a sound candidate do not depend on it.
+        """
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price a run whose outputs were judged correct."""
+
+    def repeatability(self, protocol: MeasureProtocol) -> float:
+        """Return by what share two measurements of one build may differ by chance: 0 if they never do."""
 
     def cleanup(self, run: RunOutput) -> None:
         """Remove what the run left behind."""

@@ -1,51 +1,101 @@
 """Proves that a case can tell a right output from a lazy one.
 
 Each corruption below is a way in which a candidate could save work (or simply be wrong) and still hand in
-something plausible. A case whose verdict accepts one of them rewards cheating; ``audit_case`` names it.
+something plausible. A case whose verdict accepts one of them rewards cheating: it is insensitive.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ascend_gym.core.protocols import Oracle
-from ascend_gym.core.records import Case, DType, OpSpec
+from ascend_gym.core.records import Case, DType, OpSpec, TensorSpec
+from ascend_gym.suite.compare import EXACT, compare
 from ascend_gym.suite.inputs import Array, numpy_dtype
 from ascend_gym.suite.oracle import oracle_for
 
-Arrays = list[list[Array]]
+Arrays = Sequence[Sequence[Array]]
+Places = NDArray[np.int64]
 
 _KEPT_SIGNIFICANT_BITS = 3
+_CORES = 8
+_PROBED_ELEMS = 1 << 16
+
+
+@dataclass(frozen=True)
+class _Corruption:
+    """A wrong output.
+
+    Attributes:
+        name: as a sentence begins.
+        values: given the flat right output, indices into it and its number in a list of tensors: what stands
+            there instead.
+    """
+
+    name: str
+    values: Callable[[Array, Places, int], Array]
 
 
 def audit_case(spec: OpSpec, case: Case, seed: int) -> list[str]:
     """Return what is wrong with a case; an empty list means that its verdict can be relied on.
 
-    The rounded expectation itself must be accepted; zeros, ones, a constant, a copy of an input, a
-    permutation of the expectation, a half-done output and an output of lower precision must be rejected.
+    The rounded expectation itself must be accepted, inputs must follow from the seed, and the case must not
+    be insensitive.
     """
     oracle = oracle_for(spec)
     inputs = oracle.inputs(case, seed)
     expected = oracle.expected(case, inputs)
-    honest = [
-        [array.astype(numpy_dtype(tensor.dtype)) for array in arrays]
-        for tensor, arrays in zip(case.outputs, expected, strict=True)
-    ]
     complaints = _repeatability_complaints(oracle, case, seed, inputs)
-    accepted = oracle.judge(case, honest, expected)
+    accepted = oracle.judge(case, _right_outputs(case, expected), expected)
     if not accepted.correct:
         complaints.append(f"the reference itself is rejected: {accepted.message}")
-    for name, corrupted in _corruptions(case, inputs, honest):
-        if not _equal(corrupted, honest) and oracle.judge(case, corrupted, expected).correct:
-            complaints.append(f"{name} is accepted as correct")
+    complaints += insensitivities(oracle, case, inputs, expected)
     return [f"{spec.op_id}, case {case.case_id!r}: {complaint}" for complaint in complaints]
 
 
-def _repeatability_complaints(
-    oracle: Oracle, case: Case, seed: int, inputs: Sequence[Sequence[Array]]
-) -> list[str]:
+def insensitivities(oracle: Oracle, case: Case, inputs: Arrays, expected: Arrays) -> list[str]:
+    """Return the wrong outputs that the verdict accepts, one sentence each.
+
+    Every output is corrupted by itself, the others being right: zeros, ones, its mean, half or an eighth left
+    undone, permuted, shifted, one core's part or one row for all, a copy of each input, lower precision.
+
+    Args:
+        oracle: judges.
+        case: what is judged.
+        inputs: for each input parameter, its arrays.
+        expected: for each output parameter, its arrays as the reference gives them.
+    """
+    right = _right_outputs(case, expected)
+    accepted = []
+    for number, tensor in enumerate(case.outputs):
+        if tensor.open or tensor.size_bytes == 0:
+            continue
+        label = f" as {tensor.name}" if len(case.outputs) > 1 else ""
+        for corruption in _corruptions(case, tensor, inputs, right[number]):
+            if _caught_at_once(case, tensor, right[number], expected[number], corruption):
+                continue
+            wrong = [_corrupted(array, index, corruption) for index, array in enumerate(right[number])]
+            outputs = [*right[:number], wrong, *right[number + 1 :]]
+            if oracle.judge(case, outputs, expected).correct and not _equal([wrong], [right[number]]):
+                accepted.append(f"{corruption.name} is accepted as correct{label}")
+    return accepted
+
+
+def _right_outputs(case: Case, expected: Arrays) -> list[list[Array]]:
+    """Return the expectations in the types of the outputs."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return [
+            [array.astype(numpy_dtype(tensor.dtype)) for array in arrays]
+            for tensor, arrays in zip(case.outputs, expected, strict=True)
+        ]
+
+
+def _repeatability_complaints(oracle: Oracle, case: Case, seed: int, inputs: Arrays) -> list[str]:
     complaints = []
     if not _equal(oracle.inputs(case, seed), inputs):
         complaints.append("the same seed gives different inputs")
@@ -55,70 +105,102 @@ def _repeatability_complaints(
 
 
 def _corruptions(
-    case: Case, inputs: Sequence[Sequence[Array]], honest: Arrays
-) -> Iterator[tuple[str, Arrays]]:
-    yield "an output of zeros", _each(honest, np.zeros_like)
-    yield "an output of ones", _each(honest, np.ones_like)
-    yield "a constant output (the mean)", _each(honest, _filled_with_mean)
-    yield "an output with its second half left at zero", _each(honest, _half_done)
-    yield "a permutation of the expected output", _each(honest, _permuted)
-    for tensor, arrays in zip(case.inputs, inputs, strict=True):
-        copy = _copied(honest, arrays)
-        if copy is not None:
-            yield f"a copy of input {tensor.name}", copy
-    dtypes = {tensor.dtype for tensor in case.outputs}
-    if all(dtype.is_floating for dtype in dtypes):
-        yield f"an output of {_KEPT_SIGNIFICANT_BITS} significant bits", _each(honest, _coarsened)
-    if dtypes == {DType.FLOAT32}:
-        yield "a float32 output of float16 precision", _each(honest, _through_float16)
+    case: Case, tensor: TensorSpec, inputs: Arrays, right: Sequence[Array]
+) -> Iterator[_Corruption]:
+    yield _Corruption("an output of zeros", lambda flat, at, _: np.zeros_like(flat[at]))
+    yield _Corruption("an output of ones", lambda flat, at, _: np.ones_like(flat[at]))
+    yield _Corruption("a constant output (the mean)", lambda flat, at, _: np.full_like(flat[at], _mean(flat)))
+    yield _Corruption("an output with its second half left at zero", _undone_from(0.5))
+    yield _Corruption("an output with its last eighth left at zero", _undone_from(1 - 1 / _CORES))
+    yield _Corruption("a permutation of the expected output", lambda flat, at, _: flat[_permuted(at, flat)])
+    yield _Corruption("the expected output shifted by one", lambda flat, at, _: flat[(at + 1) % flat.size])
+    yield _Corruption("one core's part for all", lambda flat, at, _: flat[at % max(1, flat.size // _CORES)])
+    if all(len(shape) > 1 for shape in tensor.shapes):
+        yield _Corruption("one row for all", lambda flat, at, number: flat[at % tensor.shapes[number][-1]])
+    for source, arrays in zip(case.inputs, inputs, strict=True):
+        if [array.size for array in arrays] == [array.size for array in right]:
+            yield _Corruption(f"a copy of input {source.name}", _copy_of(arrays))
+    if tensor.dtype.is_floating and tensor.dtype is not DType.COMPLEX64:
+        yield _Corruption(f"an output of {_KEPT_SIGNIFICANT_BITS} significant bits", _coarsened)
+    if tensor.dtype is DType.FLOAT32:
+        yield _Corruption("a float32 output of float16 precision", _through_float16)
 
 
-def _each(arrays: Arrays, change: Callable[[Array], Array]) -> Arrays:
-    return [[change(array) for array in row] for row in arrays]
+def _mean(flat: Array) -> complex | float:
+    wide = np.complex128 if flat.dtype.kind == "c" else np.float64
+    with np.errstate(all="ignore"):
+        mean: complex | float = flat.astype(wide).mean()
+    return mean if np.isfinite(mean) else 0.0
 
 
-def _filled_with_mean(array: Array) -> Array:
-    mean = array.astype(np.float64).mean() if array.size else 0.0
-    filled: Array = np.full_like(array, mean)
-    return filled
+def _undone_from(share: float) -> Callable[[Array, Places, int], Array]:
+    def values(flat: Array, at: Places, _: int) -> Array:
+        changed: Array = flat[at]
+        changed[at >= int(share * flat.size)] = 0
+        return changed
+
+    return values
 
 
-def _half_done(array: Array) -> Array:
-    changed: Array = array.copy()
-    changed.reshape(-1)[array.size // 2 :] = 0
-    return changed
+def _permuted(at: Places, flat: Array) -> Places:
+    """Return where a permutation takes its elements from: steps that share no factor with the size."""
+    step = max(1, int(flat.size * 0.618))
+    while math.gcd(step, flat.size) != 1:
+        step += 1
+    return (at * step + 1) % flat.size
 
 
-def _permuted(array: Array) -> Array:
-    order = np.random.Generator(np.random.Philox(array.size)).permutation(array.size)
-    shuffled: Array = array.reshape(-1)[order]
-    return shuffled.reshape(array.shape)
+def _copy_of(arrays: Sequence[Array]) -> Callable[[Array, Places, int], Array]:
+    def values(flat: Array, at: Places, number: int) -> Array:
+        with np.errstate(all="ignore"):
+            copied: Array = arrays[number].reshape(-1)[at].astype(flat.dtype)
+        return copied
+
+    return values
 
 
-def _copied(honest: Arrays, source: Sequence[Array]) -> Arrays | None:
-    """Return the outputs filled with an input, or ``None`` where the numbers of elements differ."""
-    sizes = [array.size for array in source]
-    if any([array.size for array in row] != sizes for row in honest):
-        return None
-    return [
-        [given.astype(array.dtype).reshape(array.shape) for array, given in zip(row, source, strict=True)]
-        for row in honest
-    ]
-
-
-def _coarsened(array: Array) -> Array:
-    mantissa, exponent = np.frexp(array.astype(np.float64))
+def _coarsened(flat: Array, at: Places, _: int) -> Array:
+    mantissa, exponent = np.frexp(flat[at].astype(np.float64))
     scale = 2.0**_KEPT_SIGNIFICANT_BITS
-    coarse: Array = np.ldexp(np.rint(mantissa * scale) / scale, exponent)
-    return coarse.astype(array.dtype)
-
-
-def _through_float16(array: Array) -> Array:
     with np.errstate(over="ignore"):
-        return array.astype(np.float16).astype(array.dtype)
+        coarse: Array = np.ldexp(np.rint(mantissa * scale) / scale, exponent).astype(flat.dtype)
+    return coarse
 
 
-def _equal(left: Sequence[Sequence[Array]], right: Sequence[Sequence[Array]]) -> bool:
+def _through_float16(flat: Array, at: Places, _: int) -> Array:
+    with np.errstate(over="ignore"):
+        return flat[at].astype(np.float16).astype(flat.dtype)
+
+
+def _caught_at_once(
+    case: Case,
+    tensor: TensorSpec,
+    right: Sequence[Array],
+    expected: Sequence[Array],
+    corruption: _Corruption,
+) -> bool:
+    """Whether a sample of the elements has a gross error, with which no verdict accepts the whole."""
+    if tensor.dtype is DType.COMPLEX64:
+        return False
+    tolerance = case.tolerance.get(tensor.dtype, EXACT)
+    for number, (array, want) in enumerate(zip(right, expected, strict=True)):
+        at = np.linspace(0, array.size - 1, min(array.size, _PROBED_ELEMS)).astype(np.int64)
+        if at.size == 0:
+            continue
+        got = corruption.values(array.reshape(-1), at, number)
+        if compare(got, want.reshape(-1)[at], tensor.dtype, tolerance).gross:
+            return True
+    return False
+
+
+def _corrupted(array: Array, number: int, corruption: _Corruption) -> Array:
+    if array.size == 0:
+        return array
+    everywhere = np.arange(array.size, dtype=np.int64)
+    return corruption.values(array.reshape(-1), everywhere, number).reshape(array.shape)
+
+
+def _equal(left: Arrays, right: Arrays) -> bool:
     """Say whether two sets of arrays are equal bit by bit."""
     return all(
         a.dtype == b.dtype and a.tobytes() == b.tobytes()

@@ -28,6 +28,7 @@ from ascend_gym.suite.inputs import Array, numpy_dtype
 from ascend_gym.suite.verdict import judge
 
 _COMPARISON = re.compile(r"verify_\w+\.py\s+([^`\n)]*)")
+_REMEMBERED = 8  # golden outputs
 _FILE = re.compile(r"[\w./-]+\.bin")
 
 
@@ -35,7 +36,7 @@ class ExampleOracle:
     """Oracle of a cann-ops folder: gen_data.py gives inputs and golden outputs together.
 
     Expectations are remembered by the content of the inputs they belong to, so ``expected`` answers for
-    inputs that the same oracle handed out.
+    the latest inputs that the same oracle handed out.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -61,6 +62,8 @@ class ExampleOracle:
             inputs = _inputs(record_dir, case, self._example, arguments)
             golden = _golden_files(work, generated)
             self._golden[_content_digest(inputs)] = _expected(case, self._example, arguments, golden, inputs)
+        for forgotten in list(self._golden)[:-_REMEMBERED]:
+            del self._golden[forgotten]
         return inputs
 
     def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:

@@ -138,13 +138,18 @@ class SimulatorBackend:
         return Built(_Build(spec, candidate, kernel), kernel.seconds + host.seconds)
 
     def run(
-        self, built: Built, case: Case, inputs: Sequence[Sequence[Path]], protocol: MeasureProtocol
+        self,
+        built: Built,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        turn: int = 0,
     ) -> RunOutput | Failure:
-        """Run the tiling program, then the kernel on every block."""
+        """Run the tiling program, then the kernel on every block; only turn 0 is searched for races."""
         work_dir = Path(tempfile.mkdtemp(prefix="ascend-gym-run-"))
         outcome = None
         try:
-            outcome = self._run_in(work_dir, built.handle, case, inputs, protocol)
+            outcome = self._run_in(work_dir, built.handle, case, inputs, protocol, turn)
         finally:
             if not isinstance(outcome, RunOutput):
                 shutil.rmtree(work_dir)
@@ -157,6 +162,7 @@ class SimulatorBackend:
         case: Case,
         inputs: Sequence[Sequence[Path]],
         protocol: MeasureProtocol,
+        turn: int,
     ) -> RunOutput | Failure:
         chip = load_chip(protocol.chip)
         host = build.kernel.host
@@ -171,7 +177,7 @@ class SimulatorBackend:
         )
         if isinstance(tiling, Failure):
             return tiling
-        job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol)
+        job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol, turn)
         limits = Limits(
             wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
             cpu_s=protocol.run_timeout_s + 2.0,
@@ -187,9 +193,10 @@ class SimulatorBackend:
         outputs = _read_outputs(job, case)
         if outputs is None:
             return _ended_early(seconds)
-        race = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
-        if race is not None:
-            return replace(race, seconds=seconds + race.seconds)
+        if turn == 0:
+            race = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
+            if race is not None:
+                return replace(race, seconds=seconds + race.seconds)
         return RunOutput(outputs, _Run(build.spec, build.candidate, job, tiling), seconds)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
@@ -225,6 +232,10 @@ class SimulatorBackend:
         """Return what the pricing program says about a run, correct or not."""
         job: KernelJob = run.handle.job
         return price_trace(self.toolchain, job.trace, chip, job.tensor_ranges, timeline)
+
+    def repeatability(self, protocol: MeasureProtocol) -> float:
+        """Return the spread of simulated noise (four standard deviations); without noise prices are exact."""
+        return 4.0 * protocol.noise
 
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""

@@ -82,8 +82,13 @@ def write_job(
     tiling: TilingOutcome,
     chip: Chip,
     protocol: MeasureProtocol,
+    turn: int = 0,
 ) -> KernelJob:
-    """Write everything that the run program reads and return where it is."""
+    """Write everything that the run program reads and return where it is.
+
+    Runs of different turns have other addresses (the canonical ones in the trace are the same) and other
+    bytes in memory that nothing was written to.
+    """
     definition = kernel.host.definition
     outputs = tuple(
         tuple(folder / f"output-{index}-{item}.bin" for item in range(len(tensor.shapes)))
@@ -104,6 +109,7 @@ def write_job(
         f"workspace_bytes {sum(tiling.workspace_bytes)}",
         f"record_limit {RECORD_LIMIT}",
         f"time_limit_ms {int(protocol.run_timeout_s * 1000)}",
+        f"turn {turn}",
         *_parameter_lines(definition, case, inputs, outputs, addresses, filled),
     ]
     job.path.write_text("\n".join(lines) + "\n", encoding="utf-8")

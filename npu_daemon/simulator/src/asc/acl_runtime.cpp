@@ -5,13 +5,13 @@
 
 #include "acl/acl.h"
 #include "asim/machine/gm.h"
+#include "asim/machine/turn.h"
 #include "asim/numeric/types.h"
 
 namespace asim {
 
 namespace {
 
-constexpr uint8_t kPoison = 0xff;   // NaN in every floating-point type
 constexpr size_t kHostAlignment = 64;
 char g_message[256];
 int g_allocations = 0;
@@ -67,7 +67,7 @@ aclError aclrtMalloc(void **pointer, size_t bytes, aclrtMemMallocPolicy) {
     char name[48];
     snprintf(name, sizeof name, "device allocation %d", ++g_allocations);
     const GmRegion &region = add_gm_region(name, GmRole::InOut, bytes, kOwnAddress);
-    std::memset(region.base, kPoison, region.size_bytes + region.slack_bytes);
+    std::memset(region.base, turn().poison, region.size_bytes + region.slack_bytes);
     *pointer = region.base;
     return ACL_SUCCESS;
 }

@@ -16,6 +16,7 @@
 #include "asim/machine/gm.h"
 #include "asim/machine/list_descriptor.h"
 #include "asim/machine/process.h"
+#include "asim/machine/turn.h"
 #include "asim/trace/writer.h"
 #include "job.h"
 
@@ -32,7 +33,6 @@ struct LoadedKernel {
     TaskTypeQuery task_type = nullptr;
 };
 
-constexpr uint8_t kPoison = 0xff;
 constexpr int kUsageExit = 2;
 
 struct Written {
@@ -95,7 +95,7 @@ uint8_t *load_tensor(const std::string &name, const TensorFile &tensor) {
         map_file(tensor.input_path, region.base, tensor.bytes, region.role != GmRole::Input);
         loaded = tensor.bytes;
     }
-    std::memset(region.base + loaded, kPoison, region.size_bytes + region.slack_bytes - loaded);
+    std::memset(region.base + loaded, turn().poison, region.size_bytes + region.slack_bytes - loaded);
     return region.base;
 }
 
@@ -147,7 +147,7 @@ uint8_t *load_tiling(const Job &job) {
 
 uint8_t *make_workspace(uint64_t bytes) {
     GmRegion &region = add_gm_region("workspace", GmRole::Workspace, bytes, kOwnAddress);
-    std::memset(region.base, kPoison, region.size_bytes + region.slack_bytes);
+    std::memset(region.base, turn().poison, region.size_bytes + region.slack_bytes);
     return region.base;
 }
 
@@ -172,6 +172,7 @@ void check_tiling_key() {
 }
 
 void execute(const Job &job) {
+    begin_turn(job.turn);
     std::vector<Written> written;
     std::vector<uint8_t *> arguments = load_parameters(job, written);
     arguments.push_back(make_workspace(job.workspace_bytes));

@@ -6,6 +6,7 @@
 #include "asim/check/check.h"
 #include "asim/machine/call_sync.h"
 #include "asim/machine/gm.h"
+#include "asim/machine/turn.h"
 #include "asim/semantics/atomic.h"
 #include "asim/trace/writer.h"
 
@@ -13,7 +14,6 @@ namespace asim {
 
 namespace {
 
-constexpr uint8_t kPoison = 0xff;
 
 uint64_t span(uint32_t bursts, uint64_t stride, uint64_t burst_bytes) {
     return bursts == 0 ? 0 : (bursts - 1) * stride + burst_bytes;
@@ -81,8 +81,8 @@ void fill_around(uint8_t *row, uint32_t burst_bytes, uint32_t written_bytes, con
         fill(row, pad.left_bytes, pad.value, pad.element_bytes);
         fill(tail, tail_bytes, pad.value, pad.element_bytes);
     } else {
-        std::memset(row, kPoison, pad.left_bytes);
-        std::memset(tail, kPoison, tail_bytes);
+        std::memset(row, turn().poison, pad.left_bytes);
+        std::memset(tail, turn().poison, tail_bytes);
     }
 }
 

@@ -11,6 +11,7 @@
 
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
+#include "asim/machine/turn.h"
 #include "asim/trace/writer.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -22,7 +23,6 @@ namespace asim {
 namespace {
 
 constexpr size_t kStackBytes = 1u << 20;
-constexpr uint8_t kPoison = 0xff;  // a NaN in every floating-point type
 
 constexpr size_t kGuardBytes = 4u << 20;  // raw pointers into buffers that overflowed still end here
 
@@ -128,13 +128,13 @@ void prepare_memories(Fiber &fiber) {
         memory = {memory_base(fiber, space) + kGuardBytes, bytes, 0};
         if (fiber.block->kind != CoreKind::Cube) continue;
         if (!fiber.memories[space]) fiber.memories[space] = std::make_unique<GuardedMemory>(bytes, memory_base(fiber, space));
-        std::memset(fiber.memories[space]->data(), kPoison, fiber.memories[space]->size());
+        std::memset(fiber.memories[space]->data(), turn().poison, fiber.memories[space]->size());
         memory.base = end_aligned(*fiber.memories[space], bytes);
     }
 }
 
 void prepare(Fiber &fiber, Block &block) {
-    std::memset(fiber.ub.data(), kPoison, fiber.ub.size());
+    std::memset(fiber.ub.data(), turn().poison, fiber.ub.size());
     fiber.block = &block;
     block.ub = end_aligned(fiber.ub, g_shape.ub_bytes);
     block.ub_bytes = g_shape.ub_bytes;

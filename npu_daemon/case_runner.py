@@ -1,0 +1,195 @@
+"""Takes the cases of one request through a backend: build, run, verdict, price."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from ascend_gym.core.protocols import Backend, Built, Failure, Oracle, RunOutput, Verdict
+from ascend_gym.core.records import (
+    Accuracy,
+    Case,
+    CaseResult,
+    Diagnostic,
+    EvalRequest,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+    PhaseSeconds,
+)
+from ascend_gym.core.status import Status
+from npu_daemon.case_data import CaseData, CaseDataCache
+from npu_daemon.guards import changed_file
+
+DeviceGate = Callable[[], AbstractContextManager[object]]
+T = TypeVar("T")
+
+
+@dataclass
+class Stopwatch:
+    """Wall seconds by phase; ``run`` is what the candidate is charged for, looking twice is not."""
+
+    build: float = 0.0
+    run: float = 0.0
+    verify: float = 0.0
+    price: float = 0.0
+    started_s: float = field(default_factory=time.perf_counter)
+
+    def phases(self) -> PhaseSeconds:
+        """Return the seconds so far as a record."""
+        total = time.perf_counter() - self.started_s
+        return PhaseSeconds(build=self.build, run=self.run, verify=self.verify, price=self.price, total=total)
+
+
+@dataclass(frozen=True)
+class PassedCase:
+    """A case on which a candidate was right, and what running it again takes."""
+
+    case: Case
+    built: Built
+    data: CaseData
+    result: CaseResult
+
+
+@dataclass
+class CaseRunner:
+    """Takes the cases of one request through the backend.
+
+    Attributes:
+        passed: the cases on which the candidate was right, in their order.
+    """
+
+    request: EvalRequest
+    spec: OpSpec
+    backend: Backend
+    oracle: Oracle
+    case_data: CaseDataCache
+    device: DeviceGate
+    stopwatch: Stopwatch = field(default_factory=Stopwatch)
+    passed: list[PassedCase] = field(default_factory=list)
+
+    @property
+    def protocol(self) -> MeasureProtocol:
+        """How to evaluate."""
+        return self.request.protocol
+
+    def evaluate_case(self, case: Case) -> CaseResult:
+        """Build, run, judge and price one case."""
+        with ThreadPoolExecutor(max_workers=1) as beside:
+            generated = beside.submit(self.data, case, self.protocol.input_seed)
+            built = self.backend.build(self.spec, case, self.request.candidate, self.protocol)
+            data = generated.result()
+        self.stopwatch.build += built.seconds
+        if isinstance(built, Failure):
+            return _failed_case(case, built)
+        result = self.launch(case, built, data)
+        if result.status is Status.OK:
+            self.passed.append(PassedCase(case, built, data, result))
+        return result
+
+    def data(self, case: Case, seed: int) -> CaseData:
+        """Return inputs and expectations of a case."""
+        return self.case_data.obtain(self.spec, self.oracle, case, seed)
+
+    def launch(self, case: Case, built: Built, data: CaseData, turn: int = 0) -> CaseResult:
+        """Run in a fresh process, judge and price.
+
+        Args:
+            case: what is run.
+            built: of the candidate for it.
+            data: what it is run on and judged by.
+            turn: see ``Backend.run``; others than 0 are not charged.
+        """
+        result = self._run(case, built, data, turn, self._price)
+        if result.status is not Status.OK or not data.insensitive:
+            return result
+        return result.model_copy(update={"diagnostics": (*result.diagnostics, _insensitive(data))})
+
+    def refusal(self, case: Case, built: Built, data: CaseData, turn: int) -> CaseResult | None:
+        """Run and judge as ``launch`` does; return what is wrong with it, or ``None``."""
+        return self._run(case, built, data, turn, lambda *_: None)
+
+    def _run(
+        self,
+        case: Case,
+        built: Built,
+        data: CaseData,
+        turn: int,
+        finish: Callable[[Case, RunOutput, Verdict], T],
+    ) -> CaseResult | T:
+        with self.device():
+            run = self.backend.run(built, case, data.input_files, self.protocol, turn)
+        if turn == 0:
+            self.stopwatch.run += run.seconds
+        else:
+            self.stopwatch.verify += run.seconds
+        if isinstance(run, Failure):
+            return self._tampering(case, data) or _failed_case(case, run)
+        try:
+            verdict = self._judge(case, run, data)
+            return finish(case, run, verdict) if isinstance(verdict, Verdict) else verdict
+        finally:
+            self.backend.cleanup(run)
+
+    def _judge(self, case: Case, run: RunOutput, data: CaseData) -> CaseResult | Verdict:
+        """Return the verdict on outputs, or the result of a case that they end."""
+        started_s = time.perf_counter()
+        tampering = self._tampering(case, data)
+        if tampering is not None:
+            return tampering
+        verdict = self.oracle.judge(case, run.outputs, data.expected)
+        self.stopwatch.verify += time.perf_counter() - started_s
+        return verdict if verdict.correct else _incorrect_case(case, verdict)
+
+    def _price(self, case: Case, run: RunOutput, verdict: Verdict) -> CaseResult:
+        started_s = time.perf_counter()
+        measured = self.backend.measure(run, case, self.protocol)
+        self.stopwatch.price += time.perf_counter() - started_s
+        if isinstance(measured, Failure):
+            return _failed_case(case, measured, verdict)
+        return measured.model_copy(update={"accuracy": _accuracy(verdict)})
+
+    def _tampering(self, case: Case, data: CaseData) -> CaseResult | None:
+        """Return the verdict on a run that changed a file it may only read; the files are dropped."""
+        complaint = changed_file(data.files)
+        if complaint is None:
+            return None
+        self.case_data.forget(data)
+        return CaseResult(case_id=case.case_id, status=Status.GUARD_REJECTED, diagnostics=(complaint,))
+
+
+def _insensitive(data: CaseData) -> Diagnostic:
+    message = f"this case cannot tell right from wrong: {'; '.join(data.insensitive)}"
+    return Diagnostic(phase=Phase.VERIFY, message=message)
+
+
+def _accuracy(verdict: Verdict) -> Accuracy:
+    return Accuracy(
+        max_abs_error=verdict.max_abs_error,
+        max_rel_error=verdict.max_rel_error,
+        bad_share=verdict.bad_share,
+        upstream_rule_passes=verdict.upstream_rule_passes,
+    )
+
+
+def _failed_case(case: Case, failure: Failure, verdict: Verdict | None = None) -> CaseResult:
+    return CaseResult(
+        case_id=case.case_id,
+        status=failure.status,
+        diagnostics=failure.diagnostics,
+        accuracy=_accuracy(verdict) if verdict else None,
+    )
+
+
+def _incorrect_case(case: Case, verdict: Verdict) -> CaseResult:
+    complaint = Diagnostic(phase=Phase.VERIFY, message=verdict.message)
+    return CaseResult(
+        case_id=case.case_id,
+        status=Status.INCORRECT,
+        diagnostics=(complaint,),
+        accuracy=_accuracy(verdict),
+    )

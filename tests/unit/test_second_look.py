@@ -1,0 +1,150 @@
+"""What a candidate that passed has to pass again, on the fake backend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_backend import FakeBackend, make_operator, make_request
+
+from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec, Phase
+from ascend_gym.core.status import Status
+from ascend_gym.suite.oracle import oracle_for
+from npu_daemon.case_data import CaseDataCache
+from npu_daemon.pipeline import evaluate
+from npu_daemon.second_look import FRESH_SEEDS, fresh_seed
+from npu_daemon.service import EvaluationService, open_service
+
+EVERY_CASE_TWICE = [("small", 0), ("large", 0), ("small", 1), ("small", 2), ("large", 1), ("large", 2)]
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> OpSpec:
+    return make_operator(tmp_path / "double_it")
+
+
+@pytest.fixture
+def backend(tmp_path: Path) -> FakeBackend:
+    return FakeBackend(tmp_path / "cache")
+
+
+@pytest.fixture
+def service(tmp_path: Path, backend: FakeBackend) -> Iterator[EvaluationService]:
+    service = open_service(backend, tmp_path / "cache")
+    yield service
+    service.close()
+
+
+def run(spec: OpSpec, backend: FakeBackend, *directives: str, **how: float | MeasureProtocol) -> EvalResult:
+    best_us = how.pop("best_us", None)
+    assert best_us is None or isinstance(best_us, float)
+    request = make_request(spec, *directives, **how)
+    data = CaseDataCache(backend.scratch_dir.parent / "case_data", "harness")
+    return evaluate(request, spec, backend, oracle_for(spec), data, best_us=best_us)
+
+
+def first_message(result: EvalResult) -> str:
+    return result.all_diagnostics[0].message
+
+
+def test_the_smallest_case_is_run_again_on_other_values(spec: OpSpec, backend: FakeBackend) -> None:
+    result = run(spec, backend)
+    assert result.status is Status.OK
+    assert backend.turns == [("small", 0), ("large", 0), ("small", 1)]
+    assert result.charge.device_seconds == 1.0  # the second look is not charged
+    assert result.all_diagnostics == ()
+
+
+def test_what_is_right_only_once_is_refused(spec: OpSpec, backend: FakeBackend) -> None:
+    result = run(spec, backend, "wrong_later")
+    assert result.status is Status.INCORRECT
+    assert first_message(result).startswith(
+        "passed once, but not with other values at other addresses: output y"
+    )
+    assert [(case.case_id, case.status) for case in result.cases] == [("small", Status.INCORRECT)]
+    assert result.charge.evaluations == 1
+    assert backend.live_runs == 0
+
+
+def test_the_other_values_follow_from_candidate_and_seed(spec: OpSpec) -> None:
+    requests = [make_request(spec, f"candidate {number}") for number in range(40)]
+    seeds = [fresh_seed(request) for request in requests]
+    assert seeds == [fresh_seed(request) for request in requests]
+    assert len(set(seeds)) == FRESH_SEEDS
+    assert 0 not in seeds
+    other = make_request(spec, "candidate 0", protocol=MeasureProtocol(input_seed=1))
+    assert fresh_seed(other) not in set(seeds)
+
+
+@pytest.mark.parametrize(("latency", "looks"), [("50", EVERY_CASE_TWICE), ("100", EVERY_CASE_TWICE[:3])])
+def test_a_champion_is_run_and_measured_again_on_every_case(
+    spec: OpSpec, backend: FakeBackend, latency: str, looks: list[tuple[str, int]]
+) -> None:
+    assert run(spec, backend, f"latency: {latency}", best_us=100.0).status is Status.OK
+    assert backend.turns == looks
+
+
+def test_of_two_latencies_of_a_champion_the_slower_counts(spec: OpSpec, backend: FakeBackend) -> None:
+    result = run(spec, backend, "latency: 50", "latency_later: 80", best_us=100.0)
+    assert [case.latency_us for case in result.cases] == [80.0, 80.0]
+    assert first_message(result).startswith("measured twice, 50 us and 80 us")
+    lucky = run(spec, backend, "latency: 50", "latency_later: 40", best_us=100.0)
+    assert [case.latency_us for case in lucky.cases] == [50.0, 50.0]
+
+
+def test_what_chance_explains_keeps_its_first_latency(spec: OpSpec, backend: FakeBackend) -> None:
+    noisy = MeasureProtocol(noise=0.05)
+    result = run(spec, backend, "latency: 50", "latency_later: 59", best_us=100.0, protocol=noisy)
+    assert [case.latency_us for case in result.cases] == [50.0, 50.0]
+    assert result.all_diagnostics == ()
+    beyond = run(spec, backend, "latency: 50", "latency_later: 61", best_us=100.0, protocol=noisy)
+    assert [case.latency_us for case in beyond.cases] == [61.0, 61.0]
+
+
+def test_a_latency_below_the_floor_is_measured_again_and_not_paid(spec: OpSpec, backend: FakeBackend) -> None:
+    result = run(spec, backend, "latency: 5", "floor: 8")
+    assert backend.turns[2:] == [("small", 1), ("small", 2)]
+    assert result.status is Status.GUARD_REJECTED
+    assert result.latency_us is None
+    assert "suspicious: took 5 us" in first_message(result)
+    assert "at least 8 us" in first_message(result)
+    assert result.all_diagnostics[0].phase is Phase.GUARD
+    assert result.cases[0].floor_us == 8.0
+
+
+def test_a_latency_that_was_below_the_floor_only_once_is_paid_as_the_second(
+    spec: OpSpec, backend: FakeBackend
+) -> None:
+    result = run(spec, backend, "latency: 5", "latency_later: 9", "floor: 8")
+    assert result.status is Status.OK
+    assert [case.latency_us for case in result.cases] == [9.0, 9.0]
+
+
+def test_noise_alone_is_not_suspicious(spec: OpSpec, backend: FakeBackend) -> None:
+    result = run(spec, backend, "latency: 7.9", "floor: 8", protocol=MeasureProtocol(noise=0.01))
+    assert result.status is Status.OK
+    assert [case.latency_us for case in result.cases] == [7.9, 7.9]
+
+
+def test_the_service_looks_closer_at_what_beats_all_before_it(
+    service: EvaluationService, spec: OpSpec, backend: FakeBackend
+) -> None:
+    looks = []
+    for latency in (100, 90, 95, 80):
+        backend.turns.clear()
+        assert service.answer(make_request(spec, f"latency: {latency}")).status is Status.OK
+        looks.append(len(backend.turns))
+    assert looks == [3, 6, 3, 6]  # the first has nothing to beat
+    backend.turns.clear()
+    alone = make_request(spec, "latency: 10", case_ids=("small",))
+    assert service.answer(alone).status is Status.OK  # another question has another champion
+    assert backend.turns == [("small", 0), ("small", 1)]
+
+
+def test_a_refused_champion_is_none(service: EvaluationService, spec: OpSpec, backend: FakeBackend) -> None:
+    service.answer(make_request(spec))
+    assert service.answer(make_request(spec, "latency: 1", "wrong_later")).status is Status.INCORRECT
+    backend.turns.clear()
+    service.answer(make_request(spec, "latency: 50"))
+    assert len(backend.turns) == 6

@@ -16,9 +16,10 @@ from npu_daemon.simulator.chips import Chip, load_chip
 MAGIC = b"ASIMTRC\n"
 VERSION = 3
 IN_FULL = b"\0"  # before a record that is written as it lies in memory
-V, M, MTE2, MTE3, FIX = 1, 2, 4, 5, 6
+S, V, M, MTE2, MTE3, FIX = 0, 1, 2, 4, 5, 6
 UB, GM, L1, L0A, L0B, L0C = range(6)
 BYPASSES_L2, UNIT_FLAG, ATOMIC = 1, 2, 4
+ALL_OF_KIND = 0  # mode of a flag between cores
 GM_BASE = 1 << 33
 ADDRESS_MASK = (1 << 56) - 1
 _DEFINITIONS = Path(chips.__file__).parent / "include/asim/trace/instructions.def"
@@ -122,6 +123,23 @@ def set_flag(source: int, target: int, flag: int = 0) -> bytes:
 def wait_flag(source: int, target: int, flag: int = 0) -> bytes:
     """Return the wait of ``target`` for a flag of ``source``."""
     return record("WaitFlag", pipes=(source, target), flag=flag)
+
+
+def meet_others(pipe: int, mode: int, flag: int = 0) -> bytes:
+    """Return a flag for other cores, set by ``pipe``, and the wait for theirs."""
+    return record("CrossCoreSet", pipes=(pipe, pipe), flag=flag, repeats=mode) + record(
+        "CrossCoreWait", flag=flag
+    )
+
+
+def idle_scalar() -> bytes:
+    """Return a call that takes the scalar unit the time of its issue, and orders nothing."""
+    return record("PipeBarrier", pipes=(S, S))
+
+
+def access_scalar(ub: int, *, write: bool = False) -> bytes:
+    """Return an access of the scalar unit to a float of the unified buffer."""
+    return record("ScalarAccess", [(UB, ub, 4, 0)], repeats=int(write), element_bytes=4)
 
 
 def compact(records: Sequence[bytes]) -> bytes:

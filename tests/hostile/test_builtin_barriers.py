@@ -66,7 +66,7 @@ class Bench:
         return result
 
 
-@pytest.mark.parametrize("operator", ["gather", "softmax"])
+@pytest.mark.parametrize("operator", ["gather", "rms_norm", "softmax"])
 def test_what_is_needed_is_not_removed_for_free(
     simulator: SimulatorBackend, tmp_path: Path, operator: str
 ) -> None:

@@ -78,6 +78,7 @@ std::map<std::string, double Chip::*> figures() {
         {"copy_start_cycles", &Chip::copy_start_cycles},
         {"same_line_cycles", &Chip::same_line_cycles},
         {"hbm_write_factor", &Chip::hbm_write_factor},
+        {"hbm_request_bytes", &Chip::hbm_request_bytes},
         {"off_grid_factor", &Chip::off_grid_factor},
         {"burst_cycles", &Chip::burst_cycles},
         {"l2_bytes", &Chip::l2_bytes},

@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint64_t kDataCacheLineBytes = 64;
 constexpr double kHandOversOfBarrier = 2;    // flags from one pipe to another, see barrier_cycles
+constexpr double kInstructionsOfHandOver = 2;   // one sets the flag, one awaits it
 
 Pipe pipe_of(uint8_t code) { return static_cast<Pipe>(code); }
 
@@ -31,6 +32,7 @@ void Core::start_block(const Cursor &cursor, double now, double wait_cycles, dou
     }
     flags_.clear();
     vector_order_.clear();
+    scalar_order_.clear();
     for (Fifo<double> &raised : cross_core_flags_) raised.clear();
     cached_line_ = ~0ull;
     block_done_ = false;
@@ -154,7 +156,10 @@ bool Core::issue_scalar(const Entry &entry, double now) {
             if (counters_.clock_reads.size() < kMaxClockReads) counters_.clock_reads.push_back(scalar_time_);
             return true;
         case Op::CleanCache: return true;
-        case Op::CrossCoreSet: return issue_to_pipe(entry, source);
+        case Op::CrossCoreSet:
+            if (source != Pipe::S) return issue_to_pipe(entry, source);
+            raise_for_others(record, scalar_time_);
+            return true;
         case Op::CrossCoreWait: {
             Fifo<double> &raised = cross_core_flags_[record.flag_id];
             if (raised.empty()) return false;
@@ -189,6 +194,10 @@ void Core::order_vectors(const Entry &entry) {
     }
 }
 
+void Core::raise_for_others(const Record &record, double time) {
+    raised_for_others_.push_back({static_cast<CrossCoreMode>(record.repeats), record.flag_id, record.burst_bytes, time});
+}
+
 // Issues the next record if nothing blocks the scalar unit; its own work is paid once, when it is first looked at.
 bool Core::issue(double now) {
     if (!pending_) {
@@ -198,6 +207,7 @@ bool Core::issue(double now) {
                             entry.record.scalar_accesses * chip_.scalar_access_cycles);
         pending_ = entry;
         order_vectors(entry);
+        if (scalar_order_.next(entry)) work(kInstructionsOfHandOver * chip_.issue_cycles);
     }
     const Pipe which = info(pending_->record.op).pipe;
     const bool issued = which == Pipe::S ? issue_scalar(*pending_, now) : issue_to_pipe(*pending_, which);
@@ -248,8 +258,7 @@ void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double 
     if (record.op == Op::SetFlag) {
         flags_[head.flag].raised_at.push_back(std::max(start, state.drained_at));
     } else if (record.op == Op::CrossCoreSet) {
-        const auto mode = static_cast<CrossCoreMode>(record.repeats);
-        raised_for_others_.push_back({mode, record.flag_id, record.burst_bytes, std::max(start, state.drained_at)});
+        raise_for_others(record, std::max(start, state.drained_at));
     } else if (record.op == Op::WaitFlag) {
         flags_[head.flag].raised_at.pop_front();
         state.free_at = start;

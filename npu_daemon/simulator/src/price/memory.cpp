@@ -33,6 +33,11 @@ CacheTraffic Memory::traffic_of(const Entry &entry, const Operand &gm, CacheUse 
     return traffic;
 }
 
+// What requests that begin off the grid cost more, the core and HBM.
+double Memory::grid_factor_of(const Entry &entry, bool write) const {
+    return off_grid(entry.record, entry.operands[write ? 0 : 1]) ? chip_.off_grid_factor : 1.0;
+}
+
 // What the copy engine of the core needs for the requests, when memory answers at once.
 double Memory::core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const {
     const double bytes = traffic.hit_bytes + traffic.miss_bytes, bursts = entry.record.repeats;
@@ -40,7 +45,7 @@ double Memory::core_cycles(const Entry &entry, const CacheTraffic &traffic, bool
         const double inside = entry.operands[1].extent_bytes / chip_.fixpipe_core_bytes_per_cycle;
         return chip_.copy_start_cycles + std::max(inside, bytes / chip_.fixpipe_gm_bytes_per_cycle);
     }
-    const double grid_factor = off_grid(entry.record, entry.operands[write ? 0 : 1]) ? chip_.off_grid_factor : 1.0;
+    const double grid_factor = grid_factor_of(entry, write);
     if (entry.record.op == Op::CopyGmToL1) {    // rows are turned into fractals while others are on their way
         const double from_hbm = traffic.miss_bytes / chip_.cube_hbm_core_bytes_per_cycle;
         const double into_l1 = bytes / chip_.cube_l2_core_bytes_per_cycle;
@@ -64,14 +69,24 @@ double Memory::sharing_cycles(uint64_t line, const CacheTraffic &traffic, const 
     return std::clamp(ahead, 0.0, 1.0) * missing * requests * chip_.same_line_cycles;
 }
 
+// What HBM fetches for the bytes that the cache does not hold. Lines that the cache takes in are fetched as a whole, in
+// parts or in order, as it suits HBM; what goes past the cache is fetched for the sake of each burst alone.
+double Memory::fetched_bytes(const Entry &entry, const Operand &gm, const CacheTraffic &traffic, CacheUse use) const {
+    if (use != CacheUse::Bypass || traffic.miss_bytes == 0) return traffic.miss_bytes;
+    const double missing = traffic.miss_bytes / (traffic.miss_bytes + traffic.hit_bytes);
+    const double bursts = contiguous(entry.record, gm) ? 1 : entry.record.repeats;
+    return std::max(traffic.miss_bytes, missing * bursts * chip_.hbm_request_bytes);
+}
+
 Demand Memory::demand_of(double now, const Entry &entry, bool write) {
     const Operand &gm = entry.operands[write ? 0 : 1];
     const bool bypasses = (entry.record.flag_id & kBypassesL2) != 0;
     const CacheUse use = bypasses ? CacheUse::Bypass : write ? CacheUse::Write : CacheUse::Read;
     const CacheTraffic traffic = traffic_of(entry, gm, use);
     const bool atomic = (entry.record.flag_id & kAtomic) != 0;  // the cache reads before it writes
-    const double read_bytes = write && !atomic ? 0 : traffic.miss_bytes;
-    const double written_bytes = traffic.written_back_bytes + (write && bypasses ? traffic.miss_bytes : 0);
+    const double fetched = fetched_bytes(entry, gm, traffic, use);
+    const double read_bytes = write && !atomic ? 0 : fetched;
+    const double written_bytes = traffic.written_back_bytes + (write && bypasses ? fetched : 0);
     advance(now);
     Demand demand;
     demand.traffic = traffic;
@@ -83,7 +98,7 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
         demand.buffered_cycles = demand.solo_cycles * std::min(1.0, chip_.write_buffer_bytes / (traffic.hit_bytes + traffic.miss_bytes));
     }
     demand.sharing_load = sharing_cycles(demand.first_line, traffic, entry) / demand.solo_cycles;
-    demand.read_load = read_bytes / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
+    demand.read_load = read_bytes * grid_factor_of(entry, write) / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
     demand.write_load = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
     demand.l2_share = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle() / demand.solo_cycles;
     const double read_latency = read_bytes > 0 ? chip_.mte2_latency_cycles : chip_.mte2_l2_latency_cycles;

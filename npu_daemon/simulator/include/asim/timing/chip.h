@@ -50,6 +50,7 @@ struct Chip {
     double off_grid_factor = 0;
     double same_line_cycles = 0;
     double hbm_write_factor = 0;
+    double hbm_request_bytes = 0;       // the least that HBM fetches or writes for a burst past the cache
     double mmad_start_cycles = 0;
     double mmad_latency_cycles = 0;
     double mmad_depth_8bit = 0, mmad_depth_16bit = 0, mmad_depth_32bit = 0, mmad_depth_hf32 = 0;

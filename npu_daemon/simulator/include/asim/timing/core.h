@@ -11,6 +11,7 @@
 #include "asim/timing/fifo.h"
 #include "asim/timing/memory.h"
 #include "asim/timing/ring.h"
+#include "asim/timing/scalar_order.h"
 #include "asim/timing/table.h"
 #include "asim/timing/timeline.h"
 #include "asim/timing/trace_reader.h"
@@ -102,6 +103,7 @@ private:
     bool issue_to_pipe(const Entry &entry, Pipe pipe);
     bool issue_access(const Entry &entry, double now);
     bool drain_all(double extra_cycles);
+    void raise_for_others(const Record &record, double time);
     double run_pipe(Pipe pipe, double now);
     void start_instruction(PipeState &pipe, Pipe which, Queued &head, double start);
     std::optional<double> ready_time(const PipeState &pipe, Queued &head);
@@ -127,6 +129,7 @@ private:
     Table<Flag> flags_{64};
     Unfinished::Waiting scalar_waiting_;
     VectorOrder vector_order_;
+    ScalarOrder scalar_order_;
     BankConflicts bank_conflicts_;
     double held_up_cycles_ = 0;         // of the pending record
     double scalar_time_ = 0;

@@ -90,6 +90,8 @@ private:
     void advance(double now);
     void add_load(const Demand &demand, double sign);
     CacheTraffic traffic_of(const Entry &entry, const Operand &gm, CacheUse use);
+    double grid_factor_of(const Entry &entry, bool write) const;
+    double fetched_bytes(const Entry &entry, const Operand &gm, const CacheTraffic &traffic, CacheUse use) const;
     double core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const;
     double sharing_cycles(uint64_t line, const CacheTraffic &traffic, const Entry &entry) const;
     LaneState &state_of(Lane lane) { return lanes_[static_cast<size_t>(lane)]; }

@@ -1,0 +1,42 @@
+// Flags between the scalar unit and the other pipes: which the compiler's automatic synchronisation adds.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "asim/timing/trace_reader.h"
+
+namespace asim {
+
+// What the scalar unit reads of the unified buffer after another pipe wrote it, or writes after another pipe used it, comes
+// after a pair of flags, and so does what a pipe reads that the scalar unit wrote. Where the kernel has none, the compiler
+// inserts it (asc-devkit docs/zh/api/SIMD-API, synchronisation inside a core, key features, table 3): leaving it out saves
+// nothing, however long ago the other pipe has finished.
+class ScalarOrder {
+public:
+    // Takes the next record; says whether the compiler inserts a pair of flags before it.
+    bool next(const Entry &entry);
+
+    void clear();
+
+private:
+    struct Use {
+        uint64_t begin, end;
+        bool written;
+    };
+    struct Uses {
+        std::vector<Use> since;     // the last pair of flags
+        size_t announced = 0;       // of them, those before a flag that is set and not yet awaited
+        void add(const Use &use);
+        bool order(const Use &now) const;
+        void clear();
+    };
+
+    bool scalar_access(const Entry &entry);
+    bool instruction(const Entry &entry);
+    Uses *uses_of_flag(const Record &record);
+
+    std::array<Uses, kPipeCount> others_;   // of each pipe
+    Uses own_;                              // of the scalar unit
+};
+
+}  // namespace asim

@@ -1,0 +1,96 @@
+#include "asim/timing/scalar_order.h"
+
+#include <algorithm>
+
+namespace asim {
+
+namespace {
+
+constexpr size_t kRemembered = 64;      // uses; beyond, they count as one that covers them all
+constexpr auto kScalar = static_cast<uint8_t>(Pipe::S);
+constexpr auto kAll = static_cast<uint8_t>(Pipe::ALL);
+
+bool in_ub(const Operand &operand) { return operand.space == static_cast<uint64_t>(Space::Ub) && operand.extent_bytes > 0; }
+
+}  // namespace
+
+void ScalarOrder::Uses::add(const Use &use) {
+    if (since.size() == kRemembered) {
+        Use all = use;
+        for (const Use &one : since) all = {std::min(all.begin, one.begin), std::max(all.end, one.end), all.written || one.written};
+        clear();
+        since.push_back(all);
+        return;
+    }
+    since.push_back(use);
+}
+
+// Whether `now` has to come after one of them.
+bool ScalarOrder::Uses::order(const Use &now) const {
+    return std::any_of(since.begin(), since.end(), [&](const Use &use) {
+        return use.begin < now.end && now.begin < use.end && (use.written || now.written);
+    });
+}
+
+void ScalarOrder::Uses::clear() {
+    since.clear();
+    announced = 0;
+}
+
+void ScalarOrder::clear() {
+    for (Uses &uses : others_) uses.clear();
+    own_.clear();
+}
+
+// What a flag between the scalar unit and another pipe is about.
+ScalarOrder::Uses *ScalarOrder::uses_of_flag(const Record &record) {
+    if (record.target_pipe == kScalar) return &others_[record.source_pipe];
+    return record.source_pipe == kScalar ? &own_ : nullptr;
+}
+
+bool ScalarOrder::scalar_access(const Entry &entry) {
+    const Operand &operand = entry.operands[0];
+    if (!in_ub(operand)) return false;
+    const Use now{operand.address, operand.address + operand.extent_bytes, entry.record.repeats == 1};
+    bool inserted = false;
+    for (Uses &uses : others_) {
+        if (!uses.order(now)) continue;
+        uses.clear();
+        inserted = true;
+    }
+    if (now.written) own_.add(now);
+    return inserted;
+}
+
+bool ScalarOrder::instruction(const Entry &entry) {
+    bool inserted = false;
+    for (uint32_t i = 0; i < entry.record.operands; ++i) {
+        const Operand &operand = entry.operands[i];
+        if (!in_ub(operand)) continue;
+        const Use now{operand.address, operand.address + operand.extent_bytes, i == 0};
+        inserted |= own_.order(now);
+        others_[static_cast<size_t>(info(entry.record.op).pipe)].add(now);
+    }
+    if (inserted) own_.clear();
+    return inserted;
+}
+
+bool ScalarOrder::next(const Entry &entry) {
+    const Record &record = entry.record;
+    if (record.op == Op::SetFlag || record.op == Op::WaitFlag) {
+        Uses *uses = uses_of_flag(record);
+        if (uses == nullptr) return false;
+        if (record.op == Op::SetFlag) {
+            uses->announced = uses->since.size();
+        } else {
+            uses->since.erase(uses->since.begin(), uses->since.begin() + static_cast<std::ptrdiff_t>(uses->announced));
+            uses->announced = 0;
+        }
+        return false;
+    }
+    if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && record.target_pipe == kAll)) clear();
+    if (record.op == Op::ScalarAccess) return scalar_access(entry);
+    return record.operands > 0 && instruction(entry);
+}
+
+}  // namespace asim

@@ -122,7 +122,7 @@ problems = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(problem=problems)
 def test_every_plan_covers_the_problem_and_fits_the_memories(plan: Planner, problem: Problem) -> None:
     found = plan(problem)
@@ -147,7 +147,7 @@ def test_published_plans(plan: Planner) -> None:
     assert (kept["base_m"], kept["base_n"], kept["base_k"]) == (128, 256, 64)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(problem=problems, base_m=st.integers(1, 8), base_n=st.integers(1, 8))
 def test_a_given_base_block_is_kept(plan: Planner, problem: Problem, base_m: int, base_n: int) -> None:
     asked = replace(problem, base_m=16 * base_m, base_n=32 * base_n)

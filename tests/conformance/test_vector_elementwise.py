@@ -260,7 +260,7 @@ def test_every_form_matches_scalar_code(machine: Machine, instruction: Instructi
         check(machine, instruction, form, seed)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_any_mask_and_any_strides(machine: Machine, data: st.DataObject) -> None:
     instruction = data.draw(st.sampled_from(ALL))

@@ -15,7 +15,7 @@ from npu_daemon.broker.state import CLIENT_GRACE_S, MAX_ATTEMPTS, MAX_FAILED_STA
 from npu_daemon.broker.workforce import LEASE_S
 from npu_daemon.pipeline import infra_error
 
-BrokerMachine.TestCase.settings = settings(max_examples=120, stateful_step_count=40, deadline=None)
+BrokerMachine.TestCase.settings = settings(max_examples=120, stateful_step_count=40)
 TestBrokerMachine = BrokerMachine.TestCase
 
 REQUEST = request_of()

@@ -1,7 +1,7 @@
 """What is rendered is read back, and nothing that a model writes raises."""
 
 from conftest import make_candidate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascend_gym.core.records import Candidate
@@ -36,7 +36,6 @@ def test_a_rendered_file_is_read_back(text):
     assert section.body == text
 
 
-@settings(deadline=None)
 @given(_TEXTS, _TEXTS)
 def test_rendered_edits_turn_one_text_into_the_other(old, new):
     base = make_candidate(kernel=old)
@@ -48,7 +47,6 @@ def test_rendered_edits_turn_one_text_into_the_other(old, new):
         assert candidate.kernel_text == new
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(_MARKS), st.text(max_size=10)), max_size=20))
 def test_no_answer_raises(lines):
     base = make_candidate(kernel="int one;\nint two;\n")

@@ -122,7 +122,7 @@ def _clear(outcome):
     return outcome
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.one_of(st.binary(max_size=60), http_answers()))
 @example(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n")
 @example(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
@@ -133,7 +133,7 @@ def test_any_bytes_are_an_answer_or_a_clear_error(server, answer):
     assert isinstance(_asked(server.base_url), Completion | ModelError)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(statuses, documents)
 @example(200, {"choices": [{"message": {"content": None}}], "usage": {"prompt_tokens": 10**400}})
 @example(200, {"choices": [{"message": {"content": [{"type": "text", "text": 3}]}}], "model": KEY})
@@ -147,7 +147,7 @@ def test_any_document_is_an_answer_or_a_clear_error(server, status, document):
         assert all(type(count) is int and 0 <= count <= 10**9 for count in counts)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(documents)
 @example({"data": [{"embedding": [1e300, 1e300]}]})
 def test_any_document_is_a_unit_vector_or_a_clear_error(server, document):

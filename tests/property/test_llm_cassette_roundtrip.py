@@ -38,7 +38,7 @@ def _ask(llm, question):
     )
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.dictionaries(questions, answers, min_size=1, max_size=6), st.data())
 def test_recorded_answers_come_back_and_a_torn_one_is_asked_again(table, data):
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 """However calls end and whatever endpoints report, the accounts are exact and within the budget."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ascend_gym.core.errors import BudgetExceededError, ModelError
@@ -44,7 +44,6 @@ def _tokens(answer):
     return (answer.prompt_tokens or BOUND) + (answer.completion_tokens or len(answer.text.encode()))
 
 
-@settings(deadline=None)
 @given(st.integers(0, 600), st.lists(reports, min_size=1, max_size=12))
 def test_the_accounts_are_exact_and_within_the_budget(budget_tokens, answers):
     ledger = BudgetLedger(Budget(0, tokens=budget_tokens))

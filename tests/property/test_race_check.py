@@ -166,7 +166,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("races")
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=_STEPS, auto_sync=st.booleans())
 def test_a_core_races_when_the_plain_check_says_so(
     simulator: SimulatorBackend, folder: Path, steps: list[Step], auto_sync: bool
@@ -180,7 +180,7 @@ _TOUCHES = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(touches=_TOUCHES)
 def test_blocks_race_when_two_touch_the_same_bytes_and_one_writes(
     simulator: SimulatorBackend, folder: Path, touches: list[tuple[int, bool, int, int]]

@@ -14,7 +14,7 @@ _LINES = st.text(st.sampled_from("ab \t\f{}对🚀+-@\\"), max_size=6)
 _TEXTS = st.lists(_LINES, min_size=1, max_size=8).map("\n".join).filter(bool)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(_TEXTS, _TEXTS, _TEXTS)
 def test_applying_the_diff_gives_the_candidate(tiling, before, after):
     base, candidate = make_candidate(tiling, before), make_candidate(tiling, after)

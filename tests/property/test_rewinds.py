@@ -103,7 +103,7 @@ def _ways(rule, candidate):
 
 
 @pytest.mark.parametrize("rewind", OWN_REWINDS, ids=lambda rule: rule.name)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(candidate=_candidates())
 def test_what_a_rewind_does_its_rule_can_undo(rewind, candidate):
     rule = RULE_OF[rewind.name]
@@ -117,7 +117,7 @@ def test_what_a_rewind_does_its_rule_can_undo(rewind, candidate):
 
 
 @pytest.mark.parametrize("name", EXACT)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 @given(candidate=_candidates())
 def test_what_an_exact_rule_does_its_inverse_restores(name, candidate):
     rule = rule_named(name)

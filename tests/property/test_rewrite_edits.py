@@ -90,7 +90,7 @@ def _candidates(draw):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_candidates())
 def test_rules_change_the_bytes_of_their_edits_and_no_others(candidate):
     before = candidate.texts
@@ -118,14 +118,14 @@ def _outside(before, edits, after):
     return after == before[position:]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_candidates())
 def test_sites_are_the_same_each_time(candidate):
     for rule in RULES:
         assert rule.sites(candidate) == rule.sites(candidate)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_candidates())
 def test_what_a_rule_with_an_inverse_does_can_be_undone(candidate):
     for rule in RULES:
@@ -142,7 +142,7 @@ def test_what_a_rule_with_an_inverse_does_can_be_undone(candidate):
                     assert candidate in undone
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(_candidates())
 def test_what_a_rewind_of_copies_does_its_rule_can_undo(candidate):
     for name, rewind_name in (("strided_copy", "row_copies"), ("aligned_copy", "padded_copy")):

@@ -50,13 +50,13 @@ def test_an_empty_block_is_priced_and_the_missing_output_is_told(
     assert '"unwritten":{"y":64},"unread":{"x":64}' in answer.stdout
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(max_size=400))
 def test_garbage_is_refused(simulator: SimulatorBackend, folder: Path, garbage: bytes) -> None:
     assert price(simulator, folder, garbage).returncode == MALFORMED_EXIT
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(min_size=1, max_size=400))
 def test_garbage_after_a_valid_header_is_refused_or_priced(
     simulator: SimulatorBackend, folder: Path, garbage: bytes
@@ -108,7 +108,7 @@ def loops(draw: st.DrawFn) -> list[bytes]:
     return [*records, full_record("BlockEnd")]
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(loops())
 def test_what_is_written_short_costs_the_same(
     simulator: SimulatorBackend, folder: Path, records: list[bytes]

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 from chat_server import ChatServer
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from openai_faults import faulty_server, log_of
 
@@ -69,7 +69,6 @@ def test_what_a_request_took_replaces_what_it_could_have_taken():
     assert _starts(limit, [(1, 90)]) == [1]
 
 
-@settings(deadline=None)
 @given(
     st.one_of(st.none(), st.integers(1, 4)),
     st.one_of(st.none(), st.integers(1, 50)),
@@ -175,7 +174,6 @@ def test_limits_that_let_nothing_through_are_refused(name):
         CallLimits(**{name: 0})
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=20), max_size=4))
 def test_the_bound_of_a_prompt_covers_a_token_per_byte(texts):
     bound = prompt_bound_tokens([Message("user", text) for text in texts])

@@ -40,7 +40,7 @@ _ACTIONS = st.sets(st.integers(0, ACTION_COUNT - 1), min_size=1, max_size=20)
 
 
 @given(legal=_ACTIONS, tried=_ACTIONS, seed=st.integers(0, 99))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_only_legal_moves_are_drawn_and_untried_ones_first(legal, tried, seed):
     assert _drawable(_observation(legal, tried, seed), seed) == (legal - tried or legal)
 

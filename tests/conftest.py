@@ -193,6 +193,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Have each process take neighbouring tests with ``-n``, which share what their module sets up."""
+    from xdist.scheduler import WorkStealingScheduling
+
+    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _sanitized(request: pytest.FixtureRequest) -> None:
     """Take the sanitizers for test machines; this process has them preloaded, and compilers need none."""

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
-import shutil
-import tempfile
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, Case, MeasureProtocol, OpSpec
-from npu_daemon.folder_cache import evict, note_use
+from npu_daemon.build_store import BuildStore
 from npu_daemon.sandbox import Limits
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition
@@ -23,7 +19,6 @@ from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, kerne
 from npu_daemon.simulator.toolchain import Toolchain
 
 DEFAULT_LIMIT_BYTES = 16 * 2**30
-_EVICT_EVERY = 50
 _DEFINITION = "definition.json"
 _HOST_MEMORY_BYTES = 3 * 2**30
 _HOST_FILE_BYTES = 256 * 2**20
@@ -66,9 +61,7 @@ class BuildCache:
     """
 
     def __init__(self, root: Path, toolchain: Toolchain, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
-        self._root = root
-        self._limit_bytes = limit_bytes
-        self._made = 0
+        self._store = BuildStore(root, limit_bytes)
         self._toolchain = toolchain
 
     def host(
@@ -96,7 +89,7 @@ class BuildCache:
             (folder / _DEFINITION).write_text(definition.model_dump_json(), encoding="utf-8")
             return None
 
-        made = self._obtain("host", key, make)
+        made = self._store.obtain("host", key, make)
         if isinstance(made, Failure):
             return made
         folder, seconds = made
@@ -119,43 +112,10 @@ class BuildCache:
                 candidate.kernel, prelude, spec.name, folder, self._toolchain, protocol, candidate.build_flags
             )
 
-        made = self._obtain("kernel", key, make)
+        made = self._store.obtain("kernel", key, make)
         if isinstance(made, Failure):
             return made
         folder, seconds = made
         types = kernel_task_types(candidate.kernel)
         libraries = {kind: folder / library_name(kind) for kind in core_kinds(types)}
         return KernelBuild(libraries, types[0], folder, host, seconds)
-
-    def _obtain(
-        self, kind: str, key: str, make: Callable[[Path], Failure | None]
-    ) -> tuple[Path, float] | Failure:
-        """Return the folder of a build and the seconds it took; failed builds leave nothing behind."""
-        final = self._root / kind / key[:2] / key
-        if final.exists():
-            note_use(final)
-            return final, 0.0
-        final.parent.mkdir(parents=True, exist_ok=True)
-        with open(final.with_suffix(".lock"), "w", encoding="ascii") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if final.exists():
-                return final, 0.0
-            started_s = time.perf_counter()
-            building = Path(tempfile.mkdtemp(dir=final.parent, prefix="building-"))
-            try:
-                failure = make(building)
-                seconds = time.perf_counter() - started_s
-                if failure is not None:
-                    return Failure(failure.status, failure.diagnostics, seconds)
-                building.rename(final)
-            finally:
-                shutil.rmtree(building, ignore_errors=True)  # gone already after a rename
-            self._evict(kind, keep=final)
-        return final, seconds
-
-    def _evict(self, kind: str, keep: Path) -> None:
-        """Look at the room that builds take, but not after each of them: there may be many."""
-        self._made += 1
-        if self._made % _EVICT_EVERY == 1:
-            builds = (path for path in (self._root / kind).glob("*/*") if path.is_dir())
-            evict(builds, self._limit_bytes, keep)

@@ -1,0 +1,62 @@
+"""Folders of builds, found again by a digest of everything that changes them."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from ascend_gym.core.protocols import Failure
+from npu_daemon.folder_cache import evict, note_use
+
+_EVICT_EVERY = 50
+
+
+class BuildStore:
+    """Builds once per content: two workers that want the same build share one.
+
+    Args:
+        root: holds the builds, in a folder for each kind; may be shared by processes.
+        limit_bytes: when the builds of a kind take more than this, the longest unused are removed.
+    """
+
+    def __init__(self, root: Path, limit_bytes: int) -> None:
+        self._root = root
+        self._limit_bytes = limit_bytes
+        self._made = 0
+
+    def obtain(
+        self, kind: str, key: str, make: Callable[[Path], Failure | None]
+    ) -> tuple[Path, float] | Failure:
+        """Return the folder of a build and the seconds it took; failed builds leave nothing behind."""
+        final = self._root / kind / key[:2] / key
+        if final.exists():
+            note_use(final)
+            return final, 0.0
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with open(final.with_suffix(".lock"), "w", encoding="ascii") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if final.exists():
+                return final, 0.0
+            started_s = time.perf_counter()
+            building = Path(tempfile.mkdtemp(dir=final.parent, prefix="building-"))
+            try:
+                failure = make(building)
+                seconds = time.perf_counter() - started_s
+                if failure is not None:
+                    return Failure(failure.status, failure.diagnostics, seconds)
+                building.rename(final)
+            finally:
+                shutil.rmtree(building, ignore_errors=True)  # gone already after a rename
+            self._evict(kind, keep=final)
+        return final, seconds
+
+    def _evict(self, kind: str, keep: Path) -> None:
+        """Look at the room that builds take, but not after each of them: there may be many."""
+        self._made += 1
+        if self._made % _EVICT_EVERY == 1:
+            builds = (path for path in (self._root / kind).glob("*/*") if path.is_dir())
+            evict(builds, self._limit_bytes, keep)

@@ -1,11 +1,11 @@
-"""Command line of the daemon: ``npu-daemon serve | status | drain | resize | keygen``."""
+"""Command line of the daemon: ``npu-daemon serve | status | drain | resize | keygen | doctor``."""
 
 from __future__ import annotations
 
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,12 +14,14 @@ from ascend_gym.core.config import daemon_settings as environment_settings
 from ascend_gym.core.curve_keys import generate_keys
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.records import DaemonStatus
+from npu_daemon.doctor import examine
 from npu_daemon.logs import configure_logging
 from npu_daemon.operator_link import ask_daemon
 from npu_daemon.serving import WorkerOptions, run_broker
 from npu_daemon.settings import DEFAULT_ADDRESS, DaemonSettings, daemon_settings
 from npu_daemon.worker import Worker, die_with_parent
 
+EXIT_UNUSABLE = 1
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3
 
@@ -27,6 +29,10 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 
 Address = Annotated[str, typer.Option("--daemon", metavar="ADDR", help="The daemon.")]
 File = typer.Option(dir_okay=False)
+Devices = Annotated[
+    list[int] | None, typer.Option(help="Number of an NPU that --backend cann may use; may be repeated.")
+]
+ToolkitFolder = Annotated[Path | None, typer.Option(help="Folder of the CANN toolkit, for --backend cann.")]
 
 
 @app.callback()
@@ -42,7 +48,7 @@ def serve(
         str | None, typer.Option(help=f"tcp://HOST:PORT (or :*) or ipc:///PATH; default {DEFAULT_ADDRESS}.")
     ] = None,
     backend: Annotated[
-        str | None, typer.Option(help="simulator (default), replay, or module:Class of your own.")
+        str | None, typer.Option(help="simulator (default), cann, replay, or module:Class of your own.")
     ] = None,
     chip: Annotated[str | None, typer.Option(help="910B1 to 910B4 or 910_93; default 910B2.")] = None,
     workers: Annotated[
@@ -63,6 +69,8 @@ def serve(
     max_device_seconds: Annotated[float | None, typer.Option(help="Device time to charge in all.")] = None,
     secret_key: Annotated[Path | None, typer.Option(help="Own key, from npu-daemon keygen.")] = None,
     allowed_clients: Annotated[Path | None, typer.Option(help="Folder of clients' public keys.")] = None,
+    device: Devices = None,
+    toolkit: ToolkitFolder = None,
     metrics: Annotated[str | None, typer.Option(help="HOST:PORT for Prometheus.")] = None,
     log_format: Annotated[str | None, typer.Option(help="text or json.")] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info or warning.")] = None,
@@ -71,7 +79,9 @@ def serve(
 ) -> None:
     """Evaluate candidates for clients until SIGTERM (which finishes what runs) or SIGINT."""
     options = {name: context.params.get(name) for name in DaemonSettings.model_fields}
-    settings = daemon_settings(options, environment_settings(), config)
+    settings = daemon_settings(
+        {**options, "cann": _cann_options(device, toolkit)}, environment_settings(), config
+    )
     configure_logging(settings.log_format, settings.log_level)
     failure = run_broker(settings, control_fd, private_folder)
     if failure is not None:
@@ -123,6 +133,29 @@ def keygen(
     typer.echo(
         f"{public}: the public key, to be copied to the other side\n{secret}: the secret key, to be kept"
     )
+
+
+@app.command()
+def doctor(
+    config: Annotated[Path | None, typer.Option(help="TOML file of settings, as for serve.")] = None,
+    backend: Annotated[
+        str | None, typer.Option(help="simulator (default) or cann: what has to work.")
+    ] = None,
+    device: Devices = None,
+    toolkit: ToolkitFolder = None,
+    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Say what this host lacks for the simulator and for real NPUs; exit with 1 if BACKEND cannot work."""
+    options = {"backend": backend, "cann": _cann_options(device, toolkit)}
+    settings = daemon_settings(options, environment_settings(), config)
+    report = examine(settings)
+    typer.echo(report.as_json() if json else report.as_text())
+    sys.exit(0 if report.usable(settings.backend) else EXIT_UNUSABLE)
+
+
+def _cann_options(device: list[int] | None, toolkit: Path | None) -> dict[str, Any] | None:
+    given = {"devices": device or None, "toolkit": toolkit}
+    return {name: value for name, value in given.items() if value is not None} or None
 
 
 def _print(answer: DaemonStatus) -> None:

@@ -18,6 +18,8 @@ from ascend_gym.core.records import DaemonStatus
 from npu_daemon.broker.config import BrokerConfig
 from npu_daemon.broker.journal import JobJournal
 from npu_daemon.broker.shell import Broker
+from npu_daemon.cann.configuration import CannSettings
+from npu_daemon.cann.toolkit import open_toolkit
 from npu_daemon.replay import ReplayService
 from npu_daemon.security import check_bind_address
 from npu_daemon.service import open_service, result_store
@@ -25,7 +27,10 @@ from npu_daemon.settings import DaemonSettings
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.worker import Service
 
-BACKENDS = {"simulator": "npu_daemon.backends.simulator:SimulatorBackend"}
+BACKENDS = {
+    "simulator": "npu_daemon.backends.simulator:SimulatorBackend",
+    "cann": "npu_daemon.backends.cann:CannBackend",
+}
 REPLAY = "replay"
 
 
@@ -37,6 +42,7 @@ class WorkerOptions(BaseModel):
     cache_dir: Path
     cache_limit_bytes: int
     recording: Path | None
+    cann: CannSettings = CannSettings()
 
     def open_service(self) -> Service:
         """Return what a worker serves.
@@ -48,8 +54,10 @@ class WorkerOptions(BaseModel):
         if self.backend == REPLAY:
             return ReplayService(_required(self.recording), self.chip)
         factory = load_backend(self.backend)
-        if self.backend == "simulator":
+        if self.backend in BACKENDS:
             factory = partial(factory, cache_limit_bytes=self.cache_limit_bytes)
+        if self.backend == "cann":
+            factory = partial(factory, settings=self.cann)
         backend = factory(cache_dir=self.cache_dir, chip=self.chip)
         return open_service(backend, self.cache_dir, self.cache_limit_bytes)
 
@@ -75,7 +83,7 @@ def run_broker(
     config = BrokerConfig(
         bind=settings.bind,
         workers=settings.worker_count,
-        devices=settings.devices or settings.worker_count,
+        devices=settings.device_count,
         worker_command=_worker_command(_worker_options(settings)),
         store=result_store(cache_dir, settings.cache_limit_bytes),
         private_folder=PrivateFolder(private_folder),
@@ -115,8 +123,10 @@ def _check_backend(settings: DaemonSettings) -> None:
         ReplayService(_required(settings.recording), settings.chip)
         return
     load_backend(settings.backend)
-    if settings.backend == "simulator":
+    if settings.backend in BACKENDS:
         load_chip(settings.chip)
+    if settings.backend == "cann":
+        open_toolkit(settings.cann)
 
 
 def _required(recording: Path | None) -> Path:
@@ -133,6 +143,7 @@ def _worker_options(settings: DaemonSettings) -> WorkerOptions:
         cache_dir=settings.cache_dir.resolve(),
         cache_limit_bytes=settings.cache_limit_bytes,
         recording=recording.resolve() if recording is not None else None,
+        cann=settings.cann,
     )
 
 

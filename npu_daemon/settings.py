@@ -14,12 +14,15 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml
 from npu_daemon.broker.fair_queue import Quota
+from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.security import CurvePolicy
 
 DEFAULT_ADDRESS = "tcp://127.0.0.1:5710"
 _GIB = 2**30
 _ANY_PORT = ":*"
 _PAIR = ("secret_key", "allowed_clients")  # may come from different sources
+_CANN = "cann"
+_LISTS = frozenset({"operators", "devices", "tools"})
 
 
 class TenantQuota(BaseModel):
@@ -41,7 +44,7 @@ class DaemonSettings(BaseModel):
 
     Attributes:
         bind: address for clients.
-        backend: ``simulator``, ``replay`` or ``module:Class``.
+        backend: ``simulator``, ``cann``, ``replay`` or ``module:Class``.
         chip: chip to measure for by default.
         workers: processes that build and run; 0 for one per core, up to 4.
         devices: how many of them may run something at a time; 0 for all.
@@ -56,6 +59,7 @@ class DaemonSettings(BaseModel):
         log_format: lines for people or JSON.
         log_level: what is logged.
         quota, tenants: what tenants may have: by default, and by name.
+        cann: of the CANN backend.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,6 +83,7 @@ class DaemonSettings(BaseModel):
     log_level: Literal["debug", "info", "warning"] = "info"
     quota: TenantQuota = TenantQuota()
     tenants: dict[str, TenantQuota] = Field(default_factory=dict)
+    cann: CannSettings = CannSettings()
 
     @model_validator(mode="after")
     def _both_keys_or_none(self) -> DaemonSettings:
@@ -90,6 +95,13 @@ class DaemonSettings(BaseModel):
     def worker_count(self) -> int:
         """Worker processes."""
         return self.workers or min(4, os.cpu_count() or 1)
+
+    @property
+    def device_count(self) -> int:
+        """How many workers may run something at a time."""
+        if self.backend == _CANN:
+            return min(self.devices or len(self.cann.devices), len(self.cann.devices))
+        return self.devices or self.worker_count
 
     @property
     def cache_limit_bytes(self) -> int:
@@ -132,19 +144,33 @@ def daemon_settings(
         from_file = read_toml(config) if config is not None else {}
     except (OSError, ValueError) as error:
         raise MisuseError(f"{config} cannot be read: {error}") from error
-    from_environment = _with_lists(environment)
+    from_environment = _from_environment(environment)
     given = {name: value for name, value in options.items() if value is not None}
     for source, values in ((str(config), from_file), ("environment", from_environment), ("options", given)):
         _validated(source, {name: value for name, value in values.items() if name not in _PAIR})
-    return _validated("settings", {**from_file, **from_environment, **given})
+    return _validated("settings", _merged(from_file, from_environment, given))
 
 
-def _with_lists(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the environment's values, with those of lists taken apart at commas."""
+def _merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all settings, later sources first; those of section ``cann`` one by one."""
+    merged = {name: value for source in sources for name, value in source.items()}
+    sections = [source[_CANN] for source in sources if _CANN in source]
     return {
-        name: [item for item in value.split(",") if item] if name == "operators" else value
-        for name, value in environment.items()
+        **merged,
+        **({_CANN: {name: value for each in sections for name, value in each.items()}} if sections else {}),
     }
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the environment's values: lists taken apart at commas, ``cann_*`` as a section."""
+    values: dict[str, Any] = {}
+    section: dict[str, Any] = {}
+    for name, value in environment.items():
+        own = name.removeprefix(f"{_CANN}_")
+        target = values if own == name else section
+        listed = own in _LISTS and (own == "operators") == (own == name)
+        target[own] = [item for item in value.split(",") if item] if listed else value
+    return {**values, **({_CANN: section} if section else {})}
 
 
 def _validated(source: str, values: Mapping[str, Any]) -> DaemonSettings:
@@ -154,9 +180,10 @@ def _validated(source: str, values: Mapping[str, Any]) -> DaemonSettings:
     except ValidationError as error:
         problem = error.errors()[0]
         name = ".".join(str(part) for part in problem["loc"])
-        shown = f"{DAEMON_SETTING_PREFIX}{name.upper()}" if source == "environment" else name
-        unknown = problem["type"] == "extra_forbidden"
-        hint = (
-            f"known are {', '.join(DaemonSettings.model_fields)}" if unknown else f"got {problem['input']!r}"
+        shown = (
+            f"{DAEMON_SETTING_PREFIX}{name.replace('.', '_').upper()}" if source == "environment" else name
         )
+        unknown = problem["type"] == "extra_forbidden"
+        model = CannSettings if problem["loc"][:1] == (_CANN,) else DaemonSettings
+        hint = f"known are {', '.join(model.model_fields)}" if unknown else f"got {problem['input']!r}"
         raise MisuseError(f"{source}: {shown}: {problem['msg']}; {hint}") from error

@@ -38,7 +38,7 @@ _CLASS = re.compile(r"class\s+(\w+)\s*:\s*public\s+(?:ops::)?OpDef\b")
 _MEMBER = re.compile(r'(?:this->)?\b(Input|Output|Attr)\(\s*"(\w+)"\s*\)([^;]*);')
 _DTYPES = re.compile(r"\.DataType\(\s*\{([^}]*)\}")
 _NAMED_DTYPES = re.compile(r"\.DataType\(\s*(\w+)\s*\)")
-_ATTRIBUTE_TYPE = re.compile(r"\.((?:ListList|List)?(?:Int|Float|Bool|String))\(")
+_ATTRIBUTE_TYPE = re.compile(r"\.((?:ListList|List)?(?:Int|Float|Bool|String))\(([^()]*)")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*$", re.MULTILINE)
 
 
@@ -54,11 +54,15 @@ class ParameterDef:
 
 @dataclass(frozen=True)
 class AttributeDef:
-    """An attribute: its type as in the definition (``Int``, ``ListFloat``), ``""`` when it names none."""
+    """An attribute: its type as in the definition (``Int``, ``ListFloat``), ``""`` when it names none.
+
+    ``default`` is the C++ text of its default, ``""`` when there is none.
+    """
 
     name: str
     type: str
     required: bool
+    default: str = ""
 
 
 @dataclass(frozen=True)
@@ -155,4 +159,6 @@ def _named_columns(chain: str, code: str) -> re.Match[str] | None:
 
 def _attribute(name: str, chain: str) -> AttributeDef:
     kind = _ATTRIBUTE_TYPE.search(chain)
-    return AttributeDef(name, kind.group(1) if kind else "", "REQUIRED" in chain)
+    if kind is None:
+        return AttributeDef(name, "", "REQUIRED" in chain)
+    return AttributeDef(name, kind.group(1), "REQUIRED" in chain, kind.group(2).strip())

@@ -59,10 +59,12 @@ class Reach:
     Attributes:
         readable: files, or folders with all they hold, that it may read.
         starts_programs: whether it may start programs of the system, as a compiler driver does.
+        programs: folders with further programs that it may then start, as a vendor's toolkit.
     """
 
     readable: tuple[Path, ...] = ()
     starts_programs: bool = False
+    programs: tuple[Path, ...] = ()
 
 
 def sandbox_level() -> Level:
@@ -138,6 +140,7 @@ def _landlock(executable: str, cwd: Path, reach: Reach, system_folders: tuple[st
         *((path, _EXECUTE) for path in _loaders()),
         (executable, _READ_FILE | _EXECUTE),
         *((str(path), _READ) for path in reach.readable),
+        *((str(path), system) for path in reach.programs),
         (str(cwd), _OWN | _EXECUTE if reach.starts_programs else _OWN),
     ]
     return {
@@ -156,7 +159,7 @@ def _loaders() -> tuple[str, ...]:
 def _bubblewrap(executable: str, cwd: Path, reach: Reach, system_folders: tuple[str, ...]) -> list[str]:
     """Return the call of bubblewrap before a program; ``{seccomp}`` stands for the filter's descriptor."""
     program = shutil.which("bwrap") or "bwrap"
-    shown = [*system_folders, executable, *(str(path) for path in reach.readable)]
+    shown = [*system_folders, executable, *(str(path) for path in (*reach.readable, *reach.programs))]
     binds = [part for path in _existing(shown) for part in ("--ro-bind", path, path)]
     return [
         *(program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),

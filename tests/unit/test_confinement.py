@@ -172,6 +172,21 @@ def test_it_starts_no_process_unless_it_may(tmp_path: Path, level: Level) -> Non
     assert python(code, tmp_path, starts_programs=True).stdout == b"0\n"
 
 
+def test_programs_of_other_folders_are_started_where_they_are_named(tmp_path: Path, level: Level) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "hello").write_text("#!/bin/sh\necho hello\n")
+    (tools / "hello").chmod(0o755)
+    work = tmp_path / "work"
+    work.mkdir()
+    command = ["/bin/sh", "-c", f"{tools}/hello"]
+    for reach, answer in (
+        (Reach((tools,), starts_programs=True, programs=(tools,)), b"hello\n"),
+        (Reach(starts_programs=True), b""),
+    ):
+        assert run_limited(command, cwd=work, limits=LIMITS, reach=reach).stdout == answer
+
+
 def test_it_may_have_threads(tmp_path: Path, level: Level) -> None:
     code = "import threading; t = threading.Thread(target=print, args=('ran',)); t.start(); t.join()"
     assert python(code, tmp_path).stdout == b"ran\n"

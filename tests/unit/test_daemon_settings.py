@@ -48,6 +48,10 @@ def test_options_go_before_environment_before_file_before_defaults(tmp_path: Pat
         ({}, {"wrokers": "2"}, "", r"environment: NPU_DAEMON_WROKERS"),
         ({"log_format": "xml"}, {}, "", r"options: log_format"),
         ({"secret_key": Path("x")}, {}, "", r"settings: .*go together"),
+        ({}, {}, "[cann]\nspeed = 1", r"daemon\.toml: cann\.speed: .*known are toolkit, tools, devices"),
+        ({}, {}, "[cann]\nrounds = 0", r"daemon\.toml: cann\.rounds: .*got 0"),
+        ({}, {"cann_speed": "1"}, "", r"environment: NPU_DAEMON_CANN_SPEED"),
+        ({"cann": {"devices": [1, 1]}}, {}, "", r"options: cann\.devices: .*different device numbers"),
     ],
 )
 def test_faults_are_told_with_their_place(
@@ -57,6 +61,18 @@ def test_faults_are_told_with_their_place(
     config.write_text(text)
     with pytest.raises(MisuseError, match=complaint):
         daemon_settings(options, environment, config)
+
+
+def test_settings_of_the_cann_section_come_one_by_one_from_all_sources(tmp_path: Path) -> None:
+    config = tmp_path / "daemon.toml"
+    config.write_text("backend = 'cann'\n[cann]\nrounds = 5\nwarm_up = 1\ntoolkit = '/file'\n")
+    environment = {"cann_warm_up": "2", "cann_devices": "2,3", "devices": "0"}
+    settings = daemon_settings({"cann": {"toolkit": Path("/options")}}, environment, config)
+    assert (settings.cann.rounds, settings.cann.warm_up) == (5, 2)
+    assert (settings.cann.toolkit, settings.cann.devices) == (Path("/options"), (2, 3))
+    assert settings.device_count == 2
+    assert settings.model_copy(update={"devices": 1}).device_count == 1
+    assert DaemonSettings(workers=3).device_count == 3
 
 
 def test_a_missing_file_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,280 @@
+"""The backend for real NPUs: builds with the CANN toolkit, runs on devices and times with ``msprof op``.
+
+It has been tested against a stand-in for the vendor's tools, not on hardware; see ``docs/cann.md``.
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ascend_gym.core.digest import digest_of, digest_of_tree
+from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.protocols import Built, Failure, RunOutput
+from ascend_gym.core.records import (
+    Candidate,
+    Case,
+    CaseResult,
+    DeviceInfo,
+    Diagnostic,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+)
+from ascend_gym.core.status import Status
+from ascend_gym.suite.inputs import numpy_dtype
+from npu_daemon import cann
+from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
+from npu_daemon.cann.configuration import CannSettings
+from npu_daemon.cann.devices import DevicePool, query_devices
+from npu_daemon.cann.execution import (
+    Call,
+    DeviceHost,
+    DeviceSession,
+    DeviceTroubleError,
+    diagnose,
+    prepare_call,
+)
+from npu_daemon.cann.measurement import Subject, measure
+from npu_daemon.cann.opp_build import OppBuild, OppBuilder
+from npu_daemon.cann.runner_build import build_tools, runner_digest
+from npu_daemon.cann.toolkit import open_toolkit
+from npu_daemon.floor import floor_us
+from npu_daemon.sandbox import ProcessOutcome
+from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES
+from npu_daemon.simulator.chips import load_chip
+
+SANDBOX = "rlimits"  # at the run: what the driver needs is not known well enough to confine it
+
+
+@dataclass(frozen=True)
+class _Build:
+    """An installed candidate, and the operator's baseline if that is measured too."""
+
+    spec: OpSpec
+    opp: OppBuild
+    baseline: OppBuild | None
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a finished run left behind."""
+
+    spec: OpSpec
+    folder: Path
+    call: Call
+    baseline: Call | None
+    turn: int
+
+
+class CannBackend:
+    """Runs Ascend C on the NPUs of this host.
+
+    Args:
+        cache_dir: where builds and the states of devices are kept.
+        chip: what the devices are, for example ``910B2``.
+        settings: section ``[cann]`` of the daemon's configuration.
+        cache_limit_bytes: room for built operators.
+
+    Raises:
+        InfrastructureError: toolkit or driver are not what they have to be; see ``npu-daemon doctor``.
+        MisuseError: there is no such chip.
+    """
+
+    def __init__(
+        self,
+        cache_dir: Path,
+        chip: str = "910B2",
+        settings: CannSettings | None = None,
+        cache_limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    ) -> None:
+        self._chip = load_chip(chip)
+        self._settings = settings or CannSettings()
+        folder = cache_dir / "cann"
+        toolkit = open_toolkit(self._settings)
+        self._host = DeviceHost(toolkit, build_tools(toolkit, self._settings, folder), self._settings)
+        self._builder = OppBuilder(toolkit, self._settings, folder, cache_limit_bytes)
+        self._pool = DevicePool(folder, self._settings, chip)
+        own = digest_of_tree(Path(cann.__file__).parent, ["*.py"])
+        self._digest = digest_of("cann", toolkit.digest, runner_digest(), own, self._settings)
+        self._cores = int(self._chip.geometry["aiv_cores"].value)
+
+    def describe(self) -> DeviceInfo:
+        """Say what this backend measures with."""
+        return DeviceInfo(
+            backend="cann",
+            chip=self._chip.name,
+            toolchain_digest=self._digest,
+            sandbox=SANDBOX,
+            host=platform.node(),
+        )
+
+    def chips(self) -> tuple[str, ...]:
+        """Return the chip of this host."""
+        return (self._chip.name,)
+
+    def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
+        """Return the reason why the operator cannot be evaluated, or ``None``."""
+        reason = unsupported_reason(spec)
+        if protocol.chip != self._chip.name:
+            reason = f"the NPUs of this daemon are {self._chip.name}, not {protocol.chip}"
+        elif protocol.noise > 0:
+            reason = "noise is for simulated samples: leave it 0"
+        return Diagnostic(phase=Phase.REQUEST, message=reason) if reason else None
+
+    def build(
+        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+    ) -> Built | Failure:
+        """Build candidate and baseline, each once per content; no device is held."""
+        opp = self._builder.build(spec, case, candidate, protocol)
+        if isinstance(opp, Failure):
+            return opp
+        baseline = None
+        if self._settings.pair_with_baseline and candidate.digest != spec.baseline.digest:
+            found = self._builder.build(spec, case, spec.baseline, protocol)
+            if isinstance(found, Failure):
+                said = found.diagnostics[0].message
+                raise InfrastructureError(f"the baseline of {spec.op_id} does not build on this host: {said}")
+            baseline = found
+        return Built(_Build(spec, opp, baseline), opp.seconds + (baseline.seconds if baseline else 0.0))
+
+    def run(
+        self,
+        built: Built,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        turn: int = 0,
+    ) -> RunOutput | Failure:
+        """Call the operator once on a device."""
+        build: _Build = built.handle
+        arguments = arguments_of(interface_of(build.spec), case)
+        call = prepare_call(build.opp, arguments, inputs)
+        if isinstance(call, Failure):
+            return call
+        baseline = prepare_call(build.baseline, arguments, inputs) if build.baseline else None
+        if isinstance(baseline, Failure):
+            raise InfrastructureError(f"the baseline's interface: {baseline.diagnostics[0].message}")
+        folder = Path(tempfile.mkdtemp(prefix="ascend-gym-npu-"))
+        outcome: RunOutput | Failure | None = None
+        try:
+            outcome = self._run_in(_Run(build.spec, folder, call, baseline, turn), case, protocol)
+        finally:
+            if not isinstance(outcome, RunOutput):
+                shutil.rmtree(folder)
+        return outcome
+
+    def _run_in(self, run: _Run, case: Case, protocol: MeasureProtocol) -> RunOutput | Failure:
+        with self._device() as device:
+            subject = self._subject(run.folder, run.call, device, protocol, run.turn)
+            outcome = subject.execute(1, ())
+            failure = subject.diagnose(outcome)
+        if failure is not None:
+            return failure
+        outputs = tuple(
+            tuple(
+                _read(run.folder / f"out-{index}-{item}.bin", shape, numpy_dtype(tensor.dtype))
+                for item, shape in enumerate(tensor.shapes)
+            )
+            for index, tensor in enumerate(case.outputs)
+        )
+        return RunOutput(outputs, run, outcome.seconds)
+
+    def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
+        """Time a run whose outputs were judged correct."""
+        handle: _Run = run.handle
+        with self._device() as device:
+            candidate = self._subject(handle.folder, handle.call, device, protocol, handle.turn)
+            baseline = None
+            if handle.baseline is not None:
+                folder = handle.folder / "baseline"
+                folder.mkdir(exist_ok=True)
+                baseline = self._subject(folder, handle.baseline, device, protocol)
+            measured = measure(candidate, baseline, self._settings)
+        if isinstance(measured, Failure):
+            return measured
+        return CaseResult(
+            case_id=case.case_id,
+            status=Status.OK,
+            samples_us=measured.samples_us,
+            profile=measured.profile,
+            floor_us=floor_us(handle.spec, case, self._chip),
+            diagnostics=measured.diagnostics,
+        )
+
+    def repeatability(self, protocol: MeasureProtocol) -> float:
+        """Return what two medians differ by at most when each is as precise as the settings ask."""
+        return 2.0 * self._settings.precision
+
+    def cleanup(self, run: RunOutput) -> None:
+        """Remove the files of a run."""
+        handle: _Run = run.handle
+        shutil.rmtree(handle.folder)
+
+    @contextmanager
+    def _device(self) -> Iterator[int]:
+        """Hold a healthy device; one that is not is excluded."""
+        with self._pool.lease() as device:
+            complaint = self._pool.complaint(device, query_devices(self._host.toolkit))
+            if complaint is not None:
+                self._pool.exclude(device, complaint)
+                raise InfrastructureError(f"device {device} is not used any more: {complaint}")
+            yield device
+
+    def _subject(
+        self, folder: Path, call: Call, device: int, protocol: MeasureProtocol, turn: int = 0
+    ) -> Subject:
+        session = DeviceSession(self._host, device, self._cores, protocol)
+
+        def run(rounds: int, profiler: Sequence[str]) -> ProcessOutcome:
+            command = [self._host.toolkit.program("msprof"), *profiler] if profiler else ()
+            return session.execute(call, folder, rounds, command, turn)
+
+        return Subject(folder, run, partial(self._diagnose, session))
+
+    def _diagnose(self, session: DeviceSession, outcome: ProcessOutcome) -> Failure | None:
+        """Return the candidate's fault; after any fault the device is tried, and excluded if it fails.
+
+        Raises:
+            InfrastructureError: the device is at fault.
+        """
+        try:
+            failure = diagnose(outcome, session.protocol)
+        except DeviceTroubleError as error:
+            self._try(session, str(error))
+            raise
+        if failure is not None and failure.status in (Status.RUNTIME_FAULT, Status.TIMEOUT):
+            self._try(session, failure.diagnostics[0].message)
+        return failure
+
+    def _try(self, session: DeviceSession, occasion: str) -> None:
+        """Exclude a device that does not work without any candidate."""
+        with tempfile.TemporaryDirectory(prefix="ascend-gym-npu-") as name:
+            outcome = session.execute(None, Path(name))
+            try:
+                failed = diagnose(outcome, session.protocol)
+                complaint = failed.diagnostics[0].message if failed is not None else None
+            except DeviceTroubleError as error:
+                complaint = str(error)
+        if complaint is not None:
+            self._pool.exclude(session.device, f"{complaint} (after: {occasion})")
+            raise InfrastructureError(
+                f"device {session.device} is not used any more: {complaint} (after: {occasion})"
+            )
+
+
+def _read(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Return one output; the runner wrote it whole, or did not end well."""
+    values = np.fromfile(path, dtype=dtype)
+    if path.is_symlink() or values.size != int(np.prod(shape, dtype=np.int64)):
+        raise InfrastructureError(f"the runner left {values.size} elements of an output of shape {shape}")
+    return values.reshape(shape)

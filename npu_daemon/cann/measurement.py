@@ -1,0 +1,192 @@
+"""How long an operator takes: batches under ``msprof op``, in turn with the operator's baseline."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import Diagnostic, Phase, Profile
+from ascend_gym.core.status import Status
+from npu_daemon.cann.billing import BillingError, Window, split_windows
+from npu_daemon.cann.configuration import CannSettings
+from npu_daemon.cann.msprof_files import METRICS, bank_conflict_share, l2_hit_share, profile_of, read_tasks
+from npu_daemon.cann.sampling import drift, median_interval, paired_ratio
+from npu_daemon.sandbox import ProcessOutcome
+
+MAX_TASKS = 5000  # of --launch-count
+_OUTPUT = "profile"
+
+Execute = Callable[[int, Sequence[str]], ProcessOutcome]
+"""Runs an operator so many times under a profiler's command, given the arguments after ``msprof``."""
+
+
+class Diagnose(Protocol):
+    """Says what went wrong in a run of the profiler."""
+
+    def __call__(self, outcome: ProcessOutcome) -> Failure | None:
+        """Return the candidate's fault, if any."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An operator that can be profiled in a folder of its own."""
+
+    folder: Path
+    execute: Execute
+    diagnose: Diagnose
+
+    def profile(self, settings: CannSettings, rounds: int, metrics: Sequence[str]) -> list[Window] | Failure:
+        """Call the operator ``rounds`` times under the profiler and return what each call is billed.
+
+        Raises:
+            InfrastructureError: the profiler failed, or left something else behind than documented.
+        """
+        output = self.folder / _OUTPUT
+        shutil.rmtree(output, ignore_errors=True)
+        output.mkdir(mode=0o700)
+        command = [
+            *("op", f"--output={output}", f"--warm-up={settings.warm_up}"),
+            *(f"--launch-count={MAX_TASKS}", f"--aic-metrics={','.join(metrics)}"),
+        ]
+        outcome = self.execute(rounds, command)
+        failure = self.diagnose(outcome)
+        if failure is not None:
+            return failure
+        if outcome.returncode != 0:
+            log = outcome.stderr.decode("utf-8", "replace").strip()[-500:]
+            raise InfrastructureError(f"msprof op failed with exit status {outcome.returncode}: {log}")
+        try:
+            return split_windows(read_tasks(output), rounds)
+        except BillingError as error:
+            return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=str(error)),))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a case took.
+
+    Attributes:
+        samples_us: billed time of each call.
+        profile: of one further call.
+        diagnostics: how precise this is, and how it compares with the baseline.
+    """
+
+    samples_us: tuple[float, ...]
+    profile: Profile
+    diagnostics: tuple[Diagnostic, ...]
+
+
+@dataclass
+class _Batches:
+    """Samples so far, in blocks; those of the baseline have the same positions."""
+
+    candidate: list[list[float]] = field(default_factory=list)
+    baseline: list[list[float]] = field(default_factory=list)
+    discarded: int = 0
+
+    @property
+    def samples(self) -> list[float]:
+        return [sample for block in self.candidate for sample in block]
+
+
+def measure(
+    candidate: Subject,
+    baseline: Subject | None,
+    settings: CannSettings,
+    clock_s: Callable[[], float] = time.monotonic,
+) -> Measured | Failure:
+    """Sample until the median is known as precisely as the settings ask, or a limit of theirs is reached.
+
+    Candidate and baseline are measured in turn, first the one and then the other first, so that what drifts
+    meets both. A batch in which the clock was low is thrown away.
+
+    Raises:
+        InfrastructureError: the clock stays low, or the profiler fails.
+    """
+    batches, started_s = _Batches(), clock_s()
+    for number in range(settings.max_batches):
+        failure = _add_batch(batches, candidate, baseline, settings, baseline_first=bool(number % 2))
+        if failure is not None:
+            return failure
+        enough = bool(batches.samples) and settings.stop_rule.reached(batches.samples)
+        if enough or clock_s() - started_s > settings.sampling_s:
+            break
+    if not batches.samples:
+        raise InfrastructureError(
+            f"the clock was below its rated one in all {batches.discarded} batches: "
+            "let the device cool, end other users of it, or raise clock_tolerance"
+        )
+    windows = candidate.profile(settings, 1, METRICS)
+    if isinstance(windows, Failure):
+        return windows
+    precision = median_interval(batches.samples)
+    return Measured(
+        samples_us=tuple(batches.samples),
+        profile=profile_of(windows[0].main, precision.median),
+        diagnostics=_remarks(batches, windows[0], settings),
+    )
+
+
+def _add_batch(
+    batches: _Batches,
+    candidate: Subject,
+    baseline: Subject | None,
+    settings: CannSettings,
+    *,
+    baseline_first: bool,
+) -> Failure | None:
+    found: dict[str, list[Window]] = {}
+    order = [("candidate", candidate), ("baseline", baseline)]
+    for name, subject in reversed(order) if baseline_first else order:
+        if subject is None:
+            continue
+        windows = subject.profile(settings, settings.rounds, ("BasicInfo",))
+        if isinstance(windows, Failure):
+            if name == "candidate":
+                return windows
+            raise InfrastructureError(f"the operator's own baseline fails: {windows.diagnostics[0].message}")
+        found[name] = windows
+    if any(_slow_clock(window, settings) for windows in found.values() for window in windows):
+        batches.discarded += 1
+        return None
+    batches.candidate.append([window.billed_us for window in found["candidate"]])
+    if "baseline" in found:
+        batches.baseline.append([window.billed_us for window in found["baseline"]])
+    return None
+
+
+def _slow_clock(window: Window, settings: CannSettings) -> bool:
+    task = window.main
+    if task.current_mhz is None or task.rated_mhz is None:
+        return False
+    return task.current_mhz < task.rated_mhz * (1 - settings.clock_tolerance)
+
+
+def _remarks(batches: _Batches, window: Window, settings: CannSettings) -> tuple[Diagnostic, ...]:
+    samples = batches.samples
+    interval = median_interval(samples)
+    texts = [
+        f"{len(samples)} samples, median {interval.median:.3f} us, "
+        f"95 % interval {interval.low:.3f} to {interval.high:.3f} us"
+    ]
+    if not settings.stop_rule.precise(samples):
+        texts.append(
+            f"noisy: the interval is wider than {settings.precision:.1%} on either side, "
+            f"the second half is {drift(samples):+.1%} against the first"
+        )
+    if batches.discarded:
+        texts.append(f"{batches.discarded} batches thrown away because the clock was low")
+    if batches.baseline:
+        ratio = paired_ratio(batches.candidate, batches.baseline)
+        spread = f" (95 % interval {ratio.low:.4f} to {ratio.high:.4f})" if ratio.covered else ""
+        texts.append(f"{ratio.median:.4f} of the baseline's time in {len(batches.baseline)} pairs{spread}")
+    hits, conflicts = l2_hit_share(window.main), bank_conflict_share(window.main)
+    if hits is not None and conflicts is not None:
+        texts.append(f"L2 hits {hits:.1%}, vector cycles lost to UB bank conflicts {conflicts:.1%}")
+    return tuple(Diagnostic(phase=Phase.PRICE, message=text) for text in texts)

@@ -1,0 +1,307 @@
+"""Builds of operators: msopgen's project with the candidate's sources, installed into a private folder.
+
+Steps and files are those of the msopgen manual: ``msopgen gen``, the preset ``default`` of CMakePresets.json,
+the targets ``binary`` and ``package``, and ``custom_opp_*.run --install-path``. No step needs a device.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.protocols import Failure
+from ascend_gym.core.records import (
+    Candidate,
+    Case,
+    Diagnostic,
+    DType,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+    TensorSpec,
+)
+from ascend_gym.core.status import Status
+from ascend_gym.suite.sources import SOURCE_SUFFIXES
+from npu_daemon.build_store import BuildStore
+from npu_daemon.cann.configuration import CannSettings
+from npu_daemon.cann.toolkit import Toolkit
+from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
+from npu_daemon.simulator.host_build import header_folders, parse_compiler_errors
+from npu_daemon.simulator.source_guard import refused_flags, refused_source
+
+VENDOR = "customize"
+LIBRARY = "op_api/lib/libcust_opapi.so"
+_INCLUDE = "op_api/include"
+_PROJECT = "project"
+_SIDES = ("op_host", "op_kernel")
+_KEPT = frozenset({"CMakeLists.txt"})
+_MSOPGEN_TYPES = {
+    DType.FLOAT16: "fp16",
+    DType.FLOAT32: "float",
+    DType.BFLOAT16: "bf16",
+    DType.FLOAT64: "double",
+}
+_BUILD_MEMORY_BYTES = 1 << 40  # of address space: the compiler's drivers reserve much more than they use
+_BUILD_FILE_BYTES = 1 << 30
+_BUILD_PROCESSES = 512
+_SHOWN_WORDS = 60
+
+
+@dataclass(frozen=True)
+class OppBuild:
+    """An installed operator.
+
+    Attributes:
+        vendor: folder for ``ASCEND_CUSTOM_OPP_PATH``.
+        function: name of the call, ``aclnnX``.
+        header: text of the generated header that declares it.
+        key: digest of what it was built from.
+        seconds: what building took, 0 when it was cached.
+    """
+
+    vendor: Path
+    function: str
+    header: str
+    key: str
+    seconds: float
+
+    @property
+    def library(self) -> Path:
+        """Library with the call."""
+        return self.vendor / LIBRARY
+
+
+class OppBuilder:
+    """Builds operators, each content once.
+
+    Args:
+        toolkit: compiles.
+        settings: name the chip.
+        folder: keeps the builds.
+        limit_bytes: room for them.
+    """
+
+    def __init__(self, toolkit: Toolkit, settings: CannSettings, folder: Path, limit_bytes: int) -> None:
+        self._toolkit = toolkit
+        self._settings = settings
+        self._store = BuildStore(folder, limit_bytes)
+
+    def build(
+        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+    ) -> OppBuild | Failure:
+        """Return the installed operator.
+
+        Raises:
+            InfrastructureError: a step failed that does not depend on the candidate.
+        """
+        refused = (
+            refused_source(candidate.host, Phase.BUILD_TILING)
+            or refused_source(candidate.kernel, Phase.BUILD_KERNEL)
+            or refused_flags(candidate.build_flags)
+            or _refused_files(candidate)
+        )
+        if refused is not None:
+            return refused
+        key = digest_of(
+            *("opp", self._toolkit.digest, self._settings.compute_unit, spec.op_type, spec.auto_sync),
+            *(candidate.host, candidate.kernel, candidate.build_flags),
+        )
+        made = self._store.obtain(
+            "opp", key, lambda folder: self._make(folder, spec, case, candidate, protocol)
+        )
+        if isinstance(made, Failure):
+            return made
+        vendor = made[0] / "opp" / "vendors" / VENDOR
+        function = f"aclnn{spec.op_type}"
+        return OppBuild(vendor, function, _header(vendor, function), key, made[1])
+
+    def _make(
+        self, folder: Path, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+    ) -> Failure | None:
+        limit_s = max(protocol.build_timeout_s, self._settings.build_timeout_s)
+        deadline_s = time.monotonic() + limit_s
+        folder.chmod(0o755)  # msopgen writes into no other (examples of catlass, basic_matmul_aclnn)
+        prototype = folder / "op.json"
+        prototype.write_text(json.dumps(prototype_of(spec, case)), encoding="utf-8")
+        unit = f"ai_core-{self._settings.compute_unit}"
+        generate = ["gen", "-i", str(prototype), "-c", unit, "-lan", "cpp", "-out", str(folder / _PROJECT)]
+        self._trusted("msopgen", generate, folder, deadline_s)
+        project = folder / _PROJECT
+        fill_project(project, spec, candidate, self._toolkit.root, self._settings.compute_unit)
+        self._trusted("cmake", ["-S", ".", "-B", "build_out", "--preset=default"], project, deadline_s)
+        for target in ("binary", "package"):
+            outcome = self._run(
+                "cmake", ["--build", "build_out", "--target", target, "-j"], project, deadline_s
+            )
+            if outcome.returncode != 0:
+                return _build_failure(outcome, candidate, limit_s)
+        self._install(folder, project, deadline_s)
+        shutil.rmtree(project)
+        return None
+
+    def _install(self, folder: Path, project: Path, deadline_s: float) -> None:
+        packages = sorted((project / "build_out").glob("custom_opp_*.run"))
+        if len(packages) != 1:
+            raise InfrastructureError(
+                f"the build left {len(packages)} packages custom_opp_*.run, expected one"
+            )
+        target = folder / "opp"
+        target.mkdir()
+        self._trusted(str(packages[0]), ["--quiet", f"--install-path={target}"], folder, deadline_s)
+        if not (target / "vendors" / VENDOR / LIBRARY).is_file():
+            raise InfrastructureError(f"the operator package installs no vendors/{VENDOR}/{LIBRARY}")
+
+    def _trusted(self, program: str, arguments: Sequence[str], cwd: Path, deadline_s: float) -> None:
+        """Run a step whose success does not depend on the candidate."""
+        outcome = self._run(program, arguments, cwd, deadline_s)
+        if outcome.returncode != 0:
+            how = "took too long" if outcome.timed_out else f"failed with exit status {outcome.returncode}"
+            raise InfrastructureError(f"{Path(program).name} {arguments[0]} {how}: {_ending(outcome)}")
+
+    def _run(self, program: str, arguments: Sequence[str], cwd: Path, deadline_s: float) -> ProcessOutcome:
+        path = program if program.startswith("/") else self._toolkit.program(program)
+        remaining_s = max(1.0, deadline_s - time.monotonic())
+        limits = Limits(
+            wall_s=remaining_s,
+            cpu_s=remaining_s,
+            memory_bytes=_BUILD_MEMORY_BYTES,
+            file_bytes=_BUILD_FILE_BYTES,
+            processes=_BUILD_PROCESSES,
+            open_files=4096,
+        )
+        folder = cwd.parent if cwd.name == _PROJECT else cwd
+        environment = {**self._toolkit.environment, "HOME": str(folder)}
+        return run_limited(
+            [path, *arguments], cwd=cwd, limits=limits, reach=self._reach(folder), env=environment
+        )
+
+    def _reach(self, folder: Path) -> Reach:
+        """Return what a build may use: the toolkit, Python and its own folder."""
+        python = self._toolkit.find("python3")
+        root = self._toolkit.root.resolve()
+        folders = (root, root.parent, *self._settings.tools)
+        own = (Path(python).resolve().parent.parent,) if python else ()
+        return Reach((*folders, folder), starts_programs=True, programs=(*folders, *own))
+
+
+def prototype_of(spec: OpSpec, case: Case) -> list[dict[str, object]]:
+    """Return the prototype that ``msopgen gen -i`` reads; it only shapes sources that are replaced."""
+
+    def described(tensors: Sequence[TensorSpec]) -> list[dict[str, object]]:
+        return [
+            {
+                "name": tensor.name,
+                "param_type": "dynamic" if tensor.dynamic else "required",
+                "format": ["ND"],
+                "type": [_MSOPGEN_TYPES.get(tensor.dtype, tensor.dtype.value)],
+            }
+            for tensor in tensors
+        ]
+
+    return [
+        {
+            "op": spec.op_type,
+            "language": "cpp",
+            "input_desc": described([tensor for tensor in case.inputs if not tensor.optional_absent]),
+            "output_desc": described(case.outputs),
+        }
+    ]
+
+
+def fill_project(project: Path, spec: OpSpec, candidate: Candidate, toolkit: Path, compute_unit: str) -> None:
+    """Put a candidate into a generated project: its sources instead of the drafts, chip, toolkit and options.
+
+    Raises:
+        InfrastructureError: the project is not laid out as msopgen documents.
+    """
+    presets = project / "CMakePresets.json"
+    options = project / "op_kernel" / "CMakeLists.txt"
+    if not presets.is_file() or not options.is_file():
+        raise InfrastructureError(
+            f"msopgen made no CMakePresets.json and op_kernel/CMakeLists.txt in {project}"
+        )
+    for side in _SIDES:
+        for draft in (project / side).iterdir():
+            if draft.is_file() and draft.name not in _KEPT:
+                draft.unlink()
+    for path, text in candidate.texts.items():
+        target = project / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    content = json.loads(presets.read_text("utf-8"))
+    variables = content["configurePresets"][0]["cacheVariables"]
+    for name, value in (
+        ("ASCEND_CANN_PACKAGE_PATH", str(toolkit)),
+        ("ASCEND_COMPUTE_UNIT", compute_unit),
+        ("vendor_name", VENDOR),
+    ):
+        variables.setdefault(name, {})["value"] = value
+    presets.write_text(json.dumps(content, indent=4), encoding="utf-8")
+    options.write_text(_options(project, spec, candidate) + options.read_text("utf-8"), encoding="utf-8")
+
+
+def _refused_files(candidate: Candidate) -> Failure | None:
+    """Refuse files that are no sources: a build script among them would be run."""
+    strange = [path for path in candidate.texts if PurePosixPath(path).suffix not in SOURCE_SUFFIXES]
+    if not strange:
+        return None
+    message = f"{', '.join(strange)}: expected sources only ({', '.join(sorted(SOURCE_SUFFIXES))})"
+    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+
+
+def _options(project: Path, spec: OpSpec, candidate: Candidate) -> str:
+    sync = "on" if spec.auto_sync else "off"
+    folders = [f"-I{project / folder}" for folder in header_folders(candidate.kernel)]
+    words = " ".join([f"--cce-auto-sync={sync}", *folders, *candidate.build_flags])
+    return f"add_ops_compile_options({spec.op_type} OPTIONS {words})\n"
+
+
+def _header(vendor: Path, function: str) -> str:
+    texts = [path.read_text("utf-8", "replace") for path in sorted((vendor / _INCLUDE).glob("aclnn_*.h"))]
+    return next((text for text in texts if f"{function}GetWorkspaceSize" in text), "")
+
+
+def _build_failure(outcome: ProcessOutcome, candidate: Candidate, limit_s: float) -> Failure:
+    if outcome.timed_out:
+        message = f"building took longer than {limit_s:g} s; make it simpler"
+        diagnostic = Diagnostic(phase=Phase.BUILD_KERNEL, message=message)
+        return Failure(Status.TIMEOUT, (diagnostic,), outcome.seconds)
+    if outcome.exceeded is not None:
+        message = f"building exceeded its {outcome.exceeded} limit"
+        diagnostic = Diagnostic(phase=Phase.BUILD_KERNEL, message=message)
+        return Failure(Status.RESOURCE_LIMIT, (diagnostic,), outcome.seconds)
+    text = _with_own_paths((outcome.stdout + outcome.stderr).decode("utf-8", "replace"), candidate)
+    sides = ((candidate.host, Phase.BUILD_TILING), (candidate.kernel, Phase.BUILD_KERNEL))
+    found = [each for sources, phase in sides for each in parse_compiler_errors(text, sources, phase)]
+    located = [each for each in found if each.file]
+    if not located:
+        message = f"the build failed: {_ending(outcome)}"
+        located = [Diagnostic(phase=Phase.BUILD_KERNEL, message=message)]
+    return Failure(Status.BUILD_ERROR, tuple(dict.fromkeys(located)), outcome.seconds)
+
+
+def _with_own_paths(text: str, candidate: Candidate) -> str:
+    """Return compiler output in which the operator's files have their own paths, wherever they were compiled.
+
+    Host code is compiled where it lies. Kernels are compiled from copies in folders of the build, so that
+    only the file's name tells.
+    """
+    for file in candidate.host.files:
+        text = re.sub(rf"(?m)^\S*/{re.escape(file.path)}(?=:\d+:)", file.path, text)
+    own = "|".join(re.escape(file.path) for file in candidate.host.files)
+    for file in candidate.kernel.files:
+        name = re.escape(Path(file.path).name)
+        text = re.sub(rf"(?m)^(?!(?:{own}):)\S*/{name}(?=:\d+:)", file.path, text)
+    return text
+
+
+def _ending(outcome: ProcessOutcome) -> str:
+    text = (outcome.stdout + b"\n" + outcome.stderr).decode("utf-8", "replace")
+    return " ".join(text.split()[-_SHOWN_WORDS:]) or "it said nothing"

@@ -1,0 +1,118 @@
+"""``npu-daemon doctor``: what a host has and lacks for each backend, with what to do about it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+from npu_daemon.cann.checks import CANN_CHECKS
+from npu_daemon.cann.findings import Finding, missing, ok, warning
+from npu_daemon.sandbox import RLIMITS, sandbox_level
+from npu_daemon.settings import DaemonSettings
+
+_MARKS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
+_MODULES = ("gymnasium", "ml_dtypes", "numpy", "prometheus_client", "pydantic", "tree_sitter", "typer", "zmq")
+
+Section = Literal["simulator", "cann"]
+_Check = Callable[[DaemonSettings], list[Finding]]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was found, by backend."""
+
+    simulator: tuple[Finding, ...]
+    cann: tuple[Finding, ...]
+
+    def usable(self, backend: str) -> bool:
+        """Whether nothing is missing for ``backend``; NPUs need all that the simulator needs too."""
+        needed = (*self.simulator, *self.cann) if backend == "cann" else self.simulator
+        return all(finding.level != "missing" for finding in needed)
+
+    def as_text(self) -> str:
+        """Return it for people: a line a finding, and below it what to do."""
+        lines = []
+        for title, findings in (("simulator", self.simulator), ("cann", self.cann)):
+            verdict = "ready" if self.usable(title) else "not usable on this host"
+            lines.append(f"{title}: {verdict}")
+            for finding in findings:
+                lines.append(f"  {_MARKS[finding.level]} {finding.name}: {finding.message}")
+                if finding.remedy:
+                    lines.append(f"          -> {finding.remedy}")
+        return "\n".join(lines)
+
+    def as_json(self) -> str:
+        """Return it for programs."""
+        sections: dict[Section, tuple[Finding, ...]] = {"simulator": self.simulator, "cann": self.cann}
+        return json.dumps(
+            {
+                name: {"usable": self.usable(name), "findings": [asdict(each) for each in findings]}
+                for name, findings in sections.items()
+            },
+            indent=2,
+        )
+
+
+def examine(settings: DaemonSettings) -> Report:
+    """Look at this host; nothing is changed but for a file that is written and removed.
+
+    A check that cannot be carried out is a finding of its own.
+    """
+    own: tuple[_Check, ...] = (_modules, _compiler, _sandbox, _cache)
+    return Report(
+        simulator=tuple(finding for check in own for finding in _run(check, settings)),
+        cann=tuple(finding for check in CANN_CHECKS for finding in _run(check, settings)),
+    )
+
+
+def _run(check: _Check, settings: DaemonSettings) -> list[Finding]:
+    try:
+        return check(settings)
+    except (InfrastructureError, MisuseError, OSError) as error:
+        name = check.__name__.strip("_").replace("_", " ")
+        return [missing(name, str(error), "remove what stands in the way, then run doctor again")]
+
+
+def _modules(settings: DaemonSettings) -> list[Finding]:
+    absent = [name for name in _MODULES if find_spec(name) is None]
+    if absent:
+        return [missing("python packages", f"not installed: {', '.join(absent)}", "pip install ascend-gym")]
+    return [ok("python packages", f"all {len(_MODULES)} are installed")]
+
+
+def _compiler(settings: DaemonSettings) -> list[Finding]:
+    path = shutil.which("g++")
+    if path is None:
+        return [
+            missing("g++", "not found in PATH", "install g++ 12 or newer (Debian, Ubuntu: apt install g++)")
+        ]
+    return [ok("g++", path)]
+
+
+def _sandbox(settings: DaemonSettings) -> list[Finding]:
+    level = sandbox_level()
+    if level == RLIMITS:
+        message = "limits only: candidates can read and write what this user can"
+        return [warning("sandbox", message, "use Linux 5.13 or newer (Landlock) or install bubblewrap")]
+    return [ok("sandbox", level)]
+
+
+def _cache(settings: DaemonSettings) -> list[Finding]:
+    folder = settings.cache_dir
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return [
+            missing("cache", f"{existing} cannot be written", "set ASCEND_GYM_CACHE to a folder of your own")
+        ]
+    free_gib = shutil.disk_usage(existing).free / 2**30
+    if free_gib < settings.cache_limit_gib:
+        message = f"{folder}: {free_gib:.1f} GiB free, the limit of each part is {settings.cache_limit_gib:g}"
+        return [warning("cache", message, "lower cache_limit_gib or make room")]
+    return [ok("cache", f"{Path(folder)}: {free_gib:.1f} GiB free")]

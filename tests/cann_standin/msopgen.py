@@ -1,0 +1,30 @@
+"""Stands in for msopgen: makes a project laid out as its manual says."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str]) -> int:
+    """Make the project of ``gen -i PROTOTYPE -c UNIT -lan cpp -out FOLDER``."""
+    options = dict(zip(arguments[1::2], arguments[2::2], strict=True))
+    if arguments[0] != "gen" or not options["-c"].startswith("ai_core-"):
+        sys.stderr.write("expected gen with -c ai_core-UNIT\n")
+        return 1
+    (prototype,) = json.loads(Path(options["-i"]).read_text())
+    project = Path(options["-out"])
+    for side in ("op_host", "op_kernel"):
+        (project / side).mkdir(parents=True)
+        (project / side / "draft.cpp").write_text("#error a draft\n")
+        (project / side / "CMakeLists.txt").write_text("add_kernels_compile()\n")
+    (project / "type").write_text(prototype["op"])
+    variables = {"vendor_name": {"type": "STRING", "value": "customize"}}
+    presets = {"version": 1, "configurePresets": [{"name": "default", "cacheVariables": variables}]}
+    (project / "CMakePresets.json").write_text(json.dumps(presets))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,225 @@
+"""The CANN backend from request to result, by real processes; a stand-in replaces tools and devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from standin_toolkit import Standin, install
+
+from ascend_gym.client import DaemonOptions, LocalDaemon, ZmqEvaluator
+from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec, SourceFile
+from ascend_gym.core.status import Status
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.requests import request_for
+from npu_daemon.backends.cann import CannBackend
+from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.cann.configuration import CannSettings
+from npu_daemon.in_process import InProcessEvaluator
+
+OPERATOR = Path(__file__).parent.parent / "operators" / "power"
+CASE = "small"
+ROUNDS = 6
+
+
+class Bench:
+    """Evaluates candidates of one operator on the backend under test."""
+
+    def __init__(self, standin: Standin, cache_dir: Path) -> None:
+        self.standin = standin
+        self.spec: OpSpec = load_operator("local/power", op_dir=OPERATOR)
+        self.settings = CannSettings(
+            toolkit=standin.toolkit,
+            rounds=ROUNDS,
+            max_batches=2,
+            clean_bytes=4096,
+            build_timeout_s=1.0,
+            start_timeout_s=20.0,
+        )
+        self._cache_dir = cache_dir
+
+    def backend(self, **changes: object) -> CannBackend:
+        return CannBackend(self._cache_dir, settings=self.settings.model_copy(update=changes))
+
+    def candidate(self, *directives: str, kernel: tuple[str, str] | None = None) -> Candidate:
+        text = self.spec.baseline.kernel_text
+        if kernel is not None:
+            assert kernel[0] in text
+            text = text.replace(kernel[0], kernel[1], 1)
+        marks = "".join(f"// standin: {word}\n" for word in directives)
+        return self.spec.baseline.rewritten(kernel=marks + text)
+
+    def evaluate(
+        self, candidate: Candidate, protocol: MeasureProtocol | None = None, **changes: object
+    ) -> EvalResult:
+        evaluator = InProcessEvaluator(self.backend(**changes), self._cache_dir)
+        request = request_for(self.spec, candidate, protocol or MeasureProtocol(), (CASE,))
+        evaluator.submit(request.model_copy(update={"use_cache": False}))
+        ((_, result),) = evaluator.poll(timeout_s=60.0)
+        evaluator.close()
+        return result
+
+    @property
+    def excluded(self) -> Path:
+        return self._cache_dir / "cann" / "devices" / "0.excluded"
+
+
+@pytest.fixture(scope="module")
+def standin(simulator_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Standin:
+    return install(tmp_path_factory.mktemp("ascend"), simulator_cache)
+
+
+@pytest.fixture(scope="module")
+def cann_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cann_cache")
+
+
+@pytest.fixture
+def bench(standin: Standin, cann_cache: Path) -> Iterator[Bench]:
+    bench = Bench(standin, cann_cache)
+    yield bench
+    standin.reset()
+    bench.excluded.unlink(missing_ok=True)
+
+
+def _messages(result: EvalResult) -> str:
+    return "\n".join(str(each) for each in result.all_diagnostics)
+
+
+def test_the_baseline_is_built_run_checked_and_timed(bench: Bench, simulator: SimulatorBackend) -> None:
+    result = bench.evaluate(bench.spec.baseline)
+    assert result.status is Status.OK, _messages(result)
+    (case,) = result.cases
+    evaluator = InProcessEvaluator(simulator, bench._cache_dir)
+    evaluator.submit(request_for(bench.spec, bench.spec.baseline, MeasureProtocol(), (CASE,)))
+    ((_, simulated),) = evaluator.poll(timeout_s=60.0)
+    evaluator.close()
+    assert simulated.latency_us is not None
+    assert case.samples_us == pytest.approx([simulated.latency_us] * ROUNDS, rel=1e-4)
+    assert case.profile is not None
+    assert case.profile.aiv_time > 0
+    assert case.accuracy is not None
+    assert case.floor_us is not None
+    assert result.device is not None
+    assert (result.device.backend, result.device.chip, result.device.sandbox) == ("cann", "910B2", "rlimits")
+    assert "6 samples, median" in _messages(result)
+    assert "baseline" not in _messages(result), "it is not compared with itself"
+
+
+def test_a_candidate_is_measured_in_turn_with_the_baseline(bench: Bench) -> None:
+    result = bench.evaluate(bench.candidate("second_kernel"))
+    assert result.status is Status.OK, _messages(result)
+    assert "of the baseline's time in 1 pairs" in _messages(result)
+    alone = bench.evaluate(bench.spec.baseline)
+    assert result.latency_us == pytest.approx((alone.latency_us or 0) + 100.0), "every task is billed"
+
+
+def test_noisy_timings_are_sampled_to_the_limit_and_said_to_be_noisy(bench: Bench) -> None:
+    result = bench.evaluate(bench.candidate("noisy"))
+    assert result.status is Status.OK, _messages(result)
+    assert len(result.cases[0].samples_us) == 2 * ROUNDS
+    assert "noisy: the interval is wider than 1.0%" in _messages(result)
+
+
+def test_a_wrong_result_is_incorrect(bench: Bench) -> None:
+    result = bench.evaluate(bench.candidate(kernel=("Mul(", "Add(")))
+    assert result.status is Status.INCORRECT, _messages(result)
+
+
+def test_a_compiler_error_is_located_in_the_operator(bench: Bench) -> None:
+    text = bench.spec.baseline.kernel_text
+    result = bench.evaluate(bench.spec.baseline.rewritten(kernel=text + "\n#error no such unit\n"))
+    assert result.status is Status.BUILD_ERROR, _messages(result)
+    assert result.all_diagnostics[0].file == "op_kernel/power.cpp"
+    assert result.all_diagnostics[0].line == text.count("\n") + 2
+    assert "no such unit" in result.all_diagnostics[0].message
+
+
+def test_a_build_that_does_not_end_is_stopped(bench: Bench) -> None:
+    result = bench.evaluate(bench.candidate("slow_build"), MeasureProtocol(build_timeout_s=4.0))
+    assert result.status is Status.TIMEOUT, _messages(result)
+
+
+def test_a_kernel_that_does_not_end_is_stopped_and_the_device_stays(bench: Bench) -> None:
+    result = bench.evaluate(bench.candidate("hang"), MeasureProtocol(run_timeout_s=0.5), start_timeout_s=3.0)
+    assert result.status is Status.TIMEOUT, _messages(result)
+    assert not bench.excluded.exists()
+
+
+def test_a_fault_of_the_kernel_is_the_candidates_and_the_device_stays(bench: Bench) -> None:
+    result = bench.evaluate(bench.candidate(kernel=("x1Gm[offset]", "x1Gm[offset + (1 << 24)]")))
+    assert result.status is Status.RUNTIME_FAULT, _messages(result)
+    assert "error 507015" in _messages(result)
+    assert not bench.excluded.exists()
+
+
+def test_a_device_that_fails_is_excluded(bench: Bench) -> None:
+    result = bench.evaluate(bench.candidate("breaks_device"))
+    assert result.status is Status.INFRA_ERROR, _messages(result)
+    assert result.charge.evaluations == 0
+    assert "the kernel failed on the device" in bench.excluded.read_text()
+    again = bench.evaluate(bench.spec.baseline)
+    assert again.status is Status.INFRA_ERROR
+    assert "no device is left" in _messages(again)
+
+
+def test_a_device_with_an_alarm_is_excluded(bench: Bench) -> None:
+    (bench.standin.state / "health").write_text("Alarm")
+    result = bench.evaluate(bench.spec.baseline)
+    assert result.status is Status.INFRA_ERROR
+    assert "its health is Alarm" in bench.excluded.read_text()
+
+
+def test_a_low_clock_gives_no_result(bench: Bench) -> None:
+    (bench.standin.state / "clock_mhz").write_text("1200")
+    result = bench.evaluate(bench.spec.baseline)
+    assert result.status is Status.INFRA_ERROR
+    assert "the clock was below its rated one in all 2 batches" in _messages(result)
+
+
+@pytest.mark.parametrize(
+    ("directive", "status", "message"),
+    [
+        ("overruns", Status.RUNTIME_FAULT, "memory of y was written more than 32 bytes behind its end"),
+        ("refuses_tiling", Status.TILING_ERROR, "refused the call: error 561002 said by the stand-in"),
+        ("no_csv", Status.INFRA_ERROR, "msprof op left no OpBasicInfo.csv"),
+    ],
+)
+def test_other_faults_have_their_status(bench: Bench, directive: str, status: Status, message: str) -> None:
+    result = bench.evaluate(bench.candidate(directive))
+    assert result.status is status, _messages(result)
+    assert message in _messages(result)
+
+
+def test_the_interface_must_stay(bench: Bench) -> None:
+    text = bench.spec.baseline.tiling_text
+    member = 'this->Output("y")'
+    assert member in text
+    other = text.replace(member, 'this->Attr("more").AttrType(OPTIONAL).Float(1.0);\n        ' + member, 1)
+    result = bench.evaluate(bench.spec.baseline.rewritten(tiling=other))
+    assert result.status is Status.BUILD_ERROR, _messages(result)
+    assert "4 parameters, the operator's definition 3" in _messages(result)
+
+
+def test_a_build_script_among_the_sources_is_refused(bench: Bench) -> None:
+    candidate = bench.candidate()
+    script = SourceFile(path="op_kernel/CMakeLists.txt", text="execute_process(COMMAND true)\n")
+    kernel = candidate.kernel.model_copy(update={"files": (*candidate.kernel.files, script)})
+    result = bench.evaluate(candidate.model_copy(update={"kernel": kernel}))
+    assert result.status is Status.GUARD_REJECTED, _messages(result)
+    assert "op_kernel/CMakeLists.txt: expected sources only" in _messages(result)
+
+
+def test_a_daemon_serves_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("TOOLKIT", bench.standin.toolkit), ("ROUNDS", ROUNDS), ("CLEAN_BYTES", 4096)):
+        monkeypatch.setenv(f"NPU_DAEMON_CANN_{name}", str(value))
+    options = DaemonOptions(backend="cann", workers=1, cache_dir=bench._cache_dir)
+    with LocalDaemon(options) as daemon:
+        evaluator = ZmqEvaluator(daemon.address)
+        evaluator.submit(request_for(bench.spec, bench.spec.baseline, MeasureProtocol(), (CASE,)))
+        ((_, result),) = evaluator.poll(timeout_s=120.0)
+        evaluator.close()
+    assert result.status is Status.OK, _messages(result)
+    assert result.device is not None
+    assert result.device.backend == "cann"

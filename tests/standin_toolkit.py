@@ -1,0 +1,82 @@
+"""A stand-in for the CANN toolkit: its programs, files and interfaces, with the simulator as the device."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+SOURCES = Path(__file__).with_name("cann_standin")
+ROOT = Path(__file__).resolve().parents[1]
+CONFINED = {"cmake": "cmake.py", "msopgen": "msopgen.py", "bisheng": "bisheng.py"}  # standard library only
+OPEN = {"msprof": "msprof.py", "npu-smi": "npu_smi.py"}
+
+
+@dataclass(frozen=True)
+class Standin:
+    """An installed stand-in.
+
+    Attributes:
+        toolkit: folder for ``CannSettings.toolkit``.
+        state: folder with the state of the devices: ``health``, ``clock_mhz``, ``broken``.
+    """
+
+    toolkit: Path
+    state: Path
+
+    def reset(self) -> None:
+        """Make all devices well."""
+        for path in self.state.iterdir():
+            path.unlink()
+
+
+def install(folder: Path, simulator_cache: Path, version: str = "8.2.RC1") -> Standin:
+    """Install the stand-in below ``folder``."""
+    toolkit, state = folder / "ascend-toolkit" / "latest", folder / "state"
+    for part in ("bin", "include/acl", "include/aclnn", "lib64", "opp"):
+        (toolkit / part).mkdir(parents=True)
+    state.mkdir()
+    (toolkit / "ascend_toolkit_install.info").write_text(
+        f"package_name=Ascend-cann-toolkit\nversion={version}\n"
+    )
+    (toolkit / "include" / "acl" / "acl.h").write_text((SOURCES / "acl.h").read_text())
+    (toolkit / "include" / "aclnn" / "acl_meta.h").write_text((SOURCES / "acl_meta.h").read_text())
+    _libraries(toolkit)
+    plain = Path(sys.executable).resolve()
+    for name, source in CONFINED.items():
+        _program(toolkit / "bin" / name, f"{plain} -I", SOURCES / source)
+    for name, source in OPEN.items():
+        _program(toolkit / "bin" / name, f"{sys.executable}", SOURCES / source)
+    variables = {
+        "ASCEND_HOME_PATH": str(toolkit),
+        "PATH": f"{toolkit / 'bin'}:{plain.parent}:$PATH",
+        "LD_LIBRARY_PATH": f"{toolkit / 'lib64'}",
+        "PYTHONPATH": f"{ROOT}:{ROOT / 'tests'}",
+        "ASCEND_STANDIN_STATE": str(state),
+        "ASCEND_STANDIN_PYTHON": sys.executable,
+        "ASCEND_STANDIN_DEVICE": str(SOURCES / "device.py"),
+        "ASCEND_STANDIN_SIMULATOR": str(simulator_cache),
+    }
+    lines = [f'export {name}="{value}"\n' for name, value in variables.items()]
+    (toolkit.parent / "set_env.sh").write_text("".join(lines))
+    return Standin(toolkit, state)
+
+
+def _libraries(toolkit: Path) -> None:
+    library = toolkit / "lib64" / "libascendcl.so"
+    command = [
+        "g++",
+        "-std=c++17",
+        "-shared",
+        "-fPIC",
+        f"-I{toolkit / 'include'}",
+        str(SOURCES / "runtime.cpp"),
+    ]
+    subprocess.run([*command, "-o", str(library)], check=True)
+    (toolkit / "lib64" / "libnnopbase.so").symlink_to(library)
+
+
+def _program(path: Path, interpreter: str, source: Path) -> None:
+    path.write_text(f"#!{interpreter}\n{source.read_text()}")
+    path.chmod(0o755)

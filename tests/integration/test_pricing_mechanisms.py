@@ -232,6 +232,22 @@ def test_short_rows_reach_l1_more_slowly(cube_pricer: Pricer) -> None:
     assert 512 / long == pytest.approx(82, rel=0.1)
 
 
+def test_rows_of_one_line_take_turns(cube_pricer: Pricer) -> None:
+    """The guide's page on the same address: as separate copies do in data_copy UB S1, 12.4 cycles each."""
+    apart, together = (
+        cube_pricer.busy_us([copy_rows(0, GM_BASE, 512, 32, stride) * 20], "mte2") * 1850 / (512 * 20)
+        for stride in (512, 32)
+    )
+    assert apart < 4
+    assert together - apart == pytest.approx(12.4 * 15 / 16, rel=0.1)
+
+
+def test_whole_lines_do_not_wait_for_each_other(cube_pricer: Pricer) -> None:
+    """quant_group_matmul S0: 96 bytes a cycle in rows of 1 KB that follow each other."""
+    copies = [copy_rows(0, GM_BASE, 128, 1024, 1024) * 40]
+    assert 128 * 1024 * 40 / (cube_pricer.busy_us(copies, "mte2") * 1850) == pytest.approx(96, rel=0.07)
+
+
 def results(blocks: int, *, unit_flag: bool) -> list[bytes]:
     """A block that multiplies 128 x 256 x 512 in eight steps and copies the result out, several times."""
     block = b""

@@ -18,6 +18,18 @@ bool off_grid(const Record &record, const Operand &gm) {
     return gm.address % kSmallestRequestBytes != 0 || (!contiguous(record, gm) && gm.stride % kSmallestRequestBytes != 0);
 }
 
+// Rows that begin in the line in which the row before ends. Requests for one line are served in turn (asc-devkit, guide:
+// avoid access to the same address): each such row waits as a copy of its own does.
+uint32_t rows_in_turn(const Record &record, const Operand &gm, uint64_t line_bytes) {
+    if (gm.stride % line_bytes == 0 || gm.stride >= record.burst_bytes + line_bytes) return 0;
+    uint32_t rows = 0;
+    for (uint64_t row = 1; row < record.repeats; ++row) {
+        const uint64_t begin = gm.address + row * gm.stride;
+        rows += begin / line_bytes == (begin - gm.stride + record.burst_bytes - 1) / line_bytes;
+    }
+    return rows;
+}
+
 }  // namespace
 
 Memory::Memory(const Chip &chip)
@@ -49,7 +61,9 @@ double Memory::core_cycles(const Entry &entry, const CacheTraffic &traffic, bool
     if (entry.record.op == Op::CopyGmToL1) {    // rows are turned into fractals while others are on their way
         const double from_hbm = traffic.miss_bytes / chip_.cube_hbm_core_bytes_per_cycle;
         const double into_l1 = bytes / chip_.cube_l2_core_bytes_per_cycle;
-        return chip_.copy_start_cycles + std::max(from_hbm * grid_factor, into_l1 * grid_factor + bursts * chip_.cube_row_cycles);
+        const double waiting = rows_in_turn(entry.record, entry.operands[1], cache_.line_bytes()) * chip_.copy_start_cycles;
+        const double converting = into_l1 * grid_factor + bursts * chip_.cube_row_cycles + waiting;
+        return chip_.copy_start_cycles + std::max(from_hbm * grid_factor, converting);
     }
     const double miss_rate = write ? chip_.write_core_bytes_per_cycle : chip_.hbm_core_bytes_per_cycle;
     const double hit_rate = write ? chip_.write_core_bytes_per_cycle : chip_.l2_core_bytes_per_cycle;

@@ -140,7 +140,7 @@ class OpenEvolve:
         if self._baseline is None or self._waiting or limit < 1:
             return []
         if self._child is None:
-            self._child = Child(own_python_command("baselines.openevolve_process"))
+            self._child = Child(own_python_command("baselines.openevolve_start"))
             self._begin(self._child, self._baseline)
         while (question := self._child.question()) is not None:
             if question["ask"] == "complete":

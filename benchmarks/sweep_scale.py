@@ -89,8 +89,8 @@ def _lines(lines: list[str]) -> bytes:
 class PacedExecutor:
     """Tells of one evaluation of every run each ``evaluation_s``, as runs on so many daemons would."""
 
-    def __init__(self, template: Template, daemons: int, evaluation_s: float) -> None:
-        self._template, self._daemons, self._evaluation_s = template, daemons, evaluation_s
+    def __init__(self, journals: Mapping[int, list[bytes]], daemons: int, evaluation_s: float) -> None:
+        self._journals, self._daemons, self._evaluation_s = journals, daemons, evaluation_s
         self._due: list[tuple[float, int, RunTask, int, list[bytes]]] = []
         self._begun = 0
 
@@ -100,7 +100,7 @@ class PacedExecutor:
 
     def start(self, task: RunTask) -> None:
         """Begin a run."""
-        lines = self._template.run(task.job.seed)[JOURNAL_NAME].splitlines(keepends=True)
+        lines = self._journals[task.job.seed]
         self._begun += 1
         heapq.heappush(self._due, (time.monotonic() + self._evaluation_s, self._begun, task, 0, lines))
 
@@ -230,7 +230,8 @@ def _driver(template: Template, folder: Path, arguments: argparse.Namespace) -> 
     for job in jobs:
         folders.begin(job)
     state = SweepState.of(jobs, [DaemonSlots(f"{number}", None, 1) for number in range(arguments.daemons)])
-    executor = PacedExecutor(template, arguments.daemons, arguments.evaluation_s)
+    journals = {job.seed: template.run(job.seed)[JOURNAL_NAME].splitlines(keepends=True) for job in jobs}
+    executor = PacedExecutor(journals, arguments.daemons, arguments.evaluation_s)
     rounds = -(-arguments.runs // arguments.daemons)
     with ResultsStore(folder / "results.sqlite", write=True) as store:
         keeper = Keeper(store, folders)

@@ -1,8 +1,9 @@
 """Makes a run of a sweep with scripted kernels and the fake evaluator; its settings say what goes wrong.
 
 ``die_once``: a file; without it the process kills itself after its second step, and makes the file.
-``unreachable``: the daemon cannot be reached. ``refuse``: the run cannot be made. ``wait``: a fifo that is
-read after each step, as long as it exists.
+``note_server``: a file that is told the process from which this one was forked. ``unreachable``: the daemon
+cannot be reached. ``refuse``: the run cannot be made. ``wait``: a fifo that is read after each step, as long
+as it exists.
 """
 
 from __future__ import annotations
@@ -55,6 +56,10 @@ def end_with_parent():
     os.kill(os.getpid(), signal.SIGINT)
 
 
+def prepare():
+    """Nothing is imported later."""
+
+
 def main():
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -64,6 +69,8 @@ def main():
     arguments, _ = parser.parse_known_args()
     settings = json.loads((arguments.folder / "run.json").read_text())
     threading.Thread(target=end_with_parent, daemon=True).start()
+    if "note_server" in settings:
+        Path(settings["note_server"]).write_text(str(os.getppid()))
     if settings.get("refuse"):
         sys.stderr.write("no such method\n")
         raise SystemExit(2)

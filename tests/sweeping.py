@@ -15,15 +15,9 @@ from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
 CHILD = "fake_sweep_child"
 
 
-def parent_of_child(marker):
-    """Return the id of the process whose child makes runs with the argument ``marker``."""
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            if marker in (path / "cmdline").read_bytes().decode().split("\0"):
-                return int((path / "stat").read_text().rpartition(")")[2].split()[1])
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    raise AssertionError(f"no process has the argument {marker}")
+def parent_of(pid):
+    """Return the id of the process that started another one."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def make_job(seed, **directives):
@@ -44,7 +38,7 @@ def unbroken_journals(root, seeds):
 class Swept:
     """A sweep of ``jobs`` below ``root``: run it, look at what came of it, run it again."""
 
-    def __init__(self, root, jobs, executor, daemons=None, on_update=None, arguments=()):
+    def __init__(self, root, jobs, executor, daemons=None, on_update=None):
         self.folders = RunFolders(root)
         self.state = SweepState.of(jobs, daemons or [DaemonSlots(None)])
         self.updates, self.ended = [], []
@@ -52,7 +46,7 @@ class Swept:
         for job in jobs:
             self.folders.begin(job)
         self._conductor = Conductor(
-            self.state, executor, self.folders, [self._note], self.ended.append, arguments, CHILD
+            self.state, executor, self.folders, [self._note], self.ended.append, (), CHILD
         )
 
     def run(self):

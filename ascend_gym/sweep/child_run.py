@@ -2,28 +2,54 @@
 
 A process of its own, because OpenEvolve needs a main thread, a crash must take down one run only, and memory
 is given back. The child ends when its standard input is closed, so that a killed parent leaves none behind.
+Runs that follow each other in one place are forked from one process.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import select
 import socket
-import subprocess
 import tempfile
 from pathlib import Path
 
-from ascend_gym.core.own_python import own_python_command
 from ascend_gym.search.journal import JOURNAL_NAME
+from ascend_gym.sweep.fork_server import ForkServer
 from ascend_gym.sweep.jobs import Ending, FilePart, RunEnd, RunStep, RunTask, Update
 from ascend_gym.sweep.run_folders import LOG_NAMES, SETTINGS_NAME
 
 _READ_BYTES = 1 << 16
-_QUOTED_BYTES = 2000
-_STOP_TIMEOUT_S = 10.0
 _EXIT_MISUSE = 2
+
+
+class RunPlace:
+    """Makes one run at a time.
+
+    Args:
+        host: where this is; by default the name of the host.
+    """
+
+    def __init__(self, host: str | None = None) -> None:
+        self._host = host or socket.gethostname()
+        self._server: ForkServer | None = None
+
+    def begin(self, task: RunTask) -> ChildRun:
+        """Begin a run; the one before has ended.
+
+        Raises:
+            OSError: no process can be started, or the disk is full.
+        """
+        if self._server is None or self._server.ended or self._server.module != task.module:
+            self.close()
+            self._server = ForkServer(task.module)
+        return ChildRun(task, self._host, self._server)
+
+    def close(self) -> None:
+        """End what still runs."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
 
 
 class ChildRun:
@@ -31,62 +57,60 @@ class ChildRun:
 
     Args:
         task: the run.
-        host: where this is; by default the name of the host.
+        host: where this is.
+        server: makes the process.
     """
 
-    def __init__(self, task: RunTask, host: str | None = None) -> None:
-        self._task, self._host = task, host or socket.gethostname()
+    def __init__(self, task: RunTask, host: str, server: ForkServer) -> None:
+        self._task, self._host, self._server = task, host, server
         self._scratch = tempfile.TemporaryDirectory(prefix="ascend-gym-run-", ignore_cleanup_errors=True)
         self._folder = Path(self._scratch.name)
         self._sent_bytes = {name: len(data) for name, data in task.files.items()}
         for name, data in {**task.files, SETTINGS_NAME: task.job.settings}.items():
             (self._folder / name).write_bytes(data)
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - kept open: the child writes, _said reads
-        daemon = ["--daemon", task.daemon] if task.daemon is not None else []
-        self._process = subprocess.Popen(
-            [*own_python_command(task.module), str(self._folder), *daemon, *task.arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._messages,
-            start_new_session=True,
-        )
-        self._ended_fd = os.pidfd_open(self._process.pid)
         self._line = b""
         self._end: RunEnd | None = None
+        self._stop_fd, self._told_fd = self._begun()
+
+    def _begun(self) -> tuple[int, int]:
+        """Start the process; return the ends of the pipes that stop it and that it tells its steps on."""
+        daemon = ["--daemon", self._task.daemon] if self._task.daemon is not None else []
+        stdin, stop_fd = os.pipe()
+        told_fd, stdout = os.pipe()
+        try:
+            self._server.begin([str(self._folder), *daemon, *self._task.arguments], stdin, stdout)
+        except OSError:
+            os.close(stop_fd)
+            os.close(told_fd)
+            raise
+        finally:
+            os.close(stdin)
+            os.close(stdout)
+        return stop_fd, told_fd
 
     def updates(self, timeout_s: float) -> Update:
         """Return what is new, waiting up to ``timeout_s`` for it. After its end the run is gone."""
-        assert self._process.stdout is not None, "it is a pipe"
-        stdout = self._process.stdout.fileno()
-        ready = select.select([stdout, self._ended_fd], [], [], timeout_s)[0]
+        waited: list[int] = [self._told_fd, self._server.fileno()]
+        ready = select.select(waited, [], [], timeout_s)[0]
         steps: list[RunStep] = []
-        while stdout in ready and (data := os.read(stdout, _READ_BYTES)):
+        while self._told_fd in ready and (data := os.read(self._told_fd, _READ_BYTES)):
             self._take(data, steps)
-            ready = [*select.select([stdout], [], [], 0)[0], *(fd for fd in ready if fd == self._ended_fd)]
+            ready = select.select(waited, [], [], 0)[0]
         end = self._ended() if ready else None
         parts = self._new_parts(everything=end is not None)
         if end is not None:
-            self.close()
+            self._close()
         return Update(self._task.job.job_id, self._task.attempt, self._host, parts, tuple(steps), end)
 
     def stop(self) -> None:
         """Ask the run to stop; ``updates`` tells its end."""
-        assert self._process.stdin is not None, "it is a pipe"
-        with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.close()
+        if self._stop_fd >= 0:
+            os.close(self._stop_fd)
+            self._stop_fd = -1
 
-    def close(self) -> None:
-        """End the run and remove its scratch folder."""
+    def _close(self) -> None:
         self.stop()
-        try:
-            self._process.wait(_STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        assert self._process.stdout is not None, "it is a pipe"
-        self._process.stdout.close()
-        os.close(self._ended_fd)
-        self._messages.close()
+        os.close(self._told_fd)
         self._scratch.cleanup()
 
     def _take(self, data: bytes, steps: list[RunStep]) -> None:
@@ -101,20 +125,11 @@ class ChildRun:
 
     def _ended(self) -> RunEnd:
         """Return how the child ended: by its own account if it gave one."""
-        try:
-            status = self._process.wait(_STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            status = self._process.wait()
+        status = self._server.status()
         if self._end is not None:
             return self._end
         ending = Ending.REFUSED if status == _EXIT_MISUSE else Ending.LOST
-        return RunEnd(ending, f"exit status {status}: {self._said()}")
-
-    def _said(self) -> str:
-        written_bytes = os.fstat(self._messages.fileno()).st_size
-        start = max(0, written_bytes - _QUOTED_BYTES)
-        return os.pread(self._messages.fileno(), _QUOTED_BYTES, start).decode(errors="replace").strip()
+        return RunEnd(ending, f"exit status {status}: {self._server.said()}")
 
     def _new_parts(self, *, everything: bool) -> tuple[FilePart, ...]:
         """Return what was added to the logs, and at the end every other file too.

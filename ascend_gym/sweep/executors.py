@@ -6,7 +6,7 @@ import queue
 import threading
 from typing import Protocol
 
-from ascend_gym.sweep.child_run import ChildRun
+from ascend_gym.sweep.child_run import ChildRun, RunPlace
 from ascend_gym.sweep.jobs import Ending, RunEnd, RunTask, Update
 
 POLL_S = 5.0
@@ -41,6 +41,7 @@ class LocalExecutor:
     def __init__(self, runs: int) -> None:
         self._runs = runs
         self._children: dict[str, ChildRun] = {}
+        self._free: list[RunPlace] = []
         self._told: queue.SimpleQueue[Update] = queue.SimpleQueue()
         self._threads: list[threading.Thread] = []
 
@@ -50,13 +51,15 @@ class LocalExecutor:
 
     def start(self, task: RunTask) -> None:
         """Begin a run."""
+        place = self._free.pop() if self._free else RunPlace()
         try:
-            child = ChildRun(task)
+            child = place.begin(task)
         except OSError as error:
+            self._free.append(place)
             self._told.put(lost(task, f"it could not be begun: {error}"))
             return
         self._children[task.job.job_id] = child
-        thread = threading.Thread(target=self._follow, args=[task.job.job_id, child])
+        thread = threading.Thread(target=self._follow, args=[task.job.job_id, child, place])
         self._threads.append(thread)
         thread.start()
 
@@ -80,14 +83,18 @@ class LocalExecutor:
         self.stop_all()
         for thread in self._threads:
             thread.join()
+        for place in self._free:
+            place.close()
+        self._free.clear()
 
-    def _follow(self, job_id: str, child: ChildRun) -> None:
+    def _follow(self, job_id: str, child: ChildRun, place: RunPlace) -> None:
         update = child.updates(POLL_S)
         while update.end is None:
             if update.steps or update.parts:
                 self._told.put(update)
             update = child.updates(POLL_S)
         self._children.pop(job_id, None)
+        self._free.append(place)
         self._told.put(update)
 
 

@@ -45,7 +45,7 @@ class RunTask:
         daemon: address of the daemon; ``None`` for the host's own, ``$ASCEND_GYM_DAEMON`` or a private one.
         files: what is known of the run: journal, timings and answers by name.
         arguments: further arguments of the child: evaluations in flight, how models are reached.
-        module: the module whose ``main`` makes the run.
+        module: the module whose ``main`` makes the run; see ``ForkServer``.
     """
 
     job: Job

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from typing import Any
 
-from ascend_gym.core.append_log import canonical_json
+from pydantic_core import from_json, to_json
 
 _FASTEST = 1
 
 
 def packed(value: dict[str, Any]) -> bytes:
-    """Return ``value`` as compressed JSON; equal values give equal bytes."""
-    return zlib.compress(canonical_json(value).encode(), _FASTEST)
+    """Return ``value`` as compressed JSON."""
+    return zlib.compress(to_json(value), _FASTEST)
 
 
 def unpacked(data: bytes) -> dict[str, Any]:
     """Return the value that ``packed`` was given."""
-    value: dict[str, Any] = json.loads(zlib.decompress(data))
+    value: dict[str, Any] = from_json(zlib.decompress(data))
     return value

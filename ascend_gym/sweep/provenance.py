@@ -54,7 +54,7 @@ def read_sessions(folder: Path, run_id: str) -> tuple[SessionRecord, ...]:
 
 
 def _session(command: list[str]) -> dict[str, Any]:
-    code, prompts = _own_digests()
+    code, prompts = own_digests()
     return {
         "started_at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "host": socket.gethostname(),
@@ -79,10 +79,12 @@ def _record(run_id: str, line: dict[str, Any]) -> SessionRecord:
 
 
 @cache
-def _own_digests() -> tuple[str, str]:
+def own_digests() -> tuple[str, str]:
+    """Return the digests of our sources and of our prompts, as they were when first asked for."""
     return digest_of_tree(_ROOT, _CODE), digest_of_tree(_ROOT, _PROMPTS)
 
 
+@cache
 def _versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that runs depend on, where installed."""
     versions = {"python": platform.python_version()}

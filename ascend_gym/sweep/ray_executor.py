@@ -1,8 +1,9 @@
 """Runs as Ray actors on any number of hosts.
 
-A run is an actor that takes one unit of the custom resource ``npu_host``: a host that was started with
-``ray start --resources='{"npu_host": 4}'`` makes four at a time. Actors are not restarted by Ray: the driver
-begins a lost run again, on any host, with the journal that it has received so far. Hosts may join and leave.
+An actor takes one unit of the custom resource ``npu_host`` and makes one run after the other: a host that
+was started with ``ray start --resources='{"npu_host": 4}'`` makes four at a time. Actors are not restarted by
+Ray: the driver begins a lost run again, on any host, with the journal that it has received so far. Hosts may
+join and leave.
 
 Actors are asked for news instead of sending them, because that works through Ray Client (``ray://``) too.
 """
@@ -16,7 +17,7 @@ from typing import Any
 
 from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.core.errors import InfrastructureError, MisuseError
-from ascend_gym.sweep.child_run import ChildRun
+from ascend_gym.sweep.child_run import ChildRun, RunPlace
 from ascend_gym.sweep.executors import POLL_S, lost
 from ascend_gym.sweep.jobs import RunTask, Update
 
@@ -28,21 +29,29 @@ _CAPACITY_AGE_S = 2.0
 
 
 class RunActor:
-    """A run in a child process of a Ray worker."""
+    """Makes runs in child processes of a Ray worker, one at a time."""
 
-    def __init__(self, task: RunTask) -> None:
+    def __init__(self) -> None:
         import ray
 
         context = ray.get_runtime_context()
-        self._run = ChildRun(task, f"{ray.util.get_node_ip_address()}/{context.get_node_id()[:8]}")
+        self._place = RunPlace(f"{ray.util.get_node_ip_address()}/{context.get_node_id()[:8]}")
+        self._run: ChildRun | None = None
+
+    def begin(self, task: RunTask, timeout_s: float) -> Update:
+        """Begin a run and return what is new."""
+        self._run = self._place.begin(task)
+        return self._run.updates(timeout_s)
 
     def updates(self, timeout_s: float) -> Update:
-        """Return what is new."""
+        """Return what is new in the run."""
+        assert self._run is not None, "a run was begun"
         return self._run.updates(timeout_s)
 
     def stop(self) -> None:
         """Ask the run to stop."""
-        self._run.stop()
+        if self._run is not None:
+            self._run.stop()
 
 
 @contextmanager
@@ -87,7 +96,8 @@ class RayExecutor:
     def __init__(self, ray: Any) -> None:
         self._ray = ray
         self._actor_class = ray.remote(num_cpus=0, resources={RESOURCE: 1}, max_restarts=0)(RunActor)
-        self._actors: dict[Any, tuple[RunTask, Any]] = {}
+        self._actors: dict[Any, tuple[RunTask, Any]] = {}  # by the answer that is awaited
+        self._idle: list[Any] = []
         self._capacity, self._capacity_of_s = 0, float("-inf")
 
     def capacity(self) -> int:
@@ -99,8 +109,9 @@ class RayExecutor:
         return self._capacity
 
     def start(self, task: RunTask) -> None:
-        """Begin a run on any host with a free unit."""
-        self._ask(task, self._actor_class.remote(task))
+        """Begin a run in an idle actor, or in a new one on any host with a free unit."""
+        actor = self._idle.pop() if self._idle else self._actor_class.remote()
+        self._actors[actor.begin.remote(task, POLL_S)] = task, actor
 
     def updates(self, timeout_s: float) -> list[Update]:
         """Return what runs tell."""
@@ -121,8 +132,9 @@ class RayExecutor:
 
     def close(self) -> None:
         """End what still runs; a run whose worker is killed ends with it."""
-        for _, actor in self._actors.values():
+        for actor in (*self._idle, *(actor for _, actor in self._actors.values())):
             self._ray.kill(actor)
+        self._idle.clear()
         self._actors.clear()
 
     @contextmanager
@@ -132,9 +144,6 @@ class RayExecutor:
             yield
         except (self._ray.exceptions.RayError, ConnectionError) as error:
             raise InfrastructureError(f"the Ray cluster is gone: {error}; go on with --resume") from error
-
-    def _ask(self, task: RunTask, actor: Any) -> None:
-        self._actors[actor.updates.remote(POLL_S)] = task, actor
 
     def _taken(self, answer: Any) -> Update | None:
         """Return what an actor has answered, and ask it again unless its run has ended.
@@ -148,5 +157,7 @@ class RayExecutor:
             self._ray.kill(actor)
             return lost(task, f"its Ray worker is gone: {' '.join(str(error).split())[:500]}")
         if update.end is None:
-            self._ask(task, actor)
+            self._actors[actor.updates.remote(POLL_S)] = task, actor
+        else:
+            self._idle.append(actor)
         return update if update.end or update.parts or update.steps else None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from daemon_processes import PYTHONPATH
-from sweeping import Swept, make_job, parent_of_child, unbroken_journals
+from sweeping import Swept, make_job, parent_of, unbroken_journals
 
 from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.sweep.jobs import Ending
@@ -56,18 +56,18 @@ def test_never_more_runs_than_units(tmp_path, ray, executor, unbroken):
 
 def test_a_killed_worker_costs_nothing(tmp_path, executor, unbroken):
     """The child of a killed worker ends with it; the run goes on in another from the driver's journal."""
-    fifo, killed = tmp_path / "fifo", []
+    fifo, server, killed = tmp_path / "fifo", tmp_path / "server", []
     os.mkfifo(fifo)
 
     def kill_worker(update):
         if update.steps and not killed:
-            killed.append(parent_of_child(str(tmp_path)))
+            killed.append(parent_of(server.read_text()))
             assert b"RunActor" in Path(f"/proc/{killed[0]}/cmdline").read_bytes()
             fifo.unlink()
             os.kill(killed[0], signal.SIGKILL)
 
-    jobs = [make_job(0, wait=str(fifo))]
-    sweep = Swept(tmp_path / "sweep", jobs, executor, on_update=kill_worker, arguments=(str(tmp_path),))
+    jobs = [make_job(0, wait=str(fifo), note_server=str(server))]
+    sweep = Swept(tmp_path / "sweep", jobs, executor, on_update=kill_worker)
     assert sweep.run().journals() == unbroken[:1]
     ends = [update.end.ending for update in sweep.updates if update.end]
     assert ends == [Ending.LOST, Ending.FINISHED]

@@ -157,7 +157,7 @@ def test_a_killed_parent_leaves_no_openevolve_behind(tmp_path):
         "import sys, time\n"
         "from ascend_gym.core.own_python import own_python_command\n"
         "from baselines.openevolve_link import Child\n"
-        "child = Child(own_python_command('baselines.openevolve_process'))\n"
+        "child = Child(own_python_command('baselines.openevolve_start'))\n"
         "print(child.pid, flush=True)\n"
         "sys.stdin.read()\n"
     )

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from sweeping import Swept, make_job, unbroken_journals
@@ -46,6 +47,17 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path, executor, unbroken)
     assert swept.state.jobs[jobs[0].job_id].attempt == 2
     ends = [update.end.ending for update in swept.updates if update.end and update.job_id == jobs[0].job_id]
     assert ends == [Ending.LOST, Ending.FINISHED]
+
+
+def test_runs_in_one_place_are_forked_from_one_process(tmp_path):
+    executor = LocalExecutor(1)
+    notes = [tmp_path / str(seed) for seed in range(3)]
+    jobs = [make_job(seed, note_server=str(note)) for seed, note in enumerate(notes)]
+    swept = Swept(tmp_path / "sweep", jobs, executor, [DaemonSlots(None, runs=1)]).run()
+    executor.close()
+    assert swept.endings() == ["finished"] * 3
+    (server,) = {note.read_text() for note in notes}
+    assert not Path(f"/proc/{server}").exists(), "it ends with the executor"
 
 
 def test_a_run_that_cannot_be_made_is_not_tried_again(tmp_path, executor):

@@ -1,0 +1,140 @@
+"""A process that has imported what runs need, and forks one child at a time for them.
+
+An interpreter with its imports takes most of a second of processor time, a fork a hundredth of that. An order
+is the arguments of a child, with its standard input and output as descriptors; the answer is its exit status,
+at its end. What children write to standard error is kept for ``said``. The server ends when the line to it is
+closed and its child has ended, which a child does when its standard input is closed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from importlib import import_module
+
+from ascend_gym.core.own_python import own_python_command
+
+_ORDER_BYTES = 1 << 20
+_STATUS_BYTES = 16
+_QUOTED_BYTES = 2000
+_END_TIMEOUT_S = 10.0
+
+
+class ForkServer:
+    """Starts children that execute ``main()`` of a module, one after the other.
+
+    Args:
+        module: has ``main``, which exits with the status of the child, and ``prepare``, called once before.
+
+    Attributes:
+        module: as given.
+        ended: whether there is no server any more.
+
+    Raises:
+        OSError: the server could not be started.
+    """
+
+    def __init__(self, module: str) -> None:
+        self.module, self.ended = module, False
+        self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - kept open: children write, said() reads
+        self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = subprocess.Popen(
+                [*own_python_command(__name__), module, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=self._messages,
+                stderr=self._messages,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+
+    def fileno(self) -> int:
+        """Return a descriptor that becomes readable when the child has ended."""
+        return self._line.fileno()
+
+    def begin(self, arguments: Sequence[str], stdin: int, stdout: int) -> None:
+        """Start a child; the one before has ended. The descriptors stay open here.
+
+        Raises:
+            OSError: the server is gone, or the arguments are too long.
+        """
+        self._messages.truncate(0)
+        self._messages.seek(0)  # the server's own position too: both have the same open file
+        try:
+            socket.send_fds(self._line, [json.dumps(arguments).encode()], [stdin, stdout])
+        except OSError:
+            self._end()
+            raise
+
+    def status(self) -> int | None:
+        """Wait for the exit status of the child; ``None`` if there is none, and the server has ended too."""
+        answer = self._answer() if select.select([self._line], [], [], _END_TIMEOUT_S)[0] else b""
+        if answer:
+            return int(answer)
+        self._end()
+        return None
+
+    def _answer(self) -> bytes:
+        """Return what the server has sent; nothing if it is gone, with or without having read its order."""
+        try:
+            return self._line.recv(_STATUS_BYTES)
+        except ConnectionResetError:
+            return b""
+
+    def said(self) -> str:
+        """Return the end of what the child has written to standard error."""
+        written_bytes = os.fstat(self._messages.fileno()).st_size
+        start = max(0, written_bytes - _QUOTED_BYTES)
+        return os.pread(self._messages.fileno(), _QUOTED_BYTES, start).decode(errors="replace").strip()
+
+    def close(self) -> None:
+        """End the server and its child, and wait until the server is gone."""
+        if not self.ended:
+            self._end()
+        self._line.close()
+        self._messages.close()
+
+    def _end(self) -> None:
+        self.ended = True
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+def main() -> None:
+    """Serve; a forked child returns from the loop and becomes what was ordered."""
+    module, line = import_module(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
+    module.prepare()
+    while _is_server(line):
+        continue
+    if line.fileno() == -1:  # closed by the child
+        module.main()
+
+
+def _is_server(line: socket.socket) -> bool:
+    """Take one order; say whether this process is to take another one."""
+    order, descriptors, _, _ = socket.recv_fds(line, _ORDER_BYTES, 2)
+    if not order:
+        return False
+    child = os.fork()
+    if not child:
+        line.close()
+        for standard, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, standard)
+            os.close(descriptor)
+        sys.argv[1:] = json.loads(order)
+        return False
+    for descriptor in descriptors:
+        os.close(descriptor)
+    _, status = os.waitpid(child, 0)
+    try:
+        line.send(str(os.waitstatus_to_exitcode(status)).encode())
+    except BrokenPipeError:
+        return False
+    return True

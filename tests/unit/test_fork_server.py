@@ -1,0 +1,78 @@
+"""One server, one child after the other: arguments, streams, exit statuses, and what is left of them."""
+
+import os
+from contextlib import contextmanager
+
+import pytest
+
+from ascend_gym.sweep.fork_server import ForkServer
+
+
+@pytest.fixture
+def server():
+    opened = ForkServer("forked_child")
+    yield opened
+    opened.close()
+
+
+@contextmanager
+def _begun(server, *arguments, given=b""):
+    """Begin a child; yield the end of the pipe that it writes to."""
+    stdin, told = os.pipe()
+    written, stdout = os.pipe()
+    os.write(told, given)
+    server.begin(arguments, stdin, stdout)
+    for descriptor in (stdin, told, stdout):
+        os.close(descriptor)
+    with os.fdopen(written) as output:
+        yield output
+
+
+def test_children_follow_each_other_in_one_server(server):
+    for number in ("1", "2"):
+        with _begun(server, "echo", number, given=b"in") as output:
+            own, preparer, parent, given = output.read().split()
+        assert (own, given) == (number, "in")
+        assert preparer == parent, "what was prepared is not prepared again"
+        assert server.status() == 0
+    assert not server.ended
+
+
+def test_a_child_that_fails_is_quoted_and_the_next_one_is_not_blamed(server):
+    with _begun(server, "fail", "a long story", "2"):
+        assert server.status() == 2
+    assert server.said() == "a long story"
+    with _begun(server, "fail", "short", "3"):
+        assert server.status() == 3
+    assert server.said() == "short"
+
+
+def test_a_killed_child_leaves_the_server(server):
+    with _begun(server, "die"):
+        assert server.status() == -9
+    with _begun(server, "echo", given=b"still here") as output:
+        assert output.read().endswith("still here\n")
+    assert server.status() == 0
+
+
+def test_a_killed_server_is_noticed(server):
+    with _begun(server, "kill server"):
+        assert server.status() is None
+    assert server.ended
+
+
+def test_an_order_to_a_server_that_is_gone_is_refused(server):
+    with _begun(server, "kill server"):
+        server.status()
+    with pytest.raises(OSError, match=r"Broken pipe|Connection reset|not connected"), _begun(server, "echo"):
+        pass
+
+
+def test_a_module_that_cannot_be_imported_is_quoted():
+    server = ForkServer("no_such_module")
+    try:
+        with _begun(server, "echo"):
+            assert server.status() is None
+        assert "No module named 'no_such_module'" in server.said()
+    finally:
+        server.close()

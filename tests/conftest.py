@@ -7,6 +7,7 @@ import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sanitizers
@@ -269,3 +270,24 @@ def simulator_daemon(simulator_cache: Path) -> Iterator[str]:
     """Return the address of a daemon with the real simulator."""
     with LocalDaemon(DaemonOptions(workers=1, cache_dir=simulator_cache)) as daemon:
         yield daemon.address
+
+
+@pytest.fixture
+def evaluator(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let commands connect to a fake; it notes addresses and chips asked for, and toolchains built."""
+    fake: Any = FakeEvaluator()
+    fake.addresses, fake.chips, fake.toolchains = [], [], []
+
+    def connect(address: object, *, options: DaemonOptions) -> Any:
+        fake.addresses.append(address)
+        fake.chips.append(options.chip)
+        return fake
+
+    def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> None:
+        fake.toolchains.append(cache_dir)
+        announce("building the simulator")
+
+    monkeypatch.delenv("ASCEND_GYM_DAEMON", raising=False)
+    monkeypatch.setattr("ascend_gym.client.connect", connect)
+    monkeypatch.setattr("npu_daemon.simulator.toolchain.obtain_toolchain", obtain_toolchain)
+    return fake

@@ -108,11 +108,16 @@ class RunSettings(BaseModel):
 def run_settings(**settings: Any) -> RunSettings:
     """Return the settings of a run as the options of the command line give them.
 
+    Args:
+        settings: by name; ``None`` leaves the default, a path is taken from the working folder.
+
     Raises:
         MisuseError: an option has a value that makes no sense.
     """
+    given = {name: value for name, value in settings.items() if value is not None}
+    paths = {name: str(value.resolve()) for name, value in given.items() if isinstance(value, Path)}
     try:
-        return RunSettings.model_validate(settings)
+        return RunSettings.model_validate({**given, **paths})
     except ValidationError as error:
         first = error.errors()[0]
         option = str(first["loc"][0]).replace("_", "-")

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from agents.ascend_optimizer.settings import Ablation, Schedule
+from agents.ascend_optimizer.settings import Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER
 from ascend_gym.cli.methods import Method, RunSettings, run_settings
 from ascend_gym.cli.models import ModelAccess
@@ -26,6 +26,29 @@ from ascend_gym.cli.options import (
     opened_evaluator,
 )
 from ascend_gym.cli.runs import discard_unused, operator_of, read_settings, run_in_folder, write_settings
+from ascend_gym.cli.search_options import (
+    Ablate,
+    Bank,
+    BaseUrl,
+    Cassette,
+    Checkpoint,
+    Concurrency,
+    DeviceSeconds,
+    DuplicatesOption,
+    EmbedderName,
+    InFlight,
+    OfflineModel,
+    PriceOption,
+    RefineSteps,
+    Replay,
+    RequestsPerMinute,
+    ScheduleOption,
+    Temperature,
+    TilingSteps,
+    Tokens,
+    TokensPerMinute,
+    Usd,
+)
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
@@ -34,51 +57,28 @@ from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
 
-InFlight = Annotated[int, typer.Option(min=1, help="Evaluations under way at a time.")]
-Concurrency = Annotated[int, typer.Option(min=1, help="Questions to the model under way at a time.")]
-BaseUrl = Annotated[str | None, typer.Option(help="Endpoint in the OpenAI format; default $OPENAI_BASE_URL.")]
-RequestsPerMinute = Annotated[int | None, typer.Option(min=1, help="Questions to each model a minute.")]
-TokensPerMinute = Annotated[int | None, typer.Option(min=1, help="Tokens of each model a minute.")]
-Cassette = Annotated[
-    Path | None, typer.Option(dir_okay=False, help="File of answers to take from and to add to.")
-]
-Replay = Annotated[bool, typer.Option("--replay", help="Take all answers from --cassette; ask nobody.")]
-ScheduleOption = Annotated[Schedule, typer.Option(help="Order of AscendOptimizer's stages.")]
-Ablate = Annotated[
-    list[Ablation] | None, typer.Option(help="What AscendOptimizer goes without; may be repeated.")
-]
-Bank = Annotated[Path | None, typer.Option(dir_okay=False, help="Experience bank of AscendOptimizer.")]
-EmbedderName = Annotated[
-    str, typer.Option(help="'lexical', 'minilm', or an embedding model at the endpoint.")
-]
-Checkpoint = Annotated[
-    Path | None, typer.Option(file_okay=False, exists=True, help="Folder of 'ascend-gym train', for ppo.")
-]
-TilingSteps = Annotated[int | None, typer.Option(min=1, help="Length of a tiling search.")]
-RefineSteps = Annotated[int | None, typer.Option(min=1, help="Length of a kernel refinement.")]
+MethodOption = Annotated[Method, typer.Option("--method", help="Search method.")]
+Budget = Annotated[int, typer.Option(min=1, help="Evaluations that may be spent.")]
+Model = Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")]
+Seed = Annotated[int, typer.Option(help="Seed of the run.")]
+Out = Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")]
 
 
 def optimize(
     op: Operator,
     op_dir: OpDir = None,
-    method: Annotated[Method, typer.Option(help="Search method.")] = Method.BEST_OF_N,
-    budget: Annotated[int, typer.Option(min=1, help="Evaluations that may be spent.")] = 20,
-    device_seconds: Annotated[float | None, typer.Option(help="Device time that may be spent.")] = None,
-    tokens: Annotated[int | None, typer.Option(help="Tokens that models may read and write.")] = None,
-    usd: Annotated[float | None, typer.Option(help="US dollars that models may cost.")] = None,
-    price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="US dollars per million tokens read and written.")
-    ] = None,
-    model: Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")] = "offline",
-    offline_model: Annotated[
-        str | None, typer.Option(help="Model of what is prepared once; default --model.")
-    ] = None,
-    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the run.")] = 0,
+    method: MethodOption = Method.BEST_OF_N,
+    budget: Budget = 20,
+    device_seconds: DeviceSeconds = None,
+    tokens: Tokens = None,
+    usd: Usd = None,
+    price: PriceOption = None,
+    model: Model = "offline",
+    offline_model: OfflineModel = None,
+    temperature: Temperature = None,
+    seed: Seed = 0,
     chip: Chip = "910B2",
-    duplicates: Annotated[
-        Duplicates, typer.Option(help="What a candidate costs that the run knows already.")
-    ] = Duplicates.CHARGED,
+    duplicates: DuplicatesOption = Duplicates.CHARGED,
     schedule: ScheduleOption = Schedule.REFINE_THEN_TILE,
     ablate: Ablate = None,
     bank: Bank = None,
@@ -87,7 +87,7 @@ def optimize(
     refine_steps: RefineSteps = None,
     checkpoint: Checkpoint = None,
     daemon: Daemon = None,
-    out: Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")] = None,
+    out: Out = None,
     in_flight: InFlight = 2,
     base_url: BaseUrl = None,
     concurrency: Concurrency = 1,
@@ -98,31 +98,11 @@ def optimize(
     as_json: Json = False,
 ) -> None:
     """Search for a faster implementation of an operator."""
+    options = locals()
     from ascend_gym.report.run_folder import new_run_folder
 
-    settings = run_settings(
-        operator=op,
-        op_dir=None if op_dir is None else str(op_dir.resolve()),
-        method=method,
-        budget=budget,
-        device_seconds=device_seconds,
-        tokens=tokens,
-        usd=usd,
-        price=price,
-        model=model,
-        offline_model=offline_model,
-        temperature=temperature,
-        seed=seed,
-        chip=chip,
-        duplicates=duplicates,
-        schedule=schedule,
-        ablate=tuple(ablate or ()),
-        bank=None if bank is None else str(bank.resolve()),
-        embedder=embedder,
-        tiling_steps=tiling_steps,
-        refine_steps=refine_steps,
-        checkpoint=None if checkpoint is None else str(checkpoint.resolve()),
-    )
+    told = {name: options[name] for name in RunSettings.model_fields if name in options}
+    settings = run_settings(operator=op, **told)
     access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, cassette, replay)
     settings.identity()  # what is missing is said before anything is started
     spec = operator_of(settings)

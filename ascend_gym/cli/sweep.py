@@ -6,7 +6,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,6 +16,19 @@ import typer
 
 from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_INTERRUPTED, EXIT_MISUSE, Json, console, note
 from ascend_gym.cli.results import STORE_NAME
+from ascend_gym.cli.search_options import (
+    BaseUrl,
+    Concurrency,
+    DeviceSeconds,
+    InFlight,
+    OfflineModel,
+    PriceOption,
+    RequestsPerMinute,
+    Temperature,
+    Tokens,
+    TokensPerMinute,
+    Usd,
+)
 from ascend_gym.cli.sweep_hosts import NO_RAY, Hosts, opened_hosts
 from ascend_gym.cli.sweep_plan import equal_budgets, estimate, jobs_of, kept_plan
 from ascend_gym.core.errors import MisuseError
@@ -25,7 +38,7 @@ from ascend_gym.search.driver import Duplicates
 from ascend_gym.sweep.conductor import Conductor
 from ascend_gym.sweep.jobs import Ending, Job, RunEnd, Update
 from ascend_gym.sweep.loggers import LoggerName, LoggingCallback, logger_named
-from ascend_gym.sweep.plan import SweepPlan, read_plan
+from ascend_gym.sweep.plan import Limits, SweepPlan, read_plan
 from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.run_reader import Operators, read_run
 from ascend_gym.sweep.run_records import RunRecord
@@ -35,88 +48,105 @@ from ascend_gym.sweep.sweep_state import SweepState
 EVENTS_NAME = "events.jsonl"
 
 
+_PLAN_OPTIONS = {
+    "op": "operators",
+    "method": "methods",
+    "seed": "seeds",
+    "budget": "budgets",
+    "chip": "chips",
+    **{name: name for name in ("model", "offline_model", "temperature", *Limits.model_fields)},
+}
+_CHILD_OPTIONS = ("in_flight", "concurrency", "base_url", "requests_per_minute", "tokens_per_minute")
+
+PlanFile = Annotated[Path | None, typer.Argument(metavar="[SWEEP.toml]", exists=True, dir_okay=False)]
+Ops = Annotated[list[str] | None, typer.Option("--op", help="Suite, operator or pattern; repeatable.")]
+Methods = Annotated[
+    list[str] | None,
+    typer.Option("--method", help="Method, or a variant such as METHOD:no-PART; repeatable."),
+]
+Seeds = Annotated[list[int] | None, typer.Option("--seed", help="Seed of runs; repeatable.")]
+Budgets = Annotated[
+    list[int] | None, typer.Option("--budget", min=1, help="Evaluations of a run; repeatable.")
+]
+Chips = Annotated[list[str] | None, typer.Option("--chip", help="Chip; repeatable.")]
+Model = Annotated[str | None, typer.Option(help="'offline', or a model at the endpoint.")]
+KnownCost = Annotated[Duplicates | None, typer.Option(help="What a known candidate costs.")]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the sweep.")]
+RayAddress = Annotated[
+    str, typer.Option(help="none: processes of this host; local, auto, HOST:PORT, ray://HOST:PORT.")
+]
+Daemons = Annotated[
+    list[str] | None,
+    typer.Option("--daemon", metavar="ADDR[=RUNS]", help="Daemon and its runs at a time; repeatable."),
+]
+LocalDaemons = Annotated[int, typer.Option(min=0, help="Private daemons to start on this host.")]
+Workers = Annotated[int, typer.Option(min=0, help="Workers of each; 0 lets them choose.")]
+RunsPerDaemon = Annotated[int, typer.Option(min=1, help="Runs at a time on each daemon.")]
+EstimateFrom = Annotated[
+    Path | None, typer.Option(metavar="FILE", exists=True, help="Results store for --dry-run's estimate.")
+]
+Loggers = Annotated[
+    list[LoggerName] | None, typer.Option("--logger", help="Experiment logger, into --out; repeatable.")
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on with the sweep in --out.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take; do nothing.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
+
+
 def sweep(
-    plan_file: Annotated[
-        Path | None, typer.Argument(metavar="[SWEEP.toml]", exists=True, dir_okay=False)
-    ] = None,
-    op: Annotated[list[str] | None, typer.Option(help="Suite, operator or pattern; repeatable.")] = None,
-    method: Annotated[
-        list[str] | None, typer.Option(help="Method, or a variant such as METHOD:no-PART; repeatable.")
-    ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="Seed of runs; repeatable.")] = None,
-    budget: Annotated[list[int] | None, typer.Option(min=1, help="Evaluations of a run; repeatable.")] = None,
-    chip: Annotated[list[str] | None, typer.Option(help="Chip; repeatable.")] = None,
-    model: Annotated[str | None, typer.Option(help="'offline', or a model at the endpoint.")] = None,
-    offline_model: Annotated[str | None, typer.Option(help="Model of what is prepared once.")] = None,
-    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
-    tokens: Annotated[int | None, typer.Option(help="Tokens that each run may take.")] = None,
-    usd: Annotated[float | None, typer.Option(help="US dollars that each run may cost.")] = None,
-    price: Annotated[
-        str | None, typer.Option(metavar="IN,OUT", help="US dollars per million tokens.")
-    ] = None,
-    device_seconds: Annotated[float | None, typer.Option(help="Device time that each run may take.")] = None,
-    duplicates: Annotated[Duplicates | None, typer.Option(help="What a known candidate costs.")] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the sweep.")] = RUNS / "sweep",
-    ray_address: Annotated[
-        str, typer.Option(help="none: processes of this host; local, auto, HOST:PORT, ray://HOST:PORT.")
-    ] = NO_RAY,
-    daemon: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ADDR[=RUNS]", help="Daemon and its runs at a time; repeatable."),
-    ] = None,
-    local_daemons: Annotated[int, typer.Option(min=0, help="Private daemons to start on this host.")] = 0,
-    workers: Annotated[int, typer.Option(min=0, help="Workers of each; 0 lets them choose.")] = 0,
-    runs_per_daemon: Annotated[int, typer.Option(min=1, help="Runs at a time on each daemon.")] = 2,
-    in_flight: Annotated[int, typer.Option(min=1, help="Evaluations of a run at a time.")] = 2,
-    base_url: Annotated[str | None, typer.Option(help="Endpoint of the model.")] = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Questions of a run at a time.")] = 1,
-    requests_per_minute: Annotated[int | None, typer.Option(min=1, help="Questions of a run.")] = None,
-    tokens_per_minute: Annotated[int | None, typer.Option(min=1, help="Tokens of a run.")] = None,
-    estimate_from: Annotated[
-        Path | None, typer.Option(metavar="FILE", exists=True, help="Results store for --dry-run's estimate.")
-    ] = None,
-    logger: Annotated[
-        list[LoggerName] | None, typer.Option(help="Experiment logger, into --out; repeatable.")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in --out.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; do nothing.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    plan_file: PlanFile = None,
+    op: Ops = None,
+    method: Methods = None,
+    seed: Seeds = None,
+    budget: Budgets = None,
+    chip: Chips = None,
+    model: Model = None,
+    offline_model: OfflineModel = None,
+    temperature: Temperature = None,
+    tokens: Tokens = None,
+    usd: Usd = None,
+    price: PriceOption = None,
+    device_seconds: DeviceSeconds = None,
+    duplicates: KnownCost = None,
+    out: Out = RUNS / "sweep",
+    ray_address: RayAddress = NO_RAY,
+    daemon: Daemons = None,
+    local_daemons: LocalDaemons = 0,
+    workers: Workers = 0,
+    runs_per_daemon: RunsPerDaemon = 2,
+    in_flight: InFlight = 2,
+    base_url: BaseUrl = None,
+    concurrency: Concurrency = 1,
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    estimate_from: EstimateFrom = None,
+    logger: Loggers = None,
+    resume: Resume = False,
+    dry_run: DryRun = False,
+    quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Run every method on every operator with every seed, with equal budgets, and compare."""
-    plan = _told_plan(
-        plan_file,
-        operators=op,
-        methods=method,
-        seeds=seed,
-        budgets=budget,
-        chips=chip,
-        model=model,
-        offline_model=offline_model,
-        temperature=temperature,
-        tokens=tokens,
-        usd=usd,
-        price=price,
-        device_seconds=device_seconds,
-        duplicates=duplicates,
-    )
+    options = locals()
+    plan = _told_plan(plan_file, options)
     hosts = Hosts(ray_address, tuple(daemon or ()), local_daemons, workers, runs_per_daemon)
     if dry_run:
         _tell_estimate(plan or kept_plan(out, None, resume=True), hosts, in_flight, estimate_from, as_json)
         return
-    arguments = ["--in-flight", str(in_flight), "--concurrency", str(concurrency)]
-    for name, value in (
-        ("--base-url", base_url),
-        ("--requests-per-minute", requests_per_minute),
-        ("--tokens-per-minute", tokens_per_minute),
-    ):
-        arguments += [] if value is None else [name, str(value)]
     job = _SweepRun(out, kept_plan(out, plan, resume=resume), quiet, as_json, tuple(logger or ()))
-    job.make(hosts, (*arguments, "--command", json.dumps(sys.argv)))
+    job.make(hosts, _child_arguments(options))
 
 
-def _told_plan(plan_file: Path | None, **flags: Any) -> SweepPlan | None:
-    """Return the plan that file and flags tell; ``None`` if they tell nothing."""
+def _child_arguments(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the arguments of the processes that make runs."""
+    given = {name: options[name] for name in _CHILD_OPTIONS if options[name] is not None}
+    words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    return (*words, "--command", json.dumps(sys.argv))
+
+
+def _told_plan(plan_file: Path | None, options: Mapping[str, Any]) -> SweepPlan | None:
+    """Return the plan that file and options tell; ``None`` if they tell nothing."""
+    flags = {name: options[option] for option, name in _PLAN_OPTIONS.items()}
     if plan_file is None and not any(flags.values()):
         return None
     return read_plan(plan_file, **flags)

@@ -2,6 +2,11 @@
 
 The outcome depends on the operator, the method and its seed, not on how many evaluations are in flight:
 results are observed, charged and journalled in the order of the proposals, whichever finishes first.
+
+The baseline is evaluated first, shown to the strategy as a proposal of origin ``baseline``, and not charged.
+A result is charged one evaluation when its status says so; infrastructure errors are submitted again up to
+``INFRA_ATTEMPTS`` times in all, then observed uncharged; ``NEUTRAL_LIMIT`` such results in a row, a model
+that cannot be reached, or Ctrl-C end the search with what it has found.
 """
 
 from __future__ import annotations
@@ -69,11 +74,6 @@ def run_search(
 ) -> SearchOutcome:
     """Search until the budget is spent or the strategy has nothing more to propose.
 
-    The baseline is evaluated first, shown to the strategy as a proposal of origin ``baseline``, and not
-    charged. A result is charged one evaluation when its status says so; infrastructure errors are
-    submitted again up to ``INFRA_ATTEMPTS`` times in all, then observed uncharged; ``NEUTRAL_LIMIT`` such
-    results in a row, a model that cannot be reached, or Ctrl-C end the search with what it has found.
-
     A journal that was broken off is resumed: the strategy, fresh, is shown what is on record before
     anything is evaluated, and the journal ends as that of the unbroken run would.
 
@@ -99,28 +99,31 @@ def run_search(
     protocol = protocol or MeasureProtocol()
     rules = {"duplicates": duplicates.value, "protocol": protocol.model_dump(mode="json")}
     search = _Search(spec, strategy, evaluator, ledger, journal, protocol, duplicates, on_event)
-    try:
-        journal.header(spec, {**(settings or {}), **rules})
-        stop_reason, message = search.run(in_flight)
-    except InfrastructureError as error:
-        stop_reason, message = StopReason.INFRASTRUCTURE, str(error)
-    except KeyboardInterrupt:
-        stop_reason, message = StopReason.INTERRUPTED, "interrupted before the budget was spent"
-    finally:
-        search.cancel_pending()
-        strategy.close()
-    outcome = search.outcome(stop_reason, message)
-    if stop_reason not in RESUMABLE:
+    outcome = _searched(search, in_flight, {**(settings or {}), **rules})
+    if outcome.stop_reason not in RESUMABLE:
         with interrupts_held_back():
             journal.end(
-                stop_reason=stop_reason.value,
-                message=message,
+                stop_reason=outcome.stop_reason.value,
+                message=outcome.message,
                 evaluations=outcome.evaluations,
                 baseline_latency_us=outcome.baseline_latency_us,
                 best_latency_us=outcome.best_latency_us,
                 best_digest=outcome.best.digest,
             )
     return outcome
+
+
+def _searched(search: _Search, in_flight: int, settings: Mapping[str, Any]) -> SearchOutcome:
+    """Return what a search has found, however it ended."""
+    try:
+        stop_reason, message = search.run(in_flight, settings)
+    except InfrastructureError as error:
+        stop_reason, message = StopReason.INFRASTRUCTURE, str(error)
+    except KeyboardInterrupt:
+        stop_reason, message = StopReason.INTERRUPTED, "interrupted before the budget was spent"
+    finally:
+        search.close()
+    return search.outcome(stop_reason, message)
 
 
 @dataclass
@@ -169,8 +172,9 @@ class _Search:
         self._exhausted: tuple[StopReason, str] | None = None
         self._broken = ""
 
-    def run(self, in_flight: int) -> tuple[StopReason, str]:
+    def run(self, in_flight: int, settings: Mapping[str, Any]) -> tuple[StopReason, str]:
         """Evaluate the baseline, then all that the strategy proposes and the budget covers."""
+        self._journal.header(self._spec, settings)
         self._enqueue(Proposal(self._spec.baseline, BASELINE_ORIGIN), None)
         baseline = self._observe_next().result
         if baseline.status is not Status.OK:
@@ -191,8 +195,8 @@ class _Search:
         too_small = f"the budget covers no evaluation, which may cost up to {self._unit}: raise it"
         return StopReason.BUDGET_SPENT, "" if self._proposed > 1 else too_small
 
-    def cancel_pending(self) -> None:
-        """Cancel what was submitted and will not be observed, and give back what was reserved for it."""
+    def close(self) -> None:
+        """Cancel what was submitted and will not be observed, refund it, and close the strategy."""
         for pending in self._queue:
             if pending.reservation is not None:
                 self._ledger.refund(pending.reservation)
@@ -200,6 +204,7 @@ class _Search:
         with contextlib.suppress(InfrastructureError):
             for request_id in self._submitted:
                 self._evaluator.cancel(request_id)
+        self._strategy.close()
 
     def outcome(self, stop_reason: StopReason, message: str) -> SearchOutcome:
         """Return what was found so far."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -63,10 +65,30 @@ HANDS_ENVIRONMENT_ON = {"npu_daemon.sandbox.limited_run", "ascend_gym.suite.cann
 OPERATOR_FILES = "ascend_gym/suite/ops"
 
 
-def _modules() -> list[tuple[str, ast.Module]]:
+class Module(NamedTuple):
+    """What the rules ask of a source file; broad excepts by line."""
+
+    name: str
+    imported: frozenset[str]
+    attributes: frozenset[str]
+    broad_excepts: tuple[int, ...]
+
+
+@cache
+def _modules() -> tuple[Module, ...]:
     files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
     own = [path for path in files if not path.relative_to(ROOT).as_posix().startswith(OPERATOR_FILES)]
-    return [(_module_name(path), ast.parse(path.read_text("utf-8"), str(path))) for path in own]
+    return tuple(_read(_module_name(path), path.read_text("utf-8")) for path in own)
+
+
+def _read(name: str, source: str) -> Module:
+    nodes = list(ast.walk(ast.parse(source, name)))
+    return Module(
+        name,
+        frozenset(_imported(nodes)),
+        frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)),
+        tuple(node.lineno for node in nodes if isinstance(node, ast.ExceptHandler) and _is_broad(node.type)),
+    )
 
 
 def _module_name(path: Path) -> str:
@@ -74,9 +96,9 @@ def _module_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def _imported(tree: ast.Module) -> set[str]:
+def _imported(nodes: list[ast.AST]) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -93,16 +115,18 @@ def _rule_of(module: str) -> str:
     return max((part for part in ALLOWED if _inside(module, part)), key=len)
 
 
-def _violations(module: str, tree: ast.Module) -> list[str]:
-    allowed = ALLOWED[_rule_of(module)]
-    project = [name for name in _imported(tree) if name.partition(".")[0] in PACKAGES]
+def _violations(module: Module) -> list[str]:
+    allowed = ALLOWED[_rule_of(module.name)]
+    project = [name for name in module.imported if name.partition(".")[0] in PACKAGES]
     return [
-        f"{module} imports {name}" for name in project if not any(_inside(name, part) for part in allowed)
+        f"{module.name} imports {name}"
+        for name in project
+        if not any(_inside(name, part) for part in allowed)
     ]
 
 
 def test_imports_point_one_way():
-    assert [line for module, tree in _modules() for line in _violations(module, tree)] == []
+    assert [line for module in _modules() for line in _violations(module)] == []
 
 
 @pytest.mark.parametrize(
@@ -116,14 +140,14 @@ def test_imports_point_one_way():
     ],
 )
 def test_the_rule_notices_a_wrong_import(module, source):
-    assert len(_violations(module, ast.parse(source))) == 1
+    assert len(_violations(_read(module, source))) == 1
 
 
 def _users(names: set[str]) -> set[str]:
     return {
-        module
-        for module, tree in _modules()
-        if any(_inside(imported, name) for imported in _imported(tree) for name in names)
+        module.name
+        for module in _modules()
+        if any(_inside(imported, name) for imported in module.imported for name in names)
     }
 
 
@@ -138,23 +162,13 @@ def test_only_the_environment_imports_gymnasium():
 
 
 def test_only_the_configuration_reads_the_process_environment():
-    readers = {
-        module
-        for module, tree in _modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
-    }
+    readers = {module.name for module in _modules() if module.attributes & {"environ", "getenv", "environb"}}
     assert "ascend_gym.core.config" in readers
     assert readers - {"ascend_gym.core.config"} <= HANDS_ENVIRONMENT_ON
 
 
 def test_at_most_two_broad_excepts_in_the_project():
-    broad = [
-        f"{module}:{node.lineno}"
-        for module, tree in _modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ExceptHandler) and _is_broad(node.type)
-    ]
+    broad = [f"{module.name}:{line}" for module in _modules() for line in module.broad_excepts]
     assert len(broad) <= 2, broad
 
 

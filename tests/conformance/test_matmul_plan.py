@@ -147,6 +147,22 @@ def test_published_plans(plan: Planner) -> None:
     assert (kept["base_m"], kept["base_n"], kept["base_k"]) == (128, 256, 64)
 
 
+@pytest.mark.parametrize(
+    ("shape", "single"),
+    [((768, 2048, 6144), (128, 512, 6144)), ((128, 30720, 1024), (128, 1280, 1024))],
+    ids=["staggered along k", "MDL"],
+)
+def test_published_plans_of_large_products(
+    plan: Planner, shape: tuple[int, int, int], single: tuple[int, int, int]
+) -> None:
+    """asc-devkit, the guide on staggered loads and on the MDL template: 24 cores, loads of rows of 512 B."""
+    found = plan(Problem(*shape, cores=24))
+    assert found is not None
+    assert tuple(found[name] for name in ("single_m", "single_n", "single_k")) == single
+    assert [found[name] for name in ("base_m", "base_n", "base_k")] == [128, 256, 64]
+    assert [found[name] for name in ("step_ka", "step_kb", "depth_a1", "depth_b1")] == [4, 4, 8, 8]
+
+
 @settings(max_examples=60)
 @given(problem=problems, base_m=st.integers(1, 8), base_n=st.integers(1, 8))
 def test_a_given_base_block_is_kept(plan: Planner, problem: Problem, base_m: int, base_n: int) -> None:

@@ -21,6 +21,7 @@ PROGRAMS = Path(__file__).parent.parent / "asc"
 ADD = PROGRAMS / "add.asc"
 MIXED = PROGRAMS / "mixed.asc"
 PADDED = PROGRAMS / "padded.asc"
+SHARED = PROGRAMS / "shared.asc"
 FLAGS = """#include "acl/acl.h"
 #include "kernel_operator.h"
 __global__ __mix__(1, 2) void produce() {
@@ -86,6 +87,28 @@ def test_more_cores_are_faster(simulator: SimulatorBackend, tmp_path: Path) -> N
         assert not isinstance(price, Failure)
         tasks_us.append(price["task_us"])
     assert tasks_us[1] < tasks_us[0]
+
+
+def test_a_product_that_two_vector_cores_share_is_computed_once(
+    simulator: SimulatorBackend, tmp_path: Path
+) -> None:
+    """asc-devkit, the guide on IBShare: one call of the first vector core, whose result both find."""
+    ranges = tmp_path / "ranges"
+    ranges.write_text("")
+    cubes = []
+    for shared in ("false", "true"):
+        folder = tmp_path / shared
+        folder.mkdir()
+        run = _run(AscProgram(SHARED, (f"SHARED={shared}",)), simulator, folder)
+        assert isinstance(run, ProgramRun), run
+        assert (run.exit_status, run.stdout.splitlines()[-1]) == (0, "0 wrong")
+        price = price_trace(simulator.toolchain, run.launches[0].trace, load_chip("910B1"), ranges)
+        assert not isinstance(price, Failure)
+        cubes.append(price["cores"][0])
+    each, once = cubes
+    assert each["read_bytes"] == 2 * once["read_bytes"]
+    assert each["mac_instructions"] == 2 * once["mac_instructions"]
+    assert once["total_cycles"] < each["total_cycles"]
 
 
 @pytest.mark.parametrize(

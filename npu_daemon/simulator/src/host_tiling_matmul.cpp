@@ -16,6 +16,7 @@ constexpr double kL0aBytesPerCycle = 256;
 constexpr double kL0bBytesPerCycle = 128;
 constexpr double kGmBytesPerCycle = 84;
 constexpr int32_t kMostSteps = 64;
+constexpr int64_t kReservedL1Bytes = 256;
 constexpr std::array<int32_t, 11> kBaseExtents = {512, 384, 320, 256, 192, 128, 96, 64, 48, 32, 16};
 
 int32_t ceil_div(int64_t value, int64_t unit) { return static_cast<int32_t>((value + unit - 1) / unit); }
@@ -207,6 +208,42 @@ private:
     int32_t rounds_;
 };
 
+// Whether the published planner takes the product for a large one: each core has most of a block of 128 x 256, and the
+// kernel leaves it the parts (asc-devkit, matmul_tiling_algorithm.cpp: GetMultiCoreScenario).
+bool is_large(const MatmulProblem &problem) {
+    constexpr int64_t kMostOfBlock = 26214;
+    const bool free = problem.cores > 1 && !problem.may_split_k && problem.single.m <= 0 && problem.single.n <= 0;
+    return free && problem.shape.m >= 128 && int64_t{problem.shape.m} * problem.shape.n > kMostOfBlock * problem.cores;
+}
+
+// Blocks along k of one load: such that rows are of whole lines, or of halves of lines.
+int32_t in_whole_lines(int32_t steps, double row_bytes, int32_t rounds) {
+    if (steps >= rounds) return rounds;
+    for (const int32_t line : {512, 256}) {
+        const int32_t rows_in_line = static_cast<int32_t>(line / row_bytes);
+        if (steps * row_bytes > line && rows_in_line * row_bytes == line) return std::max(1, steps / rows_in_line * rows_in_line);
+    }
+    return steps;
+}
+
+// What the published planner does for large products: half of L1 for each operand, in two buffers, or a quarter for the
+// smaller one where halves do not fit (CalcL1Tiling, UpdateStepK).
+std::optional<Steps> halves_of_l1(const MatmulProblem &problem, const MatmulPlan &plan) {
+    const double block_a = plan.base.m * problem.a_bytes * plan.base.k, block_b = plan.base.n * problem.b_bytes * plan.base.k;
+    const double room = static_cast<double>(problem.memories.l1) - (problem.has_bias ? plan.base.n * problem.bias_bytes : 0);
+    int32_t depth_a = static_cast<int32_t>(problem.memories.l1 / 2.0 / block_a);
+    int32_t depth_b = static_cast<int32_t>((problem.memories.l1 + kReservedL1Bytes) / 2.0 / block_b);
+    if (depth_a * block_a + depth_b * block_b > room) (plan.base.m <= plan.base.n ? depth_a : depth_b) /= 2;
+    const int32_t rounds = ceil_div(plan.single.k, plan.base.k);
+    int32_t a = in_whole_lines(depth_a / 2, plan.base.k * problem.a_bytes, rounds);
+    int32_t b = in_whole_lines(depth_b / 2, plan.base.k * problem.b_bytes, rounds);
+    if (a <= 0 || b <= 0) return std::nullopt;
+    (a >= b ? a : b) = a >= b ? a / b * b : b / a * a;
+    const int32_t loads_a = ceil_div(rounds, a), loads_b = ceil_div(rounds, b);
+    if (loads_a % loads_b != 0 && loads_b % loads_a != 0) return std::nullopt;
+    return Steps{a, b, 2, 2, to_bytes(2 * a * block_a) + to_bytes(2 * b * block_b)};
+}
+
 // Parts of at most three blocks of rows, of whole blocks of columns, and of all of k; blocks as for one core alone.
 MatmulProblem with_rows_kept(MatmulProblem problem) {
     constexpr int32_t kMostBlocks = 3;
@@ -241,7 +278,9 @@ std::optional<MatmulPlan> plan_matmul(const MatmulProblem &problem) {
     const int64_t block_bytes = int64_t{plan.base.m} * plan.base.n * 4;
     plan.l0c_buffers = 2 * block_bytes <= problem.memories.l0c ? 2 : 1;
     plan.l0c_bytes = block_bytes * plan.l0c_buffers;
-    const std::optional<Steps> steps = StepSearch(problem, plan).best();
+    std::optional<Steps> steps;
+    if (is_large(problem)) steps = halves_of_l1(problem, plan);
+    if (!steps) steps = StepSearch(problem, plan).best();
     if (!steps) return std::nullopt;
     plan.step_ka = steps->a;
     plan.step_kb = steps->b;

@@ -137,6 +137,25 @@ void let_others_run() {
     });
 }
 
+// Where both operands are shared (IBShare), the first vector core of a group asks for all of them: the others find the
+// result in global memory.
+bool served_by_first(const MatmulState &state, const MatmulTarget &target) {
+    return state.shared_by_group && !on_cube_core() && block().sub_index > 0 && target.space == Space::Gm;
+}
+
+void tell_result(const MatmulState &state, Block &caller) {
+    const uint32_t others = state.shared_by_group ? caller.sub_count : 0;
+    direct_set(Pipe::FIX, caller, kResultFlag + caller.sub_index);
+    for (uint32_t i = 1; i < others; ++i) direct_set(Pipe::FIX, *group_block(CoreKind::Vector, i), kResultFlag + i);
+}
+
+void await_result(MatmulState &state, MatmulWait wait) {
+    if (wait == MatmulWait::Later) ++state.unread_results;
+    if (wait != MatmulWait::Now) return;
+    cross_core_wait(kResultFlag + block().sub_index);
+    let_others_run();
+}
+
 // Does `work` on the cube core: this one, or that of the group of this vector core, which gets a message.
 void on_cube(MatmulState &state, MatmulWait wait, const std::function<void()> &work) {
     if (on_cube_core()) return work();
@@ -151,12 +170,9 @@ void on_cube(MatmulState &state, MatmulWait wait, const std::function<void()> &w
         block().scalar_accesses += kMessageAccesses;
         cross_core_wait(kRequestFlag + caller.sub_index);
         work();
-        if (wait != MatmulWait::Never) direct_set(Pipe::FIX, caller, kResultFlag + caller.sub_index);
+        if (wait != MatmulWait::Never) tell_result(state, caller);
     });
-    if (wait == MatmulWait::Later) ++state.unread_results;
-    if (wait != MatmulWait::Now) return;
-    cross_core_wait(kResultFlag + caller.sub_index);
-    let_others_run();
+    await_result(state, wait);
 }
 
 // An operand in the unified buffer of a vector core reaches the cube core through global memory.
@@ -253,6 +269,7 @@ uint8_t *matmul_fetch_cached(MatmulState &state) {
 
 void matmul_all(MatmulState &state, const MatmulTarget &target, MatmulWait wait) {
     if (!active(state)) return;
+    if (served_by_first(state, target)) return await_result(state, wait);
     require_operands(state, "IterateAll");
     bind_extents(state);
     send_operand(state.a);

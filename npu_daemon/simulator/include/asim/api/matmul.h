@@ -98,6 +98,7 @@ public:
         state_.bias = matrix_of<Bias, false>();
         state_.bias.layout = asim::MatrixLayout::Rows;
         state_.delegates = delegates;
+        state_.shared_by_group = delegates && A::ibShare && B::ibShare;
         state_.multi_data_load = kConfig.doMultiDataLoad || kConfig.doSpecialMDL;
         state_.unit_flag = kConfig.enUnitFlag;
         state_.constant_plan = kStaticPlan;

@@ -53,6 +53,7 @@ struct MatmulState {
     bool staggers_k = false;            // each core starts its sums at a place of its own along k
     // Calls of a vector core are handed to the cube core of its group; if not, they do nothing there.
     bool delegates = false;
+    bool shared_by_group = false;   // what the first vector core of a group multiplies is for all of them
     // progress
     uint32_t next_block = 0;
     bool asynchronous = false;

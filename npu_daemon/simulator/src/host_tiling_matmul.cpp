@@ -17,6 +17,7 @@ constexpr double kL0bBytesPerCycle = 128;
 constexpr double kGmBytesPerCycle = 84;
 constexpr int32_t kMostSteps = 64;
 constexpr int64_t kReservedL1Bytes = 256;
+constexpr int32_t kLargeRows = 128, kLargeColumns = 256;       // of a block of a large product
 constexpr std::array<int32_t, 11> kBaseExtents = {512, 384, 320, 256, 192, 128, 96, 64, 48, 32, 16};
 
 int32_t ceil_div(int64_t value, int64_t unit) { return static_cast<int32_t>((value + unit - 1) / unit); }
@@ -70,19 +71,38 @@ bool splits_k_evenly(const MatmulProblem &problem, int32_t parts) {
     return blocks % parts == 0 && blocks / parts >= kLeastBlocks;
 }
 
+// Whether the published planner takes the product for a large one: each core has most of a block of 128 x 256, and the
+// kernel leaves it the parts (asc-devkit, matmul_tiling_algorithm.cpp: GetMultiCoreScenario).
+bool is_large(const MatmulProblem &problem) {
+    constexpr int64_t kMostOfBlock = 26214;
+    const bool free = problem.cores > 1 && !problem.may_split_k && problem.single.m <= 0 && problem.single.n <= 0;
+    return free && problem.shape.m >= 128 && int64_t{problem.shape.m} * problem.shape.n > kMostOfBlock * problem.cores;
+}
+
+using SplitCost = std::tuple<double, double, int32_t, int32_t>;
+
 // Least work of the busiest core, then least data for it, then fewest cores, then parts of rows rather than of columns (the
-// published plan for 512 x 512 x 128 on two cores: asc-devkit, matmul_advanced_api).
+// published plan for 512 x 512 x 128 on two cores: asc-devkit, matmul_advanced_api). For large products, as published, blocks
+// count instead of data, and then the rows and columns that no two cores share (CalcBaseBlockBandRatio).
+SplitCost cost_of(const Split &split, int32_t m_parts, int32_t n_parts, bool large) {
+    const Extents &single = split.single;
+    const double rows = align_up(single.m, kFractal), columns = align_up(single.n, kFractal);
+    const double work = rows * columns * single.k;
+    if (!large) return {work, (rows + columns) * single.k, split.cores, single.m};
+    const double blocks = std::ceil(rows / kLargeRows) * std::ceil(columns / kLargeColumns);
+    return {work, blocks, m_parts * kLargeRows + n_parts * kLargeColumns, single.m};
+}
+
 Split split_cores(const MatmulProblem &problem) {
+    const bool large = is_large(problem);
     Split best{};
-    std::tuple<double, double, int32_t, int32_t> best_cost;
+    SplitCost best_cost;
     for (int32_t m = 1; m <= problem.cores; ++m) {
         for (int32_t n = 1; n <= problem.cores / m; ++n) {
             for (int32_t k = 1; k <= (problem.may_split_k ? problem.cores / (m * n) : 1); ++k) {
                 if (!splits_k_evenly(problem, k)) continue;
                 const Split split = split_into(problem, {m, n, k});
-                const Extents &single = split.single;
-                const double rows = align_up(single.m, kFractal), columns = align_up(single.n, kFractal);
-                const std::tuple cost(rows * columns * single.k, (rows + columns) * single.k, split.cores, single.m);
+                const SplitCost cost = cost_of(split, m, n, large);
                 if (best.cores == 0 || cost < best_cost) best = split, best_cost = cost;
             }
         }
@@ -207,14 +227,6 @@ private:
     int64_t room_, block_a_, block_b_;
     int32_t rounds_;
 };
-
-// Whether the published planner takes the product for a large one: each core has most of a block of 128 x 256, and the
-// kernel leaves it the parts (asc-devkit, matmul_tiling_algorithm.cpp: GetMultiCoreScenario).
-bool is_large(const MatmulProblem &problem) {
-    constexpr int64_t kMostOfBlock = 26214;
-    const bool free = problem.cores > 1 && !problem.may_split_k && problem.single.m <= 0 && problem.single.n <= 0;
-    return free && problem.shape.m >= 128 && int64_t{problem.shape.m} * problem.shape.n > kMostOfBlock * problem.cores;
-}
 
 // Blocks along k of one load: such that rows are of whole lines, or of halves of lines.
 int32_t in_whole_lines(int32_t steps, double row_bytes, int32_t rounds) {

@@ -34,14 +34,15 @@ uint32_t fractal_bytes(NumberType type, uint32_t rows, uint32_t k) { return alig
 
 Operand local(Space space, uint32_t address, uint32_t bytes) { return {address, static_cast<uint64_t>(space), bytes, 0}; }
 
-// Bursts of a part in global memory: its rows, or its columns of fractals.
+// Bursts of a part in global memory: its rows, or its columns of fractals. Rows that follow each other are one burst, except
+// on their way to L1: there each is turned into fractals by itself.
 struct Bursts {
     uint32_t count;
     uint32_t bytes;
     uint32_t stride;
 };
 
-Bursts bursts_of(const StoredMatrix &matrix, const MatrixPart &part) {
+Bursts bursts_of(const StoredMatrix &matrix, const MatrixPart &part, bool apart = false) {
     if (matrix.layout == MatrixLayout::Fractals) {
         const uint32_t columns = matrix.fractal_columns;
         const uint64_t stride = offset_of(matrix, 0, columns);
@@ -49,7 +50,7 @@ Bursts bursts_of(const StoredMatrix &matrix, const MatrixPart &part) {
     }
     const uint32_t stride = static_cast<uint32_t>(offset_of(matrix, 1, 0));
     const uint32_t bytes = bytes_of(matrix.type, part.columns);
-    if (bytes == stride) return {1, bytes * part.rows, bytes * part.rows};
+    if (bytes == stride && !apart) return {1, bytes * part.rows, bytes * part.rows};
     return {part.rows, bytes, stride};
 }
 
@@ -184,8 +185,8 @@ private:
     void copy_to_l1(uint32_t first, uint32_t rows, uint32_t step, uint32_t address) {
         const uint32_t k0 = step * step_ * state_.blocks.base.k, k = k_extent(step * step_, step_);
         const MatrixPart part = left_ ? stored_part(matrix_, first, rows, k0, k) : stored_part(matrix_, k0, k, first, rows);
-        const Bursts bursts = bursts_of(matrix_, part);
         const bool in_gm = matrix_.space == Space::Gm;
+        const Bursts bursts = bursts_of(matrix_, part, in_gm);
         const Operand origin = in_gm ? gm_operand("Matmul", matrix_, part, bursts, false) : mailbox_operand(bursts.count * bursts.bytes);
         emit(copy_record(Op::CopyGmToL1, matrix_, bursts), {local(Space::L1, address, fractal_bytes(matrix_.type, rows, k)), origin});
     }

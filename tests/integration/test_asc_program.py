@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,7 +96,7 @@ def test_a_product_that_two_vector_cores_share_is_computed_once(
     """asc-devkit, the guide on IBShare: one call of the first vector core, whose result both find."""
     ranges = tmp_path / "ranges"
     ranges.write_text("")
-    cubes = []
+    cubes: list[dict[str, Any]] = []
     for shared in ("false", "true"):
         folder = tmp_path / shared
         folder.mkdir()

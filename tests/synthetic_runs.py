@@ -19,6 +19,7 @@ from ascend_gym.sweep.store import ResultsStore
 
 METHODS = ("best-of-n", "openevolve", "ascend-optimizer", "ascend-optimizer:no-experience")
 STATUSES = ("ok", "ok", "ok", "build_error", "incorrect", "timeout")
+FLOOR_US = 20.0
 PIPES = ("aiv_vec_time", "aiv_scalar_time", "aiv_mte2_time", "aiv_mte3_time")
 
 
@@ -78,8 +79,9 @@ def _steps(run_id: str, op_id: str, variant: str, budget: int, dice: random.Rand
 
 def _detail(latency_us: float | None) -> bytes:
     assert latency_us is not None
-    profile = {"task_duration_us": latency_us, "block_dim": 48, **dict.fromkeys(PIPES, latency_us / 4)}
-    return packed({"status": "ok", "cases": [{"case_id": "only", "profile": profile}]})
+    times = dict.fromkeys(PIPES, latency_us / 4)
+    profile = {"task_duration_us": latency_us, "block_dim": 48, "aiv_mte2_ratio": 0.8, **times}
+    return packed({"status": "ok", "cases": [{"case_id": "only", "profile": profile, "floor_us": FLOOR_US}]})
 
 
 def _source(baseline: str, candidate: str, texts: dict[str, str]) -> SourceRecord:

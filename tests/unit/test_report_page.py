@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from synthetic_runs import METHODS, fill, invented_run
+from synthetic_runs import FLOOR_US, METHODS, fill, invented_run
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Table
@@ -174,6 +174,11 @@ def test_profiles_and_headings_of_operators_are_those_of_the_fastest_runs(
         assert f"<b>{op_id}</b> {speedup:.3f}x by {variant}, seed {seed}</summary>" in text
         body = text.partition(f'id="op-{op_id.replace("/", "-")}"')[2].partition("</details>")[0]
         assert f"<td>100.00</td><td>{best_us:.2f}</td>" in body
+        reached = "".join(
+            f"<td>{each:.2f}</td><td>{100 * FLOOR_US / each:.0f}</td><td>MTE2 80 %</td>"
+            for each in (100.0, best_us)
+        )
+        assert f"<td>{FLOOR_US:.2f}</td>{reached}" in body
         assert '<span class="a">+int tile' in body
     assert "A &lt;title&gt; &amp; more" in text
 

@@ -86,7 +86,7 @@ class Chart:
             return
         self._parts.append(f'<path class="line s{series % SERIES}" d="{self._path(points, steps)}"/>')
         if label:
-            self._legend.append((f"s{series % SERIES}", label))
+            self._legend.append((f"line s{series % SERIES}", label))
 
     def band(self, low: Sequence[Point], high: Sequence[Point], series: int) -> None:
         """Fill the area between two lines."""
@@ -103,7 +103,7 @@ class Chart:
                 f"<title>{escape(text)}</title></circle>"
             )
         if label:
-            self._legend.append((f"s{series % SERIES}", label))
+            self._legend.append((f"dot s{series % SERIES}", label))
 
     def column(self, low: float, high: float, shade: int) -> None:
         """Shade the part of the chart between two values of the horizontal axis."""
@@ -130,8 +130,8 @@ class Chart:
         self._parts.append(f'<text class="tick" x="{x}" y="{y}">{escape(text)}</text>')
 
     def legend(self, series: int, label: str) -> None:
-        """Add an entry to the legend."""
-        self._legend.append((f"s{series % SERIES}", label))
+        """Add an entry for bars to the legend."""
+        self._legend.append((f"bar s{series % SERIES}", label))
 
     def rule(self, y: float) -> None:
         """Draw a dashed line at a value of the vertical axis."""
@@ -185,14 +185,23 @@ class Chart:
     def _legend_rows(self) -> tuple[str, int]:
         """Return the legend below the axes, and its height."""
         parts, x, y = [], float(_LEFT), HEIGHT + 8.0
-        for name, label in self._legend:
+        for mark, label in self._legend:
             width = 24 + 7.4 * len(label)
             if x > _LEFT and x + width > WIDTH:
                 x, y = float(_LEFT), y + 16
-            parts.append(f'<line class="line {name}" x1="{x}" x2="{x + 14}" y1="{y}" y2="{y}"/>')
+            parts.append(_legend_mark(mark, x, y))
             parts.append(f'<text class="tick" x="{x + 18}" y="{y + 4}">{escape(label)}</text>')
             x += width
         return "".join(parts), int(y - HEIGHT) + 8 if parts else 0
+
+
+def _legend_mark(mark: str, x: float, y: float) -> str:
+    """Return what a series is drawn with, a dot, a bar or a line, at the beginning of its entry."""
+    if mark.startswith("dot"):
+        return f'<circle class="{mark}" cx="{x + 7}" cy="{y}" r="3.5"/>'
+    if mark.startswith("bar"):
+        return f'<rect class="{mark}" x="{x + 2}" y="{y - 5}" width="10" height="10"/>'
+    return f'<line class="{mark}" x1="{x}" x2="{x + 14}" y1="{y}" y2="{y}"/>'
 
 
 def _nice_step(rough: float) -> float:

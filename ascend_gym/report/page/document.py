@@ -28,6 +28,7 @@ from ascend_gym.report.page.tables import (
     profile_table,
     provenance_table,
     published_tables,
+    roofline_table,
     statuses_table,
 )
 from ascend_gym.report.stored_runs import ID_CHARS
@@ -41,6 +42,10 @@ _METRICS_NOTE = (
     "geometric mean over operators, fast_p the share of operators faster than p times. Brackets hold 95 % "
     "bootstrap intervals over operators and seeds; * marks a difference from the first method with p < 0.05, "
     "operators compared one by one."
+)
+_ROOFLINE_NOTE = (
+    "Floor: launch, and reading the inputs and writing the outputs of a case once at the bandwidth of the "
+    "chip. The share of a pipe is of the time of its cores."
 )
 
 
@@ -163,8 +168,8 @@ def _published() -> str:
 
 def _evaluations(page: Page, results: Results) -> str:
     note = (
-        "Evaluation seconds are wall seconds of evaluations that nobody had asked for before, without "
-        "waiting for a worker."
+        "Evaluations are those charged; known ones were answered without evaluating again. Evaluation "
+        "seconds are wall seconds of the others, without waiting for a worker."
     )
     tables = page.table("statuses", statuses_table(results)) + page.table("costs", costs_table(results))
     return f'{page.chart(status_shares(results))}{tables}<p class="note">{note}</p>'
@@ -184,8 +189,9 @@ def _operator(page: Page, results: Results, op_id: str) -> str:
     )
     if stages:
         parts.append(f'<p class="note">Shaded: stages of the fastest run: {escape(stages)}.</p>')
-    profile = profile_table(results, run)
+    profile, roofline = profile_table(results, run), roofline_table(results, run)
     parts += [table_html(profile)] if profile else []
+    parts += [f'{table_html(roofline)}<p class="note">{_ROOFLINE_NOTE}</p>'] if roofline else []
     parts += _jumps(results, run)
     return (
         f'<details id="op-{escape(op_id.replace("/", "-"))}">'

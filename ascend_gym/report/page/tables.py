@@ -13,6 +13,8 @@ from ascend_gym.report.metrics import FAST_P, Estimate, paired_p_value
 from ascend_gym.report.page.results import Results
 from ascend_gym.sweep.run_records import RunRecord
 
+_Case = dict[str, Any]  # of a stored result
+
 _SIGNIFICANT = 0.05
 _PUBLISHED = Path(__file__).with_name("published.toml")
 _PIPES = (
@@ -85,39 +87,37 @@ def costs_table(results: Results) -> Table:
         )
         for name, cost in results.costs().items()
     )
-    columns = (
-        "method",
-        "runs",
-        "evaluations charged",
-        "known already",
-        "device s",
-        "evaluation s",
-        "model calls",
-    )
-    return Table("Cost", (*columns, "prompt tokens", "completion tokens", "US dollars"), rows)
+    columns = ("method", "runs", "evaluations", "known", "device s", "evaluation s", "model calls")
+    return Table("Cost", (*columns, "tokens read", "tokens written", "USD"), rows)
 
 
 def profile_table(results: Results, run: RunRecord) -> Table | None:
     """Return times of the pipes before and after a run, of its slowest case; ``None`` if not measured."""
-    incumbents = results.store.incumbents(run.run_id)
-    if not incumbents:
+    cases = _before_and_after(results, run)
+    if not cases:
         return None
-    cases = [_cases(results.store.result(each)) for each in (incumbents[0], incumbents[-1])]
-    if not cases[0]:
-        return None
-    name = max(cases[0], key=lambda each: (float(cases[0][each]["task_duration_us"]), each))
-    before, after = (each[name] for each in cases)
-    rows = [("task duration", before["task_duration_us"], after["task_duration_us"])]
-    rows += [
-        (label, before[key], after[key])
-        for key, label in _PIPES
-        if before.get(key, 0.0) > 0 or after.get(key, 0.0) > 0
-    ]
+    name, before, after = max(cases, key=lambda each: (_duration_us(each[1]), each[0]))
+    old, new = before["profile"], after["profile"]
+    keys = [("task_duration_us", "task duration"), *_PIPES]
+    rows = [(label, old.get(key, 0.0), new.get(key, 0.0)) for key, label in keys]
     texts = [
-        (label, f"{old:.2f}", f"{new:.2f}", f"{old / new:.2f}x" if new else "-") for label, old, new in rows
+        (label, f"{was:.2f}", f"{is_now:.2f}", f"{was / is_now:.2f}x" if is_now else "-")
+        for label, was, is_now in rows
+        if was > 0 or is_now > 0
     ]
-    dims = f"{before['block_dim']} and {after['block_dim']} blocks"
+    dims = f"{old['block_dim']} and {new['block_dim']} blocks"
     return Table(f"Case {name}, us ({dims})", ("pipe", "before", "after", "ratio"), tuple(texts))
+
+
+def roofline_table(results: Results, run: RunRecord) -> Table | None:
+    """Return how close to its floor each case came before and after a run; ``None`` if none was measured."""
+    rows = tuple(
+        (name, _microseconds(before.get("floor_us")), *_roofline(before), *_roofline(after))
+        for name, before, after in _before_and_after(results, run)
+    )
+    half = ("of floor %", "busiest pipe")
+    columns = ("case", "floor us", "before us", *half, "after us", *half)
+    return Table("Roofline", columns, rows) if rows else None
 
 
 def provenance_table(results: Results) -> Table:
@@ -142,8 +142,33 @@ def published_tables() -> list[tuple[Table, str]]:
     ]
 
 
-def _cases(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {case["case_id"]: case["profile"] for case in result["cases"] if case["profile"]}
+def _before_and_after(results: Results, run: RunRecord) -> list[tuple[str, _Case, _Case]]:
+    """Return the cases that were measured, of the baseline and of the best candidate."""
+    incumbents = results.store.incumbents(run.run_id)
+    if not incumbents:
+        return []
+    before, after = (
+        {case["case_id"]: case for case in results.store.result(each)["cases"] if case["profile"]}
+        for each in (incumbents[0], incumbents[-1])
+    )
+    return [(name, case, after[name]) for name, case in before.items()]
+
+
+def _roofline(case: _Case) -> tuple[str, str, str]:
+    """Return duration, share of the floor in it, and the pipe that works the largest share of the time."""
+    profile, floor_us, duration_us = case["profile"], case.get("floor_us"), _duration_us(case)
+    reached = f"{100 * floor_us / duration_us:.0f}" if floor_us else "-"
+    shares = {label: profile.get(key.replace("_time", "_ratio"), 0.0) for key, label in _PIPES}
+    busiest = max(shares, key=lambda label: shares[label])
+    return f"{duration_us:.2f}", reached, f"{busiest} {100 * shares[busiest]:.0f} %"
+
+
+def _duration_us(case: _Case) -> float:
+    return float(case["profile"]["task_duration_us"])
+
+
+def _microseconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
 
 
 def _interval(estimate: Estimate, scale: float, digits: int) -> str:

@@ -290,4 +290,5 @@ def test_likeness_is_seen_in_clusters_and_components() -> None:
     assert k_means(np.ones((4, 2)), 3).tolist() == [0] * 4
     chart = landscape(rows.astype(np.float32), ["copy"] * 10 + ["vector"] * 20, 3)
     assert "copy (10)" in chart.svg()
-    assert chart.svg().count("<circle") == 30
+    assert chart.svg().count('r="3.5"><title>') == 30
+    assert chart.svg().count("<circle") == 30 + 3, "one for each entry of the legend"

@@ -191,7 +191,7 @@ class Chart:
                 x, y = float(_LEFT), y + 16
             parts.append(_legend_mark(mark, x, y))
             parts.append(f'<text class="tick" x="{x + 18}" y="{y + 4}">{escape(label)}</text>')
-            x += width
+            x = round(x + width, 1)
         return "".join(parts), int(y - HEIGHT) + 8 if parts else 0
 
 

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "asim/timing/cube_cost.h"
-
 namespace asim {
 
 namespace {
@@ -16,13 +14,15 @@ constexpr double kInstructionsOfHandOver = 2;   // one sets the flag, one awaits
 
 Pipe pipe_of(uint8_t code) { return static_cast<Pipe>(code); }
 
+Pipe lowest_of(uint32_t pipes) { return static_cast<Pipe>(__builtin_ctz(pipes)); }
+
 bool is_copy(Op op) { return reads_gm(op) || writes_gm(op); }
 
 }  // namespace
 
 void Core::start_block(const Cursor &cursor, double now, double wait_cycles, double entry_cycles) {
     records_.emplace(cursor);
-    pending_.reset();
+    has_pending_ = false;
     block_start_ = now;
     scalar_time_ = now + wait_cycles;
     work(entry_cycles);
@@ -54,12 +54,27 @@ uint32_t Core::flag(const Record &record) {
     return flags_.find_or_insert(uint32_t{record.source_pipe} << 24 | uint32_t{record.target_pipe} << 16 | record.flag_id);
 }
 
-// Notes whether the pipe has an instruction that nothing before it keeps from starting; the scalar unit starts its own.
-void Core::note_head(Pipe which) {
-    if (which == Pipe::S) return;
-    const uint32_t bit = 1u << static_cast<uint32_t>(which);
-    const PipeState &state = pipe(which);
-    idle_heads_ = state.queue.empty() || state.copying ? idle_heads_ & ~bit : idle_heads_ | bit;
+// What of `entry` counts until its pipe takes it; costs that depend on nothing else are computed here.
+void Core::fill_in(Queued &queued, const Entry &entry, Pipe which) {
+    const Record &record = entry.record;
+    queued.record = record;
+    queued.issued = scalar_time_;
+    queued.waiting.clear();
+    queued.unit_flag_cycles = unit_flag_cycles(record, chip_);
+    if (info(record.op).pipe == Pipe::S) {
+        if (record.op == Op::SetFlag || record.op == Op::WaitFlag) queued.flag = flag(record);
+        queued.time = {held_up_cycles_, 0};
+        return;
+    }
+    unfinished_.forget(scalar_time_);
+    unfinished_.find_conflicts(entry, which, scalar_time_, queued.waiting);
+    unfinished_.hold(queued.waiting);
+    queued.slot = unfinished_.add(entry, which);
+    if (is_copy(record.op)) {
+        pipe(which).copies.push(queue_depth_) = entry;
+    } else {
+        queued.time = which == Pipe::V ? InstructionTime{vector_cycles(entry), 0} : cube_time(entry, chip_);
+    }
 }
 
 bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
@@ -70,20 +85,8 @@ bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     if (state.started_at.size() >= places) {
         scalar_time_ = std::max(scalar_time_, state.started_at[state.started_at.size() - places]);
     }
-    Queued &queued = state.queue.push(queue_depth_);
-    queued.entry = entry;
-    queued.issued = scalar_time_;
-    queued.waiting.clear();
-    queued.held_up_cycles = held_up_cycles_;
-    if (info(entry.record.op).pipe != Pipe::S) {
-        unfinished_.forget(scalar_time_);
-        unfinished_.find_conflicts(entry, which, scalar_time_, queued.waiting);
-        unfinished_.hold(queued.waiting);
-        queued.slot = unfinished_.add(entry, which);
-    } else if (entry.record.op == Op::SetFlag || entry.record.op == Op::WaitFlag) {
-        queued.flag = flag(entry.record);
-    }
-    note_head(which);
+    if (state.queue.empty() && which != Pipe::S) look_at(which);    // the scalar unit starts its own
+    fill_in(state.queue.push(queue_depth_), entry, which);
     return true;
 }
 
@@ -135,6 +138,7 @@ bool Core::issue_scalar(const Entry &entry, double now) {
         case Op::SetFlag:
             if (source != Pipe::S) return issue_to_pipe(entry, source);
             flags_[flag(record)].raised_at.push_back(scalar_time_);
+            look_at(target);
             return true;
         case Op::WaitFlag: {
             if (target != Pipe::S) return issue_to_pipe(entry, target);
@@ -200,24 +204,23 @@ void Core::raise_for_others(const Record &record, double time) {
 
 // Issues the next record if nothing blocks the scalar unit; its own work is paid once, when it is first looked at.
 bool Core::issue(double now) {
-    if (!pending_) {
-        Entry entry;
-        if (!records_->next(entry)) throw std::runtime_error("malformed trace: a block has no end");
-        work(chip_.issue_cycles + entry.record.scalar_blocks * chip_.scalar_block_cycles +
-                            entry.record.scalar_accesses * chip_.scalar_access_cycles);
-        pending_ = entry;
-        order_vectors(entry);
-        if (scalar_order_.next(entry)) work(kInstructionsOfHandOver * chip_.issue_cycles);
+    const Record &record = pending_.record;
+    if (!has_pending_) {
+        if (!records_->next(pending_)) throw std::runtime_error("malformed trace: a block has no end");
+        has_pending_ = true;
+        work(chip_.issue_cycles + record.scalar_blocks * chip_.scalar_block_cycles + record.scalar_accesses * chip_.scalar_access_cycles);
+        order_vectors(pending_);
+        if (scalar_order_.next(pending_)) work(kInstructionsOfHandOver * chip_.issue_cycles);
     }
-    const Pipe which = info(pending_->record.op).pipe;
-    const bool issued = which == Pipe::S ? issue_scalar(*pending_, now) : issue_to_pipe(*pending_, which);
-    if (issued) pending_.reset();
+    const Pipe which = info(record.op).pipe;
+    const bool issued = which == Pipe::S ? issue_scalar(pending_, now) : issue_to_pipe(pending_, which);
+    has_pending_ = !issued;
     return issued;
 }
 
 std::optional<double> Core::ready_time(const PipeState &state, Queued &head) {
     double time = std::max(head.issued, state.free_at);
-    const Record &record = head.entry.record;
+    const Record &record = head.record;
     if (record.op == Op::WaitFlag) {
         const Fifo<double> &raised = flags_[head.flag].raised_at;
         if (raised.empty()) return std::nullopt;
@@ -225,7 +228,7 @@ std::optional<double> Core::ready_time(const PipeState &state, Queued &head) {
     }
     if (record.op == Op::SetFlag || record.op == Op::CrossCoreSet) return head.issued;
     if (record.op == Op::PipeBarrier) return std::max(time, state.drained_at);
-    const std::optional<double> dependencies = unfinished_.ready(head.waiting, chip_.flag_cycles, unit_flag_cycles(record, chip_));
+    const std::optional<double> dependencies = unfinished_.ready(head.waiting, chip_.flag_cycles, head.unit_flag_cycles);
     if (!dependencies) return std::nullopt;
     return std::max(time, *dependencies);
 }
@@ -247,67 +250,106 @@ void Core::busy(Pipe which, Op op, double start, double end, uint64_t bytes) {
 // An instruction waits for flags and for others before it has its pipe, except that a copy out of L0C with the unit flag
 // waits in the pipe for the tiles of the multiplication.
 double Core::has_pipe_from(const PipeState &state, const Queued &head, double start) const {
-    const bool follows_tiles = unit_flag_cycles(head.entry.record, chip_) > 0;
-    return follows_tiles ? std::max(head.issued, state.free_at) : start;
+    return head.unit_flag_cycles > 0 ? std::max(head.issued, state.free_at) : start;
 }
 
 // Starts the head of a pipe at `start`.
 void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double start) {
-    const Record &record = head.entry.record;
-    const auto index = static_cast<size_t>(which);
+    const Record &record = head.record;
     if (record.op == Op::SetFlag) {
         flags_[head.flag].raised_at.push_back(std::max(start, state.drained_at));
+        look_at(pipe_of(record.target_pipe));
     } else if (record.op == Op::CrossCoreSet) {
         raise_for_others(record, std::max(start, state.drained_at));
     } else if (record.op == Op::WaitFlag) {
         flags_[head.flag].raised_at.pop_front();
         state.free_at = start;
     } else if (record.op == Op::PipeBarrier) {
-        state.free_at = start + head.held_up_cycles;
+        state.free_at = start + head.time.busy_cycles;
     } else if (is_copy(record.op)) {
-        const bool write = writes_gm(record.op);
-        const Demand demand = memory_.demand_of(start, head.entry, write);
-        (write ? counters_.written_bytes : counters_.read_bytes) += uint64_t{record.repeats} * record.burst_bytes;
-        count_traffic(record, demand.traffic);
-        ++counters_.instructions[index];
-        state.copying = true;
-        state.copy_slot = head.slot;
-        state.copy_op = record.op;
-        state.copy_bytes = uint64_t{record.repeats} * record.burst_bytes;
-        state.copy_latency = demand.latency_cycles;
-        state.copy_from = has_pipe_from(state, head, start);
-        state.copy_until = start + demand.least_cycles;
-        state.free_at = start;
-        memory_.start(start, demand, id_ * kPipeCount + index);
+        start_copy(state, which, head, start);
     } else {
-        const InstructionTime time = which == Pipe::V ? InstructionTime{vector_cycles(head.entry), 0} : cube_time(head.entry, chip_);
-        ++counters_.instructions[index];
+        ++counters_.instructions[static_cast<size_t>(which)];
         const double from = has_pipe_from(state, head, start);
-        state.free_at = start + time.busy_cycles;
-        const double done = state.free_at + time.latency_cycles;
+        state.free_at = start + head.time.busy_cycles;
+        const double done = state.free_at + head.time.latency_cycles;
         busy(which, record.op, std::max(from, state.drained_at), done, uint64_t{record.repeats} * record.burst_bytes);
         state.drained_at = done;
         unfinished_.start(head.slot, start);
-        unfinished_.finish(head.slot, state.drained_at);
+        finish(head.slot, done);
     }
 }
 
-// Starts what the pipe can start by `now`; returns when its head could start, if that lies ahead and is known.
-double Core::run_pipe(Pipe which, double now) {
+void Core::start_copy(PipeState &state, Pipe which, const Queued &head, double start) {
+    const Record &record = head.record;
+    const auto index = static_cast<size_t>(which);
+    const bool write = writes_gm(record.op);
+    const Demand demand = memory_.demand_of(start, state.copies.front(), write);
+    state.copies.pop();
+    (write ? counters_.written_bytes : counters_.read_bytes) += uint64_t{record.repeats} * record.burst_bytes;
+    count_traffic(record, demand.traffic);
+    ++counters_.instructions[index];
+    state.copying = true;
+    state.copy_slot = head.slot;
+    state.copy_op = record.op;
+    state.copy_bytes = uint64_t{record.repeats} * record.burst_bytes;
+    state.copy_latency = demand.latency_cycles;
+    state.copy_from = has_pipe_from(state, head, start);
+    state.copy_until = start + demand.least_cycles;
+    state.free_at = start;
+    memory_.start(start, demand, id_ * kPipeCount + index);
+}
+
+// The instruction has an end: a head that has to follow it may have a start.
+void Core::finish(uint32_t slot, double time) {
+    unfinished_.finish(slot, time);
+    for (uint32_t heads = awaiting_heads_; heads != 0; heads &= heads - 1) {
+        const Pipe which = lowest_of(heads);
+        if (pipe(which).awaited_slot == slot) look_at(which);
+    }
+}
+
+// Starts what the pipe can start by `now`; says whether that is anything.
+bool Core::run_pipe(Pipe which, double now) {
     PipeState &state = pipe(which);
-    while (!state.queue.empty() && !state.copying) {
-        const std::optional<double> start = ready_time(state, state.queue.front());
-        if (!start) return kNever;
-        if (*start > now && is_copy(state.queue.front().entry.record.op)) return *start;
-        const double could_start = std::max(state.queue.front().issued, state.free_at);
+    timed_heads_ &= ~bit(which);
+    awaiting_heads_ &= ~bit(which);
+    bool started = false;
+    for (; !state.queue.empty() && !state.copying; started = true) {
+        Queued &head = state.queue.front();
+        const std::optional<double> start = ready_time(state, head);
+        if (!start) {
+            if (head.record.op == Op::WaitFlag) return started;     // whoever raises it looks at this pipe
+            awaiting_heads_ |= bit(which);
+            state.awaited_slot = Unfinished::awaited(head.waiting);
+            return started;
+        }
+        if (*start > now && is_copy(head.record.op)) {
+            timed_heads_ |= bit(which);
+            state.head_start = *start;
+            return started;
+        }
+        const double could_start = std::max(head.issued, state.free_at);
         counters_.wait_cycles[static_cast<size_t>(which)] += std::max(0.0, *start - could_start);
-        start_instruction(state, which, state.queue.front(), *start);
-        unfinished_.release(state.queue.front().waiting);
+        start_instruction(state, which, head, *start);
+        unfinished_.release(head.waiting);
         state.queue.pop();
-            if (state.started_at.size() == queue_depth_) state.started_at.pop();
+        if (state.started_at.size() == queue_depth_) state.started_at.pop();
         state.started_at.push(queue_depth_) = *start;
     }
-    return kNever;
+    return started;
+}
+
+// Starts what the pipes can start by `now`, each looked at once, in their order; says whether that is anything.
+bool Core::run_pipes(double now) {
+    bool started = false;
+    for (uint32_t looked_at = bit(Pipe::S), left; (left = to_look_at_ & ~looked_at) != 0;) {
+        const Pipe which = lowest_of(left);
+        looked_at |= 2 * bit(which) - 1;
+        to_look_at_ &= ~bit(which);
+        started |= run_pipe(which, now);
+    }
+    return started;
 }
 
 void Core::copy_finished(Pipe which, double now) {
@@ -318,25 +360,27 @@ void Core::copy_finished(Pipe which, double now) {
     state.copying = false;
     state.free_at = ended;
     state.drained_at = arrived;
-    unfinished_.finish(state.copy_slot, state.drained_at);
-    note_head(which);
+    finish(state.copy_slot, arrived);
+    look_at(which);
+}
+
+// When the first of the copies starts that wait for nothing but their time.
+double Core::next_start() const {
+    double first = kNever;
+    for (uint32_t heads = timed_heads_; heads != 0; heads &= heads - 1) {
+        first = std::min(first, pipes_[static_cast<size_t>(lowest_of(heads))].head_start);
+    }
+    return first;
 }
 
 double Core::advance(double now) {
-    double wake = kNever;
+    if (next_start() <= now) to_look_at_ |= timed_heads_;
     for (bool progress = true; progress && active_ && !in_sync_all_;) {
         progress = false;
-        wake = kNever;
         while (active_ && !in_sync_all_ && issue(now)) progress = true;
-        for (uint32_t heads = idle_heads_; heads != 0; heads &= heads - 1) {
-            const Pipe which = pipe_of(static_cast<uint8_t>(__builtin_ctz(heads)));
-            const size_t before = pipe(which).queue.size();
-            wake = std::min(wake, run_pipe(which, now));
-            progress |= pipe(which).queue.size() != before;
-            note_head(which);
-        }
+        progress |= run_pipes(now);
     }
-    return wake;
+    return next_start();
 }
 
 }  // namespace asim

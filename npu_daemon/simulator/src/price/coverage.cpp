@@ -91,7 +91,7 @@ std::vector<TensorCoverage> tensor_coverage(const Trace &trace, const std::vecto
     std::vector<TouchedBytes> touched(tensors.begin(), tensors.end());
     for (uint32_t block = 0; block < trace.block_count(); ++block) {
         Cursor cursor(trace, block);
-        for (Entry entry; cursor.next(entry);) mark_record(touched, entry);
+        while (const Entry *entry = cursor.next()) mark_record(touched, *entry);
     }
     std::vector<TensorCoverage> coverage;
     for (const TouchedBytes &tensor : touched) coverage.push_back(tensor.coverage());

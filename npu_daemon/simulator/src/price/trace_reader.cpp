@@ -141,25 +141,20 @@ void Cursor::follow() {
     --run_;
 }
 
-void Cursor::read_code() {
-    const uint64_t code = number();
-    if (code == 0) return read_record();
-    if (code % 2 == 0) return read_changes(code / 2 - 1);
-    run_ = code / 2 + 1;
-    follow();
-}
-
-bool Cursor::next(Entry &entry) {
-    if (run_ > 0) {
-        follow();
-    } else {
-        while (position_ == end_) {
-            if (!open_segment()) return false;
-        }
-        read_code();
+// Reads the code of the next records and makes the first of them the last one; false at the end.
+bool Cursor::read_code() {
+    while (position_ == end_) {
+        if (!open_segment()) return false;
     }
-    entry = sites_[last_].entry;
-    ++count_;
+    const uint64_t code = number();
+    if (code == 0) {
+        read_record();
+    } else if (code % 2 == 0) {
+        read_changes(code / 2 - 1);
+    } else {
+        run_ = code / 2 + 1;
+        follow();
+    }
     return true;
 }
 

@@ -23,12 +23,22 @@ void for_each_range(const Entry &entry, F f) {
 
 }  // namespace
 
+void Unfinished::find_in(const Ranges &ranges, uint64_t begin, uint64_t end, double now, Waiting &waiting) const {
+    if (begin >= ranges.highest || ranges.lowest >= end) return;
+    for (size_t i = ranges.first; i < ranges.all.size(); ++i) {
+        const Range &other = ranges.all[i];
+        if (begin >= other.end || other.begin >= end) continue;
+        if (live(other) && accesses_[other.slot].done > now) waiting.on_.push_back(other.slot);
+    }
+}
+
 void Unfinished::find_conflicts(const Entry &entry, Pipe pipe, double now, Waiting &waiting) const {
+    const uint32_t others = ~(1u << static_cast<uint32_t>(pipe));
     for_each_range(entry, [&](uint64_t space, uint64_t begin, uint64_t end, bool written) {
-        for (const Range &other : ranges_[space]) {
-            if (begin >= other.end || other.begin >= end || other.pipe == pipe) continue;
-            const bool orders = (written || other.written) && live(other) && accesses_[other.slot].done > now;
-            if (orders) waiting.on_.push_back(other.slot);
+        for (uint32_t pipes = pipes_in_[space] & others; pipes != 0; pipes &= pipes - 1) {
+            const auto &ranges = ranges_[space][static_cast<uint32_t>(__builtin_ctz(pipes))];
+            find_in(ranges[true], begin, end, now, waiting);
+            if (written) find_in(ranges[false], begin, end, now, waiting);
         }
     });
 }
@@ -42,45 +52,70 @@ uint32_t Unfinished::add(const Entry &entry, Pipe pipe) {
         slot = free_slots_.back();
         free_slots_.pop_back();
     }
-    const bool unit_flag = entry.record.op == Op::Mmad && (entry.record.flag_id & kUnitFlag) != 0;
-    const uint64_t serial = next_serial_++;
-    accesses_[slot] = {serial, kNever, kNever, unit_flag, 0};
+    Access &access = accesses_[slot];
+    access = {next_serial_++, kNever, kNever};
+    access.unit_flag = entry.record.op == Op::Mmad && (entry.record.flag_id & kUnitFlag) != 0;
     for_each_range(entry, [&](uint64_t space, uint64_t begin, uint64_t end, bool written) {
-        std::vector<Range> &ranges = ranges_[space];
-        if (ranges.size() == ranges.capacity()) drop_forgotten(ranges);
-        ranges.push_back({begin, end, serial, slot, pipe, written});
+        pipes_in_[space] |= 1u << static_cast<uint32_t>(pipe);
+        remember(ranges_[space][static_cast<size_t>(pipe)][written], {begin, end, access.serial, slot});
     });
     return slot;
 }
 
-// Called when there is no room for more: at least half of it is free afterwards, or will be made.
-void Unfinished::drop_forgotten(std::vector<Range> &ranges) const {
-    const auto forgotten = [&](const Range &range) { return !live(range); };
-    ranges.erase(std::remove_if(ranges.begin(), ranges.end(), forgotten), ranges.end());
-    if (2 * ranges.size() > ranges.capacity()) ranges.reserve(2 * ranges.capacity());
+// Room for another is made by dropping what is forgotten at the front, when that is half of it.
+void Unfinished::remember(Ranges &ranges, const Range &range) const {
+    while (ranges.first < ranges.all.size() && !live(ranges.all[ranges.first])) ++ranges.first;
+    if (2 * ranges.first >= ranges.all.size()) {
+        ranges.all.erase(ranges.all.begin(), ranges.all.begin() + static_cast<std::ptrdiff_t>(ranges.first));
+        ranges.first = 0;
+        ranges.lowest = ~0ull;
+        ranges.highest = 0;
+        for (const Range &left : ranges.all) ranges.widen(left);
+    }
+    ranges.all.push_back(range);
+    ranges.widen(range);
+}
+
+void Unfinished::list(uint32_t slot) {
+    Access &access = accesses_[slot];
+    first_end_ = std::min(first_end_, access.done);
+    if (access.listed) return;
+    access.listed = true;
+    finished_.push_back(slot);
 }
 
 void Unfinished::finish(uint32_t slot, double time) {
     accesses_[slot].done = time;
-    finished_.push_back(slot);
+    list(slot);
 }
 
-void Unfinished::forget(double now) {
+void Unfinished::forget_finished(double now) {
+    first_end_ = kNever;
     for (size_t i = 0; i < finished_.size();) {
         Access &access = accesses_[finished_[i]];
-        if (access.done > now || access.holders > 0) {
+        if (access.done > now) {
+            first_end_ = std::min(first_end_, access.done);
             ++i;
             continue;
         }
-        access.serial = 0;
-        free_slots_.push_back(finished_[i]);
+        access.listed = false;
+        if (access.holders == 0) {
+            access.serial = 0;
+            free_slots_.push_back(finished_[i]);
+        }
         finished_[i] = finished_.back();
         finished_.pop_back();
     }
 }
 
-void Unfinished::count_holders(const Waiting &waiting, int32_t change) {
-    for (const uint32_t slot : waiting.on_) accesses_[slot].holders += change;
+void Unfinished::hold(const Waiting &waiting) {
+    for (const uint32_t slot : waiting.on_) ++accesses_[slot].holders;
+}
+
+void Unfinished::release(const Waiting &waiting) {
+    for (const uint32_t slot : waiting.on_) {
+        if (--accesses_[slot].holders == 0) list(slot);
+    }
 }
 
 std::optional<double> Unfinished::ready(Waiting &waiting, double extra_cycles, double unit_cycles) const {

@@ -8,6 +8,7 @@
 
 #include "asim/timing/bank_conflict.h"
 #include "asim/timing/chip.h"
+#include "asim/timing/cube_cost.h"
 #include "asim/timing/fifo.h"
 #include "asim/timing/memory.h"
 #include "asim/timing/ring.h"
@@ -75,20 +76,24 @@ private:
     struct Flag {
         Fifo<double> raised_at;
     };
-    struct Queued {
+    struct Queued {                     // what counts of an issued record until its pipe takes it
+        Record record;
         double issued = 0;
         uint32_t slot = 0;
         uint32_t flag = 0;              // of instructions that set or await one
-        double held_up_cycles = 0;      // of a barrier: the pipe stands still when it is empty
+        InstructionTime time;           // of all but copies; of a barrier: the pipe stands still when it is empty
+        double unit_flag_cycles = 0;
         Unfinished::Waiting waiting;
-        Entry entry;
     };
     struct PipeState {
         Ring<Queued> queue;
+        Ring<Entry> copies;             // of the queue, in full
         Ring<double> started_at;        // of the latest instructions, as many as the queue has places
         double free_at = 0;         // the next instruction may start
         double drained_at = 0;      // everything started so far has finished
         bool copying = false;
+        double head_start = 0;      // of a head in timed_heads_
+        uint32_t awaited_slot = 0;  // of a head in awaiting_heads_
         uint32_t copy_slot = 0;
         Op copy_op = Op::Count;
         uint64_t copy_bytes = 0;
@@ -96,7 +101,12 @@ private:
         double copy_from = 0;       // it has the pipe from then on
         double copy_until = 0;      // and until then at least
     };
-    void note_head(Pipe which);
+    static uint32_t bit(Pipe which) { return 1u << static_cast<uint32_t>(which); }
+    void look_at(Pipe which) { to_look_at_ |= bit(which); }
+    void fill_in(Queued &queued, const Entry &entry, Pipe which);
+    void raise_flag(const Queued &setter, double time);
+    void finish(uint32_t slot, double time);
+    bool run_pipes(double now);
     bool issue(double now);
     void order_vectors(const Entry &entry);
     bool issue_scalar(const Entry &entry, double now);
@@ -104,7 +114,9 @@ private:
     bool issue_access(const Entry &entry, double now);
     bool drain_all(double extra_cycles);
     void raise_for_others(const Record &record, double time);
-    double run_pipe(Pipe pipe, double now);
+    bool run_pipe(Pipe pipe, double now);
+    double next_start() const;
+    void start_copy(PipeState &pipe, Pipe which, const Queued &head, double start);
     void start_instruction(PipeState &pipe, Pipe which, Queued &head, double start);
     std::optional<double> ready_time(const PipeState &pipe, Queued &head);
     double has_pipe_from(const PipeState &pipe, const Queued &head, double start) const;
@@ -122,9 +134,12 @@ private:
     uint64_t id_;
     size_t queue_depth_;
     std::optional<Lookahead> records_;
-    std::optional<Entry> pending_;
+    Entry pending_;                     // the next record, if it has been read
+    bool has_pending_ = false;
     std::array<PipeState, kPipeCount> pipes_;
-    uint32_t idle_heads_ = 0;           // pipes with an instruction that could be next, one bit each
+    uint32_t to_look_at_ = 0;           // pipes whose head may be able to start, one bit each
+    uint32_t timed_heads_ = 0;          // pipes whose head, a copy, starts at a time that lies ahead
+    uint32_t awaiting_heads_ = 0;       // pipes whose head follows an instruction without an end
     Unfinished unfinished_;
     Table<Flag> flags_{64};
     Unfinished::Waiting scalar_waiting_;

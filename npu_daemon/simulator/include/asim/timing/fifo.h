@@ -14,7 +14,8 @@ public:
 
     // What has left is dropped once it is half of the memory.
     void pop_front() {
-        if (2 * ++first_ < items_.size()) return;
+        if (++first_ == items_.size()) return clear();
+        if (2 * first_ < items_.size()) return;
         items_.erase(items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(first_));
         first_ = 0;
     }

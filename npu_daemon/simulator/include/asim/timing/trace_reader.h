@@ -36,14 +36,15 @@ private:
 class Cursor {
 public:
     Cursor(const Trace &trace, uint32_t block_index) : segments_(&trace.segments_.at(block_index)) {}
-    bool next(Entry &entry);  // false at the end
+    const Entry *next();        // null at the end; valid until the next call
+    bool next(Entry &entry);    // false at the end
     uint64_t ordinal() const { return count_ - 1; }     // of the entry that next() gave, among those of the block
 
 private:
     bool open_segment();
     uint64_t number();
     void take(void *to, size_t bytes);
-    void read_code();
+    bool read_code();
     void read_record();
     void read_changes(uint64_t index);
     void follow();
@@ -58,6 +59,22 @@ private:
     uint64_t run_ = 0;              // records as foreseen that are still to come
     uint64_t count_ = 0;
 };
+
+inline const Entry *Cursor::next() {
+    if (run_ > 0) {
+        follow();
+    } else if (!read_code()) {
+        return nullptr;
+    }
+    ++count_;
+    return &sites_[last_].entry;
+}
+
+inline bool Cursor::next(Entry &entry) {
+    const Entry *read = next();
+    if (read != nullptr) entry = *read;
+    return read != nullptr;
+}
 
 // The records of one block, and a look at those that come next.
 class Lookahead {

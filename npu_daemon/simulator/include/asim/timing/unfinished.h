@@ -1,5 +1,6 @@
 // Memory instructions of a core that have not finished: what later ones on other pipes may have to wait for.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -35,8 +36,8 @@ public:
     void find_conflicts(const Entry &entry, Pipe pipe, double now, Waiting &waiting) const;
 
     // What is held is not forgotten before it is released.
-    void hold(const Waiting &waiting) { count_holders(waiting, 1); }
-    void release(const Waiting &waiting) { count_holders(waiting, -1); }
+    void hold(const Waiting &waiting);
+    void release(const Waiting &waiting);
 
     // Remembers an instruction and returns its slot, which is valid until its end is forgotten.
     uint32_t add(const Entry &entry, Pipe pipe);
@@ -45,12 +46,17 @@ public:
     void finish(uint32_t slot, double time);
 
     // Forgets what has finished by `now`.
-    void forget(double now);
+    void forget(double now) {
+        if (now >= first_end_) forget_finished(now);
+    }
 
     // The latest end of what is awaited, each `extra_cycles` after it, or nothing while some end is unknown. A copy from
     // L0C with the unit flag, which takes `unit_cycles`, follows a multiplication with the flag tile by tile: it may start
     // so that both end together.
     std::optional<double> ready(Waiting &waiting, double extra_cycles, double unit_cycles) const;
+
+    // Where there was nothing: the slot whose end is unknown.
+    static uint32_t awaited(const Waiting &waiting) { return waiting.on_[waiting.settled_]; }
 
 private:
     struct Access {
@@ -58,24 +64,41 @@ private:
         double started = kNever;
         double done = kNever;
         bool unit_flag = false;
+        bool listed = false;        // in finished_
         int32_t holders = 0;        // instructions in queues that must follow it
     };
     struct Range {
         uint64_t begin, end;
         uint64_t serial;            // of the access, which may be forgotten meanwhile
         uint32_t slot;
-        Pipe pipe;
-        bool written;
     };
+    // What the instructions of one pipe read, or write, in one memory. They finish nearly in order, so those at the front
+    // are dropped once they are forgotten.
+    struct Ranges {
+        uint64_t lowest = ~0ull;    // all lie from here
+        uint64_t highest = 0;       // to here
+        size_t first = 0;
+        std::vector<Range> all;
+
+        void widen(const Range &range) {
+            lowest = std::min(lowest, range.begin);
+            highest = std::max(highest, range.end);
+        }
+    };
+    using RangesOfPipes = std::array<std::array<Ranges, 2>, kPipeCount>;    // of each pipe what it reads, what it writes
 
     bool live(const Range &range) const { return accesses_[range.slot].serial == range.serial; }
-    void count_holders(const Waiting &waiting, int32_t change);
-    void drop_forgotten(std::vector<Range> &ranges) const;
+    void find_in(const Ranges &ranges, uint64_t begin, uint64_t end, double now, Waiting &waiting) const;
+    void remember(Ranges &ranges, const Range &range) const;
+    void list(uint32_t slot);
+    void forget_finished(double now);
 
     std::vector<Access> accesses_;
-    std::vector<uint32_t> finished_;                        // slots of those that have an end and are not forgotten
+    std::vector<uint32_t> finished_;                        // slots that have an end, no holders, and are not forgotten; and some that are held
+    double first_end_ = kNever;                             // of those
     std::vector<uint32_t> free_slots_;
-    std::array<std::vector<Range>, kSpaceCount> ranges_;    // of all accesses, and of some forgotten ones, by memory
+    std::array<RangesOfPipes, kSpaceCount> ranges_;         // of all accesses, and of some forgotten ones, by memory
+    std::array<uint32_t, kSpaceCount> pipes_in_{};          // that have touched a memory, one bit each
     uint64_t next_serial_ = 1;
 };
 

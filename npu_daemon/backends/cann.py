@@ -199,7 +199,7 @@ class CannBackend:
                 folder = handle.folder / "baseline"
                 folder.mkdir(exist_ok=True)
                 baseline = self._subject(folder, handle.baseline, device, protocol)
-            measured = measure(candidate, baseline, self._settings)
+            measured = measure(candidate, baseline, self._settings, protocol.repeats)
         if isinstance(measured, Failure):
             return measured
         return CaseResult(

@@ -22,7 +22,7 @@ class CannSettings(BaseModel):
         npu_arch: the same for ``bisheng --npu-arch``, which compiles the kernel that cleans the cache.
         warm_up: launches before each measured one (``msprof op --warm-up``), for the clock to rise.
         rounds: calls of the operator in one run of the profiler.
-        max_batches: runs of the profiler for one case, at most.
+        max_batches: runs of the profiler for one case, at most; more if a request asks for more samples.
         sampling_s: wall seconds after which no further run of the profiler is begun for a case.
         precision: half width of the 95 % interval of the median, relative to it, at which sampling ends.
         pair_with_baseline: whether the operator's own baseline is measured in turn with each candidate.
@@ -57,7 +57,7 @@ class CannSettings(BaseModel):
             raise ValueError(f"expected different device numbers of at least 0, got {list(devices)}")
         return devices
 
-    @property
-    def stop_rule(self) -> StopRule:
-        """When enough has been sampled."""
-        return StopRule(self.rounds, self.rounds * self.max_batches, self.precision)
+    def stop_rule(self, repeats: int) -> StopRule:
+        """Return when enough has been sampled for a request that wants ``repeats`` samples at least."""
+        most = max(self.rounds * self.max_batches, repeats)
+        return StopRule(max(self.rounds, repeats), most, self.precision)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import time
 from collections.abc import Callable, Sequence
@@ -99,9 +100,12 @@ def measure(
     candidate: Subject,
     baseline: Subject | None,
     settings: CannSettings,
+    repeats: int = 1,
     clock_s: Callable[[], float] = time.monotonic,
 ) -> Measured | Failure:
     """Sample until the median is known as precisely as the settings ask, or a limit of theirs is reached.
+
+    There are at least ``repeats`` samples, unless time is up before.
 
     Candidate and baseline are measured in turn, first the one and then the other first, so that what drifts
     meets both. A batch in which the clock was low is thrown away.
@@ -110,11 +114,12 @@ def measure(
         InfrastructureError: the clock stays low, or the profiler fails.
     """
     batches, started_s = _Batches(), clock_s()
-    for number in range(settings.max_batches):
+    rule = settings.stop_rule(repeats)
+    for number in range(math.ceil(rule.max_samples / settings.rounds)):
         failure = _add_batch(batches, candidate, baseline, settings, baseline_first=bool(number % 2))
         if failure is not None:
             return failure
-        enough = bool(batches.samples) and settings.stop_rule.reached(batches.samples)
+        enough = bool(batches.samples) and rule.reached(batches.samples)
         if enough or clock_s() - started_s > settings.sampling_s:
             break
     if not batches.samples:
@@ -175,7 +180,7 @@ def _remarks(batches: _Batches, window: Window, settings: CannSettings) -> tuple
         f"{len(samples)} samples, median {interval.median:.3f} us, "
         f"95 % interval {interval.low:.3f} to {interval.high:.3f} us"
     ]
-    if not settings.stop_rule.precise(samples):
+    if interval.relative_half_width > settings.precision:
         texts.append(
             f"noisy: the interval is wider than {settings.precision:.1%} on either side, "
             f"the second half is {drift(samples):+.1%} against the first"

@@ -93,9 +93,18 @@ def test_batches_at_a_low_clock_are_thrown_away(bench: Bench) -> None:
         measure(bench.subject("d", _always(50.0)), None, SETTINGS)
 
 
+def test_a_request_may_ask_for_more_samples(bench: Bench) -> None:
+    measured = measure(bench.subject("c", _always(50.0)), None, SETTINGS, repeats=20)
+    assert isinstance(measured, Measured)
+    assert len(measured.samples_us) == 24, "whole batches of 6"
+    more = measure(bench.subject("d", _always(50.0)), None, SETTINGS, repeats=31)
+    assert isinstance(more, Measured)
+    assert len(more.samples_us) == 36, "beyond max_batches"
+
+
 def test_time_ends_sampling(bench: Bench) -> None:
     clock = iter(range(0, 10_000, 100))
-    measured = measure(bench.subject("c", _growing(50.0)), None, SETTINGS, lambda: float(next(clock)))
+    measured = measure(bench.subject("c", _growing(50.0)), None, SETTINGS, clock_s=lambda: float(next(clock)))
     assert isinstance(measured, Measured)
     assert len(measured.samples_us) == 2 * SETTINGS.rounds, "200 s are more than 180"
 

@@ -62,6 +62,7 @@ def serve(
     recording: Annotated[
         Path | None, typer.Option(help="results.sqlite that --backend replay serves.")
     ] = None,
+    input_secret: Annotated[Path | None, typer.Option(help="File that input values are drawn from.")] = None,
     journal: Annotated[Path | None, typer.Option(help="File of accepted jobs; default in the cache.")] = None,
     keep_jobs: Annotated[
         bool | None, typer.Option(help="Whether accepted jobs outlive the daemon; default yes.")

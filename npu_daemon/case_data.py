@@ -16,7 +16,7 @@ import numpy as np
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Oracle
-from ascend_gym.core.records import Case, OpSpec, TensorSpec
+from ascend_gym.core.records import Case, DeviceInfo, OpSpec, TensorSpec
 from ascend_gym.suite.audit import insensitivities
 from npu_daemon.folder_cache import evict
 from npu_daemon.guards import GuardedFile, file_digest
@@ -54,22 +54,39 @@ class CaseDataCache:
         folder: where to keep them; made if missing, may be shared by processes.
         harness_digest: digest of the code that generates inputs and judges.
         limit_bytes: when the folder grows beyond this, entries that were not used lately are removed.
+        secret: what values are drawn from beside the seed; empty for values that everybody can draw.
     """
 
-    def __init__(self, folder: Path, harness_digest: str, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        harness_digest: str,
+        limit_bytes: int = DEFAULT_LIMIT_BYTES,
+        secret: bytes = b"",
+    ) -> None:
         self._folder = folder
         self._harness_digest = harness_digest
         self._limit_bytes = limit_bytes
+        self._secret = secret
         folder.mkdir(parents=True, exist_ok=True)
 
     def obtain(self, spec: OpSpec, oracle: Oracle, case: Case, seed: int) -> CaseData:
         """Return the data of ``case`` for ``seed``, generating what is not there yet."""
+        if self._secret:
+            seed = int(digest_of("secret seed", self._secret, seed)[:15], 16)
         entry = self._entry(spec, case, seed)
         if not (entry / _INDEX_NAME).is_file():
             self._generate(entry, oracle, case, seed)
             evict(self._folder.iterdir(), self._limit_bytes, keep=entry)
         os.utime(entry)
         return _read(entry, case)
+
+    def marked(self, device: DeviceInfo) -> DeviceInfo:
+        """Return what identifies results on ``device``, whose values also follow from the secret."""
+        if not self._secret:
+            return device
+        digest = digest_of("secret values", device.toolchain_digest, self._secret)
+        return device.model_copy(update={"toolchain_digest": digest})
 
     def forget(self, data: CaseData) -> None:
         """Drop data, because something tampered with them."""

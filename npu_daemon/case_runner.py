@@ -163,7 +163,7 @@ class CaseRunner:
 
 
 def _insensitive(data: CaseData) -> Diagnostic:
-    message = f"this case cannot tell right from wrong: {'; '.join(data.insensitive)}"
+    message = f"the verdict of this case is too lax: {'; '.join(data.insensitive)}"
     return Diagnostic(phase=Phase.VERIFY, message=message)
 
 

@@ -104,7 +104,7 @@ class EvaluationService:
 
     def describe(self) -> DeviceInfo:
         """Say what measures."""
-        return self._backend.describe()
+        return self._case_data.marked(self._backend.describe())
 
     def chips(self) -> tuple[str, ...]:
         """Return the chips that can be measured for."""
@@ -150,8 +150,15 @@ def result_store(cache_dir: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Sql
 
 
 def open_service(
-    backend: Backend, cache_dir: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES
+    backend: Backend, cache_dir: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES, secret: bytes = b""
 ) -> EvaluationService:
-    """Return a service that keeps its data below ``cache_dir``, each kind within ``limit_bytes``."""
-    case_data = CaseDataCache(cache_dir / "case_data", harness_digest(), limit_bytes)
+    """Return a service that keeps its data below ``cache_dir``, each kind within ``limit_bytes``.
+
+    Args:
+        backend: builds, runs and prices.
+        cache_dir: may be shared with other services.
+        limit_bytes: of inputs and expectations, and of results.
+        secret: see ``CaseDataCache``.
+    """
+    case_data = CaseDataCache(cache_dir / "case_data", harness_digest(), limit_bytes, secret)
     return EvaluationService(backend, case_data, result_store(cache_dir, limit_bytes))

@@ -32,6 +32,7 @@ BACKENDS = {
     "cann": "npu_daemon.backends.cann:CannBackend",
 }
 REPLAY = "replay"
+_SECRET_BYTES = 16
 
 
 class WorkerOptions(BaseModel):
@@ -43,6 +44,7 @@ class WorkerOptions(BaseModel):
     cache_limit_bytes: int
     recording: Path | None
     cann: CannSettings = CannSettings()
+    input_secret: Path | None
 
     def open_service(self) -> Service:
         """Return what a worker serves.
@@ -59,7 +61,8 @@ class WorkerOptions(BaseModel):
         if self.backend == "cann":
             factory = partial(factory, settings=self.cann)
         backend = factory(cache_dir=self.cache_dir, chip=self.chip)
-        return open_service(backend, self.cache_dir, self.cache_limit_bytes)
+        secret = read_secret(self.input_secret) if self.input_secret is not None else b""
+        return open_service(backend, self.cache_dir, self.cache_limit_bytes, secret)
 
 
 def run_broker(
@@ -123,10 +126,27 @@ def _check_backend(settings: DaemonSettings) -> None:
         ReplayService(_required(settings.recording), settings.chip)
         return
     load_backend(settings.backend)
+    if settings.input_secret is not None:
+        read_secret(settings.input_secret)
     if settings.backend in BACKENDS:
         load_chip(settings.chip)
     if settings.backend == "cann":
         open_toolkit(settings.cann)
+
+
+def read_secret(path: Path) -> bytes:
+    """Return the content of the file that inputs are drawn from.
+
+    Raises:
+        MisuseError: it cannot be read, or is so short that it can be guessed.
+    """
+    try:
+        secret = path.read_bytes()
+    except OSError as error:
+        raise MisuseError(f"input_secret {path} cannot be read: {error}") from error
+    if len(secret) < _SECRET_BYTES:
+        raise MisuseError(f"input_secret {path} has {len(secret)} bytes, expected at least {_SECRET_BYTES}")
+    return secret
 
 
 def _required(recording: Path | None) -> Path:
@@ -136,7 +156,7 @@ def _required(recording: Path | None) -> Path:
 
 
 def _worker_options(settings: DaemonSettings) -> WorkerOptions:
-    recording = settings.recording
+    recording, input_secret = settings.recording, settings.input_secret
     return WorkerOptions(
         backend=settings.backend,
         chip=settings.chip,
@@ -144,6 +164,7 @@ def _worker_options(settings: DaemonSettings) -> WorkerOptions:
         cache_limit_bytes=settings.cache_limit_bytes,
         recording=recording.resolve() if recording is not None else None,
         cann=settings.cann,
+        input_secret=input_secret.resolve() if input_secret is not None else None,
     )
 
 

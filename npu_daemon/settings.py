@@ -51,6 +51,7 @@ class DaemonSettings(BaseModel):
         cache_dir: builds, inputs and results.
         cache_limit_gib: size above which the longest unused builds, inputs and results are removed, each.
         recording: result store that the replay backend serves.
+        input_secret: file of at least 16 bytes that input values are drawn from, beside the request's seed.
         journal: file of accepted jobs; by default one below ``cache_dir`` for this address.
         keep_jobs: whether to have a journal.
         max_device_seconds: device time that may be charged in all.
@@ -72,6 +73,7 @@ class DaemonSettings(BaseModel):
     cache_dir: Path = Field(default_factory=cache_root)
     cache_limit_gib: float = Field(default=16.0, gt=0)
     recording: Path | None = None
+    input_secret: Path | None = None
     journal: Path | None = None
     keep_jobs: bool = True
     max_device_seconds: float | None = Field(default=None, gt=0)

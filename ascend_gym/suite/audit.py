@@ -87,10 +87,12 @@ def insensitivities(oracle: Oracle, case: Case, inputs: Arrays, expected: Arrays
 
 
 def _right_outputs(case: Case, expected: Arrays) -> list[list[Array]]:
-    """Return the expectations in the types of the outputs."""
+    """Return the expectations in the types of the outputs, zeros where an output is open."""
     with np.errstate(over="ignore", invalid="ignore"):
         return [
-            [array.astype(numpy_dtype(tensor.dtype)) for array in arrays]
+            [np.zeros(shape, numpy_dtype(tensor.dtype)) for shape in tensor.shapes]
+            if tensor.open
+            else [array.astype(numpy_dtype(tensor.dtype)) for array in arrays]
             for tensor, arrays in zip(case.outputs, expected, strict=True)
         ]
 

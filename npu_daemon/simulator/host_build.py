@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path, PurePosixPath
 
 from ascend_gym.core.protocols import Failure
@@ -25,7 +24,6 @@ from npu_daemon.simulator.source_guard import (
     refused_library,
     refused_pasting,
     refused_source,
-    without_pasting,
 )
 
 BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20)
@@ -146,10 +144,7 @@ def build_host(
     started_s = time.perf_counter()
     folders: list[Path | str] = [*header_folders(sources), *include_dirs]
     if pastes_names(sources):
-        apart = work_dir / "apart"
-        _write(_apart(sources.files), apart)
-        read = partial(_expansion, compiled, toolchain, folders)
-        refused = refused_pasting(read(folder), read(apart), sources, Phase.BUILD_TILING)
+        refused = refused_pasting(_expansion(compiled, toolchain, folders, folder))
         if refused is not None:
             return refused
     outcome = _compile(compiled, folder, toolchain, folders, limits)
@@ -162,10 +157,6 @@ def build_host(
         diagnostic = Diagnostic(phase=Phase.BUILD_TILING, message=message)
         return _failure(Status.TIMEOUT, [diagnostic], seconds)
     return _failure(Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, Phase.BUILD_TILING), seconds)
-
-
-def _apart(files: Sequence[SourceFile]) -> list[SourceFile]:
-    return [SourceFile(path=file.path, text=without_pasting(file.text)) for file in files]
 
 
 def _expansion(

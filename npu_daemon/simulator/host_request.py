@@ -85,6 +85,20 @@ def request_lines(
     return lines
 
 
+def value_files(
+    definition: OperatorDefinition, case: Case, input_files: Sequence[Sequence[Path]]
+) -> list[Path]:
+    """Return the input files that a tiling function may look into: those of value-dependent inputs."""
+    files = {tensor.name: paths for tensor, paths in zip(case.inputs, input_files, strict=False)}
+    inputs = match_tensors(definition.inputs, case.inputs, "inputs")
+    return [
+        path
+        for parameter, tensor in zip(definition.inputs, inputs, strict=True)
+        if parameter.value_dependent and tensor is not None
+        for path in files.get(tensor.name, ())
+    ]
+
+
 def _chip_lines(chip: ChipGeometry) -> Iterator[str]:
     """Yield the figures of the chip; memories are numbered as in the C++ enumeration LocalMemType."""
     yield f"soc {chip.soc_version}"

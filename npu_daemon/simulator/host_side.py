@@ -16,7 +16,7 @@ from ascend_gym.core.records import Case, Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.host_build import build_host, host_build_command, prepare_host_toolchain, runner_of
-from npu_daemon.simulator.host_request import ChipGeometry, request_lines
+from npu_daemon.simulator.host_request import ChipGeometry, request_lines, value_files
 from npu_daemon.simulator.host_schema import (
     Decision,
     DefinitionError,
@@ -136,7 +136,7 @@ def run_tiling(
     request = work_dir / "tiling_request"
     request.write_text("\n".join(lines) + "\n", encoding="ascii")
     argv = [str(runner_of(toolchain)), "run", str(host_lib), str(request)]
-    reach = Reach((toolchain, host_lib, *(file for files in input_files for file in files)))
+    reach = Reach((toolchain, host_lib, *value_files(definition, case, input_files)))
     answer, seconds = _ask(argv, work_dir, limits, reach, Phase.RUN_TILING)
     if isinstance(answer, Failure):
         return answer

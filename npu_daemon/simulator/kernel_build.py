@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, SourceFile, Sources
+from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, Reach, run_limited
 from npu_daemon.simulator.host_build import compiler_diagnostics, header_folders
@@ -19,7 +19,6 @@ from npu_daemon.simulator.source_guard import (
     refused_flags,
     refused_pasting,
     refused_source,
-    without_pasting,
 )
 from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
@@ -50,13 +49,11 @@ _COMPILER_SYMBOLS = frozenset(
         "_ZdlPvm",
     }
 )
-# Objects in the data sections of every library, and the sections that are read-only when it has been loaded.
+# Objects in the data sections of every library, once in each; sections that are read-only once it is loaded.
 _LIBRARY_OBJECTS = frozenset(
     {"completed.0", "__dso_handle", "__TMC_END__", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC"}
 )
-_READ_ONLY_SECTIONS = frozenset(
-    {".rodata", ".eh_frame", ".data.rel.ro", ".init_array", ".fini_array", "asim_task_types"}
-)
+_READ_ONLY_SECTIONS = frozenset({".data.rel.ro", ".init_array", ".fini_array"})
 _SIMULATOR_SYMBOL = re.compile(r"^_ZNK?(4asim|7AscendC)")
 
 
@@ -129,10 +126,8 @@ def build_kernel(
     _write_sources(sources, prelude, entry, work_dir)
     kinds = core_kinds(kernel_task_types(sources))
     if pastes_names(sources):
-        apart = work_dir / "apart"
-        _write_sources(_apart(sources), prelude, entry, apart)
-        read = partial(_expansion, sources, kinds[0], toolchain, extra_flags)
-        refused = refused_pasting(read(work_dir), read(apart), sources, Phase.BUILD_KERNEL)
+        pasted = _expansion(sources, kinds[0], toolchain, extra_flags, work_dir)
+        refused = refused_pasting(pasted, prelude)
         if refused is not None:
             return refused
     with ThreadPoolExecutor(max_workers=len(kinds)) as pool:
@@ -150,11 +145,6 @@ def _write_sources(sources: Sources, prelude: str, entry: str, work_dir: Path) -
         path.write_text(without_launches(file.text), encoding="utf-8")
     (work_dir / _PRELUDE).write_text(prelude, encoding="utf-8")
     (work_dir / _WRAPPER).write_text(wrapper_source(sources, entry), encoding="utf-8")
-
-
-def _apart(sources: Sources) -> Sources:
-    files = (SourceFile(path=file.path, text=without_pasting(file.text)) for file in sources.files)
-    return Sources(files=tuple(files), main=sources.main)
 
 
 def _expansion(
@@ -230,14 +220,16 @@ def check_variables(library: Path) -> Failure | None:
         ["nm", "--defined-only", "--format=sysv", str(library)], check=True, capture_output=True, text=True
     )
     rows = [[field.strip() for field in row.split("|")] for row in listing.stdout.splitlines()]
-    variables = sorted(
+    writable = [
         row[0]
         for row in rows
         if len(row) == _SYSV_COLUMNS
         and row[3] in {"OBJECT", "TLS"}
+        and row[2] not in {"r", "R"}
         and row[6] not in _READ_ONLY_SECTIONS
-        and row[0] not in _LIBRARY_OBJECTS
-    )
+    ]
+    names = Counter(writable)
+    variables = sorted(name for name in names if name not in _LIBRARY_OBJECTS or names[name] > 1)
     if not variables:
         return None
     message = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import platform
+import re
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,8 @@ _RUN, _LAUNCHER, _PRICE, _RACES, _SYMBOLS, _COMPLETE, _LOCK, _KERNEL_HEADER = (
     "asim_kernel.h",
 )
 _HOST_INCLUDE = f"-I{_INCLUDE / 'host'}"
+# What kernels may take from the run program: not its main function, nor where its data lie.
+_INTERFACE = re.compile(r"\d(?:asim|AscendC)|^__(?:asan|sanitizer_cov|wrap)_")
 # Loops are turned into vector code where that cannot change a result.
 _OWN_OPTIONS = (
     "-std=c++17",
@@ -294,7 +297,8 @@ def _build(folder: Path, store: ObjectStore) -> None:
     objects = [*(target for _, target in races), folder / "price-trace_reader.o"]
     call_tool(["g++", *map(str, objects), "-o", str(folder / _RACES)])
     exported = call_tool(["nm", "-D", "--defined-only", "--format=just-symbols", str(folder / _RUN)])
-    (folder / _SYMBOLS).write_text(exported, encoding="ascii")
+    interface = [name for name in exported.split() if _INTERFACE.search(name)]
+    (folder / _SYMBOLS).write_text("\n".join(interface), encoding="ascii")
 
 
 def _objects(folder: Path, *directories: str) -> list[tuple[Path, Path]]:

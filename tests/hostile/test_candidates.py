@@ -25,6 +25,8 @@ REPLACED = {"candidate_kernel.h": "op_kernel/candidate.h", "candidate_tiling.h":
 DEFAULT_TIMEOUT_S = 10.0
 BUILD_TIMEOUT_S = 20.0
 OVERTIME_S = 30.0  # of a machine that other tests use too
+NEXT_JOB_S = 5.0 + OVERTIME_S
+MEMORY_LEFT_BYTES = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -60,12 +62,26 @@ def _candidate(spec: OpSpec, name: str) -> Candidate:
     }
     assert texts, f"{name} replaces nothing"
     host, kernel = (_replaced(side, texts) for side in (spec.baseline.host, spec.baseline.kernel))
-    return Candidate(host=host, kernel=kernel)
+    table = tomllib.loads((CORPUS / name / "expect.toml").read_text("utf-8"))
+    return Candidate(host=host, kernel=kernel, build_flags=tuple(table.get("flags", ())))
 
 
 def _replaced(sources: Sources, texts: dict[str, str]) -> Sources:
     files = (SourceFile(path=file.path, text=texts.get(file.path, file.text)) for file in sources.files)
     return Sources(files=tuple(files), main=sources.main)
+
+
+def _resident_bytes() -> int:
+    """Return the memory of this process and of what it has started."""
+    pids = [os.getpid(), *descendants_of(os.getpid())]
+    return sum(_pages(pid) for pid in pids) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _pages(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
+    except OSError:  # it has just ended
+        return 0
 
 
 class Court:
@@ -106,7 +122,7 @@ def test_it_is_refused_and_nothing_of_it_stays(
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     expected = _expectation(name)
-    before = set(descendants_of(os.getpid()))
+    before, resident_bytes = set(descendants_of(os.getpid())), _resident_bytes()
     started_s = time.monotonic()
     result = court.judge(_candidate(court.spec, name), expected.run_timeout_s)
     seconds = time.monotonic() - started_s
@@ -117,6 +133,10 @@ def test_it_is_refused_and_nothing_of_it_stays(
     assert seconds < 2 * BUILD_TIMEOUT_S + 3 * expected.run_timeout_s + OVERTIME_S
     assert all(ends_within(pid, 5) for pid in set(descendants_of(os.getpid())) - before)
     assert list(tmp_path.iterdir()) == [], "files are left"
+    assert _resident_bytes() < resident_bytes + MEMORY_LEFT_BYTES
+    started_s = time.monotonic()
+    assert court.judge(court.spec.baseline).status is Status.OK, "the next job suffers"
+    assert time.monotonic() - started_s < NEXT_JOB_S
 
 
 def test_after_all_of_them_the_honest_one_is_accepted(court: Court) -> None:

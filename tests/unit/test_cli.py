@@ -1,6 +1,7 @@
 """The command line: evaluate, suite, and what it says of misuse."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -164,6 +165,30 @@ def test_suite_validate_reports_each_check(run, evaluator):
         "passed  baseline on case small",
         "passed  baseline on case large",
     ]
+
+
+def test_suite_audit_reports_each_case(run, evaluator):
+    status, out, _ = run("suite", "audit", *TOY)
+    assert status == 0
+    assert out.splitlines() == ["passed  local/toy, case small", "passed  local/toy, case large"]
+    assert evaluator.requests == []
+
+
+@pytest.mark.parametrize("arguments", [[], ["gelu", "--all"]])
+def test_suite_audit_wants_one_operator_or_all(run, arguments):
+    status, _, err = run("suite", "audit", *arguments)
+    assert status == 2
+    assert "name one operator, or say --all" in err
+
+
+def test_suite_audit_names_what_passes_and_should_not(run, toy_folder):
+    manifest = toy_folder / "op.toml"
+    manifest.write_text(re.sub(r"atol = .*", "atol = 100.0", manifest.read_text()))
+    status, out, err = run("suite", "audit", *TOY)
+    assert status == 2
+    assert "failed  local/toy, case small" in out
+    assert "an output with its second half left at zero is accepted as correct" in " ".join(out.split())
+    assert "verdicts on local/toy small, local/toy large cannot be relied on" in err
 
 
 def test_suite_validate_names_what_failed(run, evaluator, toy_folder):

@@ -241,6 +241,32 @@ def test_case_data_are_generated_once(
         case_data.obtain(spec, oracle, case, seed=8)
 
 
+def test_a_case_that_cannot_tell_right_from_wrong_says_so(
+    spec: OpSpec, backend: FakeBackend, case_data: CaseDataCache
+) -> None:
+    manifest = Path(spec.folder) / "op.toml"
+    manifest.write_text(manifest.read_text().replace("atol = 1e-6", "atol = 50.0"))
+    lax = load_operator(spec.op_id, op_dir=Path(spec.folder))
+    result = run(lax, backend, case_data)
+    assert result.status is Status.OK
+    assert [each.phase for each in result.all_diagnostics] == [Phase.VERIFY, Phase.VERIFY]
+    assert "too lax: an output with its second half left at zero" in result.all_diagnostics[0].message
+
+
+def test_values_follow_from_the_secret_too(spec: OpSpec, backend: FakeBackend, tmp_path: Path) -> None:
+    drawn, keys = [], []
+    for secret in (b"", b"sixteen bytes or more", b"and another secret"):
+        data = CaseDataCache(tmp_path / "case_data", "harness", secret=secret)
+        files = data.obtain(spec, oracle_for(spec), spec.cases[0], seed=7).input_files
+        drawn.append(files[0][0].read_bytes())
+        service = open_service(backend, tmp_path / "cache", secret=secret)
+        keys.append(result_key(make_request(spec), service.describe()))
+        service.close()
+    assert len(set(drawn)) == 3
+    assert len(set(keys)) == 3
+    assert keys[0] == result_key(make_request(spec), backend.describe())
+
+
 def test_case_data_beyond_the_limit_are_evicted_oldest_first(spec: OpSpec, tmp_path: Path) -> None:
     cache = CaseDataCache(tmp_path / "small", "harness", limit_bytes=6 * 1024)
     oracle, case = oracle_for(spec), spec.cases[0]

@@ -19,7 +19,8 @@ from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.records import DeviceGrant, DeviceInfo, EvalRequest, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Status
 from npu_daemon import pipeline
-from npu_daemon.pipeline import DeviceGate, infra_error
+from npu_daemon.case_runner import DeviceGate
+from npu_daemon.pipeline import infra_error
 from npu_daemon.worker import Worker
 
 TIMEOUT_MS = 10_000

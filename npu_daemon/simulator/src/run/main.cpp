@@ -153,8 +153,10 @@ uint8_t *make_workspace(uint64_t bytes) {
 
 LoadedKernel load_kernel(CoreKind kind, const std::string &path) {
     if (path.empty()) return {};
-    return {reinterpret_cast<KernelEntry>(load_kernel_symbol(kind, path, "asim_kernel_entry")),
-            reinterpret_cast<TaskTypeQuery>(load_kernel_symbol(kind, path, "asim_task_type"))};
+    void *entry = load_kernel_symbol(kind, path, "asim_kernel_entry");
+    void *task_type = load_kernel_symbol(kind, path, "asim_task_type");
+    seal_kernel_data(entry);
+    return {reinterpret_cast<KernelEntry>(entry), reinterpret_cast<TaskTypeQuery>(task_type)};
 }
 
 void check_built(const LaunchShape &shape, const LoadedKernel &vector, const LoadedKernel &cube) {
@@ -205,11 +207,13 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s JOB\n", argv[0]);
         return asim::kUsageExit;
     }
+    int status = 0;
     try {
         asim::execute(asim::parse_job(argv[1]));
     } catch (const std::exception &error) {
         fprintf(stderr, "%s\n", error.what());
-        return asim::kUsageExit;
+        status = asim::kUsageExit;
     }
-    return 0;
+    fflush(nullptr);
+    _exit(status);  // kernels are sealed
 }

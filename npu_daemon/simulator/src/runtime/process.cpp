@@ -4,6 +4,7 @@
 #include <execinfo.h>
 #include <link.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -57,6 +58,20 @@ int add_constants(dl_phdr_info *library, size_t, void *load_address) {
     return 1;
 }
 
+// Makes the variables of a loaded library read-only.
+int seal_segments(dl_phdr_info *library, size_t, void *load_address) {
+    if (library->dlpi_addr != reinterpret_cast<ElfW(Addr)>(load_address)) return 0;
+    const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+    for (int i = 0; i < library->dlpi_phnum; ++i) {
+        const ElfW(Phdr) &segment = library->dlpi_phdr[i];
+        if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) == 0) continue;
+        const uint64_t begin = (library->dlpi_addr + segment.p_vaddr) / page * page;
+        const uint64_t end = library->dlpi_addr + segment.p_vaddr + segment.p_memsz;
+        mprotect(reinterpret_cast<void *>(begin), end - begin, PROT_READ);
+    }
+    return 1;
+}
+
 }  // namespace
 
 void install_handlers(uint32_t time_limit_ms) {
@@ -90,6 +105,11 @@ void *load_kernel_symbol(CoreKind kind, const std::string &path, const char *sym
     Dl_info image;
     if (dladdr(address, &image) != 0) dl_iterate_phdr(add_constants, image.dli_fbase);
     return address;
+}
+
+void seal_kernel_data(const void *symbol) {
+    Dl_info image;
+    if (dladdr(symbol, &image) != 0) dl_iterate_phdr(seal_segments, image.dli_fbase);
 }
 
 }  // namespace asim

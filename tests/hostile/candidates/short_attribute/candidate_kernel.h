@@ -1,0 +1,16 @@
+// The other spelling of attributes.
+#pragma once
+#include "honest.h"
+
+__attribute((optimize("O3"))) static void helper()
+{
+}
+
+class Candidate : public HonestKernel {
+public:
+    __aicore__ inline void Begin(const Places& places)
+    {
+        (void)places;
+        helper();
+    }
+};

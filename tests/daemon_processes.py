@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from ascend_gym.client import ZmqEvaluator
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import EvalRequest, EvalResult
 
@@ -71,6 +72,12 @@ def private_folders(parent: Path) -> set[Path]:
 def serve_until_ready(folder: Path, name: str) -> subprocess.Popen[bytes]:
     process = serve(f"ipc://{folder}/{name}", folder)
     evaluator = ZmqEvaluator(f"ipc://{folder}/{name}", connect_timeout_s=DEADLINE_S)
-    evaluator.describe()
-    evaluator.close()
+    try:
+        evaluator.describe()
+    except InfrastructureError:
+        process.kill()
+        process.wait()
+        raise
+    finally:
+        evaluator.close()
     return process

@@ -1,0 +1,128 @@
+"""Accesses that miss their memory are explained; those in its slack are fine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from faults import ADD, CASE, COPY_IN, COPY_OUT, LOOP_BODY, OPERATOR, OUT_BUFFER, Fault, check_explained
+from simulated import Workbench
+
+from ascend_gym.core.protocols import Built, RunOutput
+from ascend_gym.core.records import MeasureProtocol
+from ascend_gym.core.status import Status
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.oracle import oracle_for
+from npu_daemon.backends.simulator import SimulatorBackend
+
+FAULTS = [
+    Fault(
+        "buffers beyond UB",
+        OUT_BUFFER,
+        "pipe.InitBuffer(outQueueY, 1, 200000);",
+        "unified buffer overflow: 200000 bytes",
+        "InitBuffer",
+    ),
+    Fault(
+        "scratch beyond UB",
+        OUT_BUFFER,
+        OUT_BUFFER + " AscendC::TBuf<AscendC::QuePosition::VECCALC> tmp; pipe.InitBuffer(tmp, 190000);"
+        " AscendC::Duplicate(tmp.Get<float>(), 0.0f, 47500);",
+        "unified buffer overflow",
+        "Duplicate",
+    ),
+    Fault("operand beyond UB", ADD, ADD.replace("count", "120000"), "runs past its buffer", "Add"),
+    Fault(
+        "reads out of bounds",
+        COPY_IN,
+        COPY_IN.replace("offset", "offset + 300"),
+        "of x1, which has",
+        "DataCopyPad(GM->UB)",
+    ),
+    Fault(
+        "reads nothing's memory",
+        COPY_IN,
+        COPY_IN.replace("offset", "offset + 100000000"),
+        "belongs to no tensor",
+        "DataCopyPad(GM->UB)",
+    ),
+    Fault(
+        "writes out of bounds",
+        COPY_OUT,
+        COPY_OUT.replace("offset", "offset + 2048"),
+        "of y, which has",
+        "DataCopyPad(UB->GM)",
+    ),
+    Fault("writes an input", COPY_OUT, COPY_OUT.replace("yGm", "x1Gm"), "read-only", "DataCopyPad(UB->GM)"),
+    Fault("misaligned", ADD, ADD.replace("x1Local", "x1Local[1]"), "not a multiple of 32", "Add"),
+]
+
+
+@pytest.fixture(scope="module")
+def bench(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Workbench:
+    return Workbench(simulator, tmp_path_factory.mktemp("data"), OPERATOR, CASE)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_broken_kernel_is_explained(bench: Workbench, fault: Fault) -> None:
+    check_explained(bench, fault)
+
+
+@pytest.mark.parametrize(("elements", "status"), [(197, Status.OK), (198, Status.RUNTIME_FAULT)])
+def test_what_lies_beyond_a_tensor_is_its_own_up_to_512_bytes(
+    bench: Workbench, elements: int, status: Status
+) -> None:
+    """Tensors of 3,564,662 bytes and 32 more, rounded up to 512 bytes, end in 394 bytes of slack."""
+    past = (
+        " if (AscendC::GetBlockIdx() + 1 == AscendC::GetBlockNum() && rest <= this->tileLength) {"
+        f" CopyIn(this->length, {elements}); Compute({elements}); CopyOut(this->length, {elements}); }}"
+    )
+    result = bench.evaluate(bench.edited(kernel={LOOP_BODY: LOOP_BODY + past}))
+    told = " ".join(str(diagnostic) for diagnostic in result.all_diagnostics)
+    assert result.status is status, told
+    if status is Status.OK:
+        for said in (
+            "reads up to 394 bytes behind the end of x1",
+            "writes up to 394 bytes behind the end of y",
+        ):
+            assert said in told
+
+
+def test_a_tail_rounded_up_to_32_bytes_is_not_worth_a_word(bench: Workbench) -> None:
+    rounded = COPY_IN.replace(
+        "x1Gm[offset]",
+        "x1Gm[offset], {1, (uint32_t)(count * sizeof(T) + 31) / 32 * 32, 0, 0, 0}, padParams); //",
+    )
+    result = bench.evaluate(bench.edited(kernel={COPY_IN: rounded}))
+    assert result.status is Status.OK
+    assert not result.all_diagnostics
+
+
+def test_scratch_beyond_ub_that_nothing_touches_is_harmless(bench: Workbench) -> None:
+    """Operators initialise buffers that the element type at hand never needs."""
+    unused = " AscendC::TBuf<AscendC::QuePosition::VECCALC> tmp; pipe.InitBuffer(tmp, 190000);"
+    assert bench.evaluate(bench.edited(kernel={OUT_BUFFER: OUT_BUFFER + unused})).status is Status.OK
+
+
+@pytest.mark.parametrize("shape", [(2047, 2048), (2096, 1000), (2095, 1000)])
+def test_tensors_that_end_close_to_an_address_unit_do_not_meet(
+    simulator: SimulatorBackend, tmp_path: Path, shape: tuple[int, int]
+) -> None:
+    """8,384,512 bytes, for one, end 4 KiB below 8 MiB: where guard pages need their own room."""
+    spec = load_operator("add")
+    case = next(case for case in spec.cases if case.case_id == "fp16_1777x1003")
+    resized = case.model_copy(
+        update={
+            "inputs": tuple(tensor.model_copy(update={"shape": shape}) for tensor in case.inputs),
+            "outputs": tuple(tensor.model_copy(update={"shape": shape}) for tensor in case.outputs),
+        }
+    )
+    files = []
+    for index, (array,) in enumerate(oracle_for(spec).inputs(resized, 0)):
+        files.append([tmp_path / f"{index}.bin"])
+        array.tofile(files[-1][0])
+    built = simulator.build(spec, resized, spec.baseline, MeasureProtocol())
+    assert isinstance(built, Built), built
+    run = simulator.run(built, resized, files, MeasureProtocol())
+    assert isinstance(run, RunOutput), run
+    simulator.cleanup(run)

@@ -45,6 +45,14 @@ struct CubeProbe {
         Split();
         Settle();
     }
+    // The product, in order up to its way out.
+    __aicore__ inline void Compute()
+    {
+        Prepare();
+        Multiply();
+        Order<HardEvent::M_FIX, true>();
+        Store();
+    }
 
     TBuf<TPosition::A1> bufferA1;
     TBuf<TPosition::A2> bufferA2;
@@ -55,3 +63,12 @@ struct CubeProbe {
     GlobalTensor<half> input;
     GlobalTensor<float> product;
 };
+
+// What vector cores do where a kernel is about cube cores.
+__aicore__ inline void VectorShare(Probe& probe)
+{
+    if ASCEND_IS_AIV {
+        probe.InitBuffers();
+        PlainShare(probe);
+    }
+}

@@ -5,16 +5,10 @@ namespace cube_result_overwritten {
 template <bool ordered>
 __aicore__ inline void Run(Probe& probe)
 {
-    if ASCEND_IS_AIV {
-        probe.InitBuffers();
-        PlainShare(probe);
-    }
+    VectorShare(probe);
     if ASCEND_IS_AIC {
         CubeProbe cube(probe);
-        cube.Prepare();
-        cube.Multiply();
-        Order<HardEvent::M_FIX, true>();
-        cube.Store();
+        cube.Compute();
         Order<HardEvent::FIX_M, ordered>();
         cube.Multiply();
     }

@@ -5,10 +5,7 @@ namespace cube_result_unflagged {
 template <bool ordered>
 __aicore__ inline void Run(Probe& probe)
 {
-    if ASCEND_IS_AIV {
-        probe.InitBuffers();
-        PlainShare(probe);
-    }
+    VectorShare(probe);
     if ASCEND_IS_AIC {
         CubeProbe cube(probe);
         cube.Prepare();

@@ -7,10 +7,7 @@ __aicore__ inline void Run(Probe& probe)
 {
     if ASCEND_IS_AIC {
         CubeProbe cube(probe);
-        cube.Prepare();
-        cube.Multiply();
-        Order<HardEvent::M_FIX, true>();
-        cube.Store();
+        cube.Compute();
         CrossCoreSetFlag<2, PIPE_FIX>(1);
     }
     if ASCEND_IS_AIV {

@@ -51,6 +51,14 @@ _CALLS = {
     "LoadL0B": "LoadData(L1->L0B)",
     "ScalarAccess": "scalar access",
 }
+_CACHE_REASONS = {
+    "unwritten": "what a scalar store leaves in the data cache of its core need not be in global memory: "
+    "call DataCacheCleanAndInvalid after it",
+    "stale": "the line was in the data cache of the core that reads it before it was written: "
+    "call DataCacheCleanAndInvalid before reading it again",
+    "line shared": "lines of the data cache are written back whole, 64 bytes: keep what different cores, or "
+    "scalar stores and copies, write in different lines, or store with WriteGmByPassDCache",
+}
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,7 @@ def _described(run: TracedRun, race: dict[str, Any]) -> Failure:
     diagnostic = Diagnostic(
         phase=Phase.RUN_KERNEL,
         message=f"race on {memory} bytes [{race['begin']}, {race['end']}): {first.described()}, "
-        f"{second.described()}, and {_reason(first, second, cached=race['cached'])}",
+        f"{second.described()}, and {_reason(first, second, race['reason'])}",
         call=second.call,
         file=second.file,
         line=second.line,
@@ -194,13 +202,8 @@ def _located(run: TracedRun, accesses: list[_Access]) -> list[_Access]:
     return located
 
 
-def _reason(first: _Access, second: _Access, *, cached: bool) -> str:
-    if cached:
-        return (
-            "what a scalar store leaves in the data cache of its core need not be in global memory: "
-            "call DataCacheCleanAndInvalid after it"
-        )
-    return f"nothing orders the two: {_remedy(first, second)}"
+def _reason(first: _Access, second: _Access, kind: str) -> str:
+    return _CACHE_REASONS.get(kind) or f"nothing orders the two: {_remedy(first, second)}"
 
 
 def _remedy(first: _Access, second: _Access) -> str:

@@ -46,6 +46,7 @@ _OWN_OPTIONS = (
     "-ffp-contract=off",
     _HOST_INCLUDE,
 )
+_RACES_OPTIONS = ("-O3",)  # one instruction in eight fewer
 _X86_64_V3_FEATURES = frozenset({"avx2", "f16c", "fma", "bmi2"})
 # Kernels: instrumented to count the basic blocks they execute and every load and store they make themselves
 # (calls only: no sanitizer run-time library), and compiled so that an endless loop stays one.
@@ -283,8 +284,9 @@ def _build(folder: Path, store: ObjectStore) -> None:
         host = pool.submit(prepare_host_toolchain, folder / "host", store)
         headers = [pool.submit(_precompile_header, folder, kind, store) for kind in CoreKind]
         compiled = [
-            pool.submit(store.compile, (*own_flags(), "-c"), source, target)
-            for source, target in (*run, *launcher, *price, *races)
+            pool.submit(store.compile, (*own_flags(), *options, "-c"), source, target)
+            for options, pairs in (((), (*run, *launcher, *price)), (_RACES_OPTIONS, races))
+            for source, target in pairs
         ]
         for part in (host, *headers, *compiled):
             part.result()
@@ -293,12 +295,18 @@ def _build(folder: Path, store: ObjectStore) -> None:
     objects = [*runtime, *(target for _, target in launcher)]
     link = [*host_link_flags(folder / "host"), "-ldl"]
     call_tool(["g++", "-rdynamic", *map(str, objects), *link, "-o", str(folder / _LAUNCHER)])
-    call_tool(["g++", *(str(target) for _, target in price), "-o", str(folder / _PRICE)])
+    call_tool(["g++", *_static_link(), *(str(target) for _, target in price), "-o", str(folder / _PRICE)])
     objects = [*(target for _, target in races), folder / "price-trace_reader.o"]
-    call_tool(["g++", *map(str, objects), "-o", str(folder / _RACES)])
+    call_tool(["g++", *_static_link(), *map(str, objects), "-o", str(folder / _RACES)])
     exported = call_tool(["nm", "-D", "--defined-only", "--format=just-symbols", str(folder / _RUN)])
     interface = [name for name in exported.split() if _INTERFACE.search(name)]
     (folder / _SYMBOLS).write_text("\n".join(interface), encoding="ascii")
+
+
+def _static_link() -> tuple[str, ...]:
+    """Return flags for programs that start a millisecond faster, if the libraries for it are installed."""
+    archives = [call_tool(["g++", f"-print-file-name={name}"]).strip() for name in ("libc.a", "libstdc++.a")]
+    return ("-static",) if all(Path(archive).is_absolute() for archive in archives) else ()
 
 
 def _objects(folder: Path, *directories: str) -> list[tuple[Path, Path]]:

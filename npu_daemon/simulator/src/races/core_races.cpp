@@ -19,7 +19,8 @@ std::optional<Overlap> CoreRaces::next(const Entry &entry, uint64_t where) {
 
 // Whether nothing orders `now` after `earlier`. Where the compiler inserts synchronisation, it takes effect here.
 bool CoreRaces::races(const Access &now, const Access &earlier, Hazard hazard) {
-    if (earlier.index == 0 || (now.atomic && earlier.atomic) || clocks_.knows(now.pipe, earlier.pipe, earlier.index)) return false;
+    const bool commute = now.way != 0 && now.way == earlier.way;
+    if (earlier.index == 0 || commute || clocks_.knows(now.pipe, earlier.pipe, earlier.index)) return false;
     if (now.pipe == earlier.pipe) {
         // A pipe takes its instructions in order: a later one does not overtake the reads of an earlier one.
         return hazard != Hazard::WriteAfterRead && now.early && !now.gaps && !earlier.gaps;
@@ -33,29 +34,33 @@ bool CoreRaces::races(const Access &now, const Access &earlier, Hazard hazard) {
     return false;
 }
 
-std::optional<Overlap> CoreRaces::check(const Map &map, const Access &now, bool writes, uint64_t begin, uint64_t end) {
+std::optional<Overlap> CoreRaces::read(Map &map, const Access &now, uint64_t begin, uint64_t end) {
     std::optional<Overlap> found;
-    map.visit(begin, end, [&](const State &state, uint64_t from, uint64_t to) {
-        const Access *earlier = nullptr;
-        for (uint32_t pipe = 0; writes && earlier == nullptr && pipe < kPipeCount; ++pipe) {
-            if (races(now, state.reads[pipe], Hazard::WriteAfterRead)) earlier = &state.reads[pipe];
-        }
-        const Hazard hazard = writes ? Hazard::WriteAfterWrite : Hazard::ReadAfterWrite;
-        if (earlier == nullptr && races(now, state.write, hazard)) earlier = &state.write;
-        if (earlier != nullptr) found = Overlap{earlier->where, from, to};
-        return earlier == nullptr;
+    map.update(begin, end, [&](State &state, uint64_t from, uint64_t to) {
+        if (!found && races(now, state.write, Hazard::ReadAfterWrite)) found = Overlap{state.write.where, from, to};
+        state.reads[static_cast<size_t>(now.pipe)] = now;
     });
     return found;
 }
 
-void CoreRaces::remember(Map &map, const Access &now, bool writes, uint64_t begin, uint64_t end) {
-    if (writes) {
-        State state;
-        state.write = now;
-        map.assign(begin, end, state);
-    } else {
-        map.update(begin, end, [&](State &state) { state.reads[static_cast<size_t>(now.pipe)] = now; });
+const CoreRaces::Access *CoreRaces::before_write(const State &state, const Access &now) {
+    for (const Access &earlier : state.reads) {
+        if (earlier.index != 0 && races(now, earlier, Hazard::WriteAfterRead)) return &earlier;
     }
+    return races(now, state.write, Hazard::WriteAfterWrite) ? &state.write : nullptr;
+}
+
+std::optional<Overlap> CoreRaces::write(Map &map, const Access &now, uint64_t begin, uint64_t end) {
+    std::optional<Overlap> found;
+    map.visit(begin, end, [&](const State &state, uint64_t from, uint64_t to) {
+        const Access *earlier = before_write(state, now);
+        if (earlier != nullptr) found = Overlap{earlier->where, from, to};
+        return earlier == nullptr;
+    });
+    State state;
+    state.write = now;
+    if (!found) map.assign(begin, end, state);
+    return found;
 }
 
 // Whether an instruction may start while earlier ones of its pipe still write: a later one does not wait by itself.
@@ -72,7 +77,7 @@ CoreRaces::Access CoreRaces::describe(const Entry &entry, uint64_t where) {
     Access now;
     now.index = clocks_.issue(pipe);
     now.pipe = pipe;
-    now.atomic = is_atomic(record);
+    now.way = atomic_way(record);
     now.by_pointer = record.op == Op::ScalarAccess && (record.flag_id & kFromPointer) != 0;
     now.early = starts_early(record, pipe);
     now.unit_flag = (pipe == Pipe::M || pipe == Pipe::FIX) && (record.flag_id & kUnitFlag) != 0;
@@ -81,36 +86,31 @@ CoreRaces::Access CoreRaces::describe(const Entry &entry, uint64_t where) {
     return now;
 }
 
+std::optional<Overlap> CoreRaces::operand(const Entry &entry, uint32_t index, bool writes, const Access &now) {
+    const auto space = static_cast<Space>(entry.operands[index].space);
+    const bool global = space == Space::Gm;
+    const bool inside_call = entry.record.source_pipe == kInsideCall;
+    if (inside_call && !global && space != Space::Ub) return std::nullopt;
+    Map &map = maps_[static_cast<size_t>(space)];
+    std::optional<Overlap> found;
+    for_each_run(entry, index, [&](uint64_t begin, uint64_t end) {
+        if (found || (global && memory_.ignored(begin, end))) return;
+        found = writes ? write(map, now, begin, end) : read(map, now, begin, end);
+        if (found) found->space = space;
+    });
+    if (global) prune(map);
+    return found;
+}
+
+// What it reads comes first: an instruction does not race with itself.
 std::optional<Overlap> CoreRaces::access(const Entry &entry, uint64_t where) {
-    const Record &record = entry.record;
-    const bool inside_call = record.source_pipe == kInsideCall;
     const Access now = describe(entry, where);
     std::optional<Overlap> found;
-    const auto each = [&](Role role, auto f) {
-        for (uint32_t i = 0; i < record.operands; ++i) {
-            if (role_of(record, i) != role) continue;
-            const auto space = static_cast<Space>(entry.operands[i].space);
-            if (inside_call && space != Space::Gm && space != Space::Ub) continue;
-            for_each_run(entry, i, [&](uint64_t begin, uint64_t end) {
-                const bool ignored = space == Space::Gm && memory_.ignored(begin, end);
-                if (!found && !ignored) f(space, begin, end);
-            });
+    for (const Role role : {Role::Read, Role::Written}) {
+        for (uint32_t i = 0; i < entry.record.operands && !found; ++i) {
+            if (role_of(entry.record, i) == role) found = operand(entry, i, role == Role::Written, now);
         }
-    };
-    for (const Role role : {Role::Read, Role::Written}) {
-        const bool writes = role == Role::Written;
-        each(role, [&](Space space, uint64_t begin, uint64_t end) {
-            found = check(maps_[static_cast<size_t>(space)], now, writes, begin, end);
-            if (found) found->space = space;
-        });
     }
-    for (const Role role : {Role::Read, Role::Written}) {
-        const bool writes = role == Role::Written;
-        each(role, [&](Space space, uint64_t begin, uint64_t end) {
-            remember(maps_[static_cast<size_t>(space)], now, writes, begin, end);
-        });
-    }
-    prune(maps_[static_cast<size_t>(Space::Gm)]);
     return found;
 }
 

@@ -86,7 +86,9 @@ private:
                 overlap->block = walk.core;
                 return describe(*overlap, walk.core, where);
             }
-            const uint32_t index = walk.races.issued(info(entry.record.op).pipe);
+            const Pipe pipe = info(entry.record.op).pipe;
+            if (pipe == Pipe::V) continue;      // it meets other cores nowhere
+            const uint32_t index = walk.races.issued(pipe);
             if (auto overlap = blocks_.next(entry, walk.core, index, walk.known, where)) {
                 return describe(*overlap, walk.core, where);
             }
@@ -147,7 +149,7 @@ private:
         Race race;
         race.begin = overlap.begin;
         race.end = overlap.end;
-        race.cached = overlap.cached;
+        race.reason = overlap.reason;
         race.space = overlap.space;
         race.second = side(block, where, race, true);
         race.first = side(overlap.block, overlap.earlier, race, false);

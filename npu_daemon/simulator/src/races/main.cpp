@@ -16,6 +16,7 @@ constexpr int kUsageExit = 2;
 constexpr int kMalformedExit = 4;
 constexpr int kOutOfMemoryExit = 5;
 constexpr const char *kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
+constexpr const char *kReasonNames[] = {"unordered", "unwritten", "stale", "line shared"};
 
 // Lines `in|out ADDRESS BYTES NAME`: inputs are never written.
 SharedMemory load_memory(const std::string &path) {
@@ -46,8 +47,8 @@ void print(const std::optional<Race> &race, const Composition &composition) {
     printf("{\"race\":{\"cubes\":%u,\"vectors\":%u,", composition.cubes, composition.vectors);
     print_side("first", race->first);
     print_side("second", race->second);
-    printf("\"space\":%u,\"begin\":%llu,\"end\":%llu,\"cached\":%s}}\n", static_cast<unsigned>(race->space),
-           static_cast<unsigned long long>(race->begin), static_cast<unsigned long long>(race->end), name(race->cached));
+    printf("\"space\":%u,\"begin\":%llu,\"end\":%llu,\"reason\":\"%s\"}}\n", static_cast<unsigned>(race->space),
+           static_cast<unsigned long long>(race->begin), static_cast<unsigned long long>(race->end), kReasonNames[static_cast<int>(race->reason)]);
 }
 
 }  // namespace

@@ -27,8 +27,8 @@ Record copy_record(Op op, const CopyShape &shape) {
     record.dtype_bytes = 1;
     record.repeats = shape.burst_count;
     record.burst_bytes = shape.burst_bytes;
-    const bool atomic = op == Op::CopyUbToGm && block().atomic != AtomicMode::None;
-    record.flag_id = static_cast<uint16_t>((shape.bypass_l2 ? kBypassesL2 : 0) | (atomic ? kAtomic : 0));
+    const uint16_t atomic = op == Op::CopyUbToGm ? atomic_flags(block().atomic) : 0;
+    record.flag_id = static_cast<uint16_t>((shape.bypass_l2 ? kBypassesL2 : 0) | atomic);
     return record;
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstdio>
 
+#include "asim/check/check.h"
 #include "asim/machine/fault.h"
+#include "asim/machine/gm.h"
 #include "asim/machine/scheduler.h"
 #include "asim/trace/writer.h"
 
@@ -112,6 +114,21 @@ void cross_core_set(uint32_t mode, Pipe pipe, uint32_t flag) {
 void direct_set(Pipe pipe, Block &target, uint32_t flag) {
     emit_set(CrossCoreMode::Direct, pipe, flag, position_in_group(target));
     add(target.cross_core_flags[flag], flag);
+}
+
+void sync_by_signals(const int32_t *signals, const uint8_t *work, uint32_t used_cores) {
+    const uint32_t cores = block().count * block().sub_count;
+    if (used_cores != 0 && used_cores != cores) {
+        fault(FaultKind::Unsupported, "SyncAll", "a meeting of %u of the %u cores is not simulated", used_cores, cores);
+    }
+    checked_ub("SyncAll", work, uint64_t{cores} * kUbBlockBytes);
+    checked_gm("SyncAll", const_cast<int32_t *>(signals), uint64_t{cores} * kUbBlockBytes, true);
+    for (uint32_t core = 0; core < cores; ++core) {
+        const int32_t signal = signals[core * kUbBlockBytes / sizeof(int32_t)];
+        if (signal == 0) continue;
+        fault(FaultKind::RuntimeFault, "SyncAll", "the signal of core %u is %d: clear 32 bytes for each core in gmWorkspace first", core, signal);
+    }
+    sync_all_blocks();
 }
 
 void cross_core_wait(uint32_t flag) {

@@ -139,8 +139,8 @@ void emit_result(Op op, Space space, uint64_t target, uint64_t source, const Fix
     record.dtype_bytes = static_cast<uint8_t>(bytes_of(shape.result));
     record.repeats = bursts.count;
     record.burst_bytes = bursts.bytes;
-    const bool atomic = op == Op::CopyL0cToGm && block().atomic != AtomicMode::None;
-    record.flag_id = static_cast<uint16_t>((shape.bypass_l2 ? kBypassesL2 : 0) | (shape.unit_flag ? kUnitFlag : 0) | (atomic ? kAtomic : 0));
+    const uint16_t atomic = op == Op::CopyL0cToGm ? atomic_flags(block().atomic) : 0;
+    record.flag_id = static_cast<uint16_t>((shape.bypass_l2 ? kBypassesL2 : 0) | (shape.unit_flag ? kUnitFlag : 0) | atomic);
     emit(record, {{target, static_cast<uint64_t>(space), static_cast<uint32_t>(bursts.span), static_cast<uint32_t>(shape.dst_stride_bytes)},
                   {source, static_cast<uint64_t>(Space::L0C), static_cast<uint32_t>(source_bytes(shape)), 0}});
 }

@@ -247,7 +247,7 @@ void matmul_fetch(MatmulState &state, const MatmulTarget &target) {
     if (state.next_block == 0) fault(FaultKind::RuntimeFault, "GetTensorC", "Iterate has to be called first");
     const ResultBlock block = block_at(state, state.next_block - 1);
     const BlockPlace place = place_of(state, block, target);
-    on_cube(state, MatmulWait::Now, [&] { trace_result(state, place, target.atomic != AtomicMode::None); });
+    on_cube(state, MatmulWait::Now, [&] { trace_result(state, place, target.atomic); });
     receive_result(place);
     const size_t row = state.blocks.base.n;
     integers(state) ? write_block(state, block, target, static_cast<const int32_t *>(state.sums), row)
@@ -279,7 +279,7 @@ void matmul_all(MatmulState &state, const MatmulTarget &target, MatmulWait wait)
         for (uint32_t index = 0; index < block_count(state); ++index) {
             const ResultBlock block = block_at(state, index);
             trace_multiplication(state, block, false);
-            trace_result(state, place_of(state, block, place), target.atomic != AtomicMode::None);
+            trace_result(state, place_of(state, block, place), target.atomic);
             if (target.sequential) place.base += uint64_t{state.blocks.base.m} * state.blocks.base.n * type_bits(state.result.type) / 8;
         }
     });

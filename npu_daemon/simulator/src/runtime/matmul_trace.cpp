@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "asim/machine/call_sync.h"
+#include "asim/semantics/atomic.h"
 #include "asim/trace/writer.h"
 
 namespace asim {
@@ -311,12 +312,12 @@ void trace_multiplication(MatmulState &state, const ResultBlock &block, bool acc
     }
 }
 
-void trace_result(MatmulState &state, const BlockPlace &place, bool atomic) {
+void trace_result(MatmulState &state, const BlockPlace &place, AtomicMode atomic) {
     const ResultBlock block{0, 0, place.part.rows, place.part.columns};
     const Bursts bursts = bursts_of(place.matrix, place.part);
     Record record = copy_record(Op::CopyL0cToGm, place.matrix, bursts);
     if (state.unit_flag) record.flag_id |= kUnitFlag;
-    if (atomic) record.flag_id |= kAtomic;
+    record.flag_id = static_cast<uint16_t>(record.flag_id | atomic_flags(atomic));
     const bool to_gm = place.matrix.space == Space::Gm;
     const Operand target = to_gm ? gm_operand("Matmul result", place.matrix, place.part, bursts, true)
                                  : mailbox_operand(bursts.count * bursts.bytes);

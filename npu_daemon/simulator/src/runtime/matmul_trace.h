@@ -27,7 +27,7 @@ BlockPlace place_of(const MatmulState &state, const ResultBlock &block, const Ma
 
 // Traces of the running core: operands of a block and its multiplications; its way out of L0C.
 void trace_multiplication(MatmulState &state, const ResultBlock &block, bool accumulate);
-void trace_result(MatmulState &state, const BlockPlace &place, bool atomic);
+void trace_result(MatmulState &state, const BlockPlace &place, AtomicMode atomic);
 // A copy between the unified buffer of the running vector core and where it meets its cube core in global memory.
 void trace_mailbox(Op op, const StoredMatrix &matrix, const MatrixPart &part);
 void forget_l1(MatmulState &state);

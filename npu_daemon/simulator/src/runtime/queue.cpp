@@ -121,8 +121,8 @@ void Queue::enqueue(const uint8_t *base, Pipe producer, Pipe consumer) {
     if (buffer.state != State::Allocated && buffer.state != State::Taken) {
         fault(FaultKind::RuntimeFault, "EnQue", "the tensor was not allocated: AllocTensor comes first");
     }
-    const uint32_t capacity = depth_ > 0 ? static_cast<uint32_t>(depth_) : 1;
-    if (queued_count_ >= capacity && queued_count_ >= buffer_count_) {
+    const uint32_t capacity = depth_ > 0 ? static_cast<uint32_t>(depth_) : buffer_count_;
+    if (queued_count_ >= capacity) {
         fault(FaultKind::RuntimeFault, "EnQue", "the queue is full (depth %u): DeQue first", capacity);
     }
     order_[queued_count_++] = static_cast<uint8_t>(&buffer - buffers_);

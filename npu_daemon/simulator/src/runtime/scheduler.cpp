@@ -11,6 +11,7 @@
 
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
+#include "asim/machine/sync.h"
 #include "asim/machine/turn.h"
 #include "asim/trace/writer.h"
 
@@ -95,6 +96,7 @@ void switch_stacks(ucontext_t &from, ucontext_t &to) {
 }
 
 void end_block() {
+    check_flags_awaited();
     Record record{};
     record.op = Op::BlockEnd;
     emit(record, {});

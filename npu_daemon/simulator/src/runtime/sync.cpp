@@ -66,29 +66,30 @@ ScalarLine &line_in(ScalarLine (&lines)[kScalarWays], uint64_t key) {
     return lines[0];
 }
 
-Record scalar_record(uint32_t bytes, bool write, bool from_pointer) {
+Record scalar_record(uint32_t bytes, bool write, uint16_t how) {
     Record record{};
     record.op = Op::ScalarAccess;
     record.dtype_bytes = static_cast<uint8_t>(bytes);
     record.repeats = write ? 1 : 0;
-    record.flag_id = from_pointer ? kFromPointer : 0;
+    record.flag_id = how;
     return record;
 }
 
-// Folds accesses to the same cache lines into one record each, which is paid once and tells all the bytes touched.
-void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, bool from_pointer) {
+// Folds accesses to the same cache lines into one record each, which is paid once and tells all the bytes touched. `how` is
+// the record's flag_id.
+void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uint16_t how) {
     Block &self = block();
     ++self.scalar_accesses;
     // Stores to global memory are told one by one: every output byte must have its writer in the trace.
     const bool fold = space == Space::Ub || !write;
     const uint64_t line = address / kScalarLineBytes;
     const uint64_t key =
-        line << 4 | (from_pointer ? 8 : 0) | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
-    if (!fold) return emit(scalar_record(bytes, write, from_pointer), {Operand{address, static_cast<uint64_t>(space), bytes, 0}});
+        line << 5 | uint64_t{how} << 3 | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
+    if (!fold) return emit(scalar_record(bytes, write, how), {Operand{address, static_cast<uint64_t>(space), bytes, 0}});
     const uint32_t parts = line_parts(address, bytes);
     ScalarLine &known = line_in(self.scalar_lines[line % kScalarSets], key);
     if (key == known.key) return add_line_parts(known.place, parts);
-    emit(scalar_record(bytes, write, from_pointer), {Operand{address, static_cast<uint64_t>(space), bytes, parts}});
+    emit(scalar_record(bytes, write, how), {Operand{address, static_cast<uint64_t>(space), bytes, parts}});
     known = {key, last_operand_place()};
 }
 
@@ -113,6 +114,18 @@ void wait_flag(Pipe source, Pipe target, uint32_t event_id) {
     }
     raised(source, target) &= static_cast<uint8_t>(~(1u << event_id));
     emit_flag(Op::WaitFlag, source, target, event_id);
+}
+
+void check_flags_awaited() {
+    for (uint32_t source = 0; source < kPipeCount; ++source) {
+        for (uint32_t target = 0; target < kPipeCount; ++target) {
+            const uint32_t flags = block().flags_raised[source][target];
+            if (flags == 0) continue;
+            fault(FaultKind::RuntimeFault, "SetFlag",
+                  "flag %u from %s to %s is still set when the kernel ends: SetFlag and WaitFlag come in pairs",
+                  static_cast<uint32_t>(__builtin_ctz(flags)), kPipeNames[source], kPipeNames[target]);
+        }
+    }
 }
 
 void pipe_barrier(Pipe pipe) { emit_flag(Op::PipeBarrier, pipe, pipe, 0); }
@@ -141,22 +154,27 @@ void release_event_id(Pipe source, Pipe target, uint32_t event_id) {
 void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
     const uint64_t offset = checked_ub(call, pointer, bytes);
     check_ub_alignment(call, "element", offset, bytes);
-    trace_scalar(offset, Space::Ub, bytes, write, false);
+    trace_scalar(offset, Space::Ub, bytes, write, 0);
     return pointer;
 }
 
 void *native_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
-    trace_scalar(checked_ub(call, pointer, bytes), Space::Ub, bytes, write, true);
+    trace_scalar(checked_ub(call, pointer, bytes), Space::Ub, bytes, write, kFromPointer);
     return pointer;
 }
 
 void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
-    trace_scalar(checked_gm(call, pointer, bytes, write), Space::Gm, bytes, write, false);
+    trace_scalar(checked_gm(call, pointer, bytes, write), Space::Gm, bytes, write, 0);
+    return pointer;
+}
+
+void *uncached_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
+    trace_scalar(checked_gm(call, pointer, bytes, write), Space::Gm, bytes, write, kPastCache);
     return pointer;
 }
 
 void *native_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
-    trace_scalar(checked_gm(call, pointer, bytes, write), Space::Gm, bytes, write, true);
+    trace_scalar(checked_gm(call, pointer, bytes, write), Space::Gm, bytes, write, kFromPointer);
     return pointer;
 }
 

@@ -54,8 +54,8 @@ __aicore__ inline void SyncAll() {
 }
 
 template <bool isAIVOnly = true>
-__aicore__ inline void SyncAll(const GlobalTensor<int32_t> &, const LocalTensor<int32_t> &, const int32_t = 0) {
-    if (!asim::on_cube_core()) asim::sync_all_blocks();
+__aicore__ inline void SyncAll(const GlobalTensor<int32_t> &signals, const LocalTensor<int32_t> &work, const int32_t used_cores = 0) {
+    if (!asim::on_cube_core()) asim::sync_by_signals(signals.GetPhyAddr(), work.bytes(), static_cast<uint32_t>(used_cores));
 }
 
 template <uint8_t modeId, pipe_t pipe>

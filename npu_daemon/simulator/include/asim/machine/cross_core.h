@@ -21,4 +21,8 @@ void direct_set(Pipe pipe, Block &target, uint32_t flag);
 // Blocks the core until the flag's counter is not zero, and takes one from it.
 void cross_core_wait(uint32_t flag);
 
+// The meeting of all vector cores by signals in global memory: 32 bytes for each, zero at first, and as many in UB to read
+// them. `used_cores` is the number of cores that meet; 0: all.
+void sync_by_signals(const int32_t *signals, const uint8_t *work, uint32_t used_cores);
+
 }  // namespace asim

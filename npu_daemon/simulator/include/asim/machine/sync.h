@@ -10,6 +10,9 @@ void set_flag(Pipe source, Pipe target, uint32_t event_id);
 void wait_flag(Pipe source, Pipe target, uint32_t event_id);
 void pipe_barrier(Pipe pipe);
 
+// At the end of a block: every flag that was set has been waited for.
+void check_flags_awaited();
+
 // Flags of queue buffers: raised and awaited by queues, in an id range of their own.
 void set_buffer_flag(Pipe source, Pipe target, uint32_t buffer);
 void wait_buffer_flag(Pipe source, Pipe target, uint32_t buffer);
@@ -20,6 +23,8 @@ void release_event_id(Pipe source, Pipe target, uint32_t event_id);
 
 void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write);
 void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write);
+// Likewise, past the data cache.
+void *uncached_gm(const char *call, void *pointer, uint32_t bytes, bool write);
 // Writes the line of the data cache that holds the address back to global memory, from there on; all of them for null.
 void clean_cache(const void *address);
 // By a raw pointer, of any alignment.

@@ -9,7 +9,7 @@ namespace asim {
 template <typename State>
 class AccessMap {
 public:
-    // Calls f(state) for each piece of [begin, end), which are split, made and joined as needed.
+    // Calls f(state, from, to) for each piece of [begin, end), which are split, made and joined as needed.
     template <typename F>
     void update(uint64_t begin, uint64_t end, F f) {
         auto piece = split(begin);
@@ -20,7 +20,7 @@ public:
             } else if (piece->second.end > end) {
                 split(end);
             }
-            f(piece->second.state);
+            f(piece->second.state, at, piece->second.end);
             at = piece->second.end;
             piece = join_with_previous(piece);
         }
@@ -41,6 +41,10 @@ public:
     // Makes one piece of [begin, end), joined with the one before it when their states are equal.
     void assign(uint64_t begin, uint64_t end, const State &state) {
         auto next = split(begin);
+        if (next != pieces_.end() && next->first == begin && next->second.end == end) {     // as buffers are filled again and again
+            next->second.state = state;
+            return;
+        }
         while (next != pieces_.end() && next->first < end) {
             if (next->second.end > end) split(end);
             next = pieces_.erase(next);
@@ -74,6 +78,7 @@ private:
     // Returns the first piece at or after `at`, after cutting the one that lies across it.
     typename Pieces::iterator split(uint64_t at) {
         auto next = pieces_.lower_bound(at);
+        if (next != pieces_.end() && next->first == at) return next;
         if (next != pieces_.begin()) {
             const auto before = std::prev(next);
             if (before->second.end > at) {

@@ -1,10 +1,11 @@
-// Looks for accesses of different cores to the same bytes of global memory that nothing orders, and for reads of what a
-// scalar store has left in the data cache of its core.
+// Looks for accesses of different cores to the same bytes of global memory that nothing orders, and for what the data caches of
+// the scalar units do to global memory.
 #pragma once
 #include <optional>
 #include <vector>
 
 #include "asim/races/access_map.h"
+#include "asim/races/data_caches.h"
 #include "asim/races/knowledge.h"
 #include "asim/races/race.h"
 
@@ -33,12 +34,15 @@ private:
         uint32_t index = 0;         // of the instruction in its pipe; the first of the accesses in the piece
         Pipe pipe = Pipe::S;
         Kind kind = Kind::Read;
+        uint8_t way = 0;            // of an atomic access: those of one way commute
         bool cached = false;        // a scalar store whose line is not yet written back
         bool exact = false;         // no other instruction shares the piece
         uint64_t where = 0;
+
+        bool alike(const Touch &other) const { return kind == other.kind && way == other.way; }
         bool operator==(const Touch &other) const {
-            const bool same = core == other.core && pipe == other.pipe && kind == other.kind && cached == other.cached;
-            return same && exact == other.exact && (!exact || index == other.index);
+            const bool same = core == other.core && pipe == other.pipe && cached == other.cached;
+            return same && alike(other) && exact == other.exact && (!exact || index == other.index);
         }
     };
     struct State {
@@ -47,14 +51,19 @@ private:
         bool operator==(const State &other) const { return write == other.write && others == other.others; }
     };
 
-    const Touch *conflict(const State &state, const Touch &now, const Knowledge &known) const;
+    static bool unordered(const Touch &earlier, const Touch &now, const Knowledge &known);
+    static const Touch *conflict(const State &state, const Touch &now, const Knowledge &known);
     std::optional<Overlap> check(const Touch &now, const Knowledge &known, uint64_t begin, uint64_t end) const;
     void remember(const Touch &now, uint64_t begin, uint64_t end);
     void add(std::vector<Touch> &others, const Touch &now) const;
+    std::optional<Overlap> touch(const Touch &now, const Knowledge &known, bool past_cache, uint64_t begin, uint64_t end);
+    DataCaches::Newer unseen(const Touch &now, const Knowledge &known, uint64_t line) const;
+    std::optional<Overlap> through_caches(const Touch &now, const Knowledge &known, bool past_cache, uint64_t begin, uint64_t end);
     void write_back(const Entry &entry, const Touch &now);
 
     const SharedMemory &memory_;
     AccessMap<State> map_;
+    DataCaches caches_;
     bool exact_ = false;
 };
 

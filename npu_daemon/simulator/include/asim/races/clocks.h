@@ -2,18 +2,18 @@
 #pragma once
 #include <array>
 #include <cstdint>
-#include <deque>
-#include <map>
 
+#include "asim/timing/fifo.h"
+#include "asim/timing/table.h"
 #include "asim/timing/trace_reader.h"
 
 namespace asim {
 
-// How many instructions of each pipe are known to be finished.
-using Clock = std::array<uint32_t, kPipeCount>;
+// How many instructions of each pipe are known to be finished. One counter more than there are pipes fills a vector register.
+using Clock = std::array<uint32_t, kPipeCount + 1>;
 
 inline void join(Clock &into, const Clock &from) {
-    for (uint32_t pipe = 0; pipe < kPipeCount; ++pipe) into[pipe] = std::max(into[pipe], from[pipe]);
+    for (size_t pipe = 0; pipe < into.size(); ++pipe) into[pipe] = std::max(into[pipe], from[pipe]);
 }
 
 class PipeClocks {
@@ -39,9 +39,9 @@ public:
         join(known_[at(pipe)], clock);
     }
 
-    void set_flag(const Record &record) { raised_[key(record)].push_back(when_done(Pipe(record.source_pipe))); }
+    void set_flag(const Record &record) { raised(record).push_back(when_done(Pipe(record.source_pipe))); }
     void wait_flag(const Record &record) {
-        std::deque<Clock> &raised = raised_[key(record)];
+        Fifo<Clock> &raised = this->raised(record);
         if (raised.empty()) return;
         learn(Pipe(record.target_pipe), raised.front());
         raised.pop_front();
@@ -56,14 +56,14 @@ public:
 
 private:
     static size_t at(Pipe pipe) { return static_cast<size_t>(pipe); }
-    static uint32_t key(const Record &record) {
-        return uint32_t{record.source_pipe} << 24 | uint32_t{record.target_pipe} << 16 | record.flag_id;
+    Fifo<Clock> &raised(const Record &record) {
+        return raised_[raised_.find_or_insert(uint32_t{record.flag_id} << 6 | record.source_pipe << 3 | record.target_pipe)];
     }
     void reach(Pipe pipe) { join(known_[at(pipe)], known_[at(Pipe::S)]); }
 
     std::array<Clock, kPipeCount> known_{};
     Clock issued_{};
-    std::map<uint32_t, std::deque<Clock>> raised_;
+    Table<Fifo<Clock>> raised_{64};
 };
 
 }  // namespace asim

@@ -33,15 +33,18 @@ public:
     void learn(const Clock &clock) { clocks_.learn(Pipe::S, clock); }
 
 private:
+    // Sixteen bytes, as there are many.
     struct Access {
+        uint64_t where = 0;
         uint32_t index = 0;         // of the instruction in its pipe, from 1; 0: no access
         Pipe pipe = Pipe::S;
-        bool atomic = false;
-        bool by_pointer = false;    // of the scalar unit: the compiler orders GetValue and SetValue only
-        bool early = false;         // starts before earlier writes of its own pipe are over
-        bool unit_flag = false;
-        bool gaps = false;          // see leaves_gaps
-        uint64_t where = 0;
+        uint8_t way = 0;            // of an atomic access: those of one way commute
+        bool by_pointer : 1;        // of the scalar unit: the compiler orders GetValue and SetValue only
+        bool early : 1;             // starts before earlier writes of its own pipe are over
+        bool unit_flag : 1;
+        bool gaps : 1;              // see leaves_gaps
+
+        Access() : by_pointer(false), early(false), unit_flag(false), gaps(false) {}
         bool operator==(const Access &other) const { return where == other.where && index == other.index; }
     };
     struct State {
@@ -54,8 +57,10 @@ private:
     using Map = AccessMap<State>;
 
     std::optional<Overlap> access(const Entry &entry, uint64_t where);
-    std::optional<Overlap> check(const Map &map, const Access &now, bool writes, uint64_t begin, uint64_t end);
-    void remember(Map &map, const Access &now, bool writes, uint64_t begin, uint64_t end);
+    std::optional<Overlap> operand(const Entry &entry, uint32_t index, bool writes, const Access &now);
+    std::optional<Overlap> read(Map &map, const Access &now, uint64_t begin, uint64_t end);
+    std::optional<Overlap> write(Map &map, const Access &now, uint64_t begin, uint64_t end);
+    const Access *before_write(const State &state, const Access &now);
     Access describe(const Entry &entry, uint64_t where);
     bool starts_early(const Record &record, Pipe pipe) const;
     bool races(const Access &now, const Access &earlier, Hazard hazard);

@@ -43,8 +43,11 @@ void for_each_run(const Entry &entry, uint32_t index, F f) {
     const uint64_t extent = operand.extent_bytes;
     if (extent == 0) return;
     const uint64_t rows = std::max<uint32_t>(entry.record.repeats, 1);
-    // The 16 blocks of a transposition lie anywhere: a span with gaps does not tell which bytes of it are touched.
-    if (entry.record.op == Op::Transpose && extent > rows * kRepeatBytes) return;
+    // The 16 blocks of a transposition lie anywhere: of a span with gaps only the two ends are known to be touched.
+    if (entry.record.op == Op::Transpose && extent > rows * kRepeatBytes) {
+        f(operand.address, operand.address + kBlockBytes);
+        return f(operand.address + extent - kBlockBytes, operand.address + extent);
+    }
     if (entry.record.op == Op::ScalarAccess) {
         f(operand.address, operand.address + extent);
         return for_each_part(operand.address / kScalarLineBytes * kScalarLineBytes, operand.stride, f);

@@ -7,12 +7,20 @@
 
 namespace asim {
 
+// Why two accesses in a row are a race all the same.
+enum class Reason : uint8_t {
+    Unordered,
+    Unwritten,      // what the first stored may still be in its core's data cache
+    Stale,          // the second may find in its core's data cache what was there before the first
+    LineShared,     // lines are written back whole: one of the two may undo the other
+};
+
 struct Overlap {
     uint64_t earlier = 0;           // which record of its block executed first
     uint64_t begin = 0, end = 0;    // bytes in common
     uint32_t block = 0;             // of the earlier record
     Space space = Space::Gm;
-    bool cached = false;            // what it stored may still be in its core's data cache
+    Reason reason = Reason::Unordered;
 };
 
 // One side of a race: a record, by its position among those of its block.
@@ -28,7 +36,7 @@ struct Race {
     Side first, second;             // in the order of execution here
     Space space = Space::Ub;
     uint64_t begin = 0, end = 0;
-    bool cached = false;
+    Reason reason = Reason::Unordered;
 };
 
 // Which parts of global memory are in no race: those that no kernel can write, and the library's own.

@@ -74,8 +74,11 @@ struct Record {
 // flag_id of a copy, added up.
 constexpr uint16_t kBypassesL2 = 1;  // its tensor has the cache switched off
 constexpr uint16_t kAtomic = 4;      // it combines what it writes with what is there
-// flag_id of a scalar access of the kernel's own code, by a pointer and not by GetValue or SetValue.
+constexpr uint16_t kAtomicMode = 8;  // times how it does (AtomicMode)
+// flag_id of a scalar access, added up: of the kernel's own code, by a pointer and not by GetValue or SetValue; and one to
+// global memory that goes past the data cache.
 constexpr uint16_t kFromPointer = 1;
+constexpr uint16_t kPastCache = 2;
 // source_pipe of a vector instruction before which a library call has a barrier, and of what the Matmul object does on a
 // cube core, where it orders its own work.
 constexpr uint8_t kInsideCall = 1;
@@ -84,6 +87,8 @@ constexpr uint64_t kMailboxBase = 1ull << 42;
 constexpr uint64_t kMailboxBytes = 1ull << 20;
 
 inline bool is_atomic(const Record &record) { return writes_gm(record.op) && (record.flag_id & kAtomic) != 0; }
+// Copies of the same way commute; 0 for those that replace what is there.
+inline uint8_t atomic_way(const Record &record) { return is_atomic(record) ? static_cast<uint8_t>(record.flag_id / kAtomic) : 0; }
 
 // flag_id of Mmad, added up. Its `repeats` are tiles of 16 x 16 results, `burst_bytes` the bytes of one row along k, padded.
 constexpr uint16_t kMmadHf32 = 1;

@@ -94,16 +94,16 @@ class Daemon:
 
     def resident_mib(self) -> float:
         """Return the memory of the broker's process."""
-        status = (self._proc / "status").read_text()
-        (line,) = (line for line in status.splitlines() if line.startswith("VmRSS:"))
-        return int(line.split()[1]) / 1024
+        return _resident_mib(self._proc)
 
     def footprint(self) -> dict[str, float]:
-        """Return what the broker takes of its host; its children are its workers."""
+        """Return what broker and workers take of their host; the broker's children are its workers."""
+        workers = self._workers()
         return {
-            "descriptors": len(list((self._proc / "fd").iterdir())),
-            "processes": len(self._workers()),
+            "descriptors": sum(len(list((process / "fd").iterdir())) for process in (self._proc, *workers)),
+            "processes": len(workers),
             "resident_mib": self.resident_mib(),
+            "workers_resident_mib": sum(map(_resident_mib, workers)),
         }
 
     def close(self) -> None:
@@ -126,6 +126,11 @@ def _cpu_s(process: Path) -> float:
     """Return user and system time of a process, fields 14 and 15 of its stat file (proc(5))."""
     fields = (process / "stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident_mib(process: Path) -> float:
+    (line,) = (line for line in (process / "status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024
 
 
 def rate(evaluator: ZmqEvaluator, requests: Sequence[EvalRequest]) -> float:

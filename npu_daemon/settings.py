@@ -129,6 +129,13 @@ class DaemonSettings(BaseModel):
         return CurvePolicy(self.secret_key, self.allowed_clients, self.operators)
 
 
+_PARTS: Mapping[int | str, type[BaseModel]] = {
+    _CANN: CannSettings,
+    "quota": TenantQuota,
+    "tenants": TenantQuota,
+}
+
+
 def daemon_settings(
     options: Mapping[str, Any], environment: Mapping[str, str], config: Path | None
 ) -> DaemonSettings:
@@ -186,6 +193,6 @@ def _validated(source: str, values: Mapping[str, Any]) -> DaemonSettings:
             f"{DAEMON_SETTING_PREFIX}{name.replace('.', '_').upper()}" if source == "environment" else name
         )
         unknown = problem["type"] == "extra_forbidden"
-        model = CannSettings if problem["loc"][:1] == (_CANN,) else DaemonSettings
+        model = _PARTS.get(problem["loc"][0], DaemonSettings) if len(problem["loc"]) > 1 else DaemonSettings
         hint = f"known are {', '.join(model.model_fields)}" if unknown else f"got {problem['input']!r}"
         raise MisuseError(f"{source}: {shown}: {problem['msg']}; {hint}") from error

@@ -36,12 +36,14 @@ class _Member:
 
     Attributes:
         info: what it can do; ``None`` while it is not in service.
+        chips: what it could measure for when it was in service last.
         in_flight: pool ids by the ids that the daemon's evaluator gave.
         problem: why it is not in service.
     """
 
     evaluator: ZmqEvaluator
     info: DaemonInfo | None = None
+    chips: tuple[str, ...] = ()
     in_flight: dict[str, str] = field(default_factory=dict)
     problem: str = "it has not answered yet"
 
@@ -72,7 +74,8 @@ class DaemonPool:
     A request goes to a daemon that has its chip and the most room; the rest wait here, so that a daemon
     that is fast, or joins later, gets more of them. What a lost daemon had is given to the others; it serves
     again when it is back. A daemon that ends a request as ``infra_error`` is not asked for it again as long
-    as there are others. Each request is answered once.
+    as there are others with its chip; where all that have the chip are lost, the request ends so too. Each
+    request is answered once.
 
     Args:
         addresses: daemons; at least one must get ready, the others may join later.
@@ -214,7 +217,7 @@ class DaemonPool:
         self._device = self._device or info.device
         problem = _difference(self._device, info.device)
         if problem is None:
-            member.info = info
+            member.info, member.chips = info, info.chips
             return
         if strict:
             raise MisuseError(f"{member.evaluator.address} measures differently: {problem}")
@@ -245,6 +248,8 @@ class DaemonPool:
         kept: deque[str] = deque()
         while self._waiting and any(member.room() > 0 for member in self._members):
             pool_id = self._waiting.popleft()
+            if self._fail_without_chip(pool_id):
+                continue
             member = self._choose(self._pending[pool_id])
             if member is None:
                 kept.append(pool_id)
@@ -252,11 +257,26 @@ class DaemonPool:
                 self._send(pool_id, member)
         self._waiting.extendleft(reversed(kept))
 
+    def _fail_without_chip(self, pool_id: str) -> bool:
+        """End a request for a chip that only lost daemons have."""
+        request = self._pending[pool_id].request
+        having = [member for member in self._members if request.protocol.chip in member.chips]
+        if not having or any(member.info for member in having):
+            return False
+        reasons = "; ".join(f"{member.evaluator.address}: {member.problem}" for member in having)
+        message = f"the daemons with chip {request.protocol.chip} are lost: {reasons}"
+        complaint = Diagnostic(phase=Phase.SERVICE, message=message)
+        self._answer(pool_id, failed_result(request, Status.INFRA_ERROR, complaint))
+        return True
+
+    def _able(self, request: EvalRequest) -> list[_Member]:
+        """Return the daemons in service that have the chip; if none has, any may say so."""
+        serving = [member for member in self._members if member.info is not None]
+        return [member for member in serving if request.protocol.chip in member.chips] or serving
+
     def _choose(self, pending: _Pending) -> _Member | None:
         """Return the daemon for a request, or ``None`` while those that can serve it have no room."""
-        serving = [member for member in self._members if member.info is not None]
-        chip = pending.request.protocol.chip
-        able = [member for member in serving if member.info and chip in member.info.chips] or serving
+        able = self._able(pending.request)
         fresh = [member for member in able if member.evaluator.address not in pending.failed_at] or able
         free = [member for member in fresh if member.room() > 0]
         return min(free, key=_Member.load, default=None)
@@ -276,8 +296,8 @@ class DaemonPool:
         pending = self._pending[pool_id]
         pending.member = None
         pending.failed_at.add(member.evaluator.address)
-        others = {address for address in self.infos if address not in pending.failed_at}
-        if rule_of(result.status).retried and others:
+        able = {other.evaluator.address for other in self._able(pending.request)}
+        if rule_of(result.status).retried and able - pending.failed_at:
             self._waiting.appendleft(pool_id)
         else:
             self._answer(pool_id, result)

@@ -68,6 +68,7 @@ class ZmqEvaluator:
         self.dropped_messages = 0
         self._ready_timeout_s = ready_timeout_s
         self._max_in_flight = max_in_flight
+        self._window = float(max_in_flight)
         self._requests: dict[str, EvalRequest] = {}
         self._waiting: deque[str] = deque()
         self._sent: dict[str, None] = {}
@@ -235,7 +236,7 @@ class ZmqEvaluator:
                 self._link.send(WireMessage(Kind.CANCEL, request_id))
 
     def _send_waiting(self) -> None:
-        while self._waiting and len(self._sent) < self._max_in_flight:
+        while self._waiting and len(self._sent) < int(self._window):
             if time.monotonic() < self._busy_until_s:
                 return
             request_id = self._waiting.popleft()
@@ -255,7 +256,10 @@ class ZmqEvaluator:
             self._take_refusal(message.request_id, message.payload)
 
     def _postpone(self, request_id: str) -> None:
-        """Keep a request that the daemon did not accept, and send nothing more for a while."""
+        """Keep a request that the daemon did not accept, and send nothing more for a while.
+
+        From here on the daemon gets as many requests at a time as it has accepted, then slowly more.
+        """
         if request_id not in self._sent:
             return
         if request_id in self._cancelled:
@@ -263,6 +267,7 @@ class ZmqEvaluator:
             return
         del self._sent[request_id]
         self._waiting.append(request_id)
+        self._window = float(max(1, len(self._sent)))
         self._busy_until_s = time.monotonic() + BUSY_PAUSE_S
 
     def _take_refusal(self, request_id: str, complaint: Diagnostic) -> None:
@@ -278,6 +283,7 @@ class ZmqEvaluator:
             return
         self._forget(request_id)
         self._busy_until_s = 0.0
+        self._window = min(self._window + 1 / self._window, self._max_in_flight)
         self._finished.append((request_id, result))
 
     def _forget(self, request_id: str) -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from enum import Enum
 from functools import cached_property
-from pathlib import PurePosixPath
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.text import well_formed
 
 RECORD_VERSION = 1
 
@@ -156,14 +154,16 @@ class SourceFile(Record):
     @field_validator("path", "text")
     @classmethod
     def _is_utf8(cls, value: str) -> str:
-        if value != well_formed(value):
-            raise ValueError("a source file is written as UTF-8: it has no lone surrogates")
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError("a source file is written as UTF-8: it has no lone surrogates") from error
         return value
 
     @field_validator("path")
     @classmethod
     def _stay_inside(cls, path: str) -> str:
-        parts = PurePosixPath(path).parts
+        parts = [part for part in path.split("/") if part not in ("", ".")]
         if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
             raise ValueError(f"source path must stay inside the operator folder, got {path!r}")
         return path

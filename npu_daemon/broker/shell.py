@@ -128,12 +128,12 @@ class Broker:
             self._on_signals(os.read(wake_fd, 64))
         if self._gatekeeper is not None and self._gatekeeper.socket in ready:
             self._gatekeeper.answer()
-        if self._clients in ready:
-            for peer, tenant, message in arrived(self._clients, guarded=self._gatekeeper is not None):
-                self._from_client(tenant, tenant.encode() + _OF_TENANT + peer, message)
         if self._workers in ready:
             for peer, _, message in arrived(self._workers):
                 self._from_worker(peer.decode(errors="replace"), message)
+        if self._clients in ready:
+            for peer, tenant, message in arrived(self._clients, guarded=self._gatekeeper is not None):
+                self._from_client(tenant, tenant.encode() + _OF_TENANT + peer, message)
         if self._processes.ended_fd in ready:
             self._reap()
         if self._config.control_fd in ready:
@@ -221,17 +221,25 @@ class Broker:
     # --- what goes out ---
 
     def _act(self) -> None:
-        """Do what is due. What a client is told relies on the record, which is written before; the rest may
-        wait for it a little, so that one transaction serves several events.
+        """Do what is due. What a client is told relies on the record, which is written before.
+
+        Workers need not wait for that. What no client is told yet is recorded a little later, several events
+        at once.
         """
         while self._due:
             due, self._due = self._due, deque()
-            self._unrecorded += [action for action in due if isinstance(action, Record)]
-            if any(isinstance(action, Reply | Busy | Ping) for action in due):
-                self._write_records()
+            replies = []
             for action in due:
-                if not isinstance(action, Record):
+                if isinstance(action, Record):
+                    self._unrecorded.append(action)
+                elif isinstance(action, Reply | Busy | Ping):
+                    replies.append(action)
+                else:
                     self._do(action)
+            if replies:
+                self._write_records()
+            for reply in replies:
+                self._send_client(reply.client, client_message(reply))
         if time.monotonic() - self._recorded_s >= RECORD_MS / 1000:
             self._write_records()
 
@@ -242,9 +250,7 @@ class Broker:
         self._recorded_s = time.monotonic()
 
     def _do(self, action: Action) -> None:
-        if isinstance(action, Reply | Busy | Ping):
-            self._send_client(action.client, client_message(action))
-        elif isinstance(action, SendJob | GrantDevice):
+        if isinstance(action, SendJob | GrantDevice):
             send_to(self._workers, action.worker_id.encode(), worker_message(action))
         elif isinstance(action, StartWorker):
             self._processes.start(action.worker_id)
@@ -270,11 +276,11 @@ class Broker:
         self._tell_device()
 
     def _tell_device(self) -> None:
-        if self._state.info is None:
+        offer = self._state.offer()
+        if offer is None:
             return
-        info = self._state.info.model_copy(update={"slots": self._state.workforce.wanted})
         for client in self._curious:
-            self._send_client(client, WireMessage(Kind.DEVICE, payload=info))
+            self._send_client(client, WireMessage(Kind.DEVICE, payload=offer))
         self._curious.clear()
 
     def _status(self) -> DaemonStatus:

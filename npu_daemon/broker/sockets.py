@@ -15,7 +15,7 @@ from npu_daemon.broker.events import LOCAL_TENANT
 from npu_daemon.security import Gatekeeper
 
 _SEND_QUEUE = 20_000
-_MESSAGES_PER_TURN = 100  # so that a client that sends many does not keep workers waiting
+_MESSAGES_PER_TURN = 16  # so that a client that sends many does not keep workers waiting
 _HANDSHAKE_MS = 10_000
 
 log = logging.getLogger("npu_daemon")

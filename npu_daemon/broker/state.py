@@ -95,6 +95,10 @@ class BrokerState:
             actions.append(self._stop(None))
         return actions
 
+    def offer(self) -> DaemonInfo | None:
+        """Return what this daemon can do, with all its workers; ``None`` before the first one is ready."""
+        return self.info and self.info.model_copy(update={"slots": self.workforce.wanted})
+
     def _start(self, event: Start, now_s: float) -> list[Action]:
         return self.workforce.start_missing()
 

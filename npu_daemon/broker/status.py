@@ -16,7 +16,7 @@ def status_of(state: BrokerState, address: str, up_seconds: float) -> DaemonStat
     phases = Counter(worker.phase.value for worker in state.workforce.workers.values())
     return DaemonStatus(
         address=address,
-        info=state.info,
+        info=state.offer(),
         up_seconds=up_seconds,
         draining=state.draining,
         workers=dict(sorted(phases.items())),

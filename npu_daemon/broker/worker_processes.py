@@ -28,6 +28,7 @@ class WorkerProcesses:
         self._scratch_folder = scratch_folder
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._pidfds: dict[int, str] = {}
+        self._killed: set[str] = set()
         self._ended = select.epoll()
         self.ended_fd = self._ended.fileno()
 
@@ -50,6 +51,7 @@ class WorkerProcesses:
         """Kill a worker; ``reap`` collects it when it has ended."""
         process = self._processes.get(worker_id)
         if process is not None:
+            self._killed.add(worker_id)
             process.kill()
 
     def reap(self) -> Iterator[tuple[str, str, bool]]:
@@ -71,7 +73,10 @@ class WorkerProcesses:
         os.close(pidfd)
         returncode = self._processes.pop(worker_id).wait()
         shutil.rmtree(self._scratch_folder / worker_id, ignore_errors=True)
-        return worker_id, _how_it_ended(returncode), returncode == -signal.SIGKILL
+        asked = worker_id in self._killed
+        self._killed.discard(worker_id)
+        how = "the daemon ended it" if asked else _how_it_ended(returncode)
+        return worker_id, how, returncode == -signal.SIGKILL
 
 
 def _how_it_ended(returncode: int) -> str:

@@ -138,6 +138,22 @@ def test_a_busy_daemon_is_asked_again_after_a_pause(
     evaluator.close()
 
 
+def test_a_busy_daemon_is_not_asked_for_more_than_it_took(daemons: Callable[..., ScriptedDaemon]) -> None:
+    daemon = daemons("a")
+    evaluator = ZmqEvaluator(daemon.address)
+    ids = [evaluator.submit(request(str(n))) for n in range(10)]
+    until(lambda: len(daemon.submitted) == 10, evaluator, daemon)
+    for refused in ids[2:]:
+        daemon.send(WireMessage(Kind.BUSY, refused, payload=BUSY))
+    daemon.answer(ids[0])
+    assert list(collect(evaluator, 1)) == [ids[0]]
+    until(lambda: len(daemon.submitted) == 11, evaluator, daemon)
+    evaluator.poll(0)
+    daemon.turn(20)
+    assert daemon.submitted == [*ids, ids[2]], "two at a time, as it had accepted"
+    evaluator.close()
+
+
 def test_requests_that_wait_here_are_cancelled_here(daemons: Callable[..., ScriptedDaemon]) -> None:
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address, max_in_flight=1)
@@ -287,6 +303,34 @@ def test_an_infra_error_is_tried_on_another_daemon_once(daemons: Callable[..., S
     second.fail(second.submitted[0])
     assert collect(pool, 1)[only].status is Status.INFRA_ERROR
     assert (len(first.submitted), len(second.submitted)) == (1, 1)
+    pool.close()
+
+
+def test_what_only_lost_daemons_could_measure_is_not_measured_elsewhere(
+    daemons: Callable[..., ScriptedDaemon],
+) -> None:
+    b2, b3 = daemons("b2", chips=["910B2"]), daemons("b3", chips=["910B3"])
+    pool = pool_of(b2, b3)
+    only = pool.submit(request(chip="910B2"))
+    until(lambda: len(b2.submitted) == 1, pool, b2, b3)
+    b2.close()
+    result = collect(pool, 1)[only]
+    assert result.status is Status.INFRA_ERROR
+    assert "chip 910B2 are lost" in result.diagnostics[0].message
+    assert b3.submitted == []
+    pool.close()
+
+
+def test_an_infra_error_is_not_tried_on_a_daemon_without_the_chip(
+    daemons: Callable[..., ScriptedDaemon],
+) -> None:
+    b2, b3 = daemons("b2", chips=["910B2"]), daemons("b3", chips=["910B3"])
+    pool = pool_of(b2, b3)
+    only = pool.submit(request(chip="910B2"))
+    until(lambda: len(b2.submitted) == 1, pool, b2, b3)
+    b2.fail(b2.submitted[0])
+    assert collect(pool, 1)[only].status is Status.INFRA_ERROR
+    assert (len(b2.submitted), b3.submitted) == (1, [])
     pool.close()
 
 

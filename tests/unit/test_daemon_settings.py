@@ -43,6 +43,12 @@ def test_options_go_before_environment_before_file_before_defaults(tmp_path: Pat
     ("options", "environment", "text", "complaint"),
     [
         ({}, {}, "wrokers = 2", r"daemon\.toml: wrokers: .*known are bind, backend"),
+        (
+            {},
+            {},
+            "[quota]\nmax_queud = 2",
+            r"daemon\.toml: quota\.max_queud: .*known are max_running, max_queued",
+        ),
         ({}, {}, "workers = 'many'", r"daemon\.toml: workers: .*got 'many'"),
         ({}, {}, "[tenants.a]\nspeed = 1", r"daemon\.toml: tenants\.a\.speed"),
         ({}, {}, "workers =", r"daemon\.toml cannot be read"),

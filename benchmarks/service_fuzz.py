@@ -25,6 +25,7 @@ from ascend_gym.core.records import DaemonInfo, WorkerCount
 
 GROWTH_LIMIT_MIB = 64.0
 MAX_RANDOM_BYTES = 200
+SEND_TIMEOUT_MS = 60_000
 
 
 def templates() -> list[list[bytes]]:
@@ -84,20 +85,34 @@ def fuzz_codec(count: int, randomness: random.Random) -> dict[str, float]:
     return {"messages": count, "refused": refused, "grown_mib": grown_mib, "seconds": seconds}
 
 
+def obeyed(frames: list[bytes]) -> bool:
+    """Whether a daemon that trusts everybody would rightly drain or change its workers."""
+    message = decode(frames)
+    return isinstance(message, WireMessage) and message.kind in (Kind.DRAIN, Kind.RESIZE)
+
+
 def fuzz_daemon(count: int, randomness: random.Random) -> dict[str, float]:
-    """Send ``count`` messages to a daemon, reading what it answers, and see whether it still serves."""
+    """Send ``count`` messages to a daemon, reading what it answers, and see whether it still serves.
+
+    Raises:
+        zmq.Again: it does not read any more.
+        DaemonUnreachableError: it does not answer any more.
+    """
     daemon = Daemon(workers=1, service_s=0.0)
-    valid = templates()[:1] + templates()[4:]  # an operator's messages would be obeyed
+    valid = [frames for frames in templates() if not obeyed(frames)]
     before_mib = daemon.resident_mib()
-    answers = 0
+    answers = sent = 0
     with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
         socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.SNDTIMEO, SEND_TIMEOUT_MS)
         socket.connect(daemon.evaluator.address)
-        for number in range(count):
-            socket.send_multipart(
-                invented(randomness) if number % 2 else damaged(randomness.choice(valid), randomness)
-            )
-            while socket.poll(0 if number % 100 else 20):
+        while sent < count:
+            frames = invented(randomness) if sent % 2 else damaged(randomness.choice(valid), randomness)
+            if obeyed(frames):
+                continue
+            socket.send_multipart(frames)
+            sent += 1
+            while socket.poll(0 if sent % 100 else 20):
                 socket.recv_multipart()
                 answers += 1
     served = daemon.evaluator.describe() == DEVICE

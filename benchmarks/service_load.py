@@ -4,7 +4,7 @@ Workers only take their time, or are real ones that have nothing to do (``servic
 are those of broker, wire, journal, worker and client. Prints one JSON document with the load of the machine
 beside the figures; exit status 1 when one misses its target.
 
-    python benchmarks/service_load.py --workers 64 --service-ms 50 --jobs 6000
+    python benchmarks/service_load.py --workers 64 --service-ms 50 --jobs 12800
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ def main() -> int:
     )
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--service-ms", type=float, default=50.0)
-    parser.add_argument("--jobs", type=int, default=6000)
+    parser.add_argument("--jobs", type=int, default=12_800)
     parser.add_argument("--latency-jobs", type=int, default=300)
     arguments = parser.parse_args()
     load_before = os.getloadavg()

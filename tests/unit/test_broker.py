@@ -5,13 +5,24 @@ from __future__ import annotations
 import os
 import select
 import sys
+import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from broker_machine import request_of, result_of
 
+from ascend_gym.core.codec import Kind
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.private_folder import PrivateFolder
+from npu_daemon.broker import shell
+from npu_daemon.broker.config import BrokerConfig
+from npu_daemon.broker.events import Name, Record, Reply, SaveAnswer, SavedJob, SaveJob
+from npu_daemon.broker.journal import JobJournal
+from npu_daemon.broker.shell import Broker
 from npu_daemon.broker.worker_processes import WorkerProcesses
 from npu_daemon.security import check_bind_address
+from npu_daemon.store import SqliteResultStore
 
 
 @pytest.mark.parametrize(
@@ -88,3 +99,43 @@ def test_killed_workers_are_reaped_and_their_temporary_files_removed(tmp_path: P
     assert not left.exists()
     processes.close()
     assert list(tmp_path.iterdir()) == [fifo]
+
+
+class ListedJournal(JobJournal):
+    """A record that says when it was written."""
+
+    def __init__(self, path: Path, seen: list[object]) -> None:
+        super().__init__(path)
+        self._seen = seen
+
+    def write(self, records: Iterable[Record]) -> None:
+        written = list(records)
+        super().write(written)
+        self._seen.append([type(record) for record in written])
+
+
+def test_what_a_client_is_told_is_on_record_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Jobs are recorded together with what comes next, but not later than an answer is sent."""
+    seen: list[object] = []
+    monkeypatch.setattr(shell, "RECORD_MS", 3_600_000)
+    config = BrokerConfig(
+        bind=f"ipc://{tmp_path}/clients",
+        workers=1,
+        devices=1,
+        worker_command=lambda address, worker_id, scratch: [sys.executable, "-c", ""],
+        store=SqliteResultStore(tmp_path / "results.sqlite"),
+        private_folder=PrivateFolder(),
+        journal=ListedJournal(tmp_path / "jobs.sqlite", seen),
+    )
+    broker = Broker(config)
+    monkeypatch.setattr(broker, "_recorded_s", time.monotonic())
+    monkeypatch.setattr(broker, "_send_client", lambda client, message: seen.append(message.kind))
+    name, request = Name(b"c", "r1"), request_of()
+    broker._due.append(SaveJob(SavedJob(name, "local", request)))
+    broker._act()
+    assert seen == []
+    result = result_of(request)
+    broker._due += [SaveAnswer(name, result, "local", None), Reply(*name, result)]
+    broker._act()
+    assert seen == [[SaveJob, SaveAnswer], Kind.RESULT]
+    broker._close()

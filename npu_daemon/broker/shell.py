@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import os
 import signal
@@ -55,8 +54,7 @@ from npu_daemon.security import Gatekeeper, check_bind_address
 from npu_daemon.service import result_key
 
 TICK_MS = 500
-WORKER_MESSAGES = 8  # at most so many before what they lead to is done
-CLIENT_MESSAGES = 4  # few, so that a client that sends many does not keep workers waiting
+MESSAGES_PER_TURN = 16  # of workers, then of clients: one that sends many does not keep workers waiting
 RECORD_MS = 20  # at most so much later an accepted job is on record
 _FLUSH_MS = 1000
 _OF_TENANT = b"\0"
@@ -105,7 +103,6 @@ class Broker:
         Raises:
             InfrastructureError: the journal cannot be read or written.
         """
-        gc.freeze()  # what is there by now stays: collections need not look at it
         wake_fd = self._watch_signals()
         gate = self._gatekeeper.socket if self._gatekeeper else None
         ended_fd = self._processes.ended_fd
@@ -133,11 +130,11 @@ class Broker:
         if self._gatekeeper is not None and self._gatekeeper.socket in ready:
             self._gatekeeper.answer()
         if self._workers in ready:
-            for peer, _, message in arrived(self._workers, WORKER_MESSAGES):
+            for peer, _, message in arrived(self._workers, MESSAGES_PER_TURN):
                 self._from_worker(peer.decode(errors="replace"), message)
         if self._clients in ready:
             guarded = self._gatekeeper is not None
-            for peer, tenant, message in arrived(self._clients, CLIENT_MESSAGES, guarded=guarded):
+            for peer, tenant, message in arrived(self._clients, MESSAGES_PER_TURN, guarded=guarded):
                 self._from_client(tenant, tenant.encode() + _OF_TENANT + peer, message)
         if self._processes.ended_fd in ready:
             self._reap()

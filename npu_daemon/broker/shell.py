@@ -54,7 +54,6 @@ from npu_daemon.security import Gatekeeper, check_bind_address
 from npu_daemon.service import result_key
 
 TICK_MS = 500
-MESSAGES_PER_TURN = 16  # of workers, then of clients: one that sends many does not keep workers waiting
 RECORD_MS = 20  # at most so much later an accepted job is on record
 _FLUSH_MS = 1000
 _OF_TENANT = b"\0"
@@ -130,11 +129,10 @@ class Broker:
         if self._gatekeeper is not None and self._gatekeeper.socket in ready:
             self._gatekeeper.answer()
         if self._workers in ready:
-            for peer, _, message in arrived(self._workers, MESSAGES_PER_TURN):
+            for peer, _, message in arrived(self._workers):
                 self._from_worker(peer.decode(errors="replace"), message)
         if self._clients in ready:
-            guarded = self._gatekeeper is not None
-            for peer, tenant, message in arrived(self._clients, MESSAGES_PER_TURN, guarded=guarded):
+            for peer, tenant, message in arrived(self._clients, guarded=self._gatekeeper is not None):
                 self._from_client(tenant, tenant.encode() + _OF_TENANT + peer, message)
         if self._processes.ended_fd in ready:
             self._reap()

@@ -15,6 +15,7 @@ from npu_daemon.broker.events import LOCAL_TENANT
 from npu_daemon.security import Gatekeeper
 
 _SEND_QUEUE = 20_000
+_MESSAGES_PER_TURN = 16  # so that a client that sends many does not keep workers waiting
 _HANDSHAKE_MS = 10_000
 
 log = logging.getLogger("npu_daemon")
@@ -55,13 +56,13 @@ def bind_router(
 
 
 def arrived(
-    socket: zmq.Socket[bytes], at_most: int, *, guarded: bool = False
+    socket: zmq.Socket[bytes], *, guarded: bool = False
 ) -> Iterator[tuple[bytes, str, WireMessage | CodecError]]:
-    """Yield what has arrived, ``at_most`` so many: who sent it, for which tenant, and the message.
+    """Yield what has arrived, a bounded number at a time: who sent it, for which tenant, and the message.
 
     Frames that are too long never get here, nor does what is sent to a guarded socket without an allowed key.
     """
-    for _ in range(at_most):
+    for _ in range(_MESSAGES_PER_TURN):
         try:
             if guarded:
                 messages = socket.recv_multipart(zmq.DONTWAIT, copy=False)

@@ -37,7 +37,7 @@ _FORBIDDEN = {
     r"\b__sanitizer\w*|\b__asan\w*|\b__wrap_\w+": "the names of the instrumentation",
     r"\b_Z(?:N?[KV]*\d|NSt|St|T[A-Z]|G[A-Z])\w*": "names as the linker writes them",
     r"\b(?:__bss_start|_{0,2}edata|_{0,2}etext|_end|__dso_handle|__TMC_END__|_DYNAMIC|_GLOBAL_OFFSET_TABLE_)\b"
-    r"|\bextern\b[^;{}]*\bend\b": "names of the linker",
+    r"|\bextern\b[^;{}()]*\bend\b": "names of the linker",
 }
 _INSIDE_NAME = "the inside of the simulator"
 _ATTRIBUTE_NAME = "compiler attributes other than alignment, packing and inlining"

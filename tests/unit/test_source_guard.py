@@ -36,6 +36,7 @@ HARMLESS = [
     'const char* text = R"(asm)";',
     "int quasimodal = 1;",
     "extern int first; int end = 1;",
+    'extern "C" __global__ __aicore__ void lerp(GM_ADDR start, GM_ADDR end) {}',
     "constexpr int _ZERO = 0;",
     "__attribute__((aligned(32), always_inline)) int a;",
     "[[maybe_unused]] int a = b[c[0]];",

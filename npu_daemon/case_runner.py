@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -147,7 +147,8 @@ class CaseRunner:
 
     def _price(self, case: Case, run: RunOutput, verdict: Verdict) -> CaseResult:
         started_s = time.perf_counter()
-        measured = self.backend.measure(run, case, self.protocol)
+        with self.device() if self.backend.measures_on_device else nullcontext():
+            measured = self.backend.measure(run, case, self.protocol)
         self.stopwatch.price += time.perf_counter() - started_s
         if isinstance(measured, Failure):
             return _failed_case(case, measured, verdict)

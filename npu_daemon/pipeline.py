@@ -54,7 +54,8 @@ def evaluate(
         oracle: knows inputs and judges outputs of ``spec``.
         case_data: keeps inputs and expected outputs.
         on_case: called before each case, as a sign of progress.
-        device: entered for each run of the candidate, and only then: building holds no device.
+        device: entered for each run of the candidate, timing on a device included, and only then: building
+            holds no device.
         best_us: the latency in microseconds of the fastest candidate before this one, if there was one: a
             faster one is looked at more closely.
 

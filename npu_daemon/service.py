@@ -121,7 +121,7 @@ class EvaluationService:
         Args:
             request: what to evaluate.
             on_case: called before each case, as a sign of progress.
-            device: entered for each run of the candidate.
+            device: see ``evaluate``.
         """
         key = result_key(request, self.describe())
         stored = self._store.get(key) if request.use_cache else None

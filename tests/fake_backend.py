@@ -100,6 +100,8 @@ def make_request(spec: OpSpec, *directives: str, **fields: object) -> EvalReques
 class FakeBackend:
     """Doubles its input and costs what the kernel text says, 100 us by default."""
 
+    measures_on_device = False
+
     def __init__(self, cache_dir: Path, chip: str = "910B2") -> None:
         self.chip = chip
         self.scratch_dir = cache_dir / "fake"

@@ -84,7 +84,13 @@ class RunOutput:
 
 
 class Backend(Protocol):
-    """Builds, runs and prices candidates: the simulator, a real NPU, or recorded results."""
+    """Builds, runs and prices candidates: the simulator, a real NPU, or recorded results.
+
+    Attributes:
+        measures_on_device: whether ``measure`` runs the candidate, and so needs a device as ``run`` does.
+    """
+
+    measures_on_device: bool
 
     def describe(self) -> DeviceInfo:
         """Say what this backend measures with."""

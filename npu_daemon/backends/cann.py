@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+import npu_daemon
 from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Built, Failure, RunOutput
@@ -32,7 +33,6 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
-from npu_daemon import cann
 from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.devices import DevicePool, query_devices
@@ -53,6 +53,7 @@ from npu_daemon.sandbox import ProcessOutcome
 from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES
 from npu_daemon.simulator.chips import load_chip
 
+_JUDGING = ("cann/*.py", "backends/cann.py", "simulator/source_guard.py", "simulator/source_text.py")
 SANDBOX = "rlimits"  # at the run: what the driver needs is not known well enough to confine it
 
 
@@ -90,6 +91,8 @@ class CannBackend:
         MisuseError: there is no such chip.
     """
 
+    measures_on_device = True
+
     def __init__(
         self,
         cache_dir: Path,
@@ -104,8 +107,8 @@ class CannBackend:
         self._host = DeviceHost(toolkit, build_tools(toolkit, self._settings, folder), self._settings)
         self._builder = OppBuilder(toolkit, self._settings, folder, cache_limit_bytes)
         self._pool = DevicePool(folder, self._settings, chip)
-        own = digest_of_tree(Path(cann.__file__).parent, ["*.py"])
-        self._digest = digest_of("cann", toolkit.digest, runner_digest(), own, self._settings)
+        own = (digest_of_tree(Path(npu_daemon.__file__).parent, _JUDGING), runner_digest(), self._chip.digest)
+        self._digest = digest_of("cann", toolkit.digest, *own, self._settings)
         self._cores = int(self._chip.geometry["aiv_cores"].value)
 
     def describe(self) -> DeviceInfo:

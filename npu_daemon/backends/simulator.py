@@ -81,6 +81,8 @@ class SimulatorBackend:
         MisuseError: there is no such chip.
     """
 
+    measures_on_device = False
+
     def __init__(
         self,
         cache_dir: Path,

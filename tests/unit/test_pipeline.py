@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,22 @@ def test_a_good_candidate_is_measured_on_every_case(
     assert result.seconds.verify > 0
     assert result.device == backend.describe()
     assert backend.live_runs == 0
+
+
+@pytest.mark.parametrize(("on_device", "granted"), [(False, 3), (True, 5)])
+def test_a_device_is_held_for_runs_and_for_timing_on_it(
+    spec: OpSpec, backend: FakeBackend, case_data: CaseDataCache, on_device: bool, granted: int
+) -> None:
+    held = []
+
+    @contextmanager
+    def device() -> Iterator[None]:
+        held.append(None)
+        yield
+
+    backend.measures_on_device = on_device
+    evaluate(make_request(spec), spec, backend, oracle_for(spec), case_data, device=device)
+    assert len(held) == granted  # a run of each case, and the second look at one
 
 
 def test_selected_cases_are_run_in_the_order_asked(

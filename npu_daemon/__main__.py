@@ -32,6 +32,7 @@ File = typer.Option(dir_okay=False)
 Devices = Annotated[
     list[int] | None, typer.Option(help="Number of an NPU that --backend cann may use; may be repeated.")
 ]
+Chip = Annotated[str | None, typer.Option(help="910B1 to 910B4 or 910_93; default 910B2.")]
 ToolkitFolder = Annotated[Path | None, typer.Option(help="Folder of the CANN toolkit, for --backend cann.")]
 
 
@@ -50,7 +51,7 @@ def serve(
     backend: Annotated[
         str | None, typer.Option(help="simulator (default), cann, replay, or module:Class of your own.")
     ] = None,
-    chip: Annotated[str | None, typer.Option(help="910B1 to 910B4 or 910_93; default 910B2.")] = None,
+    chip: Chip = None,
     workers: Annotated[
         int | None, typer.Option(min=0, help="Worker processes; 0 means one per core, up to 4.")
     ] = None,
@@ -142,12 +143,13 @@ def doctor(
     backend: Annotated[
         str | None, typer.Option(help="simulator (default) or cann: what has to work.")
     ] = None,
+    chip: Chip = None,
     device: Devices = None,
     toolkit: ToolkitFolder = None,
     json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Say what this host lacks for the simulator and for real NPUs; exit with 1 if BACKEND cannot work."""
-    options = {"backend": backend, "cann": _cann_options(device, toolkit)}
+    options = {"backend": backend, "chip": chip, "cann": _cann_options(device, toolkit)}
     settings = daemon_settings(options, environment_settings(), config)
     report = examine(settings)
     typer.echo(report.as_json() if json else report.as_text())

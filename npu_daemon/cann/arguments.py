@@ -62,6 +62,7 @@ _DECLARED = (
     ("bool", "bool"),
     ("int64_t", "int64"),
 )
+_MAX_REALS = 8  # kRealArguments of runner/call.h
 _RESULTS = 2  # workspace size and executor, at the end of the first call
 _SUFFIX = re.compile(r"[fFuUlL]+$")
 
@@ -126,9 +127,13 @@ def arguments_of(definition: OperatorDef, case: Case) -> tuple[Argument, ...]:
         raise MisuseError(
             f"{', '.join(in_place)}: tensors that are computed in place are not passed to NPUs yet"
         )
+    attributes = [_attribute(attribute, case) for attribute in definition.attributes]
+    reals = sum(attribute.kind == "double" for attribute in attributes)
+    if reals > _MAX_REALS:
+        raise MisuseError(f"expected at most {_MAX_REALS} real attributes, the definition has {reals}")
     return (
         *_tensor_arguments(definition.inputs, case.inputs, "in"),
-        *(_attribute(attribute, case) for attribute in definition.attributes),
+        *attributes,
         *_tensor_arguments(definition.outputs, case.outputs, "out"),
     )
 

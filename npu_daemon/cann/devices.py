@@ -39,7 +39,7 @@ def query_devices(toolkit: Toolkit) -> tuple[DeviceState, ...]:
     text = (outcome.stdout + outcome.stderr).decode("utf-8", "replace")
     if outcome.returncode != 0:
         raise InfrastructureError(f"npu-smi info failed with exit status {outcome.returncode}: {text[:300]}")
-    return parse_info(text).devices
+    return parse_info(text)
 
 
 class DevicePool:
@@ -110,7 +110,7 @@ class DevicePool:
         if not state.healthy:
             return f"its health is {state.health}"
         if state.name != self._chip:
-            return f"it is a {state.name}, the daemon is set up for {self._chip} (chip = ...)"
+            return f"it is a {state.name}, the daemon is set up for {self._chip} (--chip)"
         return None
 
     def _exclusion_file(self, device: int) -> Path:

@@ -63,13 +63,6 @@ class Task:
     rated_mhz: float | None
     tables: Mapping[str, Sequence[Row]]
 
-    @property
-    def throttled(self) -> bool:
-        """Whether the chip is known to have run below its rated clock."""
-        return (
-            self.current_mhz is not None and self.rated_mhz is not None and self.current_mhz < self.rated_mhz
-        )
-
 
 def read_tasks(folder: Path) -> list[Task]:
     """Return the tasks of a profiler's output folder, those of one name in the order of their launch.

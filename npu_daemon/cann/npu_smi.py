@@ -7,18 +7,15 @@ driver versions; only what all of them have is read.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ascend_gym.core.errors import InfrastructureError
 
 HEALTHY = "OK"
-_VERSION = re.compile(r"\bVersion:\s*(\S+)")
 _HEALTH = frozenset({"OK", "Warning", "Alarm", "Critical", "UNKNOWN", "NA"})
 _CELLS = 3
 _PROCESS_CELLS = 4
-_FIGURE = re.compile(r"\d+(?:\.\d+)?")
 
 
 class NpuSmiFormatError(InfrastructureError):
@@ -35,10 +32,6 @@ class DeviceState:
         chip: number of the chip on the card.
         name: chip name, for example ``910B3``.
         health: ``OK``, ``Warning``, ``Alarm``, ``Critical`` or ``UNKNOWN``.
-        bus_id: PCI address.
-        power_w: power, ``None`` where it is not shown.
-        temperature_c: temperature, likewise.
-        aicore_percent: load of the cores, likewise.
         pids: processes that use the chip.
     """
 
@@ -47,10 +40,6 @@ class DeviceState:
     chip: int
     name: str
     health: str
-    bus_id: str
-    power_w: float | None
-    temperature_c: float | None
-    aicore_percent: float | None
     pids: tuple[int, ...] = ()
 
     @property
@@ -59,16 +48,8 @@ class DeviceState:
         return self.health == HEALTHY
 
 
-@dataclass(frozen=True)
-class NpuSmiInfo:
-    """The whole output: driver version (``None`` where it is not shown) and devices."""
-
-    driver_version: str | None
-    devices: tuple[DeviceState, ...]
-
-
-def parse_info(text: str) -> NpuSmiInfo:
-    """Read the output of ``npu-smi info``.
+def parse_info(text: str) -> tuple[DeviceState, ...]:
+    """Return the devices that ``npu-smi info`` shows.
 
     Raises:
         NpuSmiFormatError: there is no such table, or a row of it cannot be read.
@@ -81,8 +62,7 @@ def parse_info(text: str) -> NpuSmiInfo:
     ends = [at for at, row in enumerate(rows) if any("Process id" in cell for cell in row)]
     end = ends[0] if ends else len(rows)
     devices = _devices(rows[starts[0] + 2 : end])
-    version = _VERSION.search(text)
-    return NpuSmiInfo(version.group(1) if version else None, _with_processes(devices, rows[end + 1 :]))
+    return _with_processes(devices, rows[end + 1 :])
 
 
 def _cells(line: str) -> list[str]:
@@ -103,17 +83,12 @@ def _device(number: int, first: Sequence[str], second: Sequence[str]) -> DeviceS
     readable = len(first) == len(second) == _CELLS and len(card) == 2 and len(chip) >= 1
     if not readable or not _is_number(card[0]) or not _is_number(chip[0]) or first[1] not in _HEALTH:
         raise NpuSmiFormatError(f"cannot read device {number}: {' | '.join(first)} / {' | '.join(second)}")
-    power, temperature = (*first[2].split(), "", "")[:2]
     return DeviceState(
         device=number,
         npu=int(card[0]),
         chip=int(chip[0]),
         name=card[1].strip(),
         health=first[1],
-        bus_id=second[1],
-        power_w=_figure(power),
-        temperature_c=_figure(temperature),
-        aicore_percent=_figure((*second[2].split(), "")[0]),
     )
 
 
@@ -128,7 +103,3 @@ def _with_processes(devices: Sequence[DeviceState], rows: Sequence[Sequence[str]
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
-
-
-def _figure(text: str) -> float | None:
-    return float(text) if _FIGURE.fullmatch(text) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,6 +101,15 @@ def test_values_of_the_case_go_before_defaults() -> None:
 def test_a_case_that_does_not_fit_is_refused(attributes: dict[str, AttributeValue], complaint: str) -> None:
     with pytest.raises(MisuseError, match=complaint):
         arguments_of(DEFINITION, _case(**attributes))
+
+
+def test_more_real_attributes_than_a_call_can_pass_are_refused() -> None:
+    (real,) = (each for each in DEFINITION.attributes if each.type == "Float")
+    many = replace(DEFINITION, attributes=tuple(replace(real, name=f"a{number}") for number in range(9)))
+    with pytest.raises(MisuseError, match="at most 8 real attributes, the definition has 9"):
+        arguments_of(many, _case())
+    fewer = arguments_of(replace(many, attributes=many.attributes[1:]), _case())
+    assert [argument.kind for argument in fewer].count("double") == 8
 
 
 def test_a_tensor_in_place_is_refused() -> None:

@@ -13,7 +13,7 @@ from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.devices import DevicePool
 from npu_daemon.cann.npu_smi import parse_info
 
-STATES = parse_info(NPU_SMI_INFO).devices
+STATES = parse_info(NPU_SMI_INFO)
 
 
 def _pool(folder: Path, *devices: int) -> DevicePool:

@@ -29,7 +29,6 @@ def test_one_kernel_in_the_folder_itself(tmp_path: Path) -> None:
         12.5,
         2,
     )
-    assert not task.throttled
     assert l2_hit_share(task) == pytest.approx(0.125)
     assert bank_conflict_share(task) == pytest.approx(0.02)
 
@@ -50,11 +49,11 @@ def test_several_kernels_come_in_the_order_of_their_launch(tmp_path: Path) -> No
     assert durations == [float(index + 1) for index in range(12)]
 
 
-def test_a_low_clock_is_noticed(tmp_path: Path) -> None:
+def test_the_clock_is_read_where_it_is_told(tmp_path: Path) -> None:
     (task,) = read_tasks(write_single(tmp_path, basic_info(**{"Current Freq": 1200})))
-    assert task.throttled
+    assert (task.current_mhz, task.rated_mhz) == (1200.0, 1800.0)
     (unknown,) = read_tasks(write_single(tmp_path, basic_info(**{"Current Freq": "NA"})))
-    assert not unknown.throttled
+    assert (unknown.current_mhz, unknown.rated_mhz) == (None, 1800.0)
 
 
 @pytest.mark.parametrize(

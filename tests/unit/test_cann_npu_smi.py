@@ -11,20 +11,17 @@ from npu_daemon.cann.npu_smi import NpuSmiFormatError, parse_info
 
 
 def test_devices_health_and_processes() -> None:
-    info = parse_info(NPU_SMI_INFO)
-    first, second = info.devices
-    assert info.driver_version == "24.1.0"
+    first, second = parse_info(NPU_SMI_INFO)
     assert (first.device, first.npu, first.chip, first.name, first.healthy) == (0, 0, 0, "910B2", True)
-    assert (first.power_w, first.temperature_c, first.aicore_percent, first.pids) == (91.3, 41.0, 0.0, ())
-    assert (second.health, second.healthy, second.power_w, second.pids) == ("Alarm", False, None, (692318,))
-    assert second.bus_id == "0000:C2:00.0"
+    assert (second.health, second.healthy) == ("Alarm", False)
+    assert (first.pids, second.pids) == ((), (692318,))
 
 
 def test_two_chips_on_a_card_are_two_devices() -> None:
     text = NPU_SMI_INFO.replace("| 1     910B2 ", "| 0     910_93").replace(
         "| 0                         | 0000:C2", "| 1     1                   | 0000:C2"
     )
-    assert [(each.device, each.npu, each.chip) for each in parse_info(text).devices] == [(0, 0, 0), (1, 0, 1)]
+    assert [(each.device, each.npu, each.chip) for each in parse_info(text)] == [(0, 0, 0), (1, 0, 1)]
 
 
 @pytest.mark.parametrize(
@@ -47,7 +44,7 @@ def test_something_else_is_refused(text: str) -> None:
 def test_damaged_output_is_read_or_refused(start: int, length: int, put: str) -> None:
     damaged = NPU_SMI_INFO[:start] + put + NPU_SMI_INFO[start + length :]
     try:
-        devices = parse_info(damaged).devices
+        devices = parse_info(damaged)
     except NpuSmiFormatError:
         return
     assert [each.device for each in devices] == list(range(len(devices)))

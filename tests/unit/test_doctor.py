@@ -87,7 +87,7 @@ def test_a_complete_host_is_ready(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_device_that_others_use_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    busy = tuple(replace(state, pids=(4711,)) for state in parse_info(NPU_SMI_INFO).devices)
+    busy = tuple(replace(state, pids=(4711,)) for state in parse_info(NPU_SMI_INFO))
     monkeypatch.setattr(checks, "query_devices", lambda kit: busy)
     cann = CannSettings(toolkit=install(tmp_path, tmp_path).toolkit)
     (finding,) = checks.devices(DaemonSettings(cache_dir=tmp_path, cann=cann))

@@ -22,7 +22,7 @@ _GIB = 2**30
 _ANY_PORT = ":*"
 _PAIR = ("secret_key", "allowed_clients")  # may come from different sources
 _CANN = "cann"
-_LISTS = frozenset({"operators", "devices", "tools"})
+_LISTS = frozenset({"operators", "cann_devices", "cann_tools"})
 
 
 class TenantQuota(BaseModel):
@@ -177,8 +177,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     for name, value in environment.items():
         own = name.removeprefix(f"{_CANN}_")
         target = values if own == name else section
-        listed = own in _LISTS and (own == "operators") == (own == name)
-        target[own] = [item for item in value.split(",") if item] if listed else value
+        target[own] = [item for item in value.split(",") if item] if name in _LISTS else value
     return {**values, **({_CANN: section} if section else {})}
 
 

@@ -110,7 +110,8 @@ class JobJournal:
         (objects,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if objects and version != _VERSION:
             raise InfrastructureError(
-                "it was written by another version of this daemon; remove it to start without its jobs"
+                "it was written by another version of this daemon; remove it, or name another with "
+                "--journal, to start without its jobs, answers and charges"
             )
         self._database.executescript(_TABLES)
         self._database.execute(f"PRAGMA user_version = {_VERSION}")

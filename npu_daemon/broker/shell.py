@@ -122,9 +122,8 @@ class Broker:
 
     def _turn(self, wake_fd: int) -> None:
         ready = dict(self._poller.poll(RECORD_MS if self._unrecorded else TICK_MS))
-        with contextlib.suppress(
-            BlockingIOError
-        ):  # signals first: what is sent after one is handled after it
+        with contextlib.suppress(BlockingIOError):
+            # signals first: what is sent after one is handled after it
             self._on_signals(os.read(wake_fd, 64))
         if self._gatekeeper is not None and self._gatekeeper.socket in ready:
             self._gatekeeper.answer()

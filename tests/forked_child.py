@@ -1,4 +1,4 @@
-"""What the children of a fork server do in tests: as their first argument says."""
+"""What the children of a fork server do in tests: as the argument after their folder says."""
 
 import os
 import signal
@@ -10,9 +10,12 @@ def prepare():
 
 
 def main():
-    deed, *words = sys.argv[1:]
+    _folder, deed, *words = sys.argv[1:]
     if deed == "echo":
         print(*words, os.environ["PREPARED_BY"], os.getppid(), sys.stdin.read())
+    elif deed == "orphan":
+        print(os.getppid(), flush=True)
+        sys.stdin.read()
     elif deed == "fail":
         sys.stderr.write(words[0])
         raise SystemExit(int(words[1]))

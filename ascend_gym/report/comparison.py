@@ -8,7 +8,14 @@ from typing import Any
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.curves import Curve
-from ascend_gym.report.metrics import FAST_P, Estimate, fast_p, geometric_mean, relative_speedup
+from ascend_gym.report.metrics import (
+    FAST_P,
+    Estimate,
+    fast_p,
+    geometric_mean,
+    paired_p_value,
+    relative_speedup,
+)
 
 
 @dataclass(frozen=True)
@@ -36,12 +43,14 @@ class Row:
         method: name of the method.
         geometric_mean: of the speedups.
         relative: geometric mean of the speedups over those of the comparison's first method.
+        p_value: of that difference (``paired_p_value``).
         fast: share of operators faster than p, for each p of ``FAST_P``.
     """
 
     method: str
     geometric_mean: Estimate
     relative: Estimate
+    p_value: float
     fast: tuple[Estimate, ...]
 
 
@@ -137,16 +146,24 @@ class Comparison:
     @staticmethod
     def _row(method: str, speedups: list[list[float]], first: list[list[float]]) -> Row:
         fast = tuple(fast_p(speedups, p) for p in FAST_P)
-        return Row(method, geometric_mean(speedups), relative_speedup(speedups, first), fast)
+        relative, p_value = relative_speedup(speedups, first), paired_p_value(speedups, first)
+        return Row(method, geometric_mean(speedups), relative, p_value, fast)
 
     def _metrics_table(self, budget: int) -> Table:
-        columns = ("method", "GM", f"GM over {self.methods[0]}", *(f"fast_{p:.1f} %" for p in FAST_P))
+        columns = (
+            "method",
+            "GM",
+            f"GM over {self.methods[0]}",
+            "p",
+            *(f"fast_{p:.1f} %" for p in FAST_P),
+        )
         rows = tuple(
             (
                 row.method,
-                _interval(row.geometric_mean, 1.0, 3),
-                _interval(row.relative, 1.0, 3),
-                *(_interval(share, 100.0, 0) for share in row.fast),
+                row.geometric_mean.text(3),
+                row.relative.text(3),
+                f"{row.p_value:.3g}",
+                *(share.text(0, scale=100.0) for share in row.fast),
             )
             for row in self.rows(budget)
         )
@@ -160,8 +177,3 @@ class Comparison:
             for at, operator in enumerate(self.operators)
         )
         return Table(f"Budget {budget}: speedup by operator", ("operator", *self.methods), rows)
-
-
-def _interval(estimate: Estimate, scale: float, digits: int) -> str:
-    value, low, high = (f"{number * scale:.{digits}f}" for number in asdict(estimate).values())
-    return f"{value} [{low}, {high}]"

@@ -40,6 +40,11 @@ class Estimate:
     low: float
     high: float
 
+    def text(self, digits: int, scale: float = 1.0) -> str:
+        """Return the value times ``scale``, with its interval in brackets."""
+        value, low, high = (f"{each * scale:.{digits}f}" for each in (self.value, self.low, self.high))
+        return f"{value} [{low}, {high}]"
+
 
 def geometric_mean(speedups: Sequence[Sequence[float]]) -> Estimate:
     """Return the geometric mean of speedups of shape (operators, seeds).

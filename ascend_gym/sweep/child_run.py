@@ -78,7 +78,7 @@ class ChildRun:
         stdin, stop_fd = os.pipe()
         told_fd, stdout = os.pipe()
         try:
-            self._server.begin([str(self._folder), *daemon, *self._task.arguments], stdin, stdout)
+            self._server.begin(self._folder, [*daemon, *self._task.arguments], stdin, stdout)
         except OSError:
             os.close(stop_fd)
             os.close(told_fd)

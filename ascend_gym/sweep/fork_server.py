@@ -1,9 +1,10 @@
 """A process that has imported what runs need, and forks one child at a time for them.
 
 An interpreter with its imports takes most of a second of processor time, a fork a hundredth of that. An order
-is the arguments of a child, with its standard input and output as descriptors; the answer is its exit status,
-at its end. What children write to standard error is kept for ``said``. The server ends when the line to it is
-closed and its child has ended, which a child does when its standard input is closed.
+is the arguments of a child, the first its folder, with its standard input and output as descriptors; the
+answer is its exit status, at its end. What children write to standard error is kept for ``said``. The server
+ends when the line to it is closed and its child has ended, which a child does when its standard input is
+closed; the folder, which nobody else knows of then, it removes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -18,6 +20,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from ascend_gym.core.own_python import own_python_command
 
@@ -59,8 +62,8 @@ class ForkServer:
         """Return a descriptor that becomes readable when the child has ended."""
         return self._line.fileno()
 
-    def begin(self, arguments: Sequence[str], stdin: int, stdout: int) -> None:
-        """Start a child; the one before has ended. The descriptors stay open here.
+    def begin(self, folder: Path, arguments: Sequence[str], stdin: int, stdout: int) -> None:
+        """Start a child; the one before has ended. The descriptors stay open here, and the folder stays.
 
         Raises:
             OSError: the server is gone, or the arguments are too long.
@@ -68,7 +71,7 @@ class ForkServer:
         self._messages.truncate(0)
         self._messages.seek(0)  # the server's own position too: both have the same open file
         try:
-            socket.send_fds(self._line, [json.dumps(arguments).encode()], [stdin, stdout])
+            socket.send_fds(self._line, [json.dumps([str(folder), *arguments]).encode()], [stdin, stdout])
         except OSError:
             self._end()
             raise
@@ -122,13 +125,14 @@ def _is_server(line: socket.socket) -> bool:
     order, descriptors, _, _ = socket.recv_fds(line, _ORDER_BYTES, 2)
     if not order:
         return False
+    arguments = json.loads(order)
     child = os.fork()
     if not child:
         line.close()
         for standard, descriptor in enumerate(descriptors):
             os.dup2(descriptor, standard)
             os.close(descriptor)
-        sys.argv[1:] = json.loads(order)
+        sys.argv[1:] = arguments
         return False
     for descriptor in descriptors:
         os.close(descriptor)
@@ -136,5 +140,6 @@ def _is_server(line: socket.socket) -> bool:
     try:
         line.send(str(os.waitstatus_to_exitcode(status)).encode())
     except BrokenPipeError:
+        shutil.rmtree(arguments[0], ignore_errors=True)
         return False
     return True

@@ -132,10 +132,15 @@ class RayExecutor:
 
     def close(self) -> None:
         """End what still runs; a run whose worker is killed ends with it."""
-        for actor in (*self._idle, *(actor for _, actor in self._actors.values())):
+        self._end_idle()
+        for _, actor in self._actors.values():
+            self._ray.kill(actor)
+        self._actors.clear()
+
+    def _end_idle(self) -> None:
+        for actor in self._idle:
             self._ray.kill(actor)
         self._idle.clear()
-        self._actors.clear()
 
     @contextmanager
     def _cluster(self) -> Iterator[None]:
@@ -155,6 +160,7 @@ class RayExecutor:
             update: Update = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             self._ray.kill(actor)
+            self._end_idle()  # its host may be gone, with others
             return lost(task, f"its Ray worker is gone: {' '.join(str(error).split())[:500]}")
         if update.end is None:
             self._actors[actor.updates.remote(POLL_S)] = task, actor

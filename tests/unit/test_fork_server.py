@@ -1,9 +1,14 @@
 """One server, one child after the other: arguments, streams, exit statuses, and what is left of them."""
 
 import os
+import select
+import subprocess
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+from daemon_processes import PYTHONPATH
 
 from ascend_gym.sweep.fork_server import ForkServer
 
@@ -21,7 +26,7 @@ def _begun(server, *arguments, given=b""):
     stdin, told = os.pipe()
     written, stdout = os.pipe()
     os.write(told, given)
-    server.begin(arguments, stdin, stdout)
+    server.begin(Path("nowhere"), arguments, stdin, stdout)
     for descriptor in (stdin, told, stdout):
         os.close(descriptor)
     with os.fdopen(written) as output:
@@ -76,3 +81,31 @@ def test_a_module_that_cannot_be_imported_is_quoted():
         assert "No module named 'no_such_module'" in server.said()
     finally:
         server.close()
+
+
+_OWNER = """
+import os, signal, sys
+from pathlib import Path
+
+from ascend_gym.sweep.fork_server import ForkServer
+
+stdin, _ = os.pipe()
+server = ForkServer("forked_child")
+server.begin(Path(sys.argv[1]), ["orphan"], stdin, sys.stdout.fileno())
+signal.pause()
+"""
+
+
+def test_the_folder_of_a_child_whose_owner_is_killed_is_removed(tmp_path):
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    environment = {**os.environ, "PYTHONPATH": PYTHONPATH}
+    command = [sys.executable, "-c", _OWNER, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as owner:
+        assert owner.stdout is not None
+        ended_fd = os.pidfd_open(int(owner.stdout.readline()))
+        assert folder.exists()
+        owner.kill()
+    assert select.select([ended_fd], [], [], 20.0)[0], "the server outlives its owner"
+    os.close(ended_fd)
+    assert not folder.exists()

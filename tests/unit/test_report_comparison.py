@@ -61,7 +61,9 @@ def test_tables_in_markdown():
     lines = metrics.markdown.splitlines()
     assert lines[0] == "### Budget 2: 2 operators, 2 seeds, 95 % intervals"
     assert lines[3].startswith("| --- | ---: |")
-    assert lines[5].startswith("| clever | 4.000 [4.000, 4.000] | 2.000 [2.000, 2.000] | 100 [100, 100] |")
+    assert lines[5].startswith(
+        "| clever | 4.000 [4.000, 4.000] | 2.000 [2.000, 2.000] | 0.5 | 100 [100, 100] |"
+    )
     assert "| core/b | 2.000 | 4.000 |" in operators.markdown
 
 

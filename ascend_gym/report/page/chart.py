@@ -13,6 +13,7 @@ from html import escape
 
 WIDTH, HEIGHT = 440, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 14, 40
+_LEGEND_CHAR_WIDTH = 8.4  # of the larger writing on narrow screens
 SERIES_COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#0e7490", "#57606a")
 SERIES = len(SERIES_COLOURS)
 _LOG_TICKS = (0.1, 0.2, 0.5, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
@@ -186,7 +187,7 @@ class Chart:
         """Return the legend below the axes, and its height."""
         parts, x, y = [], float(_LEFT), HEIGHT + 8.0
         for mark, label in self._legend:
-            width = 24 + 7.4 * len(label)
+            width = 24 + _LEGEND_CHAR_WIDTH * len(label)
             if x > _LEFT and x + width > WIDTH:
                 x, y = float(_LEFT), y + 16
             parts.append(_legend_mark(mark, x, y))

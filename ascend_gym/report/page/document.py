@@ -35,17 +35,17 @@ from ascend_gym.report.stored_runs import ID_CHARS
 from ascend_gym.sweep.run_records import EvaluationRecord, RunRecord
 
 _MAX_JUMPS = 6
-_BEST_IN = (1, *range(3, 3 + len(FAST_P)))
+_BEST_IN = (1, *range(4, 4 + len(FAST_P)))
 _STYLE = Path(__file__).with_name("style.css")
 _METRICS_NOTE = (
     "A speedup is the latency of the operator's own sources over that of the best candidate; GM is the "
     "geometric mean over operators, fast_p the share of operators faster than p times. Brackets hold 95 % "
-    "bootstrap intervals over operators and seeds; * marks a difference from the first method with p < 0.05, "
-    "operators compared one by one."
+    "bootstrap intervals over operators and seeds; p is the p value of the difference from the first method, "
+    "operators compared one by one (sign flips, two-sided); * marks those below 0.05."
 )
 _ROOFLINE_NOTE = (
     "Floor: launch, and reading the inputs and writing the outputs of a case once at the bandwidth of the "
-    "chip. The share of a pipe is of the time of its cores."
+    "chip; of roofline: its share of the duration. The share of a pipe is of the time of its cores."
 )
 
 

@@ -11,16 +11,17 @@ from ascend_gym.report.page.chart import Chart
 
 _MAX_DIFF_LINES = 120
 _LATEX = {**{each: f"\\{each}" for each in "&%$#_{}"}, "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
+_BREAK = re.compile(r"(?<=:)|(?<= )(?!\S{1,2}$)")
 _LATEX_SPECIAL = re.compile(r"[&%$#_{}~^\\]")
 
 
 def table_html(table: Table, *, theirs: bool = False, best_in: Sequence[int] = ()) -> str:
     """Return a table; the largest number of each column of ``best_in`` is marked."""
     best = {column: _largest(row[column] for row in table.rows) for column in best_in}
-    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in table.columns)
+    head = "".join(f'<th scope="col">{_heading(column)}</th>' for column in table.columns)
     body = []
     for row in table.rows:
-        cells = [f'<th scope="row">{escape(row[0])}</th>']
+        cells = [f'<th scope="row">{_heading(row[0])}</th>']
         for column, text in enumerate(row[1:], start=1):
             marked = len(table.rows) > 1 and column in best and _number(text) == best[column]
             cells.append(f"<td{' class=best' if marked else ''}>{_cell(text)}</td>")
@@ -73,6 +74,11 @@ def _diff_line(line: str) -> str:
         if line.startswith(sign):
             return f'<span class="{name}">{escape(line)}</span>'
     return escape(line)
+
+
+def _heading(text: str) -> str:
+    """Return a heading that may be broken between its words, but not before a unit such as us or %."""
+    return "<wbr>".join(map(escape, _BREAK.split(text)))
 
 
 def _cell(text: str) -> str:

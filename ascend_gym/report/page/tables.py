@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ascend_gym.core.status import Status
 from ascend_gym.core.toml_file import read_toml
 from ascend_gym.report.comparison import Comparison, Table
-from ascend_gym.report.metrics import FAST_P, Estimate, paired_p_value
+from ascend_gym.report.metrics import FAST_P
 from ascend_gym.report.page.results import Results
 from ascend_gym.sweep.run_records import RunRecord
 
@@ -32,25 +31,19 @@ _PIPES = (
 def metrics_table(comparison: Comparison, budget: int, where: str) -> Table:
     """Return geometric mean, gain over the first method and fast_p of each method, with 95 % intervals.
 
-    An asterisk marks a gain with a p value below 0.05 (``paired_p_value``).
+    An asterisk marks a p value below 0.05.
     """
     first = comparison.methods[0] if comparison.methods else "-"
-    tables = {name: comparison.speedups(name, budget) for name in comparison.methods}
-    marks = {
-        name: " *" if paired_p_value(table, tables[first]) < _SIGNIFICANT else ""
-        for name, table in tables.items()
-        if table
-    }
     rows = tuple(
         (
             row.method,
-            _interval(row.geometric_mean, 1, 3),
-            "-" if row.method == first else _interval(row.relative, 1, 3) + marks[row.method],
-            *(_interval(share, 100, 1) for share in row.fast),
+            row.geometric_mean.text(3),
+            *(("-", "-") if row.method == first else (row.relative.text(3), _marked(row.p_value))),
+            *(share.text(1, scale=100.0) for share in row.fast),
         )
         for row in comparison.rows(budget)
     )
-    columns = ("method", "GM", f"GM over {first}", *(f"fast_{p:.1f} %" for p in FAST_P))
+    columns = ("method", "GM", f"GM over {first}", "p", *(f"fast_{p:.1f} %" for p in FAST_P))
     size = f"{_count(len(comparison.operators), 'operator')}, {_count(len(comparison.seeds), 'seed')}"
     return Table(f"{where}: {size}, budget {budget}", columns, rows)
 
@@ -115,7 +108,7 @@ def roofline_table(results: Results, run: RunRecord) -> Table | None:
         (name, _microseconds(before.get("floor_us")), *_roofline(before), *_roofline(after))
         for name, before, after in _before_and_after(results, run)
     )
-    half = ("of floor %", "busiest pipe")
+    half = ("of roofline %", "busiest pipe")
     columns = ("case", "floor us", "before us", *half, "after us", *half)
     return Table("Roofline", columns, rows) if rows else None
 
@@ -171,9 +164,8 @@ def _microseconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
-def _interval(estimate: Estimate, scale: float, digits: int) -> str:
-    value, low, high = (f"{number * scale:.{digits}f}" for number in asdict(estimate).values())
-    return f"{value} [{low}, {high}]"
+def _marked(p_value: float) -> str:
+    return f"{p_value:.3g}{' *' if p_value < _SIGNIFICANT else ''}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -5,8 +5,9 @@ results are observed, charged and journalled in the order of the proposals, whic
 
 The baseline is evaluated first, shown to the strategy as a proposal of origin ``baseline``, and not charged.
 A result is charged one evaluation when its status says so; infrastructure errors are submitted again up to
-``INFRA_ATTEMPTS`` times in all, then observed uncharged; ``NEUTRAL_LIMIT`` such results in a row, a model
-that cannot be reached, or Ctrl-C end the search with what it has found.
+``INFRA_ATTEMPTS`` times in all, then observed uncharged; ``NEUTRAL_LIMIT`` such results in a row,
+``FREE_DUPLICATES_LIMIT`` free duplicates in a row, a model that cannot be reached, or Ctrl-C end the search
+with what it has found.
 """
 
 from __future__ import annotations
@@ -79,14 +80,12 @@ def run_search(
 
     Args:
         spec: the operator.
-        strategy: the method. A strategy whose proposals depend on results decides by itself how many it
-            makes before it waits for them (``propose`` then returns an empty list). It is closed at the end.
+        strategy: the method, closed at the end. Until it has seen results it may propose nothing.
         evaluator: evaluates; stays open.
         ledger: accounts for the budget; models may charge their tokens to it too.
         journal: an empty journal, or that of the same search, broken off.
         in_flight: evaluations submitted at a time; changes the wall time, not the outcome.
-        duplicates: what proposing a known candidate costs. Where it is free, ``FREE_DUPLICATES_LIMIT`` of
-            them in a row end the search.
+        duplicates: what proposing a known candidate costs.
         on_event: called with each step as it is observed, the baseline first.
         protocol: how to measure.
         settings: what else identifies the run (method, model, seed ...), for the journal's header.

@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 from traces import UB, header, record, segment
 
 from npu_daemon.backends.simulator import SimulatorBackend
@@ -36,3 +37,16 @@ def test_transpositions_between_the_blocks_of_each_other_are_no_race(
 
 def test_transpositions_onto_the_same_bytes_are_a_race(simulator: SimulatorBackend, tmp_path: Path) -> None:
     assert raced(simulator, tmp_path, transpose(0, 512), transpose(256, 512))
+
+
+@pytest.mark.parametrize("repeat_blocks", [0, 8])
+def test_repeats_of_one_instruction_onto_each_other_are_no_race(
+    simulator: SimulatorBackend, tmp_path: Path, repeat_blocks: int
+) -> None:
+    """Eight blocks a repeat, every other one: the next repeat writes some of them again."""
+    block_bytes, repeats = 32, 4
+    extent_bytes = ((repeats - 1) * repeat_blocks + 15) * block_bytes
+    written, read = (UB, 0, extent_bytes, repeat_blocks << 16 | 2), (UB, SOURCE, 256 * repeats, 8 << 16 | 1)
+    instruction = record("Adds", [written, read], repeats=repeats, element_bytes=4)
+    assert not raced(simulator, tmp_path, instruction)
+    assert raced(simulator, tmp_path, instruction, instruction)

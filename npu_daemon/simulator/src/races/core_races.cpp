@@ -22,8 +22,10 @@ bool CoreRaces::races(const Access &now, const Access &earlier, Hazard hazard) {
     const bool commute = now.way != 0 && now.way == earlier.way;
     if (earlier.index == 0 || commute || clocks_.knows(now.pipe, earlier.pipe, earlier.index)) return false;
     if (now.pipe == earlier.pipe) {
-        // A pipe takes its instructions in order: a later one does not overtake the reads of an earlier one.
-        return hazard != Hazard::WriteAfterRead && now.early && !now.gaps && !earlier.gaps;
+        // A pipe takes its instructions in order: a later one does not overtake the reads of an earlier one, nor do the repeats
+        // of one instruction overtake each other.
+        const bool may_overtake = now.early && now.index != earlier.index;
+        return hazard != Hazard::WriteAfterRead && may_overtake && !now.gaps && !earlier.gaps;
     }
     if (now.unit_flag && earlier.unit_flag) return false;
     // What the scalar unit loaded, it has; and its stores come before vector instructions that it issues afterwards:
@@ -102,7 +104,7 @@ std::optional<Overlap> CoreRaces::operand(const Entry &entry, uint32_t index, bo
     return found;
 }
 
-// What it reads comes first: an instruction does not race with itself.
+// What it reads comes before what it writes.
 std::optional<Overlap> CoreRaces::access(const Entry &entry, uint64_t where) {
     const Access now = describe(entry, where);
     std::optional<Overlap> found;

@@ -14,7 +14,6 @@ namespace asim {
 
 namespace {
 
-
 uint64_t span(uint32_t bursts, uint64_t stride, uint64_t burst_bytes) {
     return bursts == 0 ? 0 : (bursts - 1) * stride + burst_bytes;
 }

@@ -45,6 +45,7 @@ _KERNEL_ONLY_INCLUDE = re.compile(
     r"^(?:/|(?:.*/)?asim/|sys/|x86|immintrin|\w+mmintrin|arm_|unistd|dlfcn|fcntl|thread|fstream)"
 )
 _HOST_INCLUDE = re.compile(r"^(?:/|x86|immintrin|\w+mmintrin|arm_|dlfcn|spawn)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _PASTE = "##"
 _LINE_MARKER = re.compile(r'^# \d+ "([^"]*)"', re.MULTILINE)
 _FLAG = re.compile(r"-D\w+(?:=[\w.]*)?|-O[0-3]")
@@ -139,8 +140,7 @@ def refused_pasting(pasted: str, own_macros: str = "") -> Failure | None:
 
 @cache
 def _simulator_expansions() -> frozenset[str]:
-    files = sorted(path for path in _INCLUDE_TREE.rglob("*") if path.is_file())
-    return frozenset().union(*(_expansions(path.read_text("utf-8")) for path in files))
+    return frozenset().union(*map(_expansions, _header_texts()))
 
 
 def _expansions(text: str) -> frozenset[str]:
@@ -169,21 +169,29 @@ def refused_flags(flags: Sequence[str]) -> Failure | None:
     if unknown:
         message = f"expected build flags of the forms -DNAME, -DNAME=VALUE or -O0 to -O3, got {unknown}"
         return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
-    for flag in flags:
-        words = re.findall(r"[A-Za-z_]\w*", flag.removeprefix("-D")) if flag.startswith("-D") else []
-        if any(_known_words() & {word} for word in words[:1]) or any(
-            True for _ in _forbidden(" ".join(words))
-        ):
-            message = f"build flags may not give another meaning to what the simulator's headers use: {flag}"
-            return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
+    renaming = [flag for flag in flags if flag.startswith("-D") and _renames(flag.removeprefix("-D"))]
+    if renaming:
+        message = (
+            f"build flags may not give another meaning to what the simulator's headers use: {renaming[0]}"
+        )
+        return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
     return None
+
+
+def _renames(definition: str) -> bool:
+    """Whether a macro replaces a word of the simulator's headers, or has what candidates may not write."""
+    words = _WORD.findall(definition)
+    return any(_forbidden(" ".join(words))) or not _known_words().isdisjoint(words[:1])
 
 
 @cache
 def _known_words() -> frozenset[str]:
     """Return every word of the simulator's headers."""
-    files = sorted(path for path in _INCLUDE_TREE.rglob("*") if path.is_file())
-    return frozenset(word for path in files for word in re.findall(r"[A-Za-z_]\w*", path.read_text("utf-8")))
+    return frozenset(word for text in _header_texts() for word in _WORD.findall(text))
+
+
+def _header_texts() -> list[str]:
+    return [path.read_text("utf-8") for path in sorted(_INCLUDE_TREE.rglob("*")) if path.is_file()]
 
 
 def refused_library(library: Path, seconds: float) -> Failure | None:

@@ -14,6 +14,9 @@ DEFAULT_TOOLKIT = Path("/usr/local/Ascend/ascend-toolkit/latest")
 class CannSettings(BaseModel):
     """What the CANN backend is told.
 
+    Times are limited, because a job that makes no progress for longer is taken from its worker
+    (``pipeline.case_limit_s``, 460 s where a request does not say otherwise).
+
     Attributes:
         toolkit: folder of the CANN toolkit, the one that holds ``opp`` and ``include``.
         tools: folders searched for programs before those of the toolkit.
@@ -42,11 +45,11 @@ class CannSettings(BaseModel):
     warm_up: int = Field(default=5, ge=0, le=500)
     rounds: int = Field(default=20, ge=1, le=500)
     max_batches: int = Field(default=10, ge=1, le=100)
-    sampling_s: float = Field(default=180.0, gt=0)
+    sampling_s: float = Field(default=180.0, gt=0, le=300.0)
     precision: float = Field(default=0.01, gt=0, lt=1)
     pair_with_baseline: bool = True
     clock_tolerance: float = Field(default=0.02, ge=0, lt=1)
-    build_timeout_s: float = Field(default=180.0, gt=0)
+    build_timeout_s: float = Field(default=180.0, gt=0, le=200.0)
     start_timeout_s: float = Field(default=60.0, gt=0)
     clean_bytes: int = Field(default=256 << 20, ge=1 << 10)
 

@@ -57,6 +57,7 @@ def test_options_go_before_environment_before_file_before_defaults(tmp_path: Pat
         ({"secret_key": Path("x")}, {}, "", r"settings: .*go together"),
         ({}, {}, "[cann]\nspeed = 1", r"daemon\.toml: cann\.speed: .*known are toolkit, tools, devices"),
         ({}, {}, "[cann]\nrounds = 0", r"daemon\.toml: cann\.rounds: .*got 0"),
+        ({}, {}, "[cann]\nsampling_s = 900", r"cann\.sampling_s: .*less than or equal to 300"),
         ({}, {"cann_speed": "1"}, "", r"environment: NPU_DAEMON_CANN_SPEED"),
         ({"cann": {"devices": [1, 1]}}, {}, "", r"options: cann\.devices: .*different device numbers"),
     ],

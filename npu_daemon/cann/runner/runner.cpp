@@ -93,7 +93,6 @@ private:
         check(execute(workspace, workspaceBytes, executor, stream_), "launch");
         synchronize("kernel");
         (void)aclrtFree(workspace);
-        workspaceBytes_ = workspaceBytes;
     }
 
     void finish(const ArgumentList &arguments) const {
@@ -108,7 +107,6 @@ private:
                 throw GuardBroken("changed " + buffer->entry().name);
             }
         }
-        std::printf("workspace %llu\n", static_cast<unsigned long long>(workspaceBytes_));
     }
 
     void tryDevice() {
@@ -130,7 +128,6 @@ private:
     aclrtStream stream_ = nullptr;
     Launch launchCleaner_ = nullptr;
     void *cleanerBuffer_ = nullptr;
-    uint64_t workspaceBytes_ = 0;
 };
 
 int runJob(const char *path) {

@@ -8,6 +8,7 @@ import sqlite3
 import xml.etree.ElementTree as ElementTree
 from collections import Counter, defaultdict
 from html.parser import HTMLParser
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -92,6 +93,18 @@ def speedups(path: Path, budget: int) -> dict[str, dict[tuple[str, int], float]]
     return found
 
 
+def p_value_by_all_flips(ours: dict[tuple[str, int], float], theirs: dict[tuple[str, int], float]) -> float:
+    """Return the share of sign flips of the operators whose gain is as large as the one found."""
+    gains: dict[str, float] = defaultdict(float)
+    for (op_id, seed), speedup in ours.items():
+        gains[op_id] += math.log(speedup / theirs[op_id, seed])
+    flips = [
+        abs(sum(sign * gain for sign, gain in zip(signs, gains.values(), strict=True)))
+        for signs in product((1, -1), repeat=len(gains))
+    ]
+    return sum(each > flips[0] - 1e-9 for each in flips) / len(flips)
+
+
 def first_number(cell: str) -> float:
     return float(re.split(r"[\[x ]", cell)[0])
 
@@ -109,6 +122,9 @@ def test_geometric_means_and_shares_are_those_of_the_store(
         assert first_number(row[1]) == pytest.approx(means[row[0]], abs=5.1e-4)
         if row[0] != "best-of-n":
             assert first_number(row[2]) == pytest.approx(means[row[0]] / means["best-of-n"], abs=5.1e-4)
+            expected = p_value_by_all_flips(values, own["best-of-n"])
+            assert float(row[3].removesuffix(" *")) == pytest.approx(expected, rel=6e-3)
+            assert row[3].endswith(" *") == (expected < 0.05)
         shares = [100 * np.mean([value > p for value in values.values()]) for p in FAST_P]
         assert [first_number(cell) for cell in row[4:]] == pytest.approx(shares, abs=0.051)
     assert head[4:] == [f"fast_{p:.1f} %" for p in FAST_P]

@@ -9,11 +9,16 @@ import pytest
 from traces import GM, GM_BASE, MTE2, UB, header, record, segment
 
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Phase
+from ascend_gym.core.records import MeasureProtocol, Phase
 from ascend_gym.core.status import Status
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
+from npu_daemon.case_data import CaseDataCache
 from npu_daemon.simulator.chips import load_chip
+from npu_daemon.simulator.kernel_run import RECORD_LIMIT
 from npu_daemon.simulator.pricing import price_trace
+from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT
 from npu_daemon.simulator.trace_program import MEMORY_BYTES, read_trace
 
 END = record("BlockEnd")
@@ -78,6 +83,31 @@ def test_memory_is_limited(simulator: SimulatorBackend, tmp_path: Path) -> None:
     )
     answer = _checked(simulator.toolchain.races_program, tmp_path, records, memory_bytes=64 << 20)
     _assert_failed(answer, Status.RESOURCE_LIMIT, "0.0625 GiB")
+
+
+def test_a_run_ends_at_its_limit_of_records(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    """A kernel of thousands of records, allowed a hundred: told with the limit, and little is written."""
+    spec, protocol, limit = load_operator("core/add"), MeasureProtocol(), 100
+    case = spec.cases[-1]
+    data = CaseDataCache(tmp_path / "data", "-").obtain(spec, oracle_for(spec), case, protocol.input_seed)
+    built = simulator.build(spec, case, spec.baseline, protocol)
+    assert not isinstance(built, Failure)
+    run = simulator.run(built, case, data.input_files, protocol)
+    assert not isinstance(run, Failure)
+    try:
+        job = run.handle.job
+        text = job.path.read_text(encoding="utf-8")
+        assert f"record_limit {RECORD_LIMIT}\n" in text
+        job.path.write_text(text.replace(f"record_limit {RECORD_LIMIT}", f"record_limit {limit}"), "utf-8")
+        answer = subprocess.run(
+            [simulator.toolchain.run_program, job.path], cwd=job.folder, capture_output=True, check=False
+        )
+        assert answer.returncode == REPORTED_FAULT_EXIT
+        assert f"at most {limit} records".encode() in answer.stdout
+        assert f"{limit + 1} records".encode() in answer.stdout
+        assert job.trace.stat().st_size < limit * 1024
+    finally:
+        simulator.cleanup(run)
 
 
 def test_time_is_limited(tmp_path: Path) -> None:

@@ -33,7 +33,9 @@ uint32_t rows_in_turn(const Record &record, const Operand &gm, uint64_t line_byt
 }  // namespace
 
 Memory::Memory(const Chip &chip)
-    : chip_(chip), cache_(static_cast<uint64_t>(chip.l2_bytes), static_cast<uint64_t>(chip.l2_line_bytes)) {}
+    : chip_(chip), cache_(static_cast<uint64_t>(chip.l2_bytes), static_cast<uint64_t>(chip.l2_line_bytes)) {
+    speeds_.fill(1.0);
+}
 
 CacheTraffic Memory::traffic_of(const Entry &entry, const Operand &gm, CacheUse use) {
     const Record &record = entry.record;
@@ -120,7 +122,7 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
     return demand;
 }
 
-double Memory::speed(Lane lane) const {
+double Memory::speed_under_load(Lane lane) const {
     const double l2_speed = l2_load_ > 1.0 ? 1.0 / l2_load_ : 1.0;
     switch (lane) {
         case Lane::Hit: return l2_speed;
@@ -164,6 +166,9 @@ void Memory::add_load(const Demand &demand, double sign) {
     read_load_ = under_way_ ? std::max(0.0, read_load_ + sign * demand.read_load) : 0.0;
     write_load_ = under_way_ ? std::max(0.0, write_load_ + sign * demand.write_load) : 0.0;
     l2_load_ = under_way_ ? std::max(0.0, l2_load_ + sign * demand.l2_share) : 0.0;
+    for (const Lane lane : {Lane::Hit, Lane::Miss, Lane::Write}) {      // writes yield to the reads
+        speeds_[static_cast<size_t>(lane)] = speed_under_load(lane);
+    }
 }
 
 uint32_t Memory::keep(const Demand &demand) {

@@ -80,7 +80,8 @@ private:
         Lane lane;
         double time;
     };
-    double speed(Lane lane) const;
+    double speed(Lane lane) const { return speeds_[static_cast<size_t>(lane)]; }
+    double speed_under_load(Lane lane) const;
     double read_share() const;
     void start_write(Demand demand, uint64_t owner);
     void begin(const Demand &demand, double finish_progress);
@@ -105,6 +106,7 @@ private:
     double sharing_load_ = 0;
     double l2_load_ = 0;
     uint64_t under_way_ = 0;
+    std::array<double, kLanes> speeds_;     // of each lane, under these loads
     std::array<LaneState, kLanes> lanes_;
     std::vector<Demand> demands_;           // of copies under way
     std::vector<uint32_t> free_demands_;

@@ -94,7 +94,7 @@ private:
     void forget_finished(double now);
 
     std::vector<Access> accesses_;
-    std::vector<uint32_t> finished_;                        // slots that have an end, no holders, and are not forgotten; and some that are held
+    std::vector<uint32_t> finished_;                        // slots that have an end and no holders, and some that have
     double first_end_ = kNever;                             // of those
     std::vector<uint32_t> free_slots_;
     std::array<RangesOfPipes, kSpaceCount> ranges_;         // of all accesses, and of some forgotten ones, by memory

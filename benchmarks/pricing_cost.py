@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -77,9 +77,18 @@ KERNELS = (
 )
 
 
+# Runs a program and writes its CPU seconds and peak in KiB to standard error.
+_LAUNCH = """
+import os, sys
+_, status, usage = os.wait4(os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ), 0)
+sys.stderr.write(f"{usage.ru_utime + usage.ru_stime} {usage.ru_maxrss}")
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
 @dataclass(frozen=True)
 class Cost:
-    """CPU seconds of one program, and its largest resident size in MiB."""
+    """CPU seconds of one program, and its largest resident size in MiB, or that of what started it."""
 
     cpu_s: float
     peak_mib: float
@@ -135,16 +144,17 @@ def _row(backend: SimulatorBackend, kernel: Kernel, rounds: int) -> str:
 
 
 def measured(command: list[str], folder: Path) -> Cost:
-    """Run a program that must succeed and answer, if at all, in JSON."""
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        answer = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, (command, process.returncode)
-    if answer:
-        json.loads(answer)
-    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+    """Run a program that must succeed and answer, if at all, in JSON.
+
+    The kernel counts into a program's peak what the process held that started it: a small one does.
+    """
+    launch = [sys.executable, "-I", "-S", "-c", _LAUNCH, *command]
+    ended = subprocess.run(launch, cwd=folder, capture_output=True, check=False)
+    assert ended.returncode == 0, (command, ended.returncode, ended.stderr)
+    if ended.stdout:
+        json.loads(ended.stdout)
+    cpu_s, peak_kib = ended.stderr.split()
+    return Cost(float(cpu_s), int(peak_kib) / 1024)
 
 
 if __name__ == "__main__":

@@ -86,6 +86,13 @@ std::map<std::string, double Chip::*> figures() {
     };
 }
 
+void compute_shared_rates(Chip &chip) {
+    chip.hbm_shared_bytes_per_cycle = chip.hbm_gb_per_s * 1000 / chip.clock_mhz;
+    chip.l2_shared_bytes_per_cycle = chip.l2_gb_per_s * 1000 / chip.clock_mhz;
+    const double unshared = chip.aiv_cores * chip.hbm_core_bytes_per_cycle;
+    chip.hbm_queue_bytes_per_cycle = 1 / (chip.clock_mhz / (chip.hbm_gb_per_s * 1000) - 1 / unshared);
+}
+
 }  // namespace
 
 double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
@@ -116,6 +123,7 @@ Chip load_chip(const std::string &path) {
         missing.erase(figure);
     }
     if (!missing.empty()) throw std::runtime_error("chip figure '" + missing.begin()->first + "' is missing");
+    compute_shared_rates(chip);
     return chip;
 }
 

@@ -114,9 +114,9 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
         demand.buffered_cycles = demand.solo_cycles * std::min(1.0, chip_.write_buffer_bytes / (traffic.hit_bytes + traffic.miss_bytes));
     }
     demand.sharing_load = sharing_cycles(demand.first_line, traffic, entry) / demand.solo_cycles;
-    demand.read_load = read_bytes * grid_factor_of(entry, write) / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
-    demand.write_load = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle() / demand.solo_cycles;
-    demand.l2_share = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle() / demand.solo_cycles;
+    demand.read_load = read_bytes * grid_factor_of(entry, write) / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
+    demand.write_load = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
+    demand.l2_share = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle / demand.solo_cycles;
     const double read_latency = read_bytes > 0 ? chip_.mte2_latency_cycles : chip_.mte2_l2_latency_cycles;
     demand.latency_cycles = (write ? chip_.mte3_latency_cycles : 0) + (write && !atomic ? 0 : read_latency);
     return demand;
@@ -133,8 +133,8 @@ double Memory::speed_under_load(Lane lane) const {
 
 // Share of HBM's bandwidth that reads use.
 double Memory::read_share() const {
-    const double read_bytes_per_cycle = speed(Lane::Miss) * read_load_ * chip_.hbm_queue_bytes_per_cycle();
-    return std::min(1.0, read_bytes_per_cycle / chip_.hbm_shared_bytes_per_cycle());
+    const double read_bytes_per_cycle = speed(Lane::Miss) * read_load_ * chip_.hbm_queue_bytes_per_cycle;
+    return std::min(1.0, read_bytes_per_cycle / chip_.hbm_shared_bytes_per_cycle);
 }
 
 double Memory::finish_time(Lane lane) const {

@@ -71,10 +71,11 @@ struct Chip {
     double l2_bytes = 0;
     double l2_line_bytes = 0;
 
-    // What HBM would give to endless requests: all vector cores together get `hbm_gb_per_s` of it, each waiting its turn.
-    double hbm_queue_bytes_per_cycle() const { return 1 / (clock_mhz / (hbm_gb_per_s * 1000) - 1 / (aiv_cores * hbm_core_bytes_per_cycle)); }
-    double hbm_shared_bytes_per_cycle() const { return hbm_gb_per_s * 1000 / clock_mhz; }
-    double l2_shared_bytes_per_cycle() const { return l2_gb_per_s * 1000 / clock_mhz; }
+    // Shared by all cores, and computed from the figures above. What HBM would give to endless requests is more than what it
+    // gives: all vector cores together get `hbm_gb_per_s` of it, each waiting its turn.
+    double hbm_queue_bytes_per_cycle = 0;
+    double hbm_shared_bytes_per_cycle = 0;
+    double l2_shared_bytes_per_cycle = 0;
 
     // Elements per cycle of a cost group for the given element width.
     double elements_per_cycle(Cost cost, uint32_t element_bytes) const;

@@ -112,6 +112,23 @@ def test_a_product_that_two_vector_cores_share_is_computed_once(
     assert once["total_cycles"] < each["total_cycles"]
 
 
+def test_what_two_vector_cores_share_is_not_fetched_block_by_block(
+    simulator: SimulatorBackend, tmp_path: Path
+) -> None:
+    """asc-devkit, the guide on IBShare of both operands: IterateAll to global memory only."""
+    text, call = SHARED.read_text("utf-8"), "object.IterateAll(result);"
+    assert call in text
+    source = tmp_path / "changed.asc"
+    source.write_text(text.replace(call, "while (object.Iterate()) object.GetTensorC(result);"), "utf-8")
+    outcome = {}
+    for shared in ("false", "true"):
+        outcome[shared] = _run(AscProgram(source, (f"SHARED={shared}",)), simulator, tmp_path)
+    assert isinstance(outcome["false"], ProgramRun), outcome["false"]
+    assert isinstance(outcome["true"], StoppedProgram)
+    assert outcome["true"].status is Status.RUNTIME_FAULT
+    assert "IterateAll, to global memory" in outcome["true"].diagnostics[0].message
+
+
 @pytest.mark.parametrize(
     ("edits", "status", "line_of", "message"),
     [

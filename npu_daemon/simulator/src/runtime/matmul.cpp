@@ -51,6 +51,13 @@ void require_operands(const MatmulState &state, const char *call) {
     }
 }
 
+// Vector cores that share both operands (IBShare) find one result, in global memory: the documentation allows no other way to it
+// (asc-devkit, guide: IBShare of A and B).
+void require_shared_way(const MatmulState &state, const char *call, bool allowed) {
+    if (!state.shared_by_group || allowed) return;
+    fault(FaultKind::RuntimeFault, call, "both operands are shared (IBShare): their result comes by IterateAll, to global memory");
+}
+
 // ---- results ----
 
 template <typename Sum>
@@ -139,9 +146,7 @@ void let_others_run() {
 
 // Where both operands are shared (IBShare), the first vector core of a group asks for all of them: the others find the
 // result in global memory.
-bool served_by_first(const MatmulState &state, const MatmulTarget &target) {
-    return state.shared_by_group && !on_cube_core() && block().sub_index > 0 && target.space == Space::Gm;
-}
+bool served_by_first(const MatmulState &state) { return state.shared_by_group && !on_cube_core() && block().sub_index > 0; }
 
 void tell_result(const MatmulState &state, Block &caller) {
     const uint32_t others = state.shared_by_group ? caller.sub_count : 0;
@@ -233,6 +238,7 @@ void matmul_restart(MatmulState &state) {
 
 bool matmul_iterate(MatmulState &state, bool accumulate, bool asynchronous) {
     if (!active(state)) return false;
+    require_shared_way(state, "Iterate", false);
     require_operands(state, "Iterate");
     bind_extents(state);
     state.asynchronous = asynchronous;
@@ -269,7 +275,8 @@ uint8_t *matmul_fetch_cached(MatmulState &state) {
 
 void matmul_all(MatmulState &state, const MatmulTarget &target, MatmulWait wait) {
     if (!active(state)) return;
-    if (served_by_first(state, target)) return await_result(state, wait);
+    require_shared_way(state, "IterateAll", target.space == Space::Gm);
+    if (served_by_first(state)) return await_result(state, wait);
     require_operands(state, "IterateAll");
     bind_extents(state);
     send_operand(state.a);

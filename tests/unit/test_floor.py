@@ -23,8 +23,8 @@ def _case(read_mib, written_mib, *, is_open=False):
     ("case", "reads_all_inputs", "moving_us"),
     [
         (_case(148, 1), True, 148 * 2**20 / 1480e3),  # inputs come from HBM
-        (_case(1, 499), True, 500 * 2**20 / 5000e3),  # outputs go to the cache
-        (_case(148, 100), False, 100 * 2**20 / 5000e3),  # inputs may be left unread
+        (_case(1, 499), True, 500 * 2**20 / 5200e3),  # outputs go to the cache
+        (_case(148, 100), False, 100 * 2**20 / 5200e3),  # inputs may be left unread
         (_case(148, 100, is_open=True), False, 0.0),  # and open outputs unwritten
     ],
 )

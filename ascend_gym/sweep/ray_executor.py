@@ -97,6 +97,7 @@ class RayExecutor:
         self._ray = ray
         self._actor_class = ray.remote(num_cpus=0, resources={RESOURCE: 1}, max_restarts=0)(RunActor)
         self._actors: dict[Any, tuple[RunTask, Any]] = {}  # by the answer that is awaited
+        self._unplaced: set[Any] = set()  # first answers of new actors, which may be waiting for a unit
         self._idle: list[Any] = []
         self._capacity, self._capacity_of_s = 0, float("-inf")
 
@@ -110,8 +111,14 @@ class RayExecutor:
 
     def start(self, task: RunTask) -> None:
         """Begin a run in an idle actor, or in a new one on any host with a free unit."""
-        actor = self._idle.pop() if self._idle else self._actor_class.remote()
-        self._actors[actor.begin.remote(task, POLL_S)] = task, actor
+        if self._idle:
+            actor = self._idle.pop()
+            answer = actor.begin.remote(task, POLL_S)
+        else:
+            actor = self._actor_class.remote()
+            answer = actor.begin.remote(task, POLL_S)
+            self._unplaced.add(answer)
+        self._actors[answer] = task, actor
 
     def updates(self, timeout_s: float) -> list[Update]:
         """Return what runs tell."""
@@ -136,6 +143,7 @@ class RayExecutor:
         for _, actor in self._actors.values():
             self._ray.kill(actor)
         self._actors.clear()
+        self._unplaced.clear()
 
     def _end_idle(self) -> None:
         for actor in self._idle:
@@ -153,9 +161,10 @@ class RayExecutor:
     def _taken(self, answer: Any) -> Update | None:
         """Return what an actor has answered, and ask it again unless its run has ended.
 
-        An actor that nobody knows any more ends by itself.
+        An actor whose run has ended stays for the next one, unless another waits for the unit that it holds.
         """
         task, actor = self._actors.pop(answer)
+        self._unplaced.discard(answer)
         try:
             update: Update = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
@@ -164,6 +173,8 @@ class RayExecutor:
             return lost(task, f"its Ray worker is gone: {' '.join(str(error).split())[:500]}")
         if update.end is None:
             self._actors[actor.updates.remote(POLL_S)] = task, actor
+        elif self._unplaced:
+            self._ray.kill(actor)
         else:
             self._idle.append(actor)
         return update if update.end or update.parts or update.steps else None

@@ -5,7 +5,6 @@ The latter needs so little of the host that 64 of them fit on two cores, beside 
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -30,6 +29,8 @@ from ascend_gym.core.status import Status
 
 DEVICE = DeviceInfo(backend="fixed time", chip="910B2", toolchain_digest="0", sandbox="none", host="here")
 INFO = DaemonInfo(device=DEVICE, chips=(DEVICE.chip,))
+OP_FOLDER = b'"op_folder":"'
+SEND_MORE = int(zmq.SNDMORE)  # flags that are enumerations cost more than what they are for
 NO_SOURCES = Sources(files=(SourceFile(path="k.cpp", text=""),), main="k.cpp")
 NO_CANDIDATE = Candidate(host=NO_SOURCES, kernel=NO_SOURCES)
 _ZEROES = {name: 0 for name, field in Profile.model_fields.items() if field.is_required()}
@@ -84,17 +85,33 @@ def wait_for_each(address: str, worker_id: str, service_s: float) -> None:
     socket.connect(address)
     socket.send_multipart(encode(WireMessage(Kind.READY, payload=INFO)))
     template = answer_to(EvalRequest(op_id="", folder_digest="", candidate=NO_CANDIDATE), service_s)
-    answer = json.loads(template.model_dump_json())
+    answer = template.model_dump_json().encode()
     while True:
-        header, payload = socket.recv_multipart()
+        header, payload = socket.recv(), socket.recv()
         began_s = time.monotonic()
-        socket.send_multipart([with_kind(header, Kind.WANT), b""])
-        digests = json.loads(payload)["op_folder"].split("/")
-        answer["request_digest"], answer["candidate_digest"] = digests
-        result = json.dumps(answer).encode()
-        socket.recv_multipart()
+        send(socket, with_kind(header, Kind.WANT), b"")
+        result = answer
+        for digest, template_digest in zip(digests_in(payload), digests_of(template), strict=True):
+            result = result.replace(template_digest, digest, 1)
+        socket.recv(), socket.recv()
         time.sleep(max(0.0, service_s - (time.monotonic() - began_s)))
-        socket.send_multipart([with_kind(header, Kind.RESULT), result])  # which gives the device back
+        send(socket, with_kind(header, Kind.RESULT), result)  # which gives the device back
+
+
+def send(socket: zmq.Socket[bytes], header: bytes, payload: bytes) -> None:
+    """Send one message, waiting for room."""
+    socket.send(header, SEND_MORE)
+    socket.send(payload)
+
+
+def digests_of(result: EvalResult) -> list[bytes]:
+    """Return what a result says which question and candidate it is about."""
+    return [result.request_digest.encode(), result.candidate_digest.encode()]
+
+
+def digests_in(payload: bytes) -> list[bytes]:
+    """Return the digests that ``named_after`` put into a request."""
+    return payload.partition(OP_FOLDER)[2].partition(b'"')[0].split(b"/")
 
 
 def with_kind(header: bytes, kind: Kind) -> bytes:

@@ -17,6 +17,7 @@ from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, WireMessage, de
 from ascend_gym.core.config import keys_folder
 from ascend_gym.core.curve_keys import client_keys
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
+from ascend_gym.core.zmq_frames import receive_frames, send_frames
 
 _SEND_QUEUE = 10_000
 _LINGER_MS = 500
@@ -106,7 +107,7 @@ class DaemonLink:
             InfrastructureError: the message is too large, or too much is waiting to be sent.
         """
         try:
-            self._socket.send_multipart(encode(message), zmq.DONTWAIT)
+            send_frames(self._socket, encode(message))
         except (zmq.Again, ValueError) as error:
             raise InfrastructureError(f"{message.kind.name} cannot be sent: {error}") from error
 
@@ -136,7 +137,7 @@ class DaemonLink:
     def _arrived(self) -> Iterator[list[bytes]]:
         with suppress(zmq.Again):
             while True:
-                yield self._socket.recv_multipart(zmq.DONTWAIT)
+                yield [frame.bytes for frame in receive_frames(self._socket)]
 
     def check_reachable(self) -> None:
         """Raise if there has been no connection for too long.

@@ -36,6 +36,7 @@ _HEADER = Struct(">2sBcI")  # magic, version, kind, attempt; the request id is w
 _FRAME_COUNT = 2
 _MAX_FRAME_BYTES = (_HEADER.size + MAX_REQUEST_ID_CHARS, MAX_PAYLOAD_BYTES)
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]*\Z")
+_REQUEST_ID_TEXT = re.compile(rf"[A-Za-z0-9_.-]{{0,{MAX_REQUEST_ID_CHARS}}}\Z")
 
 
 class Kind(Enum):
@@ -101,7 +102,7 @@ class WireMessage:
             raise ValueError(
                 f"{self.kind.name} carries {expected.__name__}, not {type(self.payload).__name__}"
             )
-        if len(self.request_id) > MAX_REQUEST_ID_CHARS or not _REQUEST_ID.match(self.request_id.encode()):
+        if not _REQUEST_ID_TEXT.match(self.request_id):
             raise ValueError(f"request ids are at most {MAX_REQUEST_ID_CHARS} letters, digits and '_.-'")
         if not 0 <= self.attempt <= MAX_ATTEMPT:
             raise ValueError(f"attempt must be in [0, {MAX_ATTEMPT}], got {self.attempt}")

@@ -6,6 +6,8 @@ import fcntl
 import os
 import sqlite3
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -60,15 +62,16 @@ _LAST_NUMBER = (
 )
 _VERSION = 2
 _PRUNE_EVERY = 1_000
-_CHECKPOINT_PAGES = 8_000
+_CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
 
 
 class JobJournal:
     """A broker's record, for one broker at a time.
 
     What was written survives the end of the process, however it ends; the last moments before a loss of power
-    may be missing (write-ahead log, synchronised only when its pages are moved into the file). A job is on
-    record until it is answered; its answer is kept for a while, and what it was charged for longer.
+    may be missing (write-ahead log, synchronised only when its pages are moved into the file: by a thread, so
+    that nobody waits for the disk). A job is on record until it is answered; its answer is kept for a while,
+    and what it was charged for longer.
 
     Args:
         path: the file; it and its folder are made.
@@ -91,7 +94,7 @@ class JobJournal:
             self._database = sqlite3.connect(path, isolation_level=None)
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = NORMAL")
-            self._database.execute(f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}")
+            self._database.execute("PRAGMA wal_autocheckpoint = 0")
             self._make_tables()
             self._last_number: int = self._database.execute(_LAST_NUMBER).fetchone()[0] or 0
         except (sqlite3.Error, InfrastructureError) as error:
@@ -99,6 +102,8 @@ class JobJournal:
             raise InfrastructureError(f"{path} cannot be used as a record of jobs: {error}") from error
         self._answered = 0
         self._without_result = 0
+        self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
+        self._checkpoint: Future[None] | None = None
 
     def _make_tables(self) -> None:
         """Make the tables of a new file.
@@ -140,16 +145,31 @@ class JobJournal:
             self._database.execute("BEGIN")
             for record in records:
                 self._write(record)
-            if self._answered >= _PRUNE_EVERY:
+            prunes = self._answered >= _PRUNE_EVERY
+            if prunes:
                 self._prune()
             self._database.execute("COMMIT")
+            self._move_pages(begin=prunes)
         except sqlite3.Error as error:
             raise InfrastructureError(f"{self.path} cannot be written: {error}") from error
 
     def close(self) -> None:
         """Close the file and let go of it."""
+        self._background.shutdown()
         self._database.close()
         os.close(self._lock_fd)
+
+    def _move_pages(self, *, begin: bool) -> None:
+        """Have the pages of the log moved into the file from time to time, so that it starts again.
+
+        The thread moves nearly all of them; the few that were written meanwhile are moved at once.
+        """
+        if self._checkpoint is not None and self._checkpoint.done():
+            self._checkpoint.result()
+            self._checkpoint = None
+            self._database.execute(_CHECKPOINT).fetchone()
+        elif self._checkpoint is None and begin:
+            self._checkpoint = self._background.submit(_checkpoint, self.path)
 
     def _write(self, record: Record) -> None:
         self._last_number += 1
@@ -213,3 +233,8 @@ class JobJournal:
             SavedCharge(Name(client, request_id), tenant, Charge(evaluations=count, device_seconds=seconds))
             for client, request_id, tenant, count, seconds in rows
         )
+
+
+def _checkpoint(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(_CHECKPOINT).fetchone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -56,6 +57,7 @@ from npu_daemon.service import result_key
 TICK_MS = 500
 RECORD_MS = 20  # at most so much later an accepted job is on record
 _FLUSH_MS = 1000
+_NEW_OBJECTS = 100_000  # before garbage is looked for: nearly all that a broker makes is freed without
 _OF_TENANT = b"\0"
 
 log = logging.getLogger("npu_daemon")
@@ -111,6 +113,8 @@ class Broker:
         try:
             if self._config.journal is not None:
                 self._feed(self._config.journal.load())
+            gc.freeze()
+            gc.set_threshold(_NEW_OBJECTS)
             self._feed(Start())
             self._act()
             while self._stop is None:

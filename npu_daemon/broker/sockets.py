@@ -11,6 +11,7 @@ import zmq
 
 from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, CodecError, WireMessage, decode, encode
 from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.zmq_frames import receive_frames, send_frames
 from npu_daemon.broker.events import LOCAL_TENANT
 from npu_daemon.security import Gatekeeper
 
@@ -64,22 +65,18 @@ def arrived(
     """
     for _ in range(_MESSAGES_PER_TURN):
         try:
-            if guarded:
-                messages = socket.recv_multipart(zmq.DONTWAIT, copy=False)
-                tenant = str(messages[-1].get("User-Id"))
-                peer, *frames = [message.bytes for message in messages]
-            else:
-                tenant = LOCAL_TENANT
-                peer, *frames = socket.recv_multipart(zmq.DONTWAIT)
+            received = receive_frames(socket)
         except zmq.Again:
             return
+        tenant = str(received[-1].get("User-Id")) if guarded else LOCAL_TENANT
+        peer, *frames = [frame.bytes for frame in received]
         yield peer, tenant, decode(frames)
 
 
 def send_to(socket: zmq.Socket[Any], peer: bytes, message: WireMessage) -> bool:
     """Send without waiting; return ``False`` if the peer is gone, does not read, or it cannot be sent."""
     try:
-        socket.send_multipart([peer, *encode(message)], zmq.DONTWAIT)
+        send_frames(socket, [peer, *encode(message)])
     except (zmq.ZMQError, ValueError) as error:
         log.info("%s to %r was not delivered: %s", message.kind.name, peer, error)
         return False

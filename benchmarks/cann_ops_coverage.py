@@ -15,7 +15,7 @@ Several chips are tried in order until the operator completes on one: some tilin
 the 40 cores of a 910B3 only.
 
     python benchmarks/cann_ops_coverage.py --cann-ops DIR [--op NAME ...] [--larger] [--chip NAME ...]
-        [--json FILE]
+        [--json FILE [--resume]]
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -76,16 +77,21 @@ def main() -> int:
     checkout = arguments.cann_ops.resolve()
     lists = [*([PAPER_LIST] if arguments.paper else []), *([MATMUL_LIST] if arguments.matmul else [])]
     folders = _selected(checkout, arguments.op, lists)
-    rows = []
+    rows = _earlier(arguments.json) if arguments.resume else []
+    measured_before = {row["operator"] for row in rows}
     with tempfile.TemporaryDirectory(prefix="ascend-gym-larger-") as scratch:
         copy = _copied(checkout, Path(scratch)) if arguments.larger else None
         for number, folder in enumerate(folders, start=1):
+            if folder.name in measured_before:
+                continue
             if copy is None:
                 measured = partial(_measure_apart, folder, arguments.limit_s)
             else:
                 larger = copy / folder.relative_to(checkout)
                 measured = partial(_measure_larger, folder, larger, arguments.limit_s)
+            started = time.monotonic()
             rows.append(_row(folder, *_first_complete(measured, arguments.chip)))
+            rows[-1]["seconds"] = f"{time.monotonic() - started:.1f}"
             _show(rows[-1], number, len(folders))
             if arguments.json:
                 arguments.json.write_text(json.dumps(_report(rows), indent=1) + "\n", encoding="utf-8")
@@ -262,6 +268,13 @@ def _reason(failure: Failure) -> str:
     return f"{failure.status.value}: {failure.diagnostics[0]}"
 
 
+def _earlier(path: Path) -> list[dict[str, str]]:
+    if not path.is_file():
+        return []
+    rows: list[dict[str, str]] = json.loads(path.read_text(encoding="utf-8"))["operators"]
+    return rows
+
+
 def _report(rows: Sequence[dict[str, str]]) -> dict[str, object]:
     return {"passed": passed_steps(rows), "count": len(rows), "operators": list(rows)}
 
@@ -281,12 +294,17 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--matmul", action="store_true", help="the operators that use the Matmul object")
     parser.add_argument("--larger", action="store_true", help="at larger, unaligned shapes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every operator")
+    parser.add_argument(
+        "--resume", action="store_true", help="measure only what is not in the file of --json"
+    )
     parser.add_argument("--limit-s", type=float, default=240.0, help="wall seconds per operator")
     parser.add_argument("--chip", nargs="+", default=["910B2"], help="chips, tried until one completes")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if not arguments.cann_ops and not arguments.child:
         parser.error("--cann-ops DIR is needed")
+    if arguments.resume and not arguments.json:
+        parser.error("--resume goes on with the file of --json: name one")
     return arguments
 
 

@@ -56,8 +56,17 @@ def layer_of(op_type: str) -> Layer:
 
 
 def permuted(*axes: int) -> Layout:
-    """Return the layout that puts the axes in this order."""
-    return lambda array: array.transpose(axes)
+    """Return the layout that puts the axes in this order; it refuses arrays with another number of axes."""
+
+    def layout(array: Array) -> Array:
+        if array.ndim != len(axes):
+            raise OperatorFormatError(
+                f"main.cpp calls the aclnn function with {array.ndim} axes; only {len(axes)} are understood"
+            )
+        moved: Array = array.transpose(axes)
+        return moved
+
+    return layout
 
 
 def _order(*positions: int) -> Arrange:
@@ -182,6 +191,11 @@ def _as_nchw(array: Array) -> Array:
     return array.reshape(array.shape + (1,) * (4 - array.ndim))
 
 
+def _channels_last(array: Array) -> Array:
+    """N, C, ... becomes N, ..., C."""
+    return np.moveaxis(array, 1, -1)
+
+
 def _with_rows(array: Array) -> Array:
     """N, C, L becomes N, C, 1, L."""
     return np.expand_dims(array, 2)
@@ -253,6 +267,6 @@ _LAYERS: dict[str, Layer] = {
     "UpsampleNearest3dGrad": Layer(arrange=resize.volume_gradient),
     "UpsampleNearestExact3dGrad": Layer(arrange=resize.volume_gradient),
     "UpsampleNearest": Layer(
-        layouts={"x": _CHANNELS_LAST, "y": _CHANNELS_LAST}, attributes={"exact_mode": True}
+        layouts={"x": _channels_last, "y": _channels_last}, attributes={"exact_mode": True}
     ),
 }

@@ -49,11 +49,12 @@ _COMPILER_SYMBOLS = frozenset(
         "_ZdlPvm",
     }
 )
-# Objects in the data sections of every library, once in each; sections that are read-only once it is loaded.
+# Objects in the data sections of every library, once in each; sections that are read-only once it is loaded:
+# constants of templates lie there, whatever class nm gives them.
 _LIBRARY_OBJECTS = frozenset(
     {"completed.0", "__dso_handle", "__TMC_END__", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC"}
 )
-_READ_ONLY_SECTIONS = frozenset({".data.rel.ro", ".init_array", ".fini_array"})
+_READ_ONLY_SECTIONS = frozenset({".rodata", ".data.rel.ro", ".init_array", ".fini_array"})
 _SIMULATOR_SYMBOL = re.compile(r"^_ZNK?(4asim|7AscendC)")
 
 
@@ -127,7 +128,7 @@ def build_kernel(
     kinds = core_kinds(kernel_task_types(sources))
     if pastes_names(sources):
         pasted = _expansion(sources, kinds[0], toolchain, extra_flags, work_dir)
-        refused = refused_pasting(pasted, prelude)
+        refused = refused_pasting(pasted, f"{prelude}\n{wrapper_source(sources, entry)}")
         if refused is not None:
             return refused
     with ThreadPoolExecutor(max_workers=len(kinds)) as pool:

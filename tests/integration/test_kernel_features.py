@@ -9,6 +9,7 @@ from ascend_gym.core.status import Status
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.kernel_build import without_launches
 
+QUEUE = "AscendC::TQue<AscendC::QuePosition::VECIN, BUFFER_NUM> inQueueX1;"
 INIT = "pipe.InitBuffer(inQueueX1"
 WAIT = "AscendC::CrossCoreWaitFlag(3); "
 MEET = "AscendC::CrossCoreSetFlag<0, PIPE_MTE3>(3); " + WAIT
@@ -46,6 +47,11 @@ def test_arrays_of_the_kernel_are_global_memory_that_is_only_read(bench: Workben
         bench.edited(kernel=first | {COPY_OUT: view + "AscendC::DataCopy(table, yLocal, 16); " + COPY_OUT})
     )
     assert "writes to constants of the kernel, which is read-only" in str(result.all_diagnostics[0])
+
+
+def test_a_queue_may_begin_in_global_memory(bench: Workbench) -> None:
+    begins = QUEUE.replace("TQue<", "TQueBind<AscendC::TPosition::GM, ")
+    assert bench.latency_us(kernel={QUEUE: begins}) == bench.latency_us()
 
 
 def test_outputs_are_filled_at_launch_if_the_tiling_asks_for_it(bench: Workbench) -> None:

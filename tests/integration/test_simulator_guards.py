@@ -89,6 +89,19 @@ def test_tables_of_constants_are_fine(bench: Workbench) -> None:
     assert result.status is Status.OK, [str(d) for d in result.all_diagnostics]
 
 
+def test_constants_of_templates_are_fine(bench: Workbench) -> None:
+    sizes = "template <typename T> struct Sizes { constexpr static int32_t rows = 4; };\n"
+    use = "const int32_t *volatile rows = &Sizes<half>::rows; if (*rows == 4) op.Process();"
+    bench.latency_us(kernel={BEFORE_THE_CLASS: sizes + BEFORE_THE_CLASS, "op.Process();": use})
+
+
+def test_macros_may_put_names_of_the_kernel_together(bench: Workbench) -> None:
+    glue = "#define CALL(object, first, second) object.first##second()\n"
+    bench.latency_us(
+        kernel={BEFORE_THE_CLASS: glue + BEFORE_THE_CLASS, "op.Process();": "CALL(op, Pro, cess);"}
+    )
+
+
 def test_a_mention_in_a_comment_or_a_string_is_not_a_cheat(bench: Workbench) -> None:
     comment = {"constexpr int32_t BUFFER_NUM": "// asm, asim:: and #pragma GCC\nconstexpr int32_t BUFFER_NUM"}
     assert bench.evaluate(bench.edited(kernel=comment)).status is Status.OK

@@ -60,6 +60,17 @@ def test_axes_are_reordered_alike_in_shapes_and_arrays() -> None:
     assert permuted(1, 0)(np.zeros((2, 3))).shape == (3, 2)
 
 
+def test_channels_come_last_whether_an_image_has_one_axis_or_two() -> None:
+    layer = layer_of("UpsampleNearest")
+    assert layer.shape("x", (2, 3, 5)) == (2, 5, 3)
+    assert layer.shape("y", (2, 3, 5, 7)) == (2, 5, 7, 3)
+
+
+def test_a_call_with_more_axes_than_are_understood_is_refused() -> None:
+    with pytest.raises(OperatorFormatError, match="with 3 axes; only 4 are understood"):
+        layer_of("GridSampler2DGrad").shape("x", (2, 3, 5))
+
+
 def test_a_result_apart_becomes_the_input_that_the_kernel_updates() -> None:
     index, source, alpha = tensor(2, 4), tensor(3, 4, 2), Argument(kind="scalar")
     arranged = layer_of("InplaceIndexAddWithSorted").arrange(

@@ -125,10 +125,13 @@ public:
 private:
     template <typename T>
     LocalTensor<T> view(uint8_t *base) const {
-        return LocalTensor<T>(base, queue_.bytes_each(), source);
+        return LocalTensor<T>(base, queue_.bytes_each(), home);
     }
 
-    asim::Queue queue_{producer_of(source), consumer_of(destination), depth, space_of(source)};
+    // Where the buffers lie: those of a queue that global memory fills, at its other end.
+    static constexpr TPosition home = source == TPosition::GM ? destination : source;
+
+    asim::Queue queue_{producer_of(source), consumer_of(destination), depth, space_of(home)};
 };
 
 template <TPosition position, int32_t depth, auto mask = 0>

@@ -9,9 +9,13 @@ processor time of the driver. Making runs is left out: on real hosts their proce
 
 ``state``: the decisions alone, as fast as they go: which run is begun where, and what follows.
 
+``report``: the page about a store of so many evaluations, of 100 operators and 5 methods, as
+``ascend-gym report`` writes it; prints its seconds, with the start of the program, and its size.
+
     python benchmarks/sweep_scale.py store --run DIR --evaluations 100000
     python benchmarks/sweep_scale.py driver --run DIR --daemons 64 --runs 192 --evaluation-s 1
     python benchmarks/sweep_scale.py state --daemons 1000 --runs 50000
+    python benchmarks/sweep_scale.py report --run DIR --evaluations 100000
 """
 
 from __future__ import annotations
@@ -20,10 +24,12 @@ import argparse
 import heapq
 import json
 import resource
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +38,7 @@ from rich.console import Console
 from ascend_gym.cli.sweep import Keeper
 from ascend_gym.core.append_log import canonical_json, read_log
 from ascend_gym.core.digest import digest_of
+from ascend_gym.core.own_python import own_python_command
 from ascend_gym.report.sweep_view import SweepView
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, read_journal
 from ascend_gym.sweep.conductor import Conductor
@@ -43,6 +50,8 @@ from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
 
 BUDGET = 20
 BATCH_RUNS = 50
+OPERATORS = 100
+METHODS = ("best-of-n", "openevolve", "ascend-optimizer", "random-rewrites", "greedy-rules")
 
 
 class Template:
@@ -145,6 +154,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         if arguments.what == "store":
             told = _store(template, Path(folder), arguments.evaluations)
+        elif arguments.what == "report":
+            told = _report(template, Path(folder), arguments.evaluations)
         else:
             told = _driver(template, Path(folder), arguments)
     print(json.dumps(told, indent=2))
@@ -155,7 +166,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["store", "driver", "state"])
+    parser.add_argument("what", choices=["store", "driver", "state", "report"])
     parser.add_argument("--run", type=Path, help="folder of a finished run to take for a model")
     parser.add_argument("--evaluations", type=int, default=100_000)
     parser.add_argument("--daemons", type=int, default=64)
@@ -218,6 +229,39 @@ def _store(template: Template, folder: Path, evaluations: int) -> dict[str, Any]
         "evaluations_per_s": round(count / (read_s + put_s)),
         "store_mb": round((folder / "results.sqlite").stat().st_size / 1e6, 1),
     }
+
+
+def _report(template: Template, folder: Path, evaluations: int) -> dict[str, Any]:
+    store, page = folder / "results.sqlite", folder / "report.html"
+    count = _fill(template, store, folder / "run", -(-evaluations // (BUDGET + 1)))
+    command = [*own_python_command("ascend_gym.cli"), "report", "--store", str(store), "--html", str(page)]
+    started_s = time.monotonic()
+    subprocess.run(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    wall_s = time.monotonic() - started_s
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return {
+        "evaluations": count,
+        "wall_s": round(wall_s, 2),
+        "cpu_s": round(used.ru_utime + used.ru_stime, 2),
+        "peak_rss_mb": round(used.ru_maxrss / 1000),
+        "page_mb": round(page.stat().st_size / 1e6, 2),
+    }
+
+
+def _fill(template: Template, path: Path, where: Path, runs: int) -> int:
+    """Put runs of many operators and methods into a store and return its number of evaluations."""
+    where.mkdir()
+    with ResultsStore(path, write=True) as store:
+        for seed in range(runs):
+            for name, data in template.run(seed).items():
+                (where / name).write_bytes(data)
+            read = read_run(where)
+            method = METHODS[seed // OPERATORS % len(METHODS)]
+            run = replace(read.run, op_id=f"many/op{seed % OPERATORS}", method=method, variant=method)
+            operator = None if read.operator is None else replace(read.operator, op_id=run.op_id)
+            store.put(replace(read, run=run, operator=operator))
+        ((count,),) = store.query("SELECT COUNT(*) FROM evaluations")
+    return int(count)
 
 
 def _driver(template: Template, folder: Path, arguments: argparse.Namespace) -> dict[str, Any]:

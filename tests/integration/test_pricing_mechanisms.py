@@ -98,18 +98,6 @@ def rows(
     return blocks
 
 
-def matrix(cores: int, *, in_turn: bool) -> list[bytes]:
-    """Blocks that each read the whole of a matrix past L2: all the same part at a time, or each another."""
-    blocks = []
-    for core in range(cores):
-        block = b""
-        for step in range(cores):
-            part = (step + core * in_turn) % cores
-            block += copy_in(0, GM_BASE + part * 128 * 1024, 128, 128, 1024, BYPASSES_L2)
-        blocks.append(block)
-    return blocks
-
-
 def test_a_bank_conflict_costs_what_was_measured(pricer: Pricer) -> None:
     """bank_conflict_ub: 88.4 cycles an addition of 64 repeats, 154.2 with both sources in one bank group."""
     apart, together = (
@@ -183,14 +171,6 @@ def test_rows_off_the_512_byte_grid_are_slower(pricer: Pricer) -> None:
         pricer.busy_us(rows(CORES, 64, 2048, row_bytes, 12), "mte2") for row_bytes in (24576, 24574)
     )
     assert off / aligned == pytest.approx(1.27, rel=0.08)
-
-
-def test_reading_the_same_addresses_at_the_same_time_holds_all_up(pricer: Pricer) -> None:
-    """data_copy UB S7 and S8: 0.64 TB/s, two thirds of what each core gets when it reads another part."""
-    together, in_turn = (pricer.busy_us(matrix(CORES, in_turn=turn), "mte2") for turn in (False, True))
-    assert together / in_turn == pytest.approx(474.7 / 307.4, rel=0.1)
-    bytes_read = CORES * CORES * 128 * 128
-    assert bytes_read / together / 1e6 == pytest.approx(0.636, rel=0.15)
 
 
 def test_double_buffering_hides_additions_behind_copies(pricer: Pricer) -> None:

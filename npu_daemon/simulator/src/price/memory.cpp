@@ -73,16 +73,20 @@ double Memory::core_cycles(const Entry &entry, const CacheTraffic &traffic, bool
     return chip_.copy_start_cycles + moving * grid_factor + bursts * chip_.burst_cycles;
 }
 
-// How long HBM is held up by the requests of a copy that another core's copy asks for too: those that the other still
-// has before it. What the cache holds it gives to many at a time.
-double Memory::sharing_cycles(uint64_t line, const CacheTraffic &traffic, const Entry &entry) const {
+// Where another copy fetches from the same line on: the share of its lines that it still has before it.
+double Memory::share_in_front(uint64_t line) const {
     const uint32_t found = begun_in_line_.find(line);
-    if (traffic.miss_bytes == 0 || found == Table<Begun>::kNone) return 0;
+    if (found == Table<Begun>::kNone) return 0;
     const Begun &other = begun_in_line_[found];
-    const double ahead = (other.finish_progress - state_of(other.lane).progress) / other.solo_cycles;
+    return std::clamp((other.finish_progress - state_of(Lane::Miss).progress) / other.solo_cycles, 0.0, 1.0);
+}
+
+// How long HBM is held up by the requests of a copy that another core's copy asks for too: those that the other still
+// has before it. What the cache holds it gives to many at a time, but what is on its way there is not in it yet.
+double Memory::sharing_cycles(double in_front, const CacheTraffic &traffic, const Entry &entry) const {
     const double requests = std::max<double>(entry.record.repeats, 1) * std::max(1.0, entry.record.burst_bytes / chip_.l2_line_bytes);
-    const double missing = traffic.miss_bytes / (traffic.miss_bytes + traffic.hit_bytes);
-    return std::clamp(ahead, 0.0, 1.0) * missing * requests * chip_.same_line_cycles;
+    const double missing = traffic.miss_bytes > 0 ? traffic.miss_bytes / (traffic.miss_bytes + traffic.hit_bytes) : 1.0;
+    return in_front * missing * requests * chip_.same_line_cycles;
 }
 
 // What HBM fetches for the bytes that the cache does not hold. Lines that the cache takes in are fetched as a whole, in
@@ -107,17 +111,18 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
     Demand demand;
     demand.traffic = traffic;
     demand.first_line = gm.address / cache_.line_bytes();
-    demand.lane = read_bytes > 0 ? Lane::Miss : write ? Lane::Write : Lane::Hit;
+    const double in_front = share_in_front(demand.first_line);
+    demand.lane = read_bytes > 0 || (!write && in_front > 0) ? Lane::Miss : write ? Lane::Write : Lane::Hit;
     demand.solo_cycles = core_cycles(entry, traffic, write);
     if (write) {
         demand.least_cycles = demand.solo_cycles;
         demand.buffered_cycles = demand.solo_cycles * std::min(1.0, chip_.write_buffer_bytes / (traffic.hit_bytes + traffic.miss_bytes));
     }
-    demand.sharing_load = sharing_cycles(demand.first_line, traffic, entry) / demand.solo_cycles;
+    if (demand.lane == Lane::Miss) demand.sharing_load = sharing_cycles(in_front, traffic, entry) / demand.solo_cycles;
     demand.read_load = read_bytes * grid_factor_of(entry, write) / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
     demand.write_load = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
     demand.l2_share = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle / demand.solo_cycles;
-    const double read_latency = read_bytes > 0 ? chip_.mte2_latency_cycles : chip_.mte2_l2_latency_cycles;
+    const double read_latency = demand.lane == Lane::Miss ? chip_.mte2_latency_cycles : chip_.mte2_l2_latency_cycles;
     demand.latency_cycles = (write ? chip_.mte3_latency_cycles : 0) + (write && !atomic ? 0 : read_latency);
     return demand;
 }
@@ -184,7 +189,8 @@ uint32_t Memory::keep(const Demand &demand) {
 
 void Memory::begin(const Demand &demand, double finish_progress) {
     Begun &begun = begun_in_line_[begun_in_line_.find_or_insert(demand.first_line)];
-    begun = {begun.copies + 1, demand.lane, finish_progress, demand.solo_cycles};
+    ++begun.copies;
+    if (demand.read_load > 0) begun = {begun.copies, finish_progress, demand.solo_cycles};
     ++under_way_;
     add_load(demand, 1.0);
     next_.reset();

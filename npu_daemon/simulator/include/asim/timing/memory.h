@@ -38,6 +38,8 @@ struct Demand {
 // requests of several cores for the same line one after another, which holds up all others. Of the L2 cache copies
 // get equal shares once they ask for more than it has. Copies of the same lane progress alike.
 //
+// What a copy under way fetches for the cache is not there before it has come: others that ask for it meanwhile queue at HBM.
+//
 // Reads go before writes: the more of HBM's bandwidth reads use, the slower writes progress. A write is over for its core
 // when what is left of it fits the core's write buffer, which is emptied in order.
 class Memory {
@@ -66,9 +68,8 @@ private:
             return owner != other.owner ? owner > other.owner : ends_load > other.ends_load;
         }
     };
-    struct Begun {                  // copies under way that begin in one line, and the latest of them
+    struct Begun {                  // copies under way that begin in one line, and the latest of them that fetches it
         uint32_t copies = 0;
-        Lane lane = Lane::Miss;
         double finish_progress = 0;
         double solo_cycles = 1;
     };
@@ -94,7 +95,8 @@ private:
     double grid_factor_of(const Entry &entry, bool write) const;
     double fetched_bytes(const Entry &entry, const Operand &gm, const CacheTraffic &traffic, CacheUse use) const;
     double core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const;
-    double sharing_cycles(uint64_t line, const CacheTraffic &traffic, const Entry &entry) const;
+    double share_in_front(uint64_t line) const;
+    double sharing_cycles(double in_front, const CacheTraffic &traffic, const Entry &entry) const;
     LaneState &state_of(Lane lane) { return lanes_[static_cast<size_t>(lane)]; }
     const LaneState &state_of(Lane lane) const { return lanes_[static_cast<size_t>(lane)]; }
 

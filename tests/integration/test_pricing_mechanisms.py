@@ -314,3 +314,19 @@ def test_reading_what_nothing_wrote_needs_no_flags(pricer: Pricer) -> None:
         for at in (0x8000, 0)
     )
     assert elsewhere == result
+
+
+def test_flags_for_one_pipe_are_no_flags_for_another(pricer: Pricer) -> None:
+    """What the scalar unit wrote is ordered for a pipe by a flag to it, or by one of a pipe that had one."""
+    write, copy = access_scalar(0, write=True) + hand_over(S, V), copy_out(GM_BASE, 0, 1, 4096)
+    with_flags, without, by_vector, by_both = (
+        pricer.task_us([(write + flags + copy) * 50])
+        for flags in (
+            hand_over(S, MTE3),
+            idle_scalar() * 2,
+            hand_over(V, MTE3),
+            hand_over(V, MTE3) + hand_over(S, MTE3),
+        )
+    )
+    assert without >= with_flags
+    assert by_vector < by_both

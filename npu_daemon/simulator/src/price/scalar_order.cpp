@@ -42,10 +42,43 @@ void ScalarOrder::clear() {
     own_.clear();
 }
 
-// What a flag between the scalar unit and another pipe is about.
-ScalarOrder::Uses *ScalarOrder::uses_of_flag(const Record &record) {
-    if (record.target_pipe == kScalar) return &others_[record.source_pipe];
-    return record.source_pipe == kScalar ? &own_ : nullptr;
+// Beyond what is remembered, writes count as one that covers them all, which a pipe comes after if it did so for all.
+void ScalarOrder::Written::add(const Use &use) {
+    if (since.size() == kRemembered) {
+        const auto count = [](size_t &of_them) { of_them = of_them == kRemembered ? 1 : 0; };
+        Use all = use;
+        for (const Use &one : since) all = {std::min(all.begin, one.begin), std::max(all.end, one.end), true};
+        since.assign(1, all);
+        for (size_t &pipe : ordered) count(pipe);
+        for (auto &source : announced) std::for_each(source.begin(), source.end(), count);
+    }
+    since.push_back(use);
+}
+
+void ScalarOrder::Written::clear() {
+    since.clear();
+    ordered = {};
+    announced = {};
+}
+
+// Whether `now`, a use of that pipe, has to come after one that the pipe need not come after yet.
+bool ScalarOrder::Written::order(const Use &now, size_t pipe) const {
+    return std::any_of(since.begin() + static_cast<std::ptrdiff_t>(ordered[pipe]), since.end(),
+                       [&](const Use &use) { return use.begin < now.end && now.begin < use.end; });
+}
+
+void ScalarOrder::flag(const Record &record) {
+    const size_t source = record.source_pipe, target = record.target_pipe;
+    const bool set = record.op == Op::SetFlag;
+    if (target == kScalar) {
+        Uses &uses = others_[source];
+        if (!set) uses.since.erase(uses.since.begin(), uses.since.begin() + static_cast<std::ptrdiff_t>(uses.announced));
+        uses.announced = set ? uses.since.size() : 0;
+    } else if (set) {
+        own_.announced[source][target] = source == kScalar ? own_.since.size() : own_.ordered[source];
+    } else {
+        own_.ordered[target] = std::max(own_.ordered[target], own_.announced[source][target]);
+    }
 }
 
 bool ScalarOrder::scalar_access(const Entry &entry) {
@@ -63,29 +96,23 @@ bool ScalarOrder::scalar_access(const Entry &entry) {
 }
 
 bool ScalarOrder::instruction(const Entry &entry) {
+    const auto pipe = static_cast<size_t>(info(entry.record.op).pipe);
     bool inserted = false;
     for (uint32_t i = 0; i < entry.record.operands; ++i) {
         const Operand &operand = entry.operands[i];
         if (!in_ub(operand)) continue;
         const Use now{operand.address, operand.address + operand.extent_bytes, i == 0};
-        inserted |= own_.order(now);
-        others_[static_cast<size_t>(info(entry.record.op).pipe)].add(now);
+        inserted |= own_.order(now, pipe);
+        others_[pipe].add(now);
     }
-    if (inserted) own_.clear();
+    if (inserted) own_.ordered[pipe] = own_.since.size();
     return inserted;
 }
 
 bool ScalarOrder::next(const Entry &entry) {
     const Record &record = entry.record;
     if (record.op == Op::SetFlag || record.op == Op::WaitFlag) {
-        Uses *uses = uses_of_flag(record);
-        if (uses == nullptr) return false;
-        if (record.op == Op::SetFlag) {
-            uses->announced = uses->since.size();
-        } else {
-            uses->since.erase(uses->since.begin(), uses->since.begin() + static_cast<std::ptrdiff_t>(uses->announced));
-            uses->announced = 0;
-        }
+        flag(record);
         return false;
     }
     if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && record.target_pipe == kAll)) clear();

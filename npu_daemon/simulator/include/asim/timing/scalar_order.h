@@ -31,12 +31,23 @@ private:
         void clear();
     };
 
+    // What the scalar unit has written, and how much of it each pipe comes after: by a flag of the scalar unit, or by one of
+    // another pipe that does.
+    struct Written {
+        std::vector<Use> since;         // the last barrier of all pipes
+        std::array<size_t, kPipeCount> ordered{};
+        std::array<std::array<size_t, kPipeCount>, kPipeCount> announced{};     // by a flag from the one to the other
+        void add(const Use &use);
+        bool order(const Use &now, size_t pipe) const;
+        void clear();
+    };
+
     bool scalar_access(const Entry &entry);
     bool instruction(const Entry &entry);
-    Uses *uses_of_flag(const Record &record);
+    void flag(const Record &record);
 
     std::array<Uses, kPipeCount> others_;   // of each pipe
-    Uses own_;                              // of the scalar unit
+    Written own_;                           // of the scalar unit
 };
 
 }  // namespace asim

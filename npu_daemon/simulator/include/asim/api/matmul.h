@@ -100,6 +100,8 @@ public:
         state_.delegates = delegates;
         state_.shared_by_group = delegates && A::ibShare && B::ibShare;
         state_.multi_data_load = kConfig.doMultiDataLoad || kConfig.doSpecialMDL;
+        state_.one_block_a_copy = !state_.multi_data_load && A::layout == LayoutMode::NONE;
+        if (state_.multi_data_load) state_.preload = static_cast<asim::MatmulPreload>(kConfig.doMTE2Preload);
         state_.unit_flag = kConfig.enUnitFlag;
         state_.constant_plan = kStaticPlan;
         state_.keeps_left = keeps_left;

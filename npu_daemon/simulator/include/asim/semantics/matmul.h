@@ -25,15 +25,23 @@ struct MatmulBlocks {
     bool n_first = false;
 };
 
-// Which parts of an operand lie in L1: the latest of a few, each of some base blocks.
+// Which parts of an operand lie in L1, each of some base blocks: those that stay while their rows are multiplied, and the latest
+// of a few.
 struct L1Cache {
     static constexpr uint32_t kMostParts = 64;
 
     uint32_t capacity = 1;
+    uint32_t resident = 0;              // places of parts that stay
+    uint32_t resident_rows = 0;         // where their rows begin, and 1; 0 for none
+    bool resident_filled = false;       // some have been copied since all were given up
     uint32_t next = 0;
     uint64_t parts[kMostParts] = {};    // 0 for none
     bool emptied[kMostParts] = {};      // MTE1 has raised the flag that it is done with the part
+    bool copying[kMostParts] = {};      // MTE1 has not waited for the copy of it
 };
+
+// Whether the operand of the next rows or columns of the result is asked for before these are multiplied; numbers of doMTE2Preload.
+enum class MatmulPreload : uint8_t { None, Rows, Columns };
 
 struct MatmulState {
     // the problem: original extents are those of the whole matrices, `single` is what this core computes
@@ -47,6 +55,8 @@ struct MatmulState {
     bool hf32_ties_away = false;
     // the template
     bool multi_data_load = false;
+    bool one_block_a_copy = false;      // from global memory: the Norm template
+    MatmulPreload preload = MatmulPreload::None;
     bool unit_flag = false;
     bool constant_plan = false;
     bool keeps_left = false;            // all of the left operand stays in L1

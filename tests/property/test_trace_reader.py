@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import subprocess
 from pathlib import Path
@@ -133,6 +134,9 @@ def test_what_is_written_short_costs_the_same(
         (vector("Adds", [0, 0], 1) + number(2) + b"\1", "cut record"),
         (b"\xff" * 10, "endless number"),
         (IN_FULL + b"\0" * 10, "cut record"),
+        (record(OP_SCALAR), "too few operands"),
+        (full_record("CopyGmToUb", [(UB, 0, 32, 32)], repeats=1, burst_bytes=32), "too few operands"),
+        (record(OP_BLOCK_END) + record(OP_BLOCK_END), "goes on after its end"),
     ],
 )
 def test_codes_that_mean_nothing_are_refused(
@@ -141,3 +145,15 @@ def test_codes_that_mean_nothing_are_refused(
     answer = price(simulator, folder, header() + segment(0, codes))
     assert answer.returncode == MALFORMED_EXIT
     assert message in answer.stderr
+
+
+@pytest.mark.parametrize("line_bytes", ["500", "32", "1e300"])
+def test_a_chip_whose_cache_lines_are_no_power_of_two_is_refused(
+    simulator: SimulatorBackend, folder: Path, tmp_path: Path, line_bytes: str
+) -> None:
+    figures = (folder / "chip").read_text()
+    (tmp_path / "chip").write_text(re.sub(r"(?m)^l2_line_bytes .*$", f"l2_line_bytes {line_bytes}", figures))
+    (tmp_path / "tensors").write_text("")
+    answer = price(simulator, tmp_path, header() + segment(0, record(OP_BLOCK_END)))
+    assert answer.returncode == MALFORMED_EXIT
+    assert "l2_line_bytes" in answer.stderr

@@ -1,5 +1,6 @@
 #include "asim/timing/chip.h"
 
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -7,6 +8,8 @@
 namespace asim {
 
 namespace {
+
+constexpr double kLeastLineBytes = 64;
 
 std::map<std::string, double Chip::*> figures() {
     return {
@@ -86,6 +89,11 @@ std::map<std::string, double Chip::*> figures() {
     };
 }
 
+bool power_of_two(double value) {
+    int exponent;
+    return std::frexp(value, &exponent) == 0.5;
+}
+
 void compute_shared_rates(Chip &chip) {
     chip.hbm_shared_bytes_per_cycle = chip.hbm_gb_per_s * 1000 / chip.clock_mhz;
     chip.l2_shared_bytes_per_cycle = chip.l2_gb_per_s * 1000 / chip.clock_mhz;
@@ -123,6 +131,8 @@ Chip load_chip(const std::string &path) {
         missing.erase(figure);
     }
     if (!missing.empty()) throw std::runtime_error("chip figure '" + missing.begin()->first + "' is missing");
+    const bool line = power_of_two(chip.l2_line_bytes) && chip.l2_line_bytes >= kLeastLineBytes && chip.l2_line_bytes <= chip.l2_bytes;
+    if (!line) throw std::runtime_error("chip figure 'l2_line_bytes' must be a power of two, from 64 to l2_bytes");
     compute_shared_rates(chip);
     return chip;
 }

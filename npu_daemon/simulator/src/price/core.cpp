@@ -1,7 +1,6 @@
 #include "asim/timing/core.h"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 namespace asim {
@@ -13,10 +12,6 @@ constexpr double kHandOversOfBarrier = 2;    // flags from one pipe to another, 
 constexpr double kInstructionsOfHandOver = 2;   // one sets the flag, one awaits it
 
 Pipe pipe_of(uint8_t code) { return static_cast<Pipe>(code); }
-
-Pipe lowest_of(uint32_t pipes) { return static_cast<Pipe>(__builtin_ctz(pipes)); }
-
-bool is_copy(Op op) { return reads_gm(op) || writes_gm(op); }
 
 }  // namespace
 
@@ -33,10 +28,21 @@ void Core::start_block(const Cursor &cursor, double now, double wait_cycles, dou
     flags_.clear();
     vector_order_.clear();
     scalar_order_.clear();
-    for (Fifo<double> &raised : cross_core_flags_) raised.clear();
+    for (Ring<double> &raised : cross_core_flags_) raised.clear();
     cached_line_ = ~0ull;
     block_done_ = false;
     active_ = true;
+}
+
+CoreCounters Core::counters() const {
+    CoreCounters all = counters_;
+    for (size_t pipe = 0; pipe < kPipeCount; ++pipe) {
+        all.busy_cycles[pipe] = pipes_[pipe].busy_cycles;
+        all.wait_cycles[pipe] = pipes_[pipe].wait_cycles;
+        all.instructions[pipe] = pipes_[pipe].instructions;
+    }
+    all.busy_cycles[static_cast<size_t>(Pipe::S)] = scalar_cycles_;
+    return all;
 }
 
 double Core::vector_cycles(const Entry &entry) {
@@ -44,14 +50,14 @@ double Core::vector_cycles(const Entry &entry) {
     if (record.repeats == 0) return chip_.vector_start_cycles;
     const double lanes = 256.0 / std::max<uint32_t>(record.dtype_bytes, 1);
     const double throughput = lanes / chip_.elements_per_cycle(info(record.op).cost, record.dtype_bytes);
-    const BankCycles bank = bank_conflicts_.cycles_per_repeat(entry);
+    const BankCycles bank = shared_.bank_conflicts.cycles_per_repeat(entry);
     counters_.bank_group_conflict_cycles += record.repeats * std::max(0.0, bank.group_cycles - throughput);
     counters_.bank_conflict_cycles += record.repeats * std::max(0.0, bank.cycles - std::max(throughput, bank.group_cycles));
     return chip_.vector_start_cycles + record.repeats * std::max(throughput, bank.cycles);
 }
 
 uint32_t Core::flag(const Record &record) {
-    return flags_.find_or_insert(uint32_t{record.source_pipe} << 24 | uint32_t{record.target_pipe} << 16 | record.flag_id);
+    return flags_.find_or_insert(uint32_t{record.flag_id} << 6 | uint32_t{record.source_pipe} << 3 | record.target_pipe);
 }
 
 // What of `entry` counts until its pipe takes it; costs that depend on nothing else are computed here.
@@ -59,19 +65,18 @@ void Core::fill_in(Queued &queued, const Entry &entry, Pipe which) {
     const Record &record = entry.record;
     queued.record = record;
     queued.issued = scalar_time_;
-    queued.waiting.clear();
-    queued.unit_flag_cycles = unit_flag_cycles(record, chip_);
+    queued.follows = 0;
     if (info(record.op).pipe == Pipe::S) {
-        if (record.op == Op::SetFlag || record.op == Op::WaitFlag) queued.flag = flag(record);
+        if (record.op == Op::SetFlag || record.op == Op::WaitFlag) queued.place = flag(record);
         queued.time = {held_up_cycles_, 0};
         return;
     }
+    PipeState &state = pipe(which);
     unfinished_.forget(scalar_time_);
-    unfinished_.find_conflicts(entry, which, scalar_time_, queued.waiting);
-    unfinished_.hold(queued.waiting);
-    queued.slot = unfinished_.add(entry, which);
+    queued.follows = unfinished_.find_conflicts(entry, which, scalar_time_, state.waiting);
+    queued.place = unfinished_.add(entry, which);
     if (is_copy(record.op)) {
-        pipe(which).copies.push(queue_depth_) = entry;
+        state.copies.push(entry);
     } else {
         queued.time = which == Pipe::V ? InstructionTime{vector_cycles(entry), 0} : cube_time(entry, chip_);
     }
@@ -79,14 +84,15 @@ void Core::fill_in(Queued &queued, const Entry &entry, Pipe which) {
 
 bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     PipeState &state = pipe(which);
-    if (state.queue.size() >= queue_depth_) return false;
+    full_ = state.queue.size() >= queue_depth_ ? which : Pipe::S;
+    if (full_ != Pipe::S) return false;
     // A place is free once the instruction `depth` before this one has started.
     const size_t places = queue_depth_ - state.queue.size();
     if (state.started_at.size() >= places) {
         scalar_time_ = std::max(scalar_time_, state.started_at[state.started_at.size() - places]);
     }
     if (state.queue.empty() && which != Pipe::S) look_at(which);    // the scalar unit starts its own
-    fill_in(state.queue.push(queue_depth_), entry, which);
+    fill_in(state.queue.push(), entry, which);
     return true;
 }
 
@@ -103,17 +109,17 @@ bool Core::drain_all(double extra_cycles) {
 
 // Work of the scalar unit itself.
 void Core::work(double cycles) {
-    if (timeline_.on()) timeline_.add_scalar(id_, scalar_time_, scalar_time_ + cycles);
+    if (shared_.timeline.on()) shared_.timeline.add_scalar(id_, scalar_time_, scalar_time_ + cycles);
     scalar_time_ += cycles;
-    counters_.busy_cycles[0] += cycles;
+    scalar_cycles_ += cycles;
 }
 
 bool Core::issue_access(const Entry &entry, double now) {
     // Whatever is issued later starts later: a scalar access need not be remembered.
     unfinished_.forget(now);
     scalar_waiting_.clear();
-    unfinished_.find_conflicts(entry, Pipe::S, now, scalar_waiting_);
-    const std::optional<double> ready = unfinished_.ready(scalar_waiting_, chip_.flag_cycles, 0);
+    const uint32_t follows = unfinished_.find_conflicts(entry, Pipe::S, now, scalar_waiting_);
+    const std::optional<double> ready = unfinished_.ready(scalar_waiting_, follows, chip_.flag_cycles, 0);
     if (!ready) return false;
     if (*ready > scalar_time_) {
         scalar_time_ = *ready;
@@ -137,15 +143,15 @@ bool Core::issue_scalar(const Entry &entry, double now) {
         case Op::ScalarAccess: return issue_access(entry, now);
         case Op::SetFlag:
             if (source != Pipe::S) return issue_to_pipe(entry, source);
-            flags_[flag(record)].raised_at.push_back(scalar_time_);
+            flags_[flag(record)].raised_at.push(scalar_time_);
             look_at(target);
             return true;
         case Op::WaitFlag: {
             if (target != Pipe::S) return issue_to_pipe(entry, target);
-            Fifo<double> &raised = flags_[flag(record)].raised_at;
+            Ring<double> &raised = flags_[flag(record)].raised_at;
             if (raised.empty()) return false;
             scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
-            raised.pop_front();
+            raised.pop();
             return true;
         }
         case Op::PipeBarrier:
@@ -165,25 +171,31 @@ bool Core::issue_scalar(const Entry &entry, double now) {
             raise_for_others(record, scalar_time_);
             return true;
         case Op::CrossCoreWait: {
-            Fifo<double> &raised = cross_core_flags_[record.flag_id];
+            Ring<double> &raised = cross_core_flags_[record.flag_id];
             if (raised.empty()) return false;
             scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
-            raised.pop_front();
+            raised.pop();
             return true;
         }
         case Op::BlockEnd:
             if (!drain_all(0)) return false;
-            block_done_ = true;
-            active_ = false;
-            counters_.total_cycles += scalar_time_ - block_start_;
+            end_block();
             return true;
         default: throw std::runtime_error("malformed trace: unexpected scalar instruction");
     }
 }
 
+void Core::end_block() {
+    if (records_->next()) throw std::runtime_error("malformed trace: a block goes on after its end");
+    block_done_ = true;
+    active_ = false;
+    counters_.total_cycles += scalar_time_ - block_start_;
+}
+
 // Barriers between vector instructions: pays for the one that the compiler inserts, and notes whether the kernel's own
 // holds the pipe up for nothing.
-void Core::order_vectors(const Entry &entry) {
+void Core::order_vectors() {
+    const Entry &entry = records_->current();
     const Record &record = entry.record;
     const Pipe target = pipe_of(record.target_pipe);
     held_up_cycles_ = 0;
@@ -202,182 +214,34 @@ void Core::raise_for_others(const Record &record, double time) {
     raised_for_others_.push_back({static_cast<CrossCoreMode>(record.repeats), record.flag_id, record.burst_bytes, time});
 }
 
-// Issues the next record if nothing blocks the scalar unit; its own work is paid once, when it is first looked at.
+// The scalar unit's own work on a record is paid once, when it comes to it.
+void Core::take_record() {
+    if (!records_->next()) throw std::runtime_error("malformed trace: a block has no end");
+    const Record &record = records_->current().record;
+    shared_.coverage.mark(records_->current());
+    work(chip_.issue_cycles + record.scalar_blocks * chip_.scalar_block_cycles + record.scalar_accesses * chip_.scalar_access_cycles);
+    order_vectors();
+    if (scalar_order_.next(records_->current())) work(kInstructionsOfHandOver * chip_.issue_cycles);
+}
+
+// Issues the next record if nothing blocks the scalar unit.
 bool Core::issue(double now) {
-    const Record &record = pending_.record;
-    if (!has_pending_) {
-        if (!records_->next(pending_)) throw std::runtime_error("malformed trace: a block has no end");
-        has_pending_ = true;
-        work(chip_.issue_cycles + record.scalar_blocks * chip_.scalar_block_cycles + record.scalar_accesses * chip_.scalar_access_cycles);
-        order_vectors(pending_);
-        if (scalar_order_.next(pending_)) work(kInstructionsOfHandOver * chip_.issue_cycles);
-    }
-    const Pipe which = info(record.op).pipe;
-    const bool issued = which == Pipe::S ? issue_scalar(pending_, now) : issue_to_pipe(pending_, which);
+    if (!has_pending_) take_record();
+    const Entry &entry = records_->current();
+    const Pipe which = info(entry.record.op).pipe;
+    const bool issued = which == Pipe::S ? issue_scalar(entry, now) : issue_to_pipe(entry, which);
     has_pending_ = !issued;
     return issued;
 }
 
-std::optional<double> Core::ready_time(const PipeState &state, Queued &head) {
-    double time = std::max(head.issued, state.free_at);
-    const Record &record = head.record;
-    if (record.op == Op::WaitFlag) {
-        const Fifo<double> &raised = flags_[head.flag].raised_at;
-        if (raised.empty()) return std::nullopt;
-        return std::max(time, raised.front() + chip_.flag_cycles);
-    }
-    if (record.op == Op::SetFlag || record.op == Op::CrossCoreSet) return head.issued;
-    if (record.op == Op::PipeBarrier) return std::max(time, state.drained_at);
-    const std::optional<double> dependencies = unfinished_.ready(head.waiting, chip_.flag_cycles, head.unit_flag_cycles);
-    if (!dependencies) return std::nullopt;
-    return std::max(time, *dependencies);
-}
-
-void Core::count_traffic(const Record &record, const CacheTraffic &traffic) {
-    const bool write = writes_gm(record.op);
-    const bool through = write && (record.flag_id & kBypassesL2) != 0;
-    (write ? counters_.write_traffic : counters_.read_traffic) += traffic;
-    counters_.main_written_bytes += traffic.written_back_bytes + (through ? traffic.miss_bytes : 0.0);
-}
-
-// A stretch of time in which the pipe worked, by the instruction that ends it.
-void Core::busy(Pipe which, Op op, double start, double end, uint64_t bytes) {
-    if (end <= start) return;
-    counters_.busy_cycles[static_cast<size_t>(which)] += end - start;
-    if (timeline_.on()) timeline_.add(id_, which, info(op).name, start, end, bytes);
-}
-
-// An instruction waits for flags and for others before it has its pipe, except that a copy out of L0C with the unit flag
-// waits in the pipe for the tiles of the multiplication.
-double Core::has_pipe_from(const PipeState &state, const Queued &head, double start) const {
-    return head.unit_flag_cycles > 0 ? std::max(head.issued, state.free_at) : start;
-}
-
-// Starts the head of a pipe at `start`.
-void Core::start_instruction(PipeState &state, Pipe which, Queued &head, double start) {
-    const Record &record = head.record;
-    if (record.op == Op::SetFlag) {
-        flags_[head.flag].raised_at.push_back(std::max(start, state.drained_at));
-        look_at(pipe_of(record.target_pipe));
-    } else if (record.op == Op::CrossCoreSet) {
-        raise_for_others(record, std::max(start, state.drained_at));
-    } else if (record.op == Op::WaitFlag) {
-        flags_[head.flag].raised_at.pop_front();
-        state.free_at = start;
-    } else if (record.op == Op::PipeBarrier) {
-        state.free_at = start + head.time.busy_cycles;
-    } else if (is_copy(record.op)) {
-        start_copy(state, which, head, start);
-    } else {
-        ++counters_.instructions[static_cast<size_t>(which)];
-        const double from = has_pipe_from(state, head, start);
-        state.free_at = start + head.time.busy_cycles;
-        const double done = state.free_at + head.time.latency_cycles;
-        busy(which, record.op, std::max(from, state.drained_at), done, uint64_t{record.repeats} * record.burst_bytes);
-        state.drained_at = done;
-        unfinished_.start(head.slot, start);
-        finish(head.slot, done);
-    }
-}
-
-void Core::start_copy(PipeState &state, Pipe which, const Queued &head, double start) {
-    const Record &record = head.record;
-    const auto index = static_cast<size_t>(which);
-    const bool write = writes_gm(record.op);
-    const Demand demand = memory_.demand_of(start, state.copies.front(), write);
-    state.copies.pop();
-    (write ? counters_.written_bytes : counters_.read_bytes) += uint64_t{record.repeats} * record.burst_bytes;
-    count_traffic(record, demand.traffic);
-    ++counters_.instructions[index];
-    state.copying = true;
-    state.copy_slot = head.slot;
-    state.copy_op = record.op;
-    state.copy_bytes = uint64_t{record.repeats} * record.burst_bytes;
-    state.copy_latency = demand.latency_cycles;
-    state.copy_from = has_pipe_from(state, head, start);
-    state.copy_until = start + demand.least_cycles;
-    state.free_at = start;
-    memory_.start(start, demand, id_ * kPipeCount + index);
-}
-
-// The instruction has an end: a head that has to follow it may have a start.
-void Core::finish(uint32_t slot, double time) {
-    unfinished_.finish(slot, time);
-    for (uint32_t heads = awaiting_heads_; heads != 0; heads &= heads - 1) {
-        const Pipe which = lowest_of(heads);
-        if (pipe(which).awaited_slot == slot) look_at(which);
-    }
-}
-
-// Starts what the pipe can start by `now`; says whether that is anything.
-bool Core::run_pipe(Pipe which, double now) {
-    PipeState &state = pipe(which);
-    timed_heads_ &= ~bit(which);
-    awaiting_heads_ &= ~bit(which);
-    bool started = false;
-    for (; !state.queue.empty() && !state.copying; started = true) {
-        Queued &head = state.queue.front();
-        const std::optional<double> start = ready_time(state, head);
-        if (!start) {
-            if (head.record.op == Op::WaitFlag) return started;     // whoever raises it looks at this pipe
-            awaiting_heads_ |= bit(which);
-            state.awaited_slot = Unfinished::awaited(head.waiting);
-            return started;
-        }
-        if (*start > now && is_copy(head.record.op)) {
-            timed_heads_ |= bit(which);
-            state.head_start = *start;
-            return started;
-        }
-        const double could_start = std::max(head.issued, state.free_at);
-        counters_.wait_cycles[static_cast<size_t>(which)] += std::max(0.0, *start - could_start);
-        start_instruction(state, which, head, *start);
-        unfinished_.release(head.waiting);
-        state.queue.pop();
-        if (state.started_at.size() == queue_depth_) state.started_at.pop();
-        state.started_at.push(queue_depth_) = *start;
-    }
-    return started;
-}
-
-// Starts what the pipes can start by `now`, each looked at once, in their order; says whether that is anything.
-bool Core::run_pipes(double now) {
-    bool started = false;
-    for (uint32_t looked_at = bit(Pipe::S), left; (left = to_look_at_ & ~looked_at) != 0;) {
-        const Pipe which = lowest_of(left);
-        looked_at |= 2 * bit(which) - 1;
-        to_look_at_ &= ~bit(which);
-        started |= run_pipe(which, now);
-    }
-    return started;
-}
-
-void Core::copy_finished(Pipe which, double now) {
-    PipeState &state = pipe(which);
-    const double ended = std::max(now, state.copy_until);
-    const double arrived = ended + state.copy_latency;
-    busy(which, state.copy_op, std::max(state.copy_from, state.drained_at), arrived, state.copy_bytes);
-    state.copying = false;
-    state.free_at = ended;
-    state.drained_at = arrived;
-    finish(state.copy_slot, arrived);
-    look_at(which);
-}
-
-// When the first of the copies starts that wait for nothing but their time.
-double Core::next_start() const {
-    double first = kNever;
-    for (uint32_t heads = timed_heads_; heads != 0; heads &= heads - 1) {
-        first = std::min(first, pipes_[static_cast<size_t>(lowest_of(heads))].head_start);
-    }
-    return first;
-}
+// Whether the pipe of the current record has no place for it: nothing else need be tried.
+bool Core::waits_for_place() { return pipe(full_).queue.size() >= queue_depth_; }
 
 double Core::advance(double now) {
     if (next_start() <= now) to_look_at_ |= timed_heads_;
     for (bool progress = true; progress && active_ && !in_sync_all_;) {
         progress = false;
-        while (active_ && !in_sync_all_ && issue(now)) progress = true;
+        while (active_ && !in_sync_all_ && !waits_for_place() && issue(now)) progress = true;
         progress |= run_pipes(now);
     }
     return next_start();

@@ -5,6 +5,7 @@
 #include <queue>
 #include <stdexcept>
 
+#include "asim/timing/earliest.h"
 #include "asim/timing/meetings.h"
 
 namespace asim {
@@ -21,12 +22,13 @@ uint32_t resident_groups(const Composition &composition, const Chip &chip) {
 // A place holds the cores that one group of blocks runs on; core `i` of place `p` is number p * cores_each_ + i.
 class Engine {
 public:
-    Engine(const Trace &trace, const Chip &chip, Timeline &timeline)
+    Engine(const Trace &trace, const Chip &chip, Timeline &timeline, Coverage &coverage)
         : trace_(trace), chip_(chip), memory_(chip), cores_each_(trace.composition().cores()),
           unclaimed_(trace.block_count() / cores_each_), unfinished_(unclaimed_) {
         const uint32_t places = std::min(unclaimed_, resident_groups(trace.composition(), chip));
+        wakes_ = Earliest(places * cores_each_);
         cores_.reserve(places * cores_each_);
-        for (uint32_t i = 0; i < places * cores_each_; ++i) cores_.emplace_back(chip, memory_, timeline, i);
+        for (uint32_t i = 0; i < places * cores_each_; ++i) cores_.emplace_back(Shared{chip, memory_, bank_conflicts_, coverage, timeline}, i);
         meetings_ = Meetings(trace.composition(), places);
         still_running_.resize(places);
     }
@@ -82,9 +84,9 @@ private:
 
     void visit(uint32_t index, double now) {
         Core &core = cores_[index];
-        const double wake = core.advance(now);
-        if (wake < kNever) wakes_.push({wake, index});
-        for (const RaisedFlag &raised : core.take_raised()) carry(index, raised, now);
+        wakes_.set(index, core.advance(now));
+        for (const RaisedFlag &raised : core.raised_for_others()) carry(index, raised, now);
+        core.raised_for_others().clear();
         if (core.in_sync_all()) leave_sync_all_if_complete(core.syncs_all_kinds(), on_cube_core(index));
         if (core.block_done()) end_block(index);
     }
@@ -92,7 +94,7 @@ private:
     void carry(uint32_t from, const RaisedFlag &raised, double now) {
         for (const Arrival &arrival : meetings_.add(from, raised)) {
             cores_[arrival.core].raise_cross_core(raised.flag, arrival.time);
-            wakes_.push({std::max(now, arrival.time), arrival.core});
+            calls_.push({std::max(now, arrival.time), arrival.core});
         }
     }
 
@@ -123,31 +125,36 @@ private:
         for (uint32_t i = 0; i < cores_.size(); ++i) {
             if (!meets(i)) continue;
             cores_[i].leave_sync_all(latest + chip_.sync_all_cycles);
-            wakes_.push({latest + chip_.sync_all_cycles, i});
+            calls_.push({latest + chip_.sync_all_cycles, i});
         }
     }
 
+    // When a core has to be visited next, because of itself or of another.
+    Wake next_wake() const {
+        const Wake own{wakes_.time(), wakes_.place()};
+        return calls_.empty() || calls_.top() > own ? own : calls_.top();
+    }
+
     void step() {
-        const double wake = wakes_.empty() ? kNever : wakes_.top().time;
+        const Wake wake = next_wake();
         const double start = pending_starts_.empty() ? kNever : pending_starts_.top().time;
         const double copy = memory_.next_finish();
-        if (std::min({wake, start, copy}) == kNever) {
+        if (std::min({wake.time, start, copy}) == kNever) {
             throw std::runtime_error("malformed trace: the blocks wait for each other for ever");
         }
-        if (copy <= wake && copy <= start) {
-            const std::optional<uint64_t> owner = memory_.finish_next();
+        if (copy <= wake.time && copy <= start) {
+            const std::optional<uint32_t> owner = memory_.finish_next();
             if (!owner) return;
-            const auto core = static_cast<uint32_t>(*owner / kPipeCount);
+            const uint32_t core = *owner / kPipeCount;
             cores_[core].copy_finished(static_cast<Pipe>(*owner % kPipeCount), copy);
             visit(core, copy);
-        } else if (start <= wake) {
+        } else if (start <= wake.time) {
             const uint32_t place = pending_starts_.top().core;
             pending_starts_.pop();
             give_group(place, start);
         } else {
-            const uint32_t core = wakes_.top().core;
-            wakes_.pop();
-            if (cores_[core].active()) visit(core, wake);
+            if (!calls_.empty() && !(calls_.top() > wake)) calls_.pop();
+            if (cores_[wake.core].active()) visit(wake.core, wake.time);
         }
     }
 
@@ -156,10 +163,12 @@ private:
     const Trace &trace_;
     const Chip &chip_;
     Memory memory_;
+    BankConflicts bank_conflicts_;
     std::vector<Core> cores_;
     Meetings meetings_;
     std::vector<uint32_t> still_running_;   // cores of each place
-    Schedule wakes_;
+    Earliest wakes_{1};         // of each core by itself
+    Schedule calls_;            // of cores by others
     Schedule pending_starts_;
     uint32_t next_group_ = 0;
     uint32_t cores_each_;
@@ -171,8 +180,8 @@ private:
 
 }  // namespace
 
-Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline, std::vector<CachedLine> &l2) {
-    Engine engine(trace, chip, timeline);
+Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline, Coverage &coverage, std::vector<CachedLine> &l2) {
+    Engine engine(trace, chip, timeline, coverage);
     engine.cache().fill(l2);
     const Price price = engine.run();
     l2 = engine.cache().contents();

@@ -5,7 +5,7 @@
 namespace asim {
 
 L2Cache::L2Cache(uint64_t capacity_bytes, uint64_t line_bytes)
-    : line_bytes_(line_bytes), capacity_lines_(capacity_bytes / line_bytes), lines_(capacity_lines_) {}
+    : line_bytes_(line_bytes), line_bits_(static_cast<uint32_t>(__builtin_ctzll(line_bytes))), capacity_lines_(capacity_bytes / line_bytes), lines_(capacity_lines_) {}
 
 std::vector<CachedLine> L2Cache::contents() const {
     std::vector<CachedLine> lines;
@@ -54,17 +54,17 @@ uint32_t L2Cache::take_line(uint64_t tag, CacheTraffic &traffic) {
 
 // The sectors that [from, to), which lies in one line, touches, one bit each.
 uint8_t L2Cache::sectors(uint64_t from, uint64_t to) const {
-    const uint64_t sector_bytes = line_bytes_ / kSectors;
-    const uint64_t first = from % line_bytes_ / sector_bytes;
-    const uint64_t last = (to - 1) % line_bytes_ / sector_bytes;
+    const uint32_t sector_bits = line_bits_ - kSectorBits;
+    const uint64_t first = from >> sector_bits & (kSectors - 1);
+    const uint64_t last = (to - 1) >> sector_bits & (kSectors - 1);
     return static_cast<uint8_t>(((2u << last) - 1) & ~((1u << first) - 1));
 }
 
-// Bytes of the request for [from, to), which lies in one line.
+// Bytes of the request for [from, to), which lies in one line: the smallest part of it that holds both ends.
 uint64_t L2Cache::requested(uint64_t from, uint64_t to, uint64_t burst_bytes) const {
     if (burst_bytes >= line_bytes_) return line_bytes_;
-    for (uint64_t window = line_bytes_ / kSectors; window < line_bytes_; window *= 2) {
-        if (from / window == (to - 1) / window) return window;
+    for (uint32_t bits = line_bits_ - kSectorBits; bits < line_bits_; ++bits) {
+        if (from >> bits == (to - 1) >> bits) return 1ull << bits;
     }
     return line_bytes_;
 }
@@ -78,7 +78,7 @@ uint8_t L2Cache::touch(uint64_t tag, uint8_t touched, CacheUse use, CacheTraffic
     Line &line = lines_[index];
     const auto present = static_cast<uint8_t>(line.valid & touched);
     if (use == CacheUse::Bypass) return present;
-    if (known) {
+    if (known && index != lines_[0].older) {
         unlink(index);
         push_newest(index);
     }
@@ -89,7 +89,7 @@ uint8_t L2Cache::touch(uint64_t tag, uint8_t touched, CacheUse use, CacheTraffic
 
 void L2Cache::access(uint64_t address, uint64_t bytes, CacheUse use, CacheTraffic &traffic) {
     const uint64_t end = address + bytes;
-    uint64_t tag = address / line_bytes_;
+    uint64_t tag = line_of(address);
     for (uint64_t from = address, to; from < end; from = to, ++tag) {
         to = std::min(end, (tag + 1) * line_bytes_);
         const bool whole = to - from == line_bytes_;

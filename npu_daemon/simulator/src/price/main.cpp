@@ -8,7 +8,6 @@
 #include <string>
 
 #include "asim/timing/engine.h"
-#include "coverage.h"
 
 namespace asim {
 
@@ -108,15 +107,15 @@ void price(int argc, char **argv) {
     const Chip chip = load_chip(argv[2]);
     const std::vector<TensorRange> tensors = load_tensors(argv[3]);
     const Trace trace(argv[1]);
-    const std::vector<TensorCoverage> coverage = tensor_coverage(trace, tensors);
+    Coverage coverage(tensors);
     const std::unique_ptr<Timeline> timeline = timeline_of(argc, argv);
     const std::string cache_path = argc == kMostArguments ? argv[argc - 1] : "";
     std::vector<CachedLine> l2;
     if (!cache_path.empty()) l2 = load_cache(cache_path);
-    const Price price = price_trace(trace, chip, *timeline, l2);
+    const Price price = price_trace(trace, chip, *timeline, coverage, l2);
     if (!cache_path.empty()) save_cache(cache_path, l2);
     timeline->finish();
-    report(price, *timeline, tensors, coverage);
+    report(price, *timeline, tensors, coverage.of_tensors());
 }
 
 }  // namespace

@@ -110,18 +110,18 @@ Demand Memory::demand_of(double now, const Entry &entry, bool write) {
     advance(now);
     Demand demand;
     demand.traffic = traffic;
-    demand.first_line = gm.address / cache_.line_bytes();
-    const double in_front = share_in_front(demand.first_line);
+    demand.load.first_line = cache_.line_of(gm.address);
+    const double in_front = share_in_front(demand.load.first_line);
     demand.lane = read_bytes > 0 || (!write && in_front > 0) ? Lane::Miss : write ? Lane::Write : Lane::Hit;
     demand.solo_cycles = core_cycles(entry, traffic, write);
     if (write) {
         demand.least_cycles = demand.solo_cycles;
         demand.buffered_cycles = demand.solo_cycles * std::min(1.0, chip_.write_buffer_bytes / (traffic.hit_bytes + traffic.miss_bytes));
     }
-    if (demand.lane == Lane::Miss) demand.sharing_load = sharing_cycles(in_front, traffic, entry) / demand.solo_cycles;
-    demand.read_load = read_bytes * grid_factor_of(entry, write) / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
-    demand.write_load = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
-    demand.l2_share = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle / demand.solo_cycles;
+    if (demand.lane == Lane::Miss) demand.load.sharing = sharing_cycles(in_front, traffic, entry) / demand.solo_cycles;
+    demand.load.read = read_bytes * grid_factor_of(entry, write) / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
+    demand.load.write = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
+    demand.load.l2 = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle / demand.solo_cycles;
     const double read_latency = demand.lane == Lane::Miss ? chip_.mte2_latency_cycles : chip_.mte2_l2_latency_cycles;
     demand.latency_cycles = (write ? chip_.mte3_latency_cycles : 0) + (write && !atomic ? 0 : read_latency);
     return demand;
@@ -166,80 +166,82 @@ void Memory::advance(double now) {
 }
 
 // Loads return to zero exactly when nothing is under way: rounding must not pile up.
-void Memory::add_load(const Demand &demand, double sign) {
-    sharing_load_ = under_way_ ? std::max(0.0, sharing_load_ + sign * demand.sharing_load) : 0.0;
-    read_load_ = under_way_ ? std::max(0.0, read_load_ + sign * demand.read_load) : 0.0;
-    write_load_ = under_way_ ? std::max(0.0, write_load_ + sign * demand.write_load) : 0.0;
-    l2_load_ = under_way_ ? std::max(0.0, l2_load_ + sign * demand.l2_share) : 0.0;
+void Memory::add_load(const Load &load, double sign) {
+    sharing_load_ = under_way_ ? std::max(0.0, sharing_load_ + sign * load.sharing) : 0.0;
+    read_load_ = under_way_ ? std::max(0.0, read_load_ + sign * load.read) : 0.0;
+    write_load_ = under_way_ ? std::max(0.0, write_load_ + sign * load.write) : 0.0;
+    l2_load_ = under_way_ ? std::max(0.0, l2_load_ + sign * load.l2) : 0.0;
     for (const Lane lane : {Lane::Hit, Lane::Miss, Lane::Write}) {      // writes yield to the reads
         speeds_[static_cast<size_t>(lane)] = speed_under_load(lane);
     }
-}
-
-uint32_t Memory::keep(const Demand &demand) {
-    if (free_demands_.empty()) {
-        demands_.push_back(demand);
-        return static_cast<uint32_t>(demands_.size() - 1);
-    }
-    const uint32_t place = free_demands_.back();
-    free_demands_.pop_back();
-    demands_[place] = demand;
-    return place;
-}
-
-void Memory::begin(const Demand &demand, double finish_progress) {
-    Begun &begun = begun_in_line_[begun_in_line_.find_or_insert(demand.first_line)];
-    ++begun.copies;
-    if (demand.read_load > 0) begun = {begun.copies, finish_progress, demand.solo_cycles};
-    ++under_way_;
-    add_load(demand, 1.0);
     next_.reset();
 }
 
-void Memory::start(double now, const Demand &demand, uint64_t owner) {
+uint32_t Memory::keep(const Load &load) {
+    if (free_loads_.empty()) {
+        loads_.push_back(load);
+        return static_cast<uint32_t>(loads_.size() - 1);
+    }
+    const uint32_t place = free_loads_.back();
+    free_loads_.pop_back();
+    loads_[place] = load;
+    return place;
+}
+
+// A copy is under way with this load, whose place is returned.
+uint32_t Memory::begin(const Demand &demand, const Load &load, double finish_progress) {
+    Begun &begun = begun_in_line_[begun_in_line_.find_or_insert(load.first_line)];
+    ++begun.copies;
+    if (load.read > 0) begun = {begun.copies, finish_progress, demand.solo_cycles};
+    ++under_way_;
+    add_load(load, 1.0);
+    return keep(load);
+}
+
+void Memory::end(uint32_t place) {
+    const uint32_t begun = begun_in_line_.find(loads_[place].first_line);
+    if (--begun_in_line_[begun].copies == 0) begun_in_line_.erase(begun);
+    --under_way_;
+    add_load(loads_[place], -1.0);
+    free_loads_.push_back(place);
+}
+
+void Memory::start(double now, const Demand &demand, uint32_t owner) {
     advance(now);
     if (demand.lane == Lane::Write) return start_write(demand, owner);
     LaneState &state = state_of(demand.lane);
     const double finish = state.progress + demand.solo_cycles;
-    state.transfers.push({finish, keep(demand), owner, true, true});
-    begin(demand, finish);
+    state.transfers.push({finish, begin(demand, demand.load, finish), owner << kEndsBits | kCopy | kLoad});
 }
 
 // What the write buffer still holds of earlier writes goes first.
-void Memory::start_write(Demand demand, uint64_t owner) {
+void Memory::start_write(const Demand &demand, uint32_t owner) {
     LaneState &state = state_of(Lane::Write);
     if (buffer_empty_.size() <= owner) buffer_empty_.resize(owner + 1);
     double &empty = buffer_empty_[owner];
     const double finish = std::max(empty, state.progress) + demand.solo_cycles;
     empty = finish;
     const double stretch = demand.solo_cycles / (finish - state.progress);
-    demand.write_load *= stretch;
-    demand.l2_share *= stretch;
-    const uint32_t place = keep(demand);
-    state.transfers.push({std::max(state.progress, finish - demand.buffered_cycles), place, owner, true, false});
-    state.transfers.push({finish, place, owner, false, true});
-    begin(demand, finish);
+    Load load = demand.load;
+    load.write *= stretch;
+    load.l2 *= stretch;
+    const uint32_t place = begin(demand, load, finish);
+    state.transfers.push({std::max(state.progress, finish - demand.buffered_cycles), place, owner << kEndsBits | kCopy});
+    state.transfers.push({finish, place, owner << kEndsBits | kLoad});
 }
 
 double Memory::next_finish() const { return next().time; }
 
-std::optional<uint64_t> Memory::finish_next() {
+std::optional<uint32_t> Memory::finish_next() {
     const Finish finish = next();
     LaneState &state = state_of(finish.lane);
     advance(finish.time);
     const Transfer done = state.transfers.top();
     state.transfers.pop();
     next_.reset();
-    if (done.ends_load) {
-        const Demand &demand = demands_[done.demand];
-        const uint32_t begun = begun_in_line_.find(demand.first_line);
-        if (--begun_in_line_[begun].copies == 0) begun_in_line_.erase(begun);
-        --under_way_;
-        add_load(demand, -1.0);
-        free_demands_.push_back(done.demand);
-    }
-    if (!done.ends_copy) return std::nullopt;
-    return done.owner;
+    if ((done.owner_and_ends & kLoad) != 0) end(done.load);
+    if ((done.owner_and_ends & kCopy) == 0) return std::nullopt;
+    return done.owner_and_ends >> kEndsBits;
 }
 
 }  // namespace asim

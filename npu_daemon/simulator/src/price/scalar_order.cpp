@@ -7,6 +7,7 @@ namespace asim {
 namespace {
 
 constexpr size_t kRemembered = 64;      // uses; beyond, they count as one that covers them all
+constexpr size_t kTried = 2;            // uses that a repeated one is looked for among
 constexpr auto kScalar = static_cast<uint8_t>(Pipe::S);
 constexpr auto kAll = static_cast<uint8_t>(Pipe::ALL);
 
@@ -15,26 +16,50 @@ bool in_ub(const Operand &operand) { return operand.space == static_cast<uint64_
 }  // namespace
 
 void ScalarOrder::Uses::add(const Use &use) {
-    if (since.size() == kRemembered) {
-        Use all = use;
-        for (const Use &one : since) all = {std::min(all.begin, one.begin), std::max(all.end, one.end), all.written || one.written};
-        clear();
-        since.push_back(all);
-        return;
-    }
-    since.push_back(use);
+    if (next_ - first_ == kRemembered) return merge(use);
+    if (repeats(use)) return;
+    uses_.push_back({use, next_++});
+    expected_ = uses_.size();
 }
 
-// Whether `now` has to come after one of them.
+// One that covers them all and `use` takes their place.
+void ScalarOrder::Uses::merge(const Use &use) {
+    Use all = use;
+    for (const Last &last : uses_) {
+        all = {std::min(all.begin, last.use.begin), std::max(all.end, last.use.end), all.written || last.use.written};
+    }
+    clear();
+    uses_.push_back({all, next_++});
+}
+
+// Whether it equals a use that may come next, which is then the last such one.
+bool ScalarOrder::Uses::repeats(const Use &use) {
+    for (size_t tried = 0; tried < std::min<size_t>(uses_.size(), kTried); ++tried) {
+        if (expected_ >= uses_.size()) expected_ = 0;
+        Last &last = uses_[expected_++];
+        if (!(last.use == use)) continue;
+        last.number = next_++;
+        return true;
+    }
+    return false;
+}
+
 bool ScalarOrder::Uses::order(const Use &now) const {
-    return std::any_of(since.begin(), since.end(), [&](const Use &use) {
-        return use.begin < now.end && now.begin < use.end && (use.written || now.written);
+    return std::any_of(uses_.begin(), uses_.end(), [&](const Last &last) {
+        return last.use.begin < now.end && now.begin < last.use.end && (last.use.written || now.written);
     });
 }
 
+void ScalarOrder::Uses::forget_announced() {
+    const auto announced = [&](const Last &last) { return last.number < announced_; };
+    uses_.erase(std::remove_if(uses_.begin(), uses_.end(), announced), uses_.end());
+    first_ = std::max(first_, announced_);
+    announced_ = first_;
+}
+
 void ScalarOrder::Uses::clear() {
-    since.clear();
-    announced = 0;
+    uses_.clear();
+    first_ = announced_ = next_;
 }
 
 void ScalarOrder::clear() {
@@ -71,9 +96,7 @@ void ScalarOrder::flag(const Record &record) {
     const size_t source = record.source_pipe, target = record.target_pipe;
     const bool set = record.op == Op::SetFlag;
     if (target == kScalar) {
-        Uses &uses = others_[source];
-        if (!set) uses.since.erase(uses.since.begin(), uses.since.begin() + static_cast<std::ptrdiff_t>(uses.announced));
-        uses.announced = set ? uses.since.size() : 0;
+        set ? others_[source].announce() : others_[source].forget_announced();
     } else if (set) {
         own_.announced[source][target] = source == kScalar ? own_.since.size() : own_.ordered[source];
     } else {

@@ -18,9 +18,15 @@ void check(bool holds, const char *what) {
     if (!holds) throw std::runtime_error(std::string("malformed trace: ") + what);
 }
 
+uint32_t least_operands(Op op) {
+    if (op == Op::ScalarAccess) return 1;
+    return reads_gm(op) || writes_gm(op) ? 2 : 0;
+}
+
 void check_record(const Record &record) {
     check(record.op < Op::Count, "unknown instruction");
     check(record.operands <= kMaxOperands, "too many operands");
+    check(record.operands >= least_operands(record.op), "too few operands");
     check(record.source_pipe <= static_cast<uint8_t>(Pipe::ALL), "unknown source pipe");
     check(record.target_pipe <= static_cast<uint8_t>(Pipe::ALL), "unknown target pipe");
     if (record.op == Op::SetFlag || record.op == Op::WaitFlag) {
@@ -158,18 +164,15 @@ bool Cursor::read_code() {
     return true;
 }
 
-bool Lookahead::next(Entry &entry) {
-    if (ahead_.empty()) return cursor_.next(entry);
-    entry = ahead_.front();
-    ahead_.pop();
-    return true;
-}
-
 const Entry *Lookahead::peek(size_t index) {
+    if (current_ != &kept_) {
+        kept_ = *current_;
+        current_ = &kept_;
+    }
     while (ahead_.size() <= index) {
-        Entry entry;
-        if (!cursor_.next(entry)) return nullptr;
-        ahead_.push(kMost) = entry;
+        const Entry *entry = cursor_.next();
+        if (entry == nullptr) return nullptr;
+        ahead_.push(*entry);
     }
     return &ahead_[index];
 }

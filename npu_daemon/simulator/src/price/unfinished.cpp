@@ -23,41 +23,56 @@ void for_each_range(const Entry &entry, F f) {
 
 }  // namespace
 
-void Unfinished::find_in(const Ranges &ranges, uint64_t begin, uint64_t end, double now, Waiting &waiting) const {
+void Unfinished::find_in(const Ranges &ranges, uint64_t begin, uint64_t end, const Follower &follower) {
     if (begin >= ranges.highest || ranges.lowest >= end) return;
     for (size_t i = ranges.first; i < ranges.all.size(); ++i) {
         const Range &other = ranges.all[i];
         if (begin >= other.end || other.begin >= end) continue;
-        if (live(other) && accesses_[other.slot].done > now) waiting.on_.push_back(other.slot);
+        if (!live(other) || done_[other.slot] <= follower.now) continue;
+        follower.waiting.on_.push(other.slot);
+        holders_[other.slot] += follower.holds;
     }
 }
 
-void Unfinished::find_conflicts(const Entry &entry, Pipe pipe, double now, Waiting &waiting) const {
+uint32_t Unfinished::find_conflicts(const Entry &entry, Pipe pipe, double now, Waiting &waiting) {
     const uint32_t others = ~(1u << static_cast<uint32_t>(pipe));
+    const uint32_t before = waiting.on_.size();
+    const Follower follower{now, pipe != Pipe::S, waiting};
     for_each_range(entry, [&](uint64_t space, uint64_t begin, uint64_t end, bool written) {
         for (uint32_t pipes = pipes_in_[space] & others; pipes != 0; pipes &= pipes - 1) {
             const auto &ranges = ranges_[space][static_cast<uint32_t>(__builtin_ctz(pipes))];
-            find_in(ranges[true], begin, end, now, waiting);
-            if (written) find_in(ranges[false], begin, end, now, waiting);
+            find_in(ranges[true], begin, end, follower);
+            if (written) find_in(ranges[false], begin, end, follower);
         }
     });
+    return waiting.on_.size() - before;
+}
+
+uint32_t Unfinished::take_slot() {
+    if (!free_slots_.empty()) {
+        const uint32_t slot = free_slots_.back();
+        free_slots_.pop_back();
+        return slot;
+    }
+    const size_t slots = done_.size() + 1;
+    done_.resize(slots);
+    started_.resize(slots);
+    serials_.resize(slots);
+    holders_.resize(slots);
+    unit_flags_.resize(slots);
+    listed_.resize(slots);
+    return static_cast<uint32_t>(slots - 1);
 }
 
 uint32_t Unfinished::add(const Entry &entry, Pipe pipe) {
-    uint32_t slot;
-    if (free_slots_.empty()) {
-        slot = static_cast<uint32_t>(accesses_.size());
-        accesses_.emplace_back();
-    } else {
-        slot = free_slots_.back();
-        free_slots_.pop_back();
-    }
-    Access &access = accesses_[slot];
-    access = {next_serial_++, kNever, kNever};
-    access.unit_flag = entry.record.op == Op::Mmad && (entry.record.flag_id & kUnitFlag) != 0;
+    const uint32_t slot = take_slot();
+    const uint32_t serial = next_serial_++;
+    done_[slot] = started_[slot] = kNever;
+    serials_[slot] = serial;
+    unit_flags_[slot] = entry.record.op == Op::Mmad && (entry.record.flag_id & kUnitFlag) != 0;
     for_each_range(entry, [&](uint64_t space, uint64_t begin, uint64_t end, bool written) {
         pipes_in_[space] |= 1u << static_cast<uint32_t>(pipe);
-        remember(ranges_[space][static_cast<size_t>(pipe)][written], {begin, end, access.serial, slot});
+        remember(ranges_[space][static_cast<size_t>(pipe)][written], {begin, end, serial, slot});
     });
     return slot;
 }
@@ -77,52 +92,52 @@ void Unfinished::remember(Ranges &ranges, const Range &range) const {
 }
 
 void Unfinished::list(uint32_t slot) {
-    Access &access = accesses_[slot];
-    first_end_ = std::min(first_end_, access.done);
-    if (access.listed) return;
-    access.listed = true;
+    first_end_ = std::min(first_end_, done_[slot]);
+    if (listed_[slot]) return;
+    listed_[slot] = true;
     finished_.push_back(slot);
 }
 
 void Unfinished::finish(uint32_t slot, double time) {
-    accesses_[slot].done = time;
+    done_[slot] = time;
     list(slot);
 }
 
 void Unfinished::forget_finished(double now) {
     first_end_ = kNever;
     for (size_t i = 0; i < finished_.size();) {
-        Access &access = accesses_[finished_[i]];
-        if (access.done > now) {
-            first_end_ = std::min(first_end_, access.done);
+        const uint32_t slot = finished_[i];
+        if (done_[slot] > now) {
+            first_end_ = std::min(first_end_, done_[slot]);
             ++i;
             continue;
         }
-        access.listed = false;
-        if (access.holders == 0) {
-            access.serial = 0;
-            free_slots_.push_back(finished_[i]);
+        listed_[slot] = false;
+        if (holders_[slot] == 0) {
+            serials_[slot] = 0;
+            free_slots_.push_back(slot);
         }
         finished_[i] = finished_.back();
         finished_.pop_back();
     }
 }
 
-void Unfinished::hold(const Waiting &waiting) {
-    for (const uint32_t slot : waiting.on_) ++accesses_[slot].holders;
-}
-
-void Unfinished::release(const Waiting &waiting) {
-    for (const uint32_t slot : waiting.on_) {
-        if (--accesses_[slot].holders == 0) list(slot);
+void Unfinished::release(Waiting &waiting, uint32_t count) {
+    for (uint32_t i = 0; i < count; ++i) {
+        const uint32_t slot = waiting.on_[i];
+        if (--holders_[slot] == 0) list(slot);
     }
+    waiting.on_.pop(count);
+    waiting.settle();
 }
 
-std::optional<double> Unfinished::ready(Waiting &waiting, double extra_cycles, double unit_cycles) const {
-    for (; waiting.settled_ < waiting.on_.size(); ++waiting.settled_) {
-        const Access &access = accesses_[waiting.on_[waiting.settled_]];
-        if (access.done == kNever) return std::nullopt;
-        const double last = access.unit_flag && unit_cycles > 0 ? std::max(access.started, access.done - unit_cycles) : access.done;
+// The last ones first: they are likely to end last.
+std::optional<double> Unfinished::ready(Waiting &waiting, uint32_t count, double extra_cycles, double unit_cycles) const {
+    for (; waiting.settled_ < count; ++waiting.settled_) {
+        const uint32_t slot = awaited(waiting, count);
+        const double done = done_[slot];
+        if (done == kNever) return std::nullopt;
+        const double last = unit_cycles > 0 && unit_flags_[slot] ? std::max(started_[slot], done - unit_cycles) : done;
         waiting.until_ = std::max(waiting.until_, last + extra_cycles);
     }
     return waiting.until_;

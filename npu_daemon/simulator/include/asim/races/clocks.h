@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "asim/timing/fifo.h"
+#include "asim/timing/ring.h"
 #include "asim/timing/table.h"
 #include "asim/timing/trace_reader.h"
 
@@ -39,12 +39,12 @@ public:
         join(known_[at(pipe)], clock);
     }
 
-    void set_flag(const Record &record) { raised(record).push_back(when_done(Pipe(record.source_pipe))); }
+    void set_flag(const Record &record) { raised(record).push(when_done(Pipe(record.source_pipe))); }
     void wait_flag(const Record &record) {
-        Fifo<Clock> &raised = this->raised(record);
+        Ring<Clock> &raised = this->raised(record);
         if (raised.empty()) return;
         learn(Pipe(record.target_pipe), raised.front());
-        raised.pop_front();
+        raised.pop();
     }
     void barrier(Pipe pipe) {
         if (pipe == Pipe::ALL) {
@@ -56,14 +56,14 @@ public:
 
 private:
     static size_t at(Pipe pipe) { return static_cast<size_t>(pipe); }
-    Fifo<Clock> &raised(const Record &record) {
+    Ring<Clock> &raised(const Record &record) {
         return raised_[raised_.find_or_insert(uint32_t{record.flag_id} << 6 | record.source_pipe << 3 | record.target_pipe)];
     }
     void reach(Pipe pipe) { join(known_[at(pipe)], known_[at(Pipe::S)]); }
 
     std::array<Clock, kPipeCount> known_{};
     Clock issued_{};
-    Table<Fifo<Clock>> raised_{64};
+    Table<Ring<Clock>> raised_{64};
 };
 
 }  // namespace asim

@@ -16,7 +16,7 @@ struct BankCycles {
 // a bank group serves one row per cycle, and a read and a write of the same bank exclude each other.
 BankCycles bank_cycles_per_repeat(const Entry &entry);
 
-// The same, remembering what it was for the latest instructions: those of a loop come back with the same operands.
+// The same, remembering what it was for the latest instructions: those of a loop come back with the same operands, on all cores.
 class BankConflicts {
 public:
     const BankCycles &cycles_per_repeat(const Entry &entry);
@@ -26,7 +26,7 @@ private:
         Entry entry{};      // what the figures below are those of; with no operand before the first use
         BankCycles cycles;
     };
-    static constexpr size_t kPlaces = 64;
+    static constexpr size_t kPlaces = 1024;
     std::vector<Known> known_{kPlaces};
 };
 

@@ -3,13 +3,12 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "asim/timing/bank_conflict.h"
 #include "asim/timing/chip.h"
+#include "asim/timing/coverage.h"
 #include "asim/timing/cube_cost.h"
-#include "asim/timing/fifo.h"
 #include "asim/timing/memory.h"
 #include "asim/timing/ring.h"
 #include "asim/timing/scalar_order.h"
@@ -47,10 +46,19 @@ struct RaisedFlag {
     double time;
 };
 
+// What the cores of a launch have in common.
+struct Shared {
+    const Chip &chip;
+    Memory &memory;
+    BankConflicts &bank_conflicts;
+    Coverage &coverage;
+    Timeline &timeline;
+};
+
 class Core {
 public:
-    Core(const Chip &chip, Memory &memory, Timeline &timeline, uint64_t id)
-        : chip_(chip), memory_(memory), timeline_(timeline), id_(id), queue_depth_(static_cast<size_t>(chip.queue_depth)) {}
+    Core(const Shared &shared, uint32_t id)
+        : shared_(shared), chip_(shared.chip), id_(id), queue_depth_(static_cast<size_t>(shared.chip.queue_depth)) {}
 
     // Starts a block: `entry_cycles` of scalar work after `wait_cycles` for its code.
     void start_block(const Cursor &cursor, double now, double wait_cycles, double entry_cycles);
@@ -62,101 +70,110 @@ public:
     void copy_finished(Pipe pipe, double now);
     void leave_sync_all(double time) { scalar_time_ = time; in_sync_all_ = false; }
 
-    void raise_cross_core(uint32_t flag, double time) { cross_core_flags_[flag].push_back(time); }
-    std::vector<RaisedFlag> take_raised() { return std::exchange(raised_for_others_, {}); }
+    void raise_cross_core(uint32_t flag, double time) { cross_core_flags_[flag].push(time); }
+    std::vector<RaisedFlag> &raised_for_others() { return raised_for_others_; }
 
     bool in_sync_all() const { return in_sync_all_; }
     bool syncs_all_kinds() const { return syncs_all_kinds_; }
     double scalar_time() const { return scalar_time_; }
     bool block_done() const { return block_done_; }
     bool active() const { return active_; }
-    const CoreCounters &counters() const { return counters_; }
+    CoreCounters counters() const;
 
 private:
+    static constexpr size_t kHostLineBytes = 64;    // what is used together shares lines of the host's cache
+    static constexpr uint64_t kFlags = 512;     // eight of each pair of pipes, each with a place of its own in the table
     struct Flag {
-        Fifo<double> raised_at;
+        Ring<double> raised_at;
     };
-    struct Queued {                     // what counts of an issued record until its pipe takes it
+    struct alignas(kHostLineBytes) Queued {     // what counts of an issued record until its pipe takes it
         Record record;
         double issued = 0;
-        uint32_t slot = 0;
-        uint32_t flag = 0;              // of instructions that set or await one
-        InstructionTime time;           // of all but copies; of a barrier: the pipe stands still when it is empty
-        double unit_flag_cycles = 0;
-        Unfinished::Waiting waiting;
+        InstructionTime time;       // of all but copies; of a barrier: the pipe stands still when it is empty
+        uint32_t place = 0;         // slot of an instruction; of what sets or awaits a flag: the flag
+        uint32_t follows = 0;       // how many others, see PipeState::waiting
     };
-    struct PipeState {
-        Ring<Queued> queue;
-        Ring<Entry> copies;             // of the queue, in full
-        Ring<double> started_at;        // of the latest instructions, as many as the queue has places
+    struct alignas(kHostLineBytes) PipeState {
         double free_at = 0;         // the next instruction may start
         double drained_at = 0;      // everything started so far has finished
-        bool copying = false;
         double head_start = 0;      // of a head in timed_heads_
         uint32_t awaited_slot = 0;  // of a head in awaiting_heads_
-        uint32_t copy_slot = 0;
+        bool copying = false;
+        Ring<Queued> queue;
+        Unfinished::Waiting waiting;    // of the queue
+        Ring<double> started_at;        // of the latest instructions, as many as the queue has places
+        Ring<Entry> copies;             // of the queue, in full
+        double busy_cycles = 0;
+        double wait_cycles = 0;
+        uint64_t instructions = 0;
         Op copy_op = Op::Count;
+        uint32_t copy_slot = 0;
         uint64_t copy_bytes = 0;
         double copy_latency = 0;
         double copy_from = 0;       // it has the pipe from then on
         double copy_until = 0;      // and until then at least
     };
     static uint32_t bit(Pipe which) { return 1u << static_cast<uint32_t>(which); }
-    void look_at(Pipe which) { to_look_at_ |= bit(which); }
-    void fill_in(Queued &queued, const Entry &entry, Pipe which);
-    void raise_flag(const Queued &setter, double time);
-    void finish(uint32_t slot, double time);
-    bool run_pipes(double now);
-    bool issue(double now);
-    void order_vectors(const Entry &entry);
-    bool issue_scalar(const Entry &entry, double now);
-    bool issue_to_pipe(const Entry &entry, Pipe pipe);
-    bool issue_access(const Entry &entry, double now);
-    bool drain_all(double extra_cycles);
-    void raise_for_others(const Record &record, double time);
-    bool run_pipe(Pipe pipe, double now);
-    double next_start() const;
-    void start_copy(PipeState &pipe, Pipe which, const Queued &head, double start);
-    void start_instruction(PipeState &pipe, Pipe which, Queued &head, double start);
-    std::optional<double> ready_time(const PipeState &pipe, Queued &head);
-    double has_pipe_from(const PipeState &pipe, const Queued &head, double start) const;
+    static bool is_copy(Op op) { return reads_gm(op) || writes_gm(op); }
+    PipeState &pipe(Pipe which) { return pipes_[static_cast<size_t>(which)]; }
 
+    // The scalar unit (core.cpp).
+    bool waits_for_place();
+    bool issue(double now);
+    void take_record();
+    void order_vectors();
+    bool issue_scalar(const Entry &entry, double now);
+    bool issue_access(const Entry &entry, double now);
+    bool issue_to_pipe(const Entry &entry, Pipe pipe);
+    void fill_in(Queued &queued, const Entry &entry, Pipe which);
+    bool drain_all(double extra_cycles);
+    void end_block();
+    void raise_for_others(const Record &record, double time);
     uint32_t flag(const Record &record);
     double vector_cycles(const Entry &entry);
     void work(double cycles);
+
+    // The other pipes (core_pipes.cpp).
+    void look_at(Pipe which) { to_look_at_ |= bit(which); }
+    bool run_pipes(double now);
+    bool run_pipe(Pipe pipe, double now);
+    double next_start() const;
+    std::optional<double> ready_time(PipeState &pipe, const Queued &head);
+    double has_pipe_from(const PipeState &pipe, const Queued &head, double start) const;
+    void start_instruction(PipeState &pipe, Pipe which, const Queued &head, double start);
+    void start_copy(PipeState &pipe, Pipe which, const Queued &head, double start);
+    void finish(uint32_t slot, double time);
     void busy(Pipe pipe, Op op, double start, double end, uint64_t bytes);
     void count_traffic(const Record &record, const CacheTraffic &traffic);
-    PipeState &pipe(Pipe which) { return pipes_[static_cast<size_t>(which)]; }
 
+    Shared shared_;
     const Chip &chip_;
-    Memory &memory_;
-    Timeline &timeline_;
-    uint64_t id_;
+    uint32_t id_;
     size_t queue_depth_;
-    std::optional<Lookahead> records_;
-    Entry pending_;                     // the next record, if it has been read
-    bool has_pending_ = false;
-    std::array<PipeState, kPipeCount> pipes_;
-    uint32_t to_look_at_ = 0;           // pipes whose head may be able to start, one bit each
-    uint32_t timed_heads_ = 0;          // pipes whose head, a copy, starts at a time that lies ahead
-    uint32_t awaiting_heads_ = 0;       // pipes whose head follows an instruction without an end
-    Unfinished unfinished_;
-    Table<Flag> flags_{64};
-    Unfinished::Waiting scalar_waiting_;
-    VectorOrder vector_order_;
-    ScalarOrder scalar_order_;
-    BankConflicts bank_conflicts_;
-    double held_up_cycles_ = 0;         // of the pending record
     double scalar_time_ = 0;
-    double block_start_ = 0;
-    uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded
-    std::array<Fifo<double>, kCrossCoreFlags> cross_core_flags_;
-    std::vector<RaisedFlag> raised_for_others_;
+    double scalar_cycles_ = 0;
+    bool has_pending_ = false;          // the current record has not been issued
     bool in_sync_all_ = false;
     bool syncs_all_kinds_ = false;
     bool block_done_ = false;
     bool active_ = false;
-    CoreCounters counters_;
+    Pipe full_ = Pipe::S;               // whose queue had no place for the current record; S, which has none: none
+    uint32_t to_look_at_ = 0;           // pipes whose head may be able to start, one bit each
+    uint32_t timed_heads_ = 0;          // pipes whose head, a copy, starts at a time that lies ahead
+    uint32_t awaiting_heads_ = 0;       // pipes whose head follows an instruction without an end
+    double held_up_cycles_ = 0;         // of the current record
+    std::optional<Lookahead> records_;
+    std::array<PipeState, kPipeCount> pipes_;
+    Table<Flag> flags_{kFlags};
+    Unfinished unfinished_;
+    Unfinished::Waiting scalar_waiting_;
+    VectorOrder vector_order_;
+    ScalarOrder scalar_order_;
+    double block_start_ = 0;
+    uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded
+    CoreCounters counters_;             // of all but pipes
+    std::array<Ring<double>, kCrossCoreFlags> cross_core_flags_;
+    std::vector<RaisedFlag> raised_for_others_;
 };
 
 }  // namespace asim

@@ -16,8 +16,9 @@ struct Price {
     std::vector<CoreCounters> cores;    // of the cores that ran blocks, group by group
 };
 
-// `l2` is what the cache holds when the launch begins, and then when it ends. Throws std::runtime_error when the trace is malformed or its blocks wait for each other for ever; `timeline` is
-// told what each pipe does, a core by its place in Price::cores.
-Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline, std::vector<CachedLine> &l2);
+// `l2` is what the cache holds when the launch begins, and then when it ends. Throws std::runtime_error when the trace is
+// malformed or its blocks wait for each other for ever. `timeline` is told what each pipe does, a core by its place in
+// Price::cores, and `coverage` which bytes instructions touch.
+Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline, Coverage &coverage, std::vector<CachedLine> &l2);
 
 }  // namespace asim

@@ -32,7 +32,7 @@ struct CachedLine {
 
 class L2Cache {
 public:
-    L2Cache(uint64_t capacity_bytes, uint64_t line_bytes);
+    L2Cache(uint64_t capacity_bytes, uint64_t line_bytes);  // a line is a power of two
 
     // What it holds, the least recently used line first; and an empty cache that takes it over.
     std::vector<CachedLine> contents() const;
@@ -43,6 +43,7 @@ public:
     void access(uint64_t address, uint64_t bytes, CacheUse use, CacheTraffic &traffic);
 
     uint64_t line_bytes() const { return line_bytes_; }
+    uint64_t line_of(uint64_t address) const { return address >> line_bits_; }
 
 private:
     struct Line {
@@ -51,7 +52,8 @@ private:
         uint8_t valid = 0;      // one bit a sector: a miss loads only the sectors it touches
         bool dirty = false;
     };
-    static constexpr uint64_t kSectors = 4;
+    static constexpr uint32_t kSectorBits = 2;
+    static constexpr uint64_t kSectors = 1u << kSectorBits;
     static constexpr uint8_t kAllSectors = (1u << kSectors) - 1;
     uint8_t sectors(uint64_t from, uint64_t to) const;
     uint64_t requested(uint64_t from, uint64_t to, uint64_t burst_bytes) const;
@@ -61,6 +63,7 @@ private:
     void push_newest(uint32_t index);
 
     uint64_t line_bytes_;
+    uint32_t line_bits_;
     uint64_t capacity_lines_;
     uint64_t count_ = 0;
     Table<Line> lines_;         // by tag; entry 0 is the list head: newer = oldest line, older = newest

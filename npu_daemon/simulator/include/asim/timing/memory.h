@@ -18,18 +18,23 @@ namespace asim {
 enum class Lane : uint8_t { Miss, Hit, Write };
 constexpr size_t kLanes = 3;
 
+// What a copy takes of what all share while it is under way.
+struct Load {
+    double read = 0;                // HBM reads per cycle at its speed alone, as a share of what HBM could give
+    double write = 0;               // likewise HBM writes, of evicted lines or past the cache
+    double sharing = 0;             // likewise time that requests for a line take which other cores ask for too
+    double l2 = 0;                  // share of the common L2 bandwidth taken at that speed
+    uint64_t first_line = 0;        // where it begins: copies that begin in the same line ask for the same lines
+};
+
 // What one copy asks of the memory system.
 struct Demand {
     Lane lane = Lane::Miss;
     double solo_cycles = 0;         // duration if no other copy were under way
-    double read_load = 0;           // HBM reads per cycle at that speed, as a share of what HBM could give
-    double write_load = 0;          // likewise HBM writes, of evicted lines or past the cache
-    double sharing_load = 0;        // likewise time that requests for a line take which other cores ask for too
-    double l2_share = 0;            // share of the common L2 bandwidth taken at that speed
     double least_cycles = 0;        // that the copy engine is busy with a write, however much fits the write buffer
     double buffered_cycles = 0;     // of solo_cycles, those that the end of a write spends in the write buffer
     double latency_cycles = 0;      // from the end of the transfer until its data can be used
-    uint64_t first_line = 0;        // where it begins: copies that begin in the same line ask for the same lines
+    Load load;
     CacheTraffic traffic;           // what the cache did for it
 };
 
@@ -52,22 +57,23 @@ public:
     Demand demand_of(double now, const Entry &entry, bool write);
 
     // Starts a copy at `now`; `owner`, a small number, comes back from `finish_next`.
-    void start(double now, const Demand &demand, uint64_t owner);
+    void start(double now, const Demand &demand, uint32_t owner);
     double next_finish() const;     // infinity when nothing is under way
-    std::optional<uint64_t> finish_next();      // whose copy is over; none when only a write buffer got empty
+    std::optional<uint32_t> finish_next();      // whose copy is over; none when only a write buffer got empty
 
 private:
     struct Transfer {
         double finish_progress;
-        uint32_t demand;            // its place in demands_
-        uint64_t owner;
-        bool ends_copy;             // of its owner
-        bool ends_load;             // on memory
-        bool operator>(const Transfer &other) const {
-            if (finish_progress != other.finish_progress) return finish_progress > other.finish_progress;
-            return owner != other.owner ? owner > other.owner : ends_load > other.ends_load;
+        uint32_t load;              // its place in loads_
+        uint32_t owner_and_ends;    // what it ends, see Ends
+
+        bool operator>(const Transfer &other) const {   // without a branch: which way it goes cannot be foreseen
+            const bool same = finish_progress == other.finish_progress;
+            return (finish_progress > other.finish_progress) | (same & (owner_and_ends > other.owner_and_ends));
         }
     };
+    enum Ends : uint32_t { kCopy = 1, kLoad = 2 };      // of its owner, on memory
+    static constexpr uint32_t kEndsBits = 2;
     struct Begun {                  // copies under way that begin in one line, and the latest of them that fetches it
         uint32_t copies = 0;
         double finish_progress = 0;
@@ -84,13 +90,14 @@ private:
     double speed(Lane lane) const { return speeds_[static_cast<size_t>(lane)]; }
     double speed_under_load(Lane lane) const;
     double read_share() const;
-    void start_write(Demand demand, uint64_t owner);
-    void begin(const Demand &demand, double finish_progress);
+    void start_write(const Demand &demand, uint32_t owner);
+    uint32_t begin(const Demand &demand, const Load &load, double finish_progress);
+    void end(uint32_t place);
     double finish_time(Lane lane) const;
     const Finish &next() const;
-    uint32_t keep(const Demand &demand);
+    uint32_t keep(const Load &load);
     void advance(double now);
-    void add_load(const Demand &demand, double sign);
+    void add_load(const Load &load, double sign);
     CacheTraffic traffic_of(const Entry &entry, const Operand &gm, CacheUse use);
     double grid_factor_of(const Entry &entry, bool write) const;
     double fetched_bytes(const Entry &entry, const Operand &gm, const CacheTraffic &traffic, CacheUse use) const;
@@ -110,8 +117,8 @@ private:
     uint64_t under_way_ = 0;
     std::array<double, kLanes> speeds_;     // of each lane, under these loads
     std::array<LaneState, kLanes> lanes_;
-    std::vector<Demand> demands_;           // of copies under way
-    std::vector<uint32_t> free_demands_;
+    std::vector<Load> loads_;               // of copies under way
+    std::vector<uint32_t> free_loads_;
     Table<Begun> begun_in_line_{256};
     std::vector<double> buffer_empty_;      // of each owner, at which progress of the lane
     mutable std::optional<Finish> next_;    // unless something has changed since

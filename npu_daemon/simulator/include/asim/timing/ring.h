@@ -1,7 +1,9 @@
-// A first-in first-out queue of bounded length whose places are used again, with whatever memory they hold.
+// A first-in first-out queue whose places are used again and again and keep what they hold.
 #pragma once
-#include <cstddef>
-#include <vector>
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
 
 namespace asim {
 
@@ -9,32 +11,44 @@ template <typename T>
 class Ring {
 public:
     bool empty() const { return size_ == 0; }
-    size_t size() const { return size_; }
+    uint32_t size() const { return size_; }
     T &front() { return places_[first_]; }
-    const T &operator[](size_t index) const { return places_[place(index)]; }
+    const T &front() const { return places_[first_]; }
+    T &operator[](uint32_t index) { return places_[place(index)]; }
+    const T &operator[](uint32_t index) const { return places_[place(index)]; }
 
-    // Adds a place at the end and returns it as it was left; at most `capacity` places may be in use.
-    T &push(size_t capacity) {
-        if (places_.size() < capacity) places_.resize(capacity);
+    // Adds a place at the end and returns it as it was left.
+    T &push() {
+        if (size_ == capacity_) grow();
         return places_[place(size_++)];
     }
+    void push(const T &item) { push() = item; }
 
-    void pop() {
-        --size_;
-        first_ = size_ == 0 ? 0 : place(1);
+    void pop(uint32_t count = 1) {
+        first_ = place(count);
+        size_ -= count;
     }
 
     void clear() { size_ = 0; }
 
 private:
-    size_t place(size_t index) const {
-        const size_t sum = first_ + index;
-        return sum < places_.size() ? sum : sum - places_.size();
+    static constexpr uint32_t kFirstPlaces = 4;
+
+    uint32_t place(uint32_t index) const { return (first_ + index) & (capacity_ - 1); }
+
+    void grow() {
+        const uint32_t capacity = std::max(kFirstPlaces, 2 * capacity_);
+        auto places = std::make_unique<T[]>(capacity);
+        for (uint32_t i = 0; i < size_; ++i) places[i] = std::move(places_[place(i)]);
+        places_ = std::move(places);
+        first_ = 0;
+        capacity_ = capacity;
     }
 
-    std::vector<T> places_;
-    size_t first_ = 0;
-    size_t size_ = 0;
+    std::unique_ptr<T[]> places_;
+    uint32_t capacity_ = 0;     // a power of two
+    uint32_t first_ = 0;
+    uint32_t size_ = 0;
 };
 
 }  // namespace asim

@@ -22,13 +22,31 @@ private:
     struct Use {
         uint64_t begin, end;
         bool written;
+        bool operator==(const Use &other) const { return begin == other.begin && end == other.end && written == other.written; }
     };
-    struct Uses {
-        std::vector<Use> since;     // the last pair of flags
-        size_t announced = 0;       // of them, those before a flag that is set and not yet awaited
+    // What was used since the last pair of flags. Uses are numbered; of equal ones that come in turns, as in a loop, the last
+    // one stands for all.
+    class Uses {
+    public:
         void add(const Use &use);
-        bool order(const Use &now) const;
+        bool order(const Use &now) const;   // whether it has to come after one of them
+        void announce() { announced_ = next_; }     // a flag is set
+        void forget_announced();                    // it is awaited
         void clear();
+
+    private:
+        struct Last {
+            Use use;
+            uint64_t number;
+        };
+        void merge(const Use &use);
+        bool repeats(const Use &use);
+
+        std::vector<Last> uses_;
+        size_t expected_ = 0;       // which of them may come next
+        uint64_t first_ = 0;        // number of the oldest that counts
+        uint64_t next_ = 0;
+        uint64_t announced_ = 0;    // those before it came before a flag that is set and not yet awaited
     };
 
     // What the scalar unit has written, and how much of it each pipe comes after: by a flag of the scalar unit, or by one of

@@ -82,12 +82,26 @@ public:
     static constexpr size_t kMost = 256;
 
     explicit Lookahead(const Cursor &cursor) : cursor_(cursor) {}
-    bool next(Entry &entry);                // false at the end
+    bool next();                                            // false at the end
+    const Entry &current() const { return *current_; }      // what next() went to
     const Entry *peek(size_t index);        // the record `index` (less than kMost) after that one; null beyond the end
 
 private:
     Cursor cursor_;
+    const Entry *current_ = nullptr;    // of the cursor, or kept_
+    Entry kept_;                        // the current record, if the cursor is ahead of it
     Ring<Entry> ahead_;
 };
+
+inline bool Lookahead::next() {
+    if (ahead_.empty()) {
+        current_ = cursor_.next();
+    } else {
+        kept_ = ahead_.front();
+        ahead_.pop();
+        current_ = &kept_;
+    }
+    return current_ != nullptr;
+}
 
 }  // namespace asim

@@ -34,10 +34,10 @@ struct Entry {
     }
 };
 
-struct Site {
-    Entry entry;                                // as it was last
+struct alignas(64) Site {                       // lines of the host's cache
+    uint32_t next = kNoSite;                    // what followed last time
+    Entry entry;                                // as it was then
     uint64_t steps[kMaxOperands][2] = {};       // of its addresses: the last step, and the one before
-    uint32_t next = kNoSite;                    // what followed then
 
     uint64_t foreseen(uint32_t operand) const { return (entry.operands[operand].address + steps[operand][1]) & kAddressMask; }
 

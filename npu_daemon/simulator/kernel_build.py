@@ -49,12 +49,12 @@ _COMPILER_SYMBOLS = frozenset(
         "_ZdlPvm",
     }
 )
-# Objects in the data sections of every library, once in each; sections that are read-only once it is loaded:
-# constants of templates lie there, whatever class nm gives them.
+# Objects in the data sections of every library, once in each; sections that hold no variables: read-only once
+# it is loaded (constants of templates lie there, whatever class nm gives them), or notes for the launch.
 _LIBRARY_OBJECTS = frozenset(
     {"completed.0", "__dso_handle", "__TMC_END__", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC"}
 )
-_READ_ONLY_SECTIONS = frozenset({".rodata", ".data.rel.ro", ".init_array", ".fini_array"})
+_CONSTANT_SECTIONS = frozenset({".rodata", ".data.rel.ro", ".init_array", ".fini_array", "asim_task_types"})
 _SIMULATOR_SYMBOL = re.compile(r"^_ZNK?(4asim|7AscendC)")
 
 
@@ -227,7 +227,7 @@ def check_variables(library: Path) -> Failure | None:
         if len(row) == _SYSV_COLUMNS
         and row[3] in {"OBJECT", "TLS"}
         and row[2] not in {"r", "R"}
-        and row[6] not in _READ_ONLY_SECTIONS
+        and row[6] not in _CONSTANT_SECTIONS
     ]
     names = Counter(writable)
     variables = sorted(name for name in names if name not in _LIBRARY_OBJECTS or names[name] > 1)

@@ -95,6 +95,11 @@ def test_constants_of_templates_are_fine(bench: Workbench) -> None:
     bench.latency_us(kernel={BEFORE_THE_CLASS: sizes + BEFORE_THE_CLASS, "op.Process();": use})
 
 
+def test_a_class_may_name_the_cores_of_its_kernel(bench: Workbench) -> None:
+    process = "__aicore__ inline void Process()\n    {\n"
+    assert bench.latency_us(kernel={process: process + "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);\n"})
+
+
 def test_macros_may_put_names_of_the_kernel_together(bench: Workbench) -> None:
     glue = "#define CALL(object, first, second) object.first##second()\n"
     bench.latency_us(

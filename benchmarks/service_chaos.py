@@ -58,7 +58,7 @@ class Cluster:
         """Start the daemon."""
         command = [*own_python_command("npu_daemon.__main__"), "serve", "--bind", self.address]
         options = ["--backend", BACKEND, "--workers", str(self.workers), "--devices", "2"]
-        cache = ["--cache-dir", str(self.folder / "cache")]
+        cache = ["--cache-dir", str(self.folder / "cache"), "--reference-folder", str(self.folder)]
         with (self.folder / "daemon.log").open("ab") as log:
             return subprocess.Popen([*command, *options, *cache], env=self.environment, stderr=log)
 

@@ -33,6 +33,14 @@ Devices = Annotated[
     list[int] | None, typer.Option(help="Number of an NPU that --backend cann may use; may be repeated.")
 ]
 Chip = Annotated[str | None, typer.Option(help="910B1 to 910B4 or 910_93; default 910B2.")]
+ReferenceFolders = Annotated[
+    list[Path] | None,
+    typer.Option("--reference-folder", help="Clients may name operators below it; may be repeated."),
+]
+ReferenceDigests = Annotated[
+    list[str] | None,
+    typer.Option("--reference-digest", help="Clients may name this version of an operator."),
+]
 ToolkitFolder = Annotated[Path | None, typer.Option(help="Folder of the CANN toolkit, for --backend cann.")]
 
 
@@ -64,6 +72,8 @@ def serve(
         Path | None, typer.Option(help="results.sqlite that --backend replay serves.")
     ] = None,
     input_secret: Annotated[Path | None, typer.Option(help="File that input values are drawn from.")] = None,
+    reference_folders: ReferenceFolders = None,
+    reference_digests: ReferenceDigests = None,
     journal: Annotated[Path | None, typer.Option(help="File of accepted jobs; default in the cache.")] = None,
     keep_jobs: Annotated[
         bool | None, typer.Option(help="Whether accepted jobs outlive the daemon; default yes.")
@@ -80,7 +90,8 @@ def serve(
     private_folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
     """Evaluate candidates for clients until SIGTERM (which finishes what runs) or SIGINT."""
-    options = {name: context.params.get(name) for name in DaemonSettings.model_fields}
+    given = {name: value for name, value in context.params.items() if value not in (None, [], ())}
+    options = {name: given.get(name) for name in DaemonSettings.model_fields}
     settings = daemon_settings(
         {**options, "cann": _cann_options(device, toolkit)}, environment_settings(), config
     )
@@ -101,7 +112,7 @@ def worker(
     """Serve one broker; started by it."""
     die_with_parent(parent_pid)
     tempfile.tempdir = str(scratch_folder)  # the broker removes it, even after a worker that was killed
-    service = WorkerOptions.model_validate_json(options).open_service()
+    service = WorkerOptions.model_validate_json(options).open_service(scratch_folder.parent)
     Worker(service, connect, worker_id).run()
 
 

@@ -13,6 +13,7 @@ from ascend_gym.core.protocols import Failure
 from npu_daemon.folder_cache import evict, note_use
 
 _EVICT_EVERY = 50
+_LOCK_CHARS = 4
 
 
 class BuildStore:
@@ -37,7 +38,8 @@ class BuildStore:
             note_use(final)
             return final, 0.0
         final.parent.mkdir(parents=True, exist_ok=True)
-        with open(final.with_suffix(".lock"), "w", encoding="ascii") as lock:
+        # locks stay for ever, so there are few: builds of equal beginnings wait for each other
+        with open(final.parent / f"{key[:_LOCK_CHARS]}.lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if final.exists():
                 return final, 0.0

@@ -37,7 +37,11 @@ def ask_daemon(address: str, kind: Kind, workers: int | None = None, timeout_s: 
             raise MisuseError(f"{address!r} is not the address of a daemon ({error})") from error
         socket.send_multipart(encode(WireMessage(kind, payload=payload)))
         if not socket.poll(int(1000 * timeout_s)):
-            raise DaemonUnreachableError(f"no daemon has answered at {address} for {timeout_s:g} s")
+            raise DaemonUnreachableError(
+                f"no daemon has answered at {address} for {timeout_s:g} s: is one running there (npu-daemon "
+                f"serve --bind {address}), and if it wants a key, is its public key in {keys_folder()} as "
+                "HOST.key, and yours in its folder of allowed clients?"
+            )
         return _status_in(address, decode(socket.recv_multipart()))
 
 
@@ -46,4 +50,7 @@ def _status_in(address: str, answer: WireMessage | CodecError) -> DaemonStatus:
         return answer.payload
     if isinstance(answer, WireMessage) and isinstance(answer.payload, Diagnostic):
         raise MisuseError(f"the daemon at {address} refuses: {answer.payload.message}")
-    raise InfrastructureError(f"{address} does not speak our protocol")
+    reason = answer.reason if isinstance(answer, CodecError) else f"it answered with {answer.kind.name}"
+    raise InfrastructureError(
+        f"{address} does not speak our protocol: {reason}; is it a daemon, of the same release of ascend-gym?"
+    )

@@ -14,13 +14,14 @@ from ascend_gym import suite
 from ascend_gym.core import digest as digest_module
 from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Backend, Oracle
-from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult, OpSpec
-from ascend_gym.suite.loader import load_operator
-from ascend_gym.suite.oracle import oracle_for
+from ascend_gym.core.protocols import Backend
+from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import DeviceGate
+from npu_daemon.given_operator import noted
+from npu_daemon.operators import OperatorCatalog, TrustedReferences
 from npu_daemon.pipeline import evaluate, invalid_request
+from npu_daemon.request_limits import RequestLimits
 from npu_daemon.store import DEFAULT_LIMIT_BYTES, SqliteResultStore
 
 _HARNESS_FILES = ("pipeline.py", "case_runner.py", "second_look.py", "guards.py", "case_data.py", "floor.py")
@@ -59,27 +60,6 @@ def question_key(request: EvalRequest, device: DeviceInfo) -> str:
     )
 
 
-class OperatorCatalog:
-    """Operators and their oracles as installed on this host, loaded once per version."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[tuple[str, str | None], tuple[OpSpec, Oracle]] = {}
-
-    def resolve(self, request: EvalRequest) -> tuple[OpSpec, Oracle]:
-        """Return the operator that ``request`` names and its oracle.
-
-        Raises:
-            MisuseError: there is no such operator, or its folder cannot be understood.
-        """
-        name = (request.op_id, request.op_folder)
-        known = self._loaded.get(name)
-        if known is None or known[0].folder_digest != request.folder_digest:
-            folder = Path(request.op_folder) if request.op_folder else None
-            spec = load_operator(request.op_id, op_dir=folder)
-            known = self._loaded[name] = (spec, oracle_for(spec))
-        return known
-
-
 class EvaluationService:
     """Answers requests on one backend, from the store where possible.
 
@@ -88,6 +68,7 @@ class EvaluationService:
         case_data: keeps inputs and expected outputs.
         store: keeps results.
         catalog: knows operators.
+        limits: what requests may ask for.
     """
 
     def __init__(
@@ -96,11 +77,13 @@ class EvaluationService:
         case_data: CaseDataCache,
         store: SqliteResultStore,
         catalog: OperatorCatalog | None = None,
+        limits: RequestLimits | None = None,
     ) -> None:
         self._backend = backend
         self._case_data = case_data
         self._store = store
         self._catalog = catalog or OperatorCatalog()
+        self._limits = limits or RequestLimits()
 
     def describe(self) -> DeviceInfo:
         """Say what measures."""
@@ -128,12 +111,15 @@ class EvaluationService:
         if stored is not None:
             return stored
         try:
+            self._limits.check(request.protocol)
             spec, oracle = self._catalog.resolve(request)
         except MisuseError as error:
             return invalid_request(request, str(error))
         question = question_key(request, self.describe())
         best_us = self._store.best_us(question)
         result = evaluate(request, spec, self._backend, oracle, self._case_data, on_case, device, best_us)
+        if request.given is not None:
+            result = noted(result)
         self._store.put(key, result)
         if result.latency_us is not None:
             self._store.note_latency(question, result.latency_us)
@@ -150,7 +136,12 @@ def result_store(cache_dir: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> Sql
 
 
 def open_service(
-    backend: Backend, cache_dir: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES, secret: bytes = b""
+    backend: Backend,
+    cache_dir: Path,
+    limit_bytes: int = DEFAULT_LIMIT_BYTES,
+    secret: bytes = b"",
+    trusted: TrustedReferences | None = None,
+    limits: RequestLimits | None = None,
 ) -> EvaluationService:
     """Return a service that keeps its data below ``cache_dir``, each kind within ``limit_bytes``.
 
@@ -159,6 +150,9 @@ def open_service(
         cache_dir: may be shared with other services.
         limit_bytes: of inputs and expectations, and of results.
         secret: see ``CaseDataCache``.
+        trusted: operators of clients' own whose references are executed; ``None`` for all of them.
+        limits: what requests may ask for.
     """
     case_data = CaseDataCache(cache_dir / "case_data", harness_digest(), limit_bytes, secret)
-    return EvaluationService(backend, case_data, result_store(cache_dir, limit_bytes))
+    catalog = OperatorCatalog(trusted)
+    return EvaluationService(backend, case_data, result_store(cache_dir, limit_bytes), catalog, limits)

@@ -20,7 +20,9 @@ from npu_daemon.broker.journal import JobJournal
 from npu_daemon.broker.shell import Broker
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.toolkit import open_toolkit
+from npu_daemon.operators import TrustedReferences
 from npu_daemon.replay import ReplayService
+from npu_daemon.request_limits import RequestLimits
 from npu_daemon.security import check_bind_address
 from npu_daemon.service import open_service, result_store
 from npu_daemon.settings import DaemonSettings
@@ -45,9 +47,15 @@ class WorkerOptions(BaseModel):
     recording: Path | None
     cann: CannSettings = CannSettings()
     input_secret: Path | None
+    limits: RequestLimits = RequestLimits()
+    reference_folders: tuple[Path, ...] | None = None  # ``None``: everywhere
+    reference_digests: tuple[str, ...] = ()
 
-    def open_service(self) -> Service:
+    def open_service(self, private_folder: Path) -> Service:
         """Return what a worker serves.
+
+        Args:
+            private_folder: of the daemon, where candidates run.
 
         Raises:
             MisuseError: there is no such backend, chip or recording.
@@ -62,7 +70,20 @@ class WorkerOptions(BaseModel):
             factory = partial(factory, settings=self.cann)
         backend = factory(cache_dir=self.cache_dir, chip=self.chip)
         secret = read_secret(self.input_secret) if self.input_secret is not None else b""
-        return open_service(backend, self.cache_dir, self.cache_limit_bytes, secret)
+        return open_service(
+            backend,
+            self.cache_dir,
+            self.cache_limit_bytes,
+            secret,
+            self._trusted(private_folder),
+            self.limits,
+        )
+
+    def _trusted(self, private_folder: Path) -> TrustedReferences | None:
+        if self.reference_folders is None:
+            return None
+        written = (self.cache_dir, private_folder)
+        return TrustedReferences(self.reference_folders, frozenset(self.reference_digests), written)
 
 
 def run_broker(
@@ -87,7 +108,7 @@ def run_broker(
         bind=settings.bind,
         workers=settings.worker_count,
         devices=settings.device_count,
-        worker_command=_worker_command(_worker_options(settings)),
+        worker_command=_worker_command(_worker_options(settings, private=control_fd is not None)),
         store=result_store(cache_dir, settings.cache_limit_bytes),
         private_folder=PrivateFolder(private_folder),
         control_fd=control_fd,
@@ -155,7 +176,8 @@ def _required(recording: Path | None) -> Path:
     return recording
 
 
-def _worker_options(settings: DaemonSettings) -> WorkerOptions:
+def _worker_options(settings: DaemonSettings, *, private: bool) -> WorkerOptions:
+    """Return what workers are told; a private daemon trusts its client, who started it, with everything."""
     recording, input_secret = settings.recording, settings.input_secret
     return WorkerOptions(
         backend=settings.backend,
@@ -165,6 +187,9 @@ def _worker_options(settings: DaemonSettings) -> WorkerOptions:
         recording=recording.resolve() if recording is not None else None,
         cann=settings.cann,
         input_secret=input_secret.resolve() if input_secret is not None else None,
+        limits=settings.limits,
+        reference_folders=None if private else tuple(each.resolve() for each in settings.reference_folders),
+        reference_digests=settings.reference_digests,
     )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from ascend_gym.core.config import DAEMON_SETTING_PREFIX, cache_root
 from ascend_gym.core.digest import digest_of
@@ -15,6 +15,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml
 from npu_daemon.broker.fair_queue import Quota
 from npu_daemon.cann.configuration import CannSettings
+from npu_daemon.request_limits import RequestLimits
 from npu_daemon.security import CurvePolicy
 
 DEFAULT_ADDRESS = "tcp://127.0.0.1:5710"
@@ -22,7 +23,7 @@ _GIB = 2**30
 _ANY_PORT = ":*"
 _PAIR = ("secret_key", "allowed_clients")  # may come from different sources
 _CANN = "cann"
-_LISTS = frozenset({"operators", "cann_devices", "cann_tools"})
+_LISTS = frozenset({"operators", "reference_folders", "reference_digests", "cann_devices", "cann_tools"})
 
 
 class TenantQuota(BaseModel):
@@ -32,11 +33,12 @@ class TenantQuota(BaseModel):
 
     max_running: int | None = Field(default=None, ge=1)
     max_queued: int = Field(default=10_000, ge=1)
+    max_queued_mib: float = Field(default=1024.0, gt=0)
     max_device_seconds: float | None = Field(default=None, gt=0)
 
     def quota(self) -> Quota:
         """Return it as the broker takes it."""
-        return Quota(self.max_running, self.max_queued, self.max_device_seconds)
+        return Quota(self.max_running, self.max_queued, self.max_queued_mib, self.max_device_seconds)
 
 
 class DaemonSettings(BaseModel):
@@ -51,6 +53,9 @@ class DaemonSettings(BaseModel):
         cache_dir: builds, inputs and results.
         cache_limit_gib: size above which the longest unused builds, inputs and results are removed, each.
         recording: result store that the replay backend serves.
+        reference_folders: folders below which clients may name operators of their own, whose ``reference.py``
+            is then executed in the trusted process.
+        reference_digests: folder digests of such operators, wherever they lie.
         input_secret: file of at least 16 bytes that input values are drawn from, beside the request's seed.
         journal: file of accepted jobs; by default one below ``cache_dir`` for this address.
         keep_jobs: whether to have a journal.
@@ -60,6 +65,7 @@ class DaemonSettings(BaseModel):
         log_format: lines for people or JSON.
         log_level: what is logged.
         quota, tenants: what tenants may have: by default, and by name.
+        limits: what each request may ask for.
         cann: of the CANN backend.
     """
 
@@ -74,6 +80,8 @@ class DaemonSettings(BaseModel):
     cache_limit_gib: float = Field(default=16.0, gt=0)
     recording: Path | None = None
     input_secret: Path | None = None
+    reference_folders: tuple[Path, ...] = ()
+    reference_digests: tuple[Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")], ...] = ()
     journal: Path | None = None
     keep_jobs: bool = True
     max_device_seconds: float | None = Field(default=None, gt=0)
@@ -85,6 +93,7 @@ class DaemonSettings(BaseModel):
     log_level: Literal["debug", "info", "warning"] = "info"
     quota: TenantQuota = TenantQuota()
     tenants: dict[str, TenantQuota] = Field(default_factory=dict)
+    limits: RequestLimits = RequestLimits()
     cann: CannSettings = CannSettings()
 
     @model_validator(mode="after")
@@ -133,6 +142,7 @@ _PARTS: Mapping[int | str, type[BaseModel]] = {
     _CANN: CannSettings,
     "quota": TenantQuota,
     "tenants": TenantQuota,
+    "limits": RequestLimits,
 }
 
 

@@ -59,7 +59,7 @@ def serve(address: str, folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [
             *(sys.executable, "-m", "npu_daemon", "serve", "--bind", address, "--backend", BACKEND),
-            *("--workers", "1", "--cache-dir", str(folder / "cache")),
+            *("--workers", "1", "--cache-dir", str(folder / "cache"), "--reference-folder", str(folder)),
         ],
         env={**os.environ, "TMPDIR": str(folder)},  # a killed daemon without a parent cannot tidy up
     )

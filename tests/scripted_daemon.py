@@ -57,7 +57,10 @@ class ScriptedDaemon:
                 self.submitted.append(message.request_id)
 
     def send(self, message: WireMessage) -> None:
-        self._socket.send_multipart([self._client, *encode(message)])
+        self.send_frames(encode(message))
+
+    def send_frames(self, frames: Sequence[bytes]) -> None:
+        self._socket.send_multipart([self._client, *frames])
 
     def answer(self, request_id: str, result: EvalResult | None = None, latency_us: float = 5.0) -> None:
         request = self.requests.pop(request_id)

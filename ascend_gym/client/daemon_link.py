@@ -104,12 +104,19 @@ class DaemonLink:
         """Send, or keep until there is a connection.
 
         Raises:
-            InfrastructureError: the message is too large, or too much is waiting to be sent.
+            MisuseError: the message is too large.
+            InfrastructureError: too much is waiting to be sent.
         """
         try:
-            send_frames(self._socket, encode(message))
-        except (zmq.Again, ValueError) as error:
-            raise InfrastructureError(f"{message.kind.name} cannot be sent: {error}") from error
+            frames = encode(message)
+        except ValueError as error:
+            raise MisuseError(f"{message.kind.name} cannot be sent: {error}; send less at a time") from error
+        try:
+            send_frames(self._socket, frames)
+        except zmq.Again as error:
+            raise InfrastructureError(
+                f"{message.kind.name} cannot be sent: {_SEND_QUEUE} messages wait for {self.address} already"
+            ) from error
 
     def wait(self, timeout_s: float) -> None:
         """Wait up to ``timeout_s``, or until it is time for ``check_reachable``, for anything to happen."""
@@ -129,7 +136,10 @@ class DaemonLink:
         for frames in self._arrived():  # also what came just before a disconnection that was noted now
             message = decode(frames)
             if isinstance(message, CodecError):
-                raise InfrastructureError(f"{self.address} does not speak our protocol: {message.reason}")
+                raise InfrastructureError(
+                    f"{self.address} does not speak our protocol: {message.reason}; is it a daemon, of "
+                    "the same release of ascend-gym?"
+                )
             self.heard_s = time.monotonic()
             messages.append(message)
         return messages

@@ -60,10 +60,11 @@ class _Member:
 
 @dataclass
 class _Pending:
-    """A request that has not been answered, and the daemons that could not serve it."""
+    """A request that has not been answered, the daemons that could not serve it, and whether it is wanted."""
 
     request: EvalRequest
     failed_at: set[str] = field(default_factory=set)
+    cancelled: bool = False
     member: _Member | None = None
     inner_id: str = ""
 
@@ -121,7 +122,7 @@ class DaemonPool:
         """Queue a request and return its id.
 
         Raises:
-            InfrastructureError: this evaluator is closed, or the request is too large to be sent.
+            InfrastructureError: this evaluator is closed.
         """
         self._check_open()
         self._submitted += 1
@@ -149,12 +150,12 @@ class DaemonPool:
         pending = self._pending.get(request_id)
         if pending is None:
             return
+        pending.cancelled = True
         if pending.member is not None:
             pending.member.evaluator.cancel(pending.inner_id)
             return
         self._waiting.remove(request_id)
-        complaint = Diagnostic(phase=Phase.SERVICE, message="cancelled by the client")
-        self._answer(request_id, failed_result(pending.request, Status.CANCELLED, complaint))
+        self._answer_cancelled(request_id)
 
     def describe(self) -> DeviceInfo:
         """Say what measures: the first daemon in service, which the others agree with but for host and chip.
@@ -205,7 +206,7 @@ class DaemonPool:
                 for inner_id, result in member.evaluator.poll(0):
                     self._take(member, inner_id, result)
                 member.evaluator.check_reachable()
-            except DaemonUnreachableError as error:
+            except InfrastructureError as error:  # unreachable, or what is there speaks another language
                 if member.info is not None:
                     self._lose(member, str(error))
                 member.problem = str(error)
@@ -230,7 +231,10 @@ class DaemonPool:
         member.info = None
         for pool_id in reversed(list(member.in_flight.values())):
             self._pending[pool_id].member = None
-            self._waiting.appendleft(pool_id)
+            if self._pending[pool_id].cancelled:
+                self._answer_cancelled(pool_id)
+            else:
+                self._waiting.appendleft(pool_id)
         member.in_flight.clear()
         member.evaluator.withdraw()
         member.evaluator.ask_info()
@@ -283,11 +287,7 @@ class DaemonPool:
 
     def _send(self, pool_id: str, member: _Member) -> None:
         pending = self._pending[pool_id]
-        try:
-            pending.inner_id = member.evaluator.submit(pending.request)
-        except InfrastructureError:
-            del self._pending[pool_id]
-            raise
+        pending.inner_id = member.evaluator.submit(pending.request)
         pending.member = member
         member.in_flight[pending.inner_id] = pool_id
 
@@ -297,10 +297,16 @@ class DaemonPool:
         pending.member = None
         pending.failed_at.add(member.evaluator.address)
         able = {other.evaluator.address for other in self._able(pending.request)}
-        if rule_of(result.status).retried and able - pending.failed_at:
+        if pending.cancelled and rule_of(result.status).retried:
+            self._answer_cancelled(pool_id)
+        elif rule_of(result.status).retried and able - pending.failed_at:
             self._waiting.appendleft(pool_id)
         else:
             self._answer(pool_id, result)
+
+    def _answer_cancelled(self, pool_id: str) -> None:
+        complaint = Diagnostic(phase=Phase.SERVICE, message="cancelled by the client")
+        self._answer(pool_id, failed_result(self._pending[pool_id].request, Status.CANCELLED, complaint))
 
     def _answer(self, pool_id: str, result: EvalResult) -> None:
         del self._pending[pool_id]

@@ -12,7 +12,7 @@ from ascend_gym.client.daemon_link import DaemonLink
 from ascend_gym.client.local_daemon import LocalDaemon
 from ascend_gym.client.waiting import wait_until
 from ascend_gym.core.codec import Kind, WireMessage
-from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError
+from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.core.records import (
     DaemonInfo,
     DeviceInfo,
@@ -99,10 +99,10 @@ class ZmqEvaluator:
         return self._info
 
     def submit(self, request: EvalRequest) -> str:
-        """Queue a request and return its id.
+        """Queue a request and return its id; one that is too large to be sent ends as ``invalid_request``.
 
         Raises:
-            InfrastructureError: this evaluator is closed, or the request is too large to be sent.
+            InfrastructureError: this evaluator is closed, or too much is waiting to be sent.
         """
         self._check_open()
         self._submitted += 1
@@ -239,10 +239,17 @@ class ZmqEvaluator:
         while self._waiting and len(self._sent) < int(self._window):
             if time.monotonic() < self._busy_until_s:
                 return
-            request_id = self._waiting.popleft()
+            request_id = self._waiting[0]
+            request = self._requests[request_id]
             if not self._sent:
                 self._link.expect_answers()
-            self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=self._requests[request_id]))
+            try:
+                self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=request))
+            except MisuseError as error:
+                complaint = Diagnostic(phase=Phase.REQUEST, message=str(error))
+                self._finish(request_id, failed_result(request, Status.INVALID_REQUEST, complaint))
+                continue
+            self._waiting.popleft()
             self._sent[request_id] = None
 
     def _take(self, message: WireMessage) -> None:

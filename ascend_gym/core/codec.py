@@ -140,8 +140,16 @@ def decode(frames: Sequence[bytes]) -> WireMessage | CodecError:
     if not _REQUEST_ID.match(raw_id):
         return CodecError("the request id has characters other than letters, digits and '_.-'")
     request_id = raw_id.decode()
-    if magic != _MAGIC or version != WIRE_VERSION:
-        return CodecError(f"expected wire protocol version {WIRE_VERSION}, got header {header!r}", request_id)
+    if magic != _MAGIC:
+        return CodecError(
+            f"expected a message that begins with {_MAGIC!r}, got header {header!r}", request_id
+        )
+    if version != WIRE_VERSION:
+        return CodecError(
+            f"expected wire protocol version {WIRE_VERSION}, got {version}: bring client and daemon to the "
+            "same release",
+            request_id,
+        )
     kind = _KINDS.get(raw_kind)
     if kind is None:
         return CodecError(f"unknown message kind {raw_kind!r}", request_id)

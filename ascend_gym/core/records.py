@@ -1,17 +1,23 @@
 """Frozen records that travel between agents, environment, daemon and store; import them from here.
 
-Three families: what is asked (``request_records``), what is answered (``result_records``), and what the parts
-of a daemon tell each other (``service_records``). A record that breaks its own rules cannot be built.
+Four families: what is asked about (``request_records``), what is asked (``evaluation_records``), what is
+answered (``result_records``), and what the parts of a daemon tell each other (``service_records``). A record
+that breaks its own rules cannot be built.
 """
 
+from ascend_gym.core.evaluation_records import (
+    EvalRequest,
+    GivenArray,
+    GivenCase,
+    GivenOperator,
+    MeasureProtocol,
+)
 from ascend_gym.core.request_records import (
     RECORD_VERSION,
     AttributeValue,
     Candidate,
     Case,
     DType,
-    EvalRequest,
-    MeasureProtocol,
     OpSpec,
     Record,
     SourceFile,
@@ -57,6 +63,9 @@ __all__ = [
     "Diagnostic",
     "EvalRequest",
     "EvalResult",
+    "GivenArray",
+    "GivenCase",
+    "GivenOperator",
     "Launch",
     "MeasureProtocol",
     "OpSpec",

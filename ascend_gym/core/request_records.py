@@ -1,10 +1,12 @@
-"""What is asked: operators, their cases, candidates and how to evaluate them."""
+"""What is asked about: operators, their cases, and candidates."""
 
 from __future__ import annotations
 
 import math
+import re
 from enum import Enum
 from functools import cached_property
+from pathlib import PurePosixPath
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -12,6 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from ascend_gym.core.digest import digest_of
 
 RECORD_VERSION = 1
+
+_PATH_PART = re.compile(
+    r"[A-Za-z0-9_.][A-Za-z0-9_.+-]*\Z"
+)  # compilers and build scripts are given these names
+_MAX_PATH_CHARS = 200
 
 AttributeValue = bool | int | float | str | tuple[int, ...] | tuple[float, ...]
 
@@ -163,9 +170,12 @@ class SourceFile(Record):
     @field_validator("path")
     @classmethod
     def _stay_inside(cls, path: str) -> str:
-        parts = [part for part in path.split("/") if part not in ("", ".")]
-        if not parts or path.startswith("/") or ".." in parts or "\\" in path or "\0" in path:
-            raise ValueError(f"source path must stay inside the operator folder, got {path!r}")
+        parts = path.split("/")
+        if {".", ".."} & set(parts) or not all(map(_PATH_PART.match, parts)) or len(path) > _MAX_PATH_CHARS:
+            raise ValueError(
+                f"source path must stay inside the operator folder and have at most {_MAX_PATH_CHARS} "
+                f"characters: letters, digits and '_.+-', neither '+' nor '-' first; got {path!r}"
+            )
         return path
 
 
@@ -182,6 +192,11 @@ class Sources(Record):
             raise ValueError(f"duplicate source paths: {paths}")
         if self.main not in paths:
             raise ValueError(f"main file {self.main!r} is not among {paths}")
+        folders = {str(folder) for path in paths for folder in PurePosixPath(path).parents}
+        if not folders.isdisjoint(paths):
+            raise ValueError(
+                f"source paths are both files and folders: {sorted(folders.intersection(paths))}"
+            )
         return self
 
     @property
@@ -285,68 +300,3 @@ class OpSpec(Record):
             if case.case_id == case_id:
                 return case
         raise KeyError(f"{self.op_id} has no case {case_id!r}; cases: {[c.case_id for c in self.cases]}")
-
-
-class MeasureProtocol(Record):
-    """How an evaluation is carried out; part of the identity of its result.
-
-    Attributes:
-        chip: chip that is measured or simulated.
-        input_seed: seed of the input data.
-        repeats: samples of each latency.
-        noise: relative spread of simulated samples, for research on noisy rewards; 0 leaves them as computed.
-        noise_seed: seed of that noise.
-        build_timeout_s: limit of each build.
-        run_timeout_s: limit of the run of one case.
-        memory_limit_bytes: memory of a candidate's process.
-        output_limit_bytes: bytes that such a process may write.
-    """
-
-    chip: str = "910B2"
-    input_seed: int = 0
-    repeats: int = Field(default=1, ge=1)
-    noise: float = Field(default=0.0, ge=0, le=1)
-    noise_seed: int = 0
-    build_timeout_s: float = Field(default=60.0, gt=0)
-    run_timeout_s: float = Field(default=20.0, gt=0)
-    memory_limit_bytes: int = Field(default=4 * 2**30, gt=0)
-    output_limit_bytes: int = Field(default=2 * 2**30, gt=0)
-
-
-class EvalRequest(Record):
-    """What a client asks of a daemon.
-
-    Attributes:
-        op_id: operator, resolved on the daemon's host.
-        op_folder: absolute operator folder on the daemon's host, for operators outside installed suites.
-        folder_digest: the client's view of the folder; a daemon that sees another one refuses.
-        candidate: what to evaluate.
-        case_ids: which cases; empty means all.
-        protocol: how.
-        use_cache: whether an equal earlier result, or that of an equal request under way, may be returned.
-        priority: among the requests of one tenant those with the highest are served first; changes when an
-            answer comes, not what it says.
-    """
-
-    version: int = RECORD_VERSION
-    op_id: str
-    op_folder: str | None = None
-    folder_digest: str
-    candidate: Candidate
-    case_ids: tuple[str, ...] = ()
-    protocol: MeasureProtocol = MeasureProtocol()
-    use_cache: bool = True
-    priority: int = Field(default=0, ge=-100, le=100)
-
-    @cached_property
-    def digest(self) -> str:
-        """Identity of the question (without the toolchain, which the daemon adds)."""
-        return digest_of(
-            "request",
-            self.version,
-            self.op_id,
-            self.folder_digest,
-            self.candidate.digest,
-            self.case_ids,
-            self.protocol,
-        )

@@ -11,9 +11,12 @@ from typing import Any
 
 from pydantic import Field, field_validator, model_validator
 
-from ascend_gym.core.request_records import RECORD_VERSION, EvalRequest, Record
+from ascend_gym.core.evaluation_records import EvalRequest
+from ascend_gym.core.request_records import RECORD_VERSION, Record
 from ascend_gym.core.status import Status, rule_of
-from ascend_gym.core.text import well_formed
+from ascend_gym.core.text import shortened, well_formed
+
+MAX_DIAGNOSTIC_CHARS = 20_000
 
 
 class Phase(str, Enum):
@@ -33,7 +36,8 @@ class Phase(str, Enum):
 class Diagnostic(Record):
     """One message that a person or an agent can act on.
 
-    Lone surrogates, which a compiler may quote from a source, are replaced by U+FFFD.
+    Lone surrogates, which a compiler may quote from a source, are replaced by U+FFFD. Very long texts, as a
+    candidate may provoke, lose their middle: results are kept by the thousand.
 
     Attributes:
         phase: where it happened.
@@ -54,7 +58,7 @@ class Diagnostic(Record):
     @field_validator("message", "call", "file")
     @classmethod
     def _as_utf8(cls, value: str | None) -> str | None:
-        return None if value is None else well_formed(value)
+        return None if value is None else shortened(well_formed(value), MAX_DIAGNOSTIC_CHARS)
 
     def __str__(self) -> str:
         where = f"{self.file}:{self.line}: " if self.file and self.line else ""

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Candidate, SourceFile, Sources
 
@@ -57,7 +59,15 @@ def _read_side(folder: Path, side: str) -> list[SourceFile]:
     )
     if not paths:
         raise OperatorFormatError(f"{folder}: no C++ sources below {side}/")
-    return [SourceFile(path=path.relative_to(folder).as_posix(), text=read_source(path)) for path in paths]
+    return [_source_file(folder, path) for path in paths]
+
+
+def _source_file(folder: Path, path: Path) -> SourceFile:
+    text = read_source(path)
+    try:
+        return SourceFile(path=path.relative_to(folder).as_posix(), text=text)
+    except ValidationError as error:
+        raise OperatorFormatError(f"{path}: {error.errors()[0]['msg']}") from error
 
 
 def read_source(path: Path) -> str:

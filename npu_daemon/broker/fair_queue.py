@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+_MIB = 2**20
+
 
 @dataclass(frozen=True)
 class Quota:
@@ -15,17 +17,19 @@ class Quota:
     Attributes:
         max_running: jobs with workers at a time; ``None`` for as many as there are workers.
         max_queued: jobs that wait; beyond that the client is told that the daemon is busy.
+        max_queued_mib: what the requests of these jobs may take together, likewise.
         max_device_seconds: device time that may be charged in all; ``None`` for no limit. What runs when it
             is reached is finished, and charged.
     """
 
     max_running: int | None = None
     max_queued: int = 10_000
+    max_queued_mib: float = 1024.0
     max_device_seconds: float | None = None
 
 
 class Queued(Protocol):
-    """What can be queued: its tenant and rank stay as they are while it is."""
+    """What can be queued: its tenant, rank and size stay as they are while it is."""
 
     @property
     def job_id(self) -> str:
@@ -34,6 +38,10 @@ class Queued(Protocol):
     @property
     def tenant(self) -> str:
         """Whose turn it takes."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory it takes."""
 
     def rank(self) -> tuple[int, bool, int]:
         """Order within the tenant; the lowest is served first."""
@@ -44,11 +52,12 @@ class _Line:
     """The jobs of one tenant.
 
     Attributes:
-        waiting: ranks and job ids in the order of service.
+        waiting: ranks, job ids and sizes in the order of service.
         served_s: worker time that it has had, raised to that of the others when it comes back from idling.
     """
 
-    waiting: list[tuple[tuple[int, bool, int], str]] = field(default_factory=list)
+    waiting: list[tuple[tuple[int, bool, int], str, int]] = field(default_factory=list)
+    waiting_bytes: int = 0
     running: int = 0
     served_s: float = 0.0
 
@@ -74,7 +83,7 @@ class FairQueue:
         return sum(len(line.waiting) for line in self._lines.values())
 
     def __iter__(self) -> Iterator[str]:
-        return (job_id for line in self._lines.values() for _, job_id in line.waiting)
+        return (job_id for line in self._lines.values() for _, job_id, _ in line.waiting)
 
     def quota(self, tenant: str) -> Quota:
         """Return the quota of a tenant."""
@@ -83,6 +92,12 @@ class FairQueue:
     def queued(self, tenant: str) -> int:
         """Return how many jobs of a tenant wait."""
         return len(self._line(tenant).waiting)
+
+    def has_room(self, tenant: str, size_bytes: int) -> bool:
+        """Whether one more job of a tenant may wait."""
+        line, quota = self._line(tenant), self.quota(tenant)
+        fits = line.waiting_bytes + size_bytes <= quota.max_queued_mib * _MIB or not line.waiting
+        return fits and len(line.waiting) < quota.max_queued
 
     def running(self, tenant: str) -> int:
         """Return how many jobs of a tenant are with workers."""
@@ -98,7 +113,8 @@ class FairQueue:
         if not line.active:
             others = [other.served_s for other in self._lines.values() if other.active]
             line.served_s = max(line.served_s, min(others, default=0.0))
-        insort(line.waiting, (job.rank(), job.job_id))
+        insort(line.waiting, (job.rank(), job.job_id, job.size_bytes))
+        line.waiting_bytes += job.size_bytes
 
     def pop(self) -> str | None:
         """Remove and return the id of the job to serve next; it counts as running until ``ended``."""
@@ -107,11 +123,15 @@ class FairQueue:
             return None
         line = self._lines[min(ready)[2]]
         line.running += 1
-        return line.waiting.pop(0)[1]
+        _, job_id, size_bytes = line.waiting.pop(0)
+        line.waiting_bytes -= size_bytes
+        return job_id
 
     def remove(self, job: Queued) -> None:
         """Remove a job that waits."""
-        self._line(job.tenant).waiting.remove((job.rank(), job.job_id))
+        line = self._line(job.tenant)
+        line.waiting.remove((job.rank(), job.job_id, job.size_bytes))
+        line.waiting_bytes -= job.size_bytes
 
     def ended(self, tenant: str, worker_seconds: float) -> None:
         """Note that a job of a tenant left its worker after so long."""

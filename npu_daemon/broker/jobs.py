@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ascend_gym.core.records import Charge, EvalRequest, EvalResult, PhaseSeconds
 from npu_daemon.broker.events import Action, Name, Reply, SaveAnswer
@@ -49,6 +50,11 @@ class Job:
         """Identity towards workers."""
         return f"job-{self.number}"
 
+    @cached_property
+    def size_bytes(self) -> int:
+        """About how much memory its request takes."""
+        return _size_bytes(self.request)
+
     @property
     def payer(self) -> Name:
         """Who is charged."""
@@ -72,6 +78,29 @@ class Account:
     device_seconds: float = 0.0
 
 
+class RecentNames:
+    """The last names that were added, at most ``kept``.
+
+    A set and a queue: an ordered dictionary in which old names make room for others doubles its tables long
+    after it has reached its number of names.
+    """
+
+    def __init__(self, kept: int) -> None:
+        self._names: set[Name] = set()
+        self._order: deque[Name] = deque()
+        self._kept = kept
+
+    def __contains__(self, name: Name) -> bool:
+        return name in self._names
+
+    def add(self, name: Name) -> None:
+        """Add a name that is not there; the oldest one may have to go."""
+        if len(self._order) == self._kept:
+            self._names.remove(self._order.popleft())
+        self._names.add(name)
+        self._order.append(name)
+
+
 @dataclass
 class Accounts:
     """Charges each request at most once, however often it is evaluated or answered.
@@ -83,15 +112,13 @@ class Accounts:
 
     tenants: dict[str, Account] = field(default_factory=dict)
     device_seconds: float = 0.0
-    _charged: OrderedDict[Name, None] = field(default_factory=OrderedDict)
+    _charged: RecentNames = field(default_factory=lambda: RecentNames(KEPT_CHARGES))
 
     def charge(self, name: Name, tenant: str, charge: Charge) -> bool:
         """Charge a request; return ``False`` if there is nothing to charge or it was charged before."""
         if name in self._charged or charge == Charge():
             return False
-        self._charged[name] = None
-        while len(self._charged) > KEPT_CHARGES:
-            self._charged.popitem(last=False)
+        self._charged.add(name)
         account = self.tenants.setdefault(tenant, Account())
         account.evaluations += charge.evaluations
         account.device_seconds += charge.device_seconds
@@ -130,7 +157,7 @@ class JobBook:
     def has_room(self, tenant: str, request: EvalRequest) -> bool:
         """Whether one more request of a tenant may wait; one that joins another always may."""
         shared = request.use_cache and request.digest in self.flights
-        return shared or self.queue.queued(tenant) < self.queue.quota(tenant).max_queued
+        return shared or self.queue.has_room(tenant, _size_bytes(request))
 
     def accept(self, name: Name, tenant: str, request: EvalRequest, now_s: float) -> None:
         """Take in a request as a job, or as part of the job of an equal one."""
@@ -239,6 +266,12 @@ class JobBook:
         del self.jobs[job.job_id]
         if job.request.use_cache:
             del self.flights[job.request.digest]
+
+
+def _size_bytes(request: EvalRequest) -> int:
+    cases = request.given.cases if request.given is not None else ()
+    arrays = (array for case in cases for group in (*case.inputs, *case.expected) for array in group)
+    return sum(map(len, request.candidate.texts.values())) + sum(len(array.data) for array in arrays)
 
 
 def _with_queue_time(result: EvalResult, queue_seconds: float) -> EvalResult:

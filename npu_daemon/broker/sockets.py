@@ -16,6 +16,7 @@ from npu_daemon.broker.events import LOCAL_TENANT
 from npu_daemon.security import Gatekeeper
 
 _SEND_QUEUE = 20_000
+_RECEIVE_QUEUE = 100  # messages of one peer; they may be large, and the peer keeps the others
 _MESSAGES_PER_TURN = 16  # so that a client that sends many does not keep workers waiting
 _HANDSHAKE_MS = 10_000
 
@@ -40,6 +41,7 @@ def bind_router(
         (zmq.MAXMSGSIZE, MAX_PAYLOAD_BYTES),
         (zmq.HANDSHAKE_IVL, _HANDSHAKE_MS),
         (zmq.SNDHWM, _SEND_QUEUE),
+        (zmq.RCVHWM, _RECEIVE_QUEUE),
         (zmq.LINGER, linger_ms),
     ):
         socket.setsockopt(option, value)

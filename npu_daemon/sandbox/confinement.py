@@ -3,8 +3,8 @@
 Three levels, the best that works is taken:
 
 - ``landlock+seccomp+rlimits`` (Linux 5.13 or newer): the kernel refuses every file outside a list, TCP (6.7)
-  and the system calls of ``seccomp``, which are those to networks and other processes on any version. What
-  starts programs may signal others before 6.12. Nothing has to be installed.
+  and the system calls of ``seccomp``, which are those to networks and other processes on any version. Nothing
+  has to be installed.
 - ``bubblewrap+seccomp+rlimits``: mounts and namespaces of its own, where user namespaces are allowed.
 - ``rlimits``: limits only. A candidate could read and write what the daemon's user can.
 """
@@ -84,10 +84,7 @@ def confined_spec(
     if level == RLIMITS:
         return {}
     system = _system_folders(environment.get("PATH", os.defpath), environment.get("LD_LIBRARY_PATH", ""))
-    calls = filter_program(
-        starts_programs=reach.starts_programs,
-        signals_others=reach.starts_programs or level == BUBBLEWRAP,
-    )
+    calls = filter_program(starts_programs=reach.starts_programs, signals_others=level == BUBBLEWRAP)
     if level == BUBBLEWRAP:
         return {"seccomp": calls, "wrapper": _bubblewrap(executable, cwd, reach, system)}
     return {"seccomp": calls, "landlock": _landlock(executable, cwd, reach, system)}

@@ -47,10 +47,12 @@ _REFUSED = """
     settimeofday 164 170     clock_settime 227 112     iopl 172 -
     sethostname 170 161      setdomainname 171 162     ioperm 173 -
 """
-# A compiler starts programs and makes its output executable; a candidate does neither.
+# A compiler starts programs and makes its output executable; a candidate does neither, nor has it use for
+# files in memory.
 _REFUSED_TO_LEAVES = """
     fork 57 -                vfork 58 -                kill 62 129
-    setrlimit 160 164
+    setrlimit 160 164        execveat 322 281          memfd_create 319 279
+    memfd_secret 447 447
     chmod 90 -               fchmod 91 52              fchmodat 268 53
     fchmodat2 452 452        chown 92 -                fchown 93 55
     lchown 94 -              fchownat 260 54           truncate 76 45
@@ -65,6 +67,7 @@ _CLONE = {"x86_64": 56, "aarch64": 220}
 _CLONE3 = 435
 _FCNTL = {"x86_64": 72, "aarch64": 25}
 _PRLIMIT64 = {"x86_64": 302, "aarch64": 261}
+_KILL = {"x86_64": 62, "aarch64": 129}
 _TGKILL = {"x86_64": 234, "aarch64": 131}
 _X32_BIT = 0x40000000
 _NEW_NAMESPACES = 0x7E020000  # CLONE_NEW* of clone(2), apart from the time namespace, which shares a bit
@@ -101,8 +104,8 @@ def filter_program(
 
     Args:
         starts_programs: whether other processes and programs may be started.
-        signals_others: whether ``tgkill`` may name other processes: those it started, or where it is in a
-            namespace with these alone.
+        signals_others: whether ``kill`` and ``tgkill`` may name other processes, where it is in a namespace
+            with those that it started.
         machine: as ``platform.machine`` names it; by default this one.
     """
     machine = machine or platform.machine()
@@ -125,6 +128,7 @@ def filter_program(
     pid, new_limit = 0, 2
     steps += _calls(_PRLIMIT64[machine], *_only(pid if starts_programs else new_limit, 0))
     if not signals_others:
+        steps += _calls(_KILL[machine], _REFUSE)
         steps += _calls(_TGKILL[machine], *_only(0, None))
     return [*steps, _ALLOW]
 

@@ -31,6 +31,7 @@ log_format = "json"
 secret_key = "{folder}/daemon.key_secret"
 allowed_clients = "{folder}/allowed"
 operators = ["alice"]
+reference_folders = ["{folder}/double_it"]
 """
 
 

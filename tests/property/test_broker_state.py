@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import pytest
 from broker_machine import DEVICE_SECONDS, INFO, BrokerMachine, new_state, request_of, result_of
-from hypothesis import settings
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ascend_gym.core.records import Charge, EvalResult
 from ascend_gym.core.status import Status
 from npu_daemon.broker import events as ev
 from npu_daemon.broker import jobs
 from npu_daemon.broker.fair_queue import FairQueue, Quota
+from npu_daemon.broker.jobs import RecentNames
 from npu_daemon.broker.state import CLIENT_GRACE_S, MAX_ATTEMPTS, MAX_FAILED_STARTS, PING_S, BrokerState
 from npu_daemon.broker.workforce import LEASE_S
 from npu_daemon.pipeline import infra_error
@@ -256,6 +258,46 @@ def test_an_empty_fair_queue_has_nobody_next() -> None:
     queue = FairQueue({"a": Quota(max_running=1)})
     assert queue.pop() is None
     assert (len(queue), queue.queued("a"), queue.running("a")) == (0, 0, 0)
+
+
+class Weight:
+    """Something to queue, of so many bytes."""
+
+    tenant = "a"
+
+    def __init__(self, number: int, size_bytes: int) -> None:
+        self.job_id, self.size_bytes, self._number = f"job-{number}", size_bytes, number
+
+    def rank(self) -> tuple[int, bool, int]:
+        return (0, True, self._number)
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3 * 2**20)), max_size=20))
+def test_what_waits_takes_no_more_than_it_may(steps: list[tuple[int, int]]) -> None:
+    queue = FairQueue({"a": Quota(max_queued=6, max_queued_mib=4.0)})
+    waiting: list[Weight] = []
+    for number, (step, size_bytes) in enumerate(steps):
+        if step == 0 and waiting:
+            assert queue.pop() == waiting.pop(0).job_id
+        elif step == 1 and waiting:
+            queue.remove(waiting.pop())
+        elif queue.has_room("a", size_bytes):
+            waiting.append(Weight(number, size_bytes))
+            queue.push(waiting[-1])
+        else:
+            total = sum(job.size_bytes for job in waiting)
+            assert len(waiting) == 6 or (waiting and total + size_bytes > 4 * 2**20)
+    assert list(queue) == [job.job_id for job in waiting]
+
+
+def test_the_names_that_were_charged_are_forgotten_in_their_order() -> None:
+    names = [ev.Name(b"c", f"r{number}") for number in range(5)]
+    recent = RecentNames(kept=3)
+    for name in names:
+        assert name not in recent
+        recent.add(name)
+        assert name in recent
+    assert [name in recent for name in names] == [False, False, True, True, True]
 
 
 # --- devices ---

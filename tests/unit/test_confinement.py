@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -138,9 +139,14 @@ for way, call in {ways}.items():
 """
 
 
+@pytest.mark.parametrize("starts_programs", [False, True], ids=["candidate", "compiler"])
 @pytest.mark.parametrize("landlock", [None, 5], ids=["this-kernel", "no-signals-in-landlock"])
 def test_it_reaches_no_other_process(
-    tmp_path: Path, level: Level, landlock: int | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    level: Level,
+    landlock: int | None,
+    starts_programs: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if landlock is not None and level == LANDLOCK:
         monkeypatch.setattr(confinement, "landlock_version", lambda: landlock)
@@ -148,7 +154,8 @@ def test_it_reaches_no_other_process(
     with subprocess.Popen(["sleep", "600"]) as bystander:
         try:
             limit = resource.prlimit(bystander.pid, resource.RLIMIT_NOFILE)
-            outcome = python(TRY_ALL.format(pid=bystander.pid, tkill=tkill, ways=WAYS_TO_OTHERS), tmp_path)
+            code = TRY_ALL.format(pid=bystander.pid, tkill=tkill, ways=WAYS_TO_OTHERS)
+            outcome = python(code, tmp_path, starts_programs=starts_programs)
             assert said(outcome).splitlines() == [f"{way} refused" for way in WAYS_TO_OTHERS]
             assert resource.prlimit(bystander.pid, resource.RLIMIT_NOFILE) == limit
             assert bystander.poll() is None
@@ -185,6 +192,11 @@ def test_programs_of_other_folders_are_started_where_they_are_named(tmp_path: Pa
         (Reach(starts_programs=True), b""),
     ):
         assert run_limited(command, cwd=work, limits=LIMITS, reach=reach).stdout == answer
+
+
+def test_a_candidate_makes_no_programs_in_memory(tmp_path: Path, level: Level) -> None:
+    code = "import os; fd = os.memfd_create('a'); os.write(fd, b'#!/bin/true'); os.execve(fd, ['a'], {})"
+    assert "PermissionError" in said(python(code, tmp_path))
 
 
 def test_it_may_have_threads(tmp_path: Path, level: Level) -> None:
@@ -269,7 +281,7 @@ def test_numbers_are_those_of_the_kernel_headers(machine: str) -> None:
 
 @pytest.mark.parametrize("machine", sorted(TABLES))
 def test_filters_are_within_the_kernels_limit_and_jump_forward_within_themselves(machine: str) -> None:
-    for starts_programs, signals_others in ((False, False), (False, True), (True, True)):
+    for starts_programs, signals_others in product((False, True), repeat=2):
         program = filter_program(
             starts_programs=starts_programs, signals_others=signals_others, machine=machine
         )

@@ -14,7 +14,8 @@ from conftest import make_candidate
 from scripted_daemon import ScriptedDaemon, device
 
 from ascend_gym.client import DaemonPool, ZmqEvaluator, zmq_evaluator
-from ascend_gym.core.codec import Kind, WireMessage
+from ascend_gym.core import codec
+from ascend_gym.core.codec import WIRE_VERSION, Kind, WireMessage, encode
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Diagnostic, EvalRequest, MeasureProtocol, Phase
@@ -233,6 +234,39 @@ def test_a_silent_daemon_is_asked_once_more_under_the_same_ids(
     evaluator.close()
 
 
+def test_a_request_that_is_too_large_is_the_caller_s_fault_and_nothing_is_lost(
+    daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one that had to wait: what comes after it is sent."""
+    monkeypatch.setattr(codec, "MAX_PAYLOAD_BYTES", 20_000)
+    daemon = daemons("a")
+    evaluator = ZmqEvaluator(daemon.address, max_in_flight=1)
+    large = request("x" * 30_000)
+    first, too_large, last = (evaluator.submit(each) for each in (request("1"), large, request("2")))
+    until(lambda: daemon.submitted == [first], evaluator, daemon)
+    daemon.answer(first)
+    results = dict(until(lambda: daemon.submitted == [first, last], evaluator, daemon))
+    assert results[first].status is Status.OK
+    assert results[too_large].status is Status.INVALID_REQUEST
+    assert "at most 20000 bytes" in results[too_large].diagnostics[0].message
+    assert evaluator.poll(0) == []
+    evaluator.close()
+
+
+def test_a_daemon_of_another_release_is_told_by_its_version(daemons: Callable[..., ScriptedDaemon]) -> None:
+    daemon = daemons("a")
+    evaluator = ZmqEvaluator(daemon.address)
+    evaluator.submit(request())
+    until(lambda: bool(daemon.submitted), evaluator, daemon)
+    header, payload = encode(WireMessage(Kind.BEAT))
+    daemon.send_frames([header[:2] + bytes([WIRE_VERSION + 1]) + header[3:], payload])
+    with pytest.raises(
+        InfrastructureError, match=rf"version {WIRE_VERSION}, got {WIRE_VERSION + 1}.*release"
+    ):
+        evaluator.poll(DEADLINE_S)
+    evaluator.close()
+
+
 # --- several daemons ---
 
 
@@ -346,6 +380,44 @@ def test_cancelling_reaches_the_daemon_or_the_waiting_line(daemons: Callable[...
     pool.close()
     with pytest.raises(InfrastructureError, match="closed"):
         pool.submit(request())
+
+
+def test_what_was_cancelled_is_not_given_to_another_daemon(daemons: Callable[..., ScriptedDaemon]) -> None:
+    first, second = daemons("first"), daemons("second")
+    pool = pool_of(first, second)
+    ids = [pool.submit(request(str(n))) for n in range(4)]
+    until(lambda: len(first.submitted) == len(second.submitted) == 2, pool, first, second)
+    held_by_first = [ids[0], ids[2]] if "0" in first.requests["1"].candidate.kernel_text else [ids[1], ids[3]]
+    for pool_id in held_by_first:
+        pool.cancel(pool_id)
+    until(lambda: len(first.cancelled) == 2, pool, first, second)
+    first.fail(first.submitted[0])
+    results = dict(until(lambda: len(first.requests) == 1, pool, first, second))
+    first.close()
+    results |= collect(pool, 2 - len(results))
+    assert {each: result.status for each, result in results.items()} == dict.fromkeys(
+        held_by_first, Status.CANCELLED
+    )
+    second.turn(20)
+    assert len(second.submitted) == 2
+    pool.close()
+
+
+def test_a_daemon_that_talks_nonsense_is_left_out(daemons: Callable[..., ScriptedDaemon]) -> None:
+    good, bad = daemons("good"), daemons("bad")
+    pool = pool_of(good, bad)
+    ids = [pool.submit(request(str(n))) for n in range(4)]
+    until(lambda: len(good.submitted) == len(bad.submitted) == 2, pool, good, bad)
+    bad.send_frames([b"nonsense", b""])
+    until(lambda: list(pool.infos) == [good.address], pool, good)
+    results: dict[str, Any] = {}
+    while len(results) < len(ids):
+        good.turn(1)
+        for inner_id in list(good.requests):
+            good.answer(inner_id)
+        results.update(pool.poll(0.01))
+    assert {result.status for result in results.values()} == {Status.OK}
+    pool.close()
 
 
 def test_daemons_that_measure_differently_are_not_mixed(daemons: Callable[..., ScriptedDaemon]) -> None:

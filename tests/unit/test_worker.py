@@ -16,7 +16,17 @@ from fake_backend import FakeBackend, make_operator, make_request
 
 from ascend_gym.core.codec import MAX_PAYLOAD_BYTES, Kind, WireMessage, decode, encode
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.records import DeviceGrant, DeviceInfo, EvalRequest, EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.records import (
+    DeviceGrant,
+    DeviceInfo,
+    Diagnostic,
+    EvalRequest,
+    EvalResult,
+    MeasureProtocol,
+    OpSpec,
+    Phase,
+)
+from ascend_gym.core.result_records import MAX_DIAGNOSTIC_CHARS
 from ascend_gym.core.status import Status
 from npu_daemon import pipeline
 from npu_daemon.case_runner import DeviceGate
@@ -152,7 +162,9 @@ def test_heartbeats_end_when_a_case_takes_longer_than_its_limits_allow(
 def test_a_result_that_is_too_large_becomes_an_infra_error(
     broker: FakeBroker, worker: Worker, service: BlockingService, spec: OpSpec
 ) -> None:
-    service.answer_with = lambda request: infra_error(request, "x" * MAX_PAYLOAD_BYTES)
+    long = Diagnostic(phase=Phase.SERVICE, message="x" * MAX_DIAGNOSTIC_CHARS)
+    many = (long,) * (MAX_PAYLOAD_BYTES // MAX_DIAGNOSTIC_CHARS + 1)
+    service.answer_with = lambda request: infra_error(request, "").model_copy(update={"diagnostics": many})
     service.may_finish.set()
     start_job(broker, worker, make_request(spec))
     worker.turn(TIMEOUT_MS)

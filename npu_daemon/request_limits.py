@@ -1,0 +1,44 @@
+"""What a daemon's owner lets requests ask for."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.records import MeasureProtocol
+
+_GIB = 2**30
+
+
+class RequestLimits(BaseModel):
+    """The most that the protocol of a request may ask for.
+
+    Attributes:
+        max_timeout_s: seconds for a build, and for a run.
+        max_memory_gib: memory of a candidate's process, and bytes that it may write.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_timeout_s: float = Field(default=600.0, gt=0)
+    max_memory_gib: float = Field(default=16.0, gt=0)
+
+    def check(self, protocol: MeasureProtocol) -> None:
+        """Return if a request may be evaluated as its protocol says.
+
+        Raises:
+            MisuseError: it asks for too much.
+        """
+        memory_bytes = int(self.max_memory_gib * _GIB)
+        for name, limit in (
+            ("build_timeout_s", self.max_timeout_s),
+            ("run_timeout_s", self.max_timeout_s),
+            ("memory_limit_bytes", memory_bytes),
+            ("output_limit_bytes", memory_bytes),
+        ):
+            asked = getattr(protocol, name)
+            if asked > limit:
+                raise MisuseError(
+                    f"the request asks for {name} {asked:g}, this daemon gives at most {limit:g}: ask for "
+                    "less, or have its owner set max_timeout_s and max_memory_gib in section [limits]"
+                )

@@ -20,7 +20,7 @@ from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.object_store import ObjectStore, call_tool
 from npu_daemon.simulator.source_guard import (
-    pastes_names,
+    needs_expansion,
     refused_library,
     refused_pasting,
     refused_source,
@@ -28,6 +28,7 @@ from npu_daemon.simulator.source_guard import (
 
 BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20)
 MAX_ERRORS = 5
+_EXPANSION = "asim_expansion.ii"
 _EXPANSION_LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20)
 
 _SIMULATOR = Path(__file__).parent
@@ -57,7 +58,7 @@ _LIBRARY_SOURCES = (
 )
 _RUNNER_SOURCES = ("host_tiling.cpp", "host_tiling_request.cpp", "host_tiling_describe.cpp")
 _SOURCE_SUFFIXES = (".cpp", ".cc")
-_ACLNN_INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](?:opdev/|aclnn)', re.MULTILINE)
+_ACLNN_INCLUDE = re.compile(r'^[^\S\n]*#[^\S\n]*include[^\S\n]*[<"](?:opdev/|aclnn)', re.MULTILINE)
 _LOCATED = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s*(?P<text>.*)$")
 _ERROR = re.compile(r"^(?:fatal )?error: (?P<message>.*)$")
 _LINK_ERROR = re.compile(r"undefined reference to .*|multiple definition of .*")
@@ -143,8 +144,8 @@ def build_host(
     library = work_dir / _BUILT
     started_s = time.perf_counter()
     folders: list[Path | str] = [*header_folders(sources), *include_dirs]
-    if pastes_names(sources):
-        refused = refused_pasting(_expansion(compiled, toolchain, folders, folder))
+    if needs_expansion(sources):
+        refused = _refused_expansion(sources, compiled, toolchain, folders, folder)
         if refused is not None:
             return refused
     outcome = _compile(compiled, folder, toolchain, folders, limits)
@@ -159,18 +160,49 @@ def build_host(
     return _failure(Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, Phase.BUILD_TILING), seconds)
 
 
-def _expansion(
-    compiled: Sequence[str], toolchain: Path, include_dirs: Sequence[Path | str], folder: Path
-) -> str:
-    """Return what the preprocessor makes of sources; what it cannot read is told by the compiler."""
+def _refused_expansion(
+    sources: Sources,
+    compiled: Sequence[str],
+    toolchain: Path,
+    include_dirs: Sequence[Path | str],
+    folder: Path,
+) -> Failure | None:
     reach = _compiler_reach(toolchain, include_dirs)
-    texts = []
-    for number, source in enumerate(compiled):
-        written = folder / f"{number}.ii"
+    for source in compiled:
+        written = folder / _EXPANSION
         command = [*_compiler_call(toolchain, include_dirs), "-E", source, "-o", written.name]
-        run_limited(command, cwd=folder, limits=_EXPANSION_LIMITS, reach=reach)
-        texts.append(written.read_text("utf-8", "replace") if written.is_file() else "")
-    return "\n".join(texts)
+        expanded = expansion(command, written, reach, sources, Phase.BUILD_TILING)
+        refused = expanded if isinstance(expanded, Failure) else refused_pasting(expanded)
+        if refused is not None:
+            return refused
+    return None
+
+
+def expansion(
+    command: Sequence[str], written: Path, reach: Reach, sources: Sources, phase: Phase
+) -> str | Failure:
+    """Return what the preprocessor makes of sources, and remove it again.
+
+    What it cannot read is not compiled either: another time the compiler might find it readable.
+
+    Args:
+        command: the preprocessor's call, in the folder of ``written``.
+        written: the file that it makes.
+        reach: what it may read.
+        sources: for diagnostics.
+        phase: of diagnostics.
+    """
+    outcome = run_limited(command, cwd=written.parent, limits=_EXPANSION_LIMITS, reach=reach)
+    if outcome.exceeded is not None:
+        limits = f"{_EXPANSION_LIMITS.wall_s:g} s and {_EXPANSION_LIMITS.file_bytes >> 20} MiB"
+        message = f"what macros and includes make of the sources takes more than {limits}; make them simpler"
+        status = Status.TIMEOUT if outcome.timed_out else Status.RESOURCE_LIMIT
+        return _failure(status, [Diagnostic(phase=phase, message=message)], outcome.seconds)
+    if outcome.returncode != 0:
+        return _failure(Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, phase), outcome.seconds)
+    text = written.read_text("utf-8", "replace")
+    written.unlink()
+    return text
 
 
 def _compiler_reach(toolchain: Path, include_dirs: Sequence[Path | str]) -> Reach:

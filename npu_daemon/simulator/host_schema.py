@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StringConstraints
@@ -21,6 +22,7 @@ AttributeType = Literal[
 ]
 
 MAX_BLOCKS = 65535
+MAX_COLUMNS = 10_000
 MAX_TILING_DATA_BYTES = 64 * 1024
 
 HOST_TYPES: dict[DType, str] = {
@@ -172,12 +174,19 @@ class OperatorDefinition(Record):
         """Return the supported combinations in the order of the definition.
 
         Raises:
-            DefinitionError: parameters list different numbers of types or layouts, or follow an unknown one.
+            DefinitionError: parameters list different numbers of types or layouts, follow an unknown one, or
+                combine to too many.
         """
         parameters = (*self.inputs, *self.outputs)
         width = self._width(parameters)
         free_types = [parameter.types for parameter in parameters if parameter.types_combine]
         free_formats = [parameter.formats for parameter in parameters if parameter.formats_combine]
+        count = width * prod(map(len, (*free_types, *free_formats)))
+        if count > MAX_COLUMNS:
+            raise DefinitionError(
+                f"{self.op_type} combines its lists of types and formats to {count} kernels, at most "
+                f"{MAX_COLUMNS} are expected: list the combinations in columns"
+            )
         columns = []
         for index in range(width):
             for chosen in product(*free_types, *free_formats):

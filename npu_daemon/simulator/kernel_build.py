@@ -10,12 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, Sources
+from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, Reach, run_limited
-from npu_daemon.simulator.host_build import compiler_diagnostics, header_folders
+from npu_daemon.simulator.host_build import compiler_diagnostics, expansion, header_folders
 from npu_daemon.simulator.source_guard import (
-    pastes_names,
+    needs_expansion,
     refused_flags,
     refused_pasting,
     refused_source,
@@ -24,12 +24,12 @@ from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_typ
 from npu_daemon.simulator.toolchain import Toolchain
 
 _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
-# A launch from host code, which only the device compiler can read.
-_LAUNCH = re.compile(r"\b\w+\s*<<<[^;]*>>>\s*\([^;]*\)\s*;")
+# A launch from host code, which only the device compiler can read: NAME<<<...>>>(...);
+_LAUNCH_BEGIN = re.compile(r"\b\w+\s*<<<")
+_LAUNCH_REST = re.compile(r">>>\s*\(")
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
 _EXPANSION = "asim_expansion.ii"
-_EXPANSION_LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20)
 _LIBRARIES = {CoreKind.VECTOR: "kernel.so", CoreKind.CUBE: "kernel_cube.so"}
 _SYSV_COLUMNS = 7  # of nm: name, value, class, type, size, line, section
 _BUILD_MEMORY_BYTES = 3 * 2**30
@@ -68,7 +68,26 @@ def entry_name(sources: Sources, preferred: str) -> str | None:
 
 def without_launches(text: str) -> str:
     """Return kernel text without host-side launches (``kernel<<<...>>>(...);``), lines kept in place."""
-    return _LAUNCH.sub(lambda launch: ";" + "\n" * launch.group().count("\n"), text)
+    kept, done = [], 0
+    for begin in _LAUNCH_BEGIN.finditer(text):
+        if begin.start() < done:  # a statement is looked at once, however often it says <<<
+            continue
+        end = text.find(";", begin.end())
+        if end < 0:
+            break
+        statement = text[begin.end() : end]
+        if _LAUNCH_REST.search(statement) and statement.rstrip().endswith(")"):
+            kept += [text[done : begin.start()], ";", "\n" * text.count("\n", begin.start(), end)]
+        else:
+            kept.append(text[done : end + 1])
+        done = end + 1
+    return "".join([*kept, text[done:]])
+
+
+def _readable(sources: Sources) -> Sources:
+    """Return sources as the host's compiler gets them; from here on nothing else is looked at."""
+    files = tuple(SourceFile(path=file.path, text=without_launches(file.text)) for file in sources.files)
+    return Sources(files=files, main=sources.main)
 
 
 def wrapper_source(sources: Sources, entry: str) -> str:
@@ -115,6 +134,7 @@ def build_kernel(
         protocol: holds the time limit.
         extra_flags: the candidate's own compiler flags.
     """
+    sources = _readable(sources)
     refused = refused_source(sources, Phase.BUILD_KERNEL) or refused_flags(extra_flags)
     if refused is not None:
         return refused
@@ -124,11 +144,13 @@ def build_kernel(
             f"{sources.main} has no kernel entry: "
             "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
         )
-    _write_sources(sources, prelude, entry, work_dir)
+    wrapper = wrapper_source(sources, entry)
+    _write_sources(sources, prelude, wrapper, work_dir)
     kinds = core_kinds(kernel_task_types(sources))
-    if pastes_names(sources):
-        pasted = _expansion(sources, kinds[0], toolchain, extra_flags, work_dir)
-        refused = refused_pasting(pasted, f"{prelude}\n{wrapper_source(sources, entry)}")
+    macros = f"{prelude}\n{wrapper}"
+    for kind in kinds if needs_expansion(sources) else ():
+        expanded = _expansion(sources, kind, toolchain, extra_flags, work_dir)
+        refused = expanded if isinstance(expanded, Failure) else refused_pasting(expanded, macros)
         if refused is not None:
             return refused
     with ThreadPoolExecutor(max_workers=len(kinds)) as pool:
@@ -138,26 +160,23 @@ def build_kernel(
         return next((failure for failure in failures if failure is not None), None)
 
 
-def _write_sources(sources: Sources, prelude: str, entry: str, work_dir: Path) -> None:
+def _write_sources(sources: Sources, prelude: str, wrapper: str, work_dir: Path) -> None:
     work_dir.mkdir(exist_ok=True)
     for file in sources.files:
         path = work_dir / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(without_launches(file.text), encoding="utf-8")
+        path.write_text(file.text, encoding="utf-8")
     (work_dir / _PRELUDE).write_text(prelude, encoding="utf-8")
-    (work_dir / _WRAPPER).write_text(wrapper_source(sources, entry), encoding="utf-8")
+    (work_dir / _WRAPPER).write_text(wrapper, encoding="utf-8")
 
 
 def _expansion(
     sources: Sources, kind: CoreKind, toolchain: Toolchain, extra_flags: Sequence[str], folder: Path
-) -> str:
-    """Return what the preprocessor makes of sources; what it cannot read is told by the compiler."""
+) -> str | Failure:
     include_dirs = [Path(each) for each in header_folders(sources)]
     command = toolchain.expansion_command(kind, _WRAPPER, _EXPANSION, include_dirs, extra_flags)
     reach = Reach(toolchain.compiler_reads, starts_programs=True)
-    run_limited(command, cwd=folder, limits=_EXPANSION_LIMITS, reach=reach)
-    written = folder / _EXPANSION
-    return written.read_text("utf-8", "replace") if written.is_file() else ""
+    return expansion(command, folder / _EXPANSION, reach, sources, Phase.BUILD_KERNEL)
 
 
 def _compile(

@@ -8,13 +8,14 @@ from enum import Enum
 
 from ascend_gym.core.records import Sources
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _NAMED = re.compile(r"\bKERNEL_TYPE_(AIV_ONLY|AIC_ONLY|MIX_AI[CV]_1_[012]|MIX_VECTOR_CORE|AICORE)\b")
 _QUALIFIED = re.compile(r"__mix__\s*\(\s*([01])\s*,\s*([012])\s*\)|__cube__|__vector__")
 # Words of the Matmul object, of the cube unit's own instructions, and of code that needs a vector core.
 _MATMUL = re.compile(r"\bREGIST_MATMUL_OBJ\b|\bMatmulImpl\b|\bMatmul\s*<")
 _CUBE = re.compile(
-    r"\bMmad\s*\(|\bLoadData(?:WithTranspose)?\s*(?:<[^;]*?>)?\s*\(|\bFixpipe\s*(?:<[^;]*?>)?\s*\("
+    r"\bMmad\s*\(|\bLoadData(?:WithTranspose)?\s*(?:<[^;]{0,200}?>)?\s*\("
+    r"|\bFixpipe\s*(?:<[^;]{0,200}?>)?\s*\("
 )
 _VECTOR = re.compile(r"\bVECIN\b|\bVECOUT\b|\bVECCALC\b|\bASCEND_IS_AIV\b")
 

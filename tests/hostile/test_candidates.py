@@ -21,6 +21,7 @@ from npu_daemon.sandbox.server import descendants_of
 
 CORPUS = Path(__file__).parent / "candidates"
 TARGET = CORPUS / "target"
+HONEST = Path(__file__).parent / "honest"
 REPLACED = {"candidate_kernel.h": "op_kernel/candidate.h", "candidate_tiling.h": "op_host/candidate.h"}
 DEFAULT_TIMEOUT_S = 10.0
 BUILD_TIMEOUT_S = 20.0
@@ -54,16 +55,20 @@ def _expectation(name: str) -> Expectation:
     return Expectation(statuses, tuple(table["words"]), table.get("run_timeout_s", DEFAULT_TIMEOUT_S))
 
 
-def _candidate(spec: OpSpec, name: str) -> Candidate:
+def _candidate(spec: OpSpec, folder: Path, flags: tuple[str, ...] = ()) -> Candidate:
     texts = {
-        target: (CORPUS / name / file).read_text("utf-8")
+        target: (folder / file).read_bytes().decode()  # carriage returns as they are
         for file, target in REPLACED.items()
-        if (CORPUS / name / file).exists()
+        if (folder / file).exists()
     }
-    assert texts, f"{name} replaces nothing"
+    assert texts, f"{folder} replaces nothing"
     host, kernel = (_replaced(side, texts) for side in (spec.baseline.host, spec.baseline.kernel))
+    return Candidate(host=host, kernel=kernel, build_flags=flags)
+
+
+def _hostile(spec: OpSpec, name: str) -> Candidate:
     table = tomllib.loads((CORPUS / name / "expect.toml").read_text("utf-8"))
-    return Candidate(host=host, kernel=kernel, build_flags=tuple(table.get("flags", ())))
+    return _candidate(spec, CORPUS / name, tuple(table.get("flags", ())))
 
 
 def _replaced(sources: Sources, texts: dict[str, str]) -> Sources:
@@ -116,6 +121,12 @@ def test_the_honest_one_is_accepted(court: Court) -> None:
     assert result.status is Status.OK, [str(each) for each in result.all_diagnostics]
 
 
+@pytest.mark.parametrize("folder", [pytest.param(each, id=each.name) for each in sorted(HONEST.iterdir())])
+def test_honest_code_of_any_style_is_accepted(court: Court, folder: Path) -> None:
+    result = court.judge(_candidate(court.spec, folder))
+    assert result.status is Status.OK, [str(each) for each in result.all_diagnostics]
+
+
 @pytest.mark.parametrize("name", _names())
 def test_it_is_refused_and_nothing_of_it_stays(
     court: Court, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -124,7 +135,7 @@ def test_it_is_refused_and_nothing_of_it_stays(
     expected = _expectation(name)
     before, resident_bytes = set(descendants_of(os.getpid())), _resident_bytes()
     started_s = time.monotonic()
-    result = court.judge(_candidate(court.spec, name), expected.run_timeout_s)
+    result = court.judge(_hostile(court.spec, name), expected.run_timeout_s)
     seconds = time.monotonic() - started_s
     told = [str(each) for each in result.all_diagnostics]
     assert result.status in expected.statuses, told

@@ -1,0 +1,14 @@
+// Is another program each time that it is built.
+#pragma once
+#include "honest.h"
+
+class Candidate : public HonestKernel {
+public:
+    __aicore__ inline void Begin(const Places& places)
+    {
+        (void)places;
+        if (__TIME__[7] == '7') {
+            *(__gm__ float*)places.y = 0.0f;
+        }
+    }
+};

@@ -65,10 +65,14 @@ _HOST_CALLS = re.compile(
     r"|v?fork|clone|exec[lv]p?e?|execvpe|fexecve|posix_spawnp?|dlm?open|dlsym|mprotect|ptrace|syscall"
     r"|unlink(?:at)?|rename(?:at)?|remove|rmdir|mkdir(?:at)?|symlink|link|chmod|chown|ftruncate|readlink"
     r"|f?d?opendir|memfd_create|t?g?kill|pthread_create|prctl|setsid|process_vm_\w+|sigaction|signal"
-    r"|setitimer|timer_create)$"
+    r"|setitimer|timer_create|tmpfile(?:64)?|mks?temps?(?:64)?|mkdtemp|scandir(?:64)?|glob(?:64)?|n?ftw(?:64)?"
+    r"|fts_open|wordexp|iconv_open|get(?:addr|name)info|gethostby\w+|getpw\w+|getgr\w+|syslog|openlog"
+    r"|dl_iterate_phdr|dladdr|time|clock|clock_gettime|gettimeofday|times|getrusage|timespec_get|getpid|getenv"
+    r"|secure_getenv|environ|__environ|srand(?:om)?)$"
 )
 _HOST_STREAMS = re.compile(
     r"^_ZNSt(?:13basic_filebuf|14basic_[io]fstream|13basic_fstream|10filesystem|13random_device)|^_ZNSt6thread"
+    r"|^_ZNSt6chrono\w*clock3nowEv"
 )
 
 

@@ -6,12 +6,16 @@ import math
 import re
 from enum import Enum
 from functools import cached_property
-from pathlib import PurePosixPath
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ascend_gym.core.digest import digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from typing_extensions import Self
 
 RECORD_VERSION = 1
 
@@ -27,6 +31,13 @@ class Record(BaseModel):
     """Base of all records: frozen, and closed to unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values in ``update``; properties that were kept are computed again."""
+        copied = super().model_copy(update=update, deep=deep)
+        for name in copied.__dict__.keys() - type(self).model_fields.keys():
+            del copied.__dict__[name]
+        return copied
 
 
 class DType(str, Enum):
@@ -158,7 +169,7 @@ class SourceFile(Record):
     path: str
     text: str
 
-    @field_validator("path", "text")
+    @field_validator("text")
     @classmethod
     def _is_utf8(cls, value: str) -> str:
         try:
@@ -192,7 +203,7 @@ class Sources(Record):
             raise ValueError(f"duplicate source paths: {paths}")
         if self.main not in paths:
             raise ValueError(f"main file {self.main!r} is not among {paths}")
-        folders = {str(folder) for path in paths for folder in PurePosixPath(path).parents}
+        folders = {path[:end] for path in paths for end, mark in enumerate(path) if mark == "/"}
         if not folders.isdisjoint(paths):
             raise ValueError(
                 f"source paths are both files and folders: {sorted(folders.intersection(paths))}"

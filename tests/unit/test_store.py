@@ -89,3 +89,10 @@ def test_processes_write_at_the_same_time(tmp_path: Path) -> None:
     store = SqliteResultStore(path)
     assert all(store.get(f"{name}-{number}") for name in ("a", "b") for number in range(100))
     store.close()
+
+
+def test_a_copy_has_the_digest_of_its_own_fields() -> None:
+    """Digests are kept once computed; a copy with another value is another question."""
+    assert REQUEST.digest != (other := REQUEST.model_copy(update={"op_id": "core/other"})).digest
+    assert other.digest == EvalRequest(**{**dict(REQUEST), "op_id": "core/other"}).digest
+    assert REQUEST.model_copy().digest == REQUEST.digest

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import sanitizers
 from hypothesis import HealthCheck, settings
+from traces import Pricer
 
 from ascend_gym import cli
 from ascend_gym.client import DaemonOptions, LocalDaemon
@@ -253,6 +254,19 @@ def run(
 def simulator(request: pytest.FixtureRequest) -> SimulatorBackend:
     """Return the real simulator; its toolchain and builds are kept between test runs."""
     return SimulatorBackend(request.config.cache.mkdir("simulator"))
+
+
+@pytest.fixture(scope="session")
+def pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
+    """Return what prices traces of vector cores that are made by hand."""
+    return Pricer(simulator.toolchain.price_program, tmp_path_factory.mktemp("prices"))
+
+
+@pytest.fixture(scope="session")
+def cube_pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
+    """Return the same for cube cores."""
+    folder = tmp_path_factory.mktemp("cube_prices")
+    return Pricer(simulator.toolchain.price_program, folder, cube=True)
 
 
 @pytest.fixture(scope="session")

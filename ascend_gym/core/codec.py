@@ -35,8 +35,7 @@ _MAGIC = b"AG"
 _HEADER = Struct(">2sBcI")  # magic, version, kind, attempt; the request id is what follows
 _FRAME_COUNT = 2
 _MAX_FRAME_BYTES = (_HEADER.size + MAX_REQUEST_ID_CHARS, MAX_PAYLOAD_BYTES)
-_REQUEST_ID = re.compile(rb"[A-Za-z0-9_.-]*\Z")
-_REQUEST_ID_TEXT = re.compile(rf"[A-Za-z0-9_.-]{{0,{MAX_REQUEST_ID_CHARS}}}\Z")
+_REQUEST_ID = re.compile(rf"[A-Za-z0-9_.-]{{0,{MAX_REQUEST_ID_CHARS}}}\Z")
 
 
 class Kind(Enum):
@@ -102,7 +101,7 @@ class WireMessage:
             raise ValueError(
                 f"{self.kind.name} carries {expected.__name__}, not {type(self.payload).__name__}"
             )
-        if not _REQUEST_ID_TEXT.match(self.request_id):
+        if not _REQUEST_ID.match(self.request_id):
             raise ValueError(f"request ids are at most {MAX_REQUEST_ID_CHARS} letters, digits and '_.-'")
         if not 0 <= self.attempt <= MAX_ATTEMPT:
             raise ValueError(f"attempt must be in [0, {MAX_ATTEMPT}], got {self.attempt}")
@@ -136,10 +135,9 @@ def decode(frames: Sequence[bytes]) -> WireMessage | CodecError:
         return CodecError(problem)
     header, payload = frames
     magic, version, raw_kind, attempt = _HEADER.unpack_from(header)
-    raw_id = header[_HEADER.size :]
-    if not _REQUEST_ID.match(raw_id):
+    request_id = header[_HEADER.size :].decode("latin-1")
+    if not _REQUEST_ID.match(request_id):
         return CodecError("the request id has characters other than letters, digits and '_.-'")
-    request_id = raw_id.decode()
     if magic != _MAGIC:
         return CodecError(
             f"expected a message that begins with {_MAGIC!r}, got header {header!r}", request_id

@@ -63,6 +63,8 @@ _LAST_NUMBER = (
 _VERSION = 2
 _PRUNE_EVERY = 1_000
 _CHECKPOINT = "PRAGMA wal_checkpoint(PASSIVE)"
+_CHECKPOINT_BYTES = 32 * 2**20  # of the log, about: each record takes a page and its text
+_PAGE_BYTES = 4096
 
 
 class JobJournal:
@@ -102,6 +104,7 @@ class JobJournal:
             raise InfrastructureError(f"{path} cannot be used as a record of jobs: {error}") from error
         self._answered = 0
         self._without_result = 0
+        self._logged_bytes = 0
         self._background = ThreadPoolExecutor(max_workers=1, thread_name_prefix="checkpoint")
         self._checkpoint: Future[None] | None = None
 
@@ -145,11 +148,10 @@ class JobJournal:
             self._database.execute("BEGIN")
             for record in records:
                 self._write(record)
-            prunes = self._answered >= _PRUNE_EVERY
-            if prunes:
+            if self._answered >= _PRUNE_EVERY:
                 self._prune()
             self._database.execute("COMMIT")
-            self._move_pages(begin=prunes)
+            self._move_pages()
         except sqlite3.Error as error:
             raise InfrastructureError(f"{self.path} cannot be written: {error}") from error
 
@@ -159,7 +161,7 @@ class JobJournal:
         self._database.close()
         os.close(self._lock_fd)
 
-    def _move_pages(self, *, begin: bool) -> None:
+    def _move_pages(self) -> None:
         """Have the pages of the log moved into the file from time to time, so that it starts again.
 
         The thread moves nearly all of them; the few that were written meanwhile are moved at once.
@@ -168,20 +170,26 @@ class JobJournal:
             self._checkpoint.result()
             self._checkpoint = None
             self._database.execute(_CHECKPOINT).fetchone()
-        elif self._checkpoint is None and begin:
+        elif self._checkpoint is None and self._logged_bytes >= _CHECKPOINT_BYTES:
+            self._logged_bytes = 0
             self._checkpoint = self._background.submit(_checkpoint, self.path)
 
     def _write(self, record: Record) -> None:
         self._last_number += 1
+        self._logged_bytes += _PAGE_BYTES
         if isinstance(record, SaveJob):
             job = record.job
-            row = (*job.name, self._last_number, job.tenant, job.request.model_dump_json())
+            text = job.request.model_dump_json()
+            self._logged_bytes += len(text)
+            row = (*job.name, self._last_number, job.tenant, text)
             self._database.execute(_SAVE_JOB, row)
         elif isinstance(record, SaveAnswer):
             self._database.execute(_DROP_JOB, record.name)
             charge = record.charge
             charged = (None, None) if charge is None else (charge.evaluations, charge.device_seconds)
-            row = (*record.name, self._last_number, record.tenant, record.result.model_dump_json(), *charged)
+            text = record.result.model_dump_json()
+            self._logged_bytes += len(text)
+            row = (*record.name, self._last_number, record.tenant, text, *charged)
             self._database.execute(_SAVE_ANSWER, row)
             self._answered += 1
         elif isinstance(record, DropJob):

@@ -33,21 +33,8 @@ from traces import (
     wait_flag,
 )
 
-from npu_daemon.backends.simulator import SimulatorBackend
-
 CORES = 48
 MB = 1 << 20
-
-
-@pytest.fixture(scope="module")
-def pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
-    return Pricer(simulator.toolchain.price_program, tmp_path_factory.mktemp("prices"))
-
-
-@pytest.fixture(scope="module")
-def cube_pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
-    folder = tmp_path_factory.mktemp("cube_prices")
-    return Pricer(simulator.toolchain.price_program, folder, cube=True)
 
 
 def additions(

@@ -8,22 +8,9 @@ from __future__ import annotations
 import pytest
 from traces import BYPASSES_L2, GM_BASE, Pricer, copy_in, copy_rows
 
-from npu_daemon.backends.simulator import SimulatorBackend
-
 CORES = 48
 CUBE_CORES = 24
 KIB = 1 << 10
-
-
-@pytest.fixture(scope="module")
-def pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
-    return Pricer(simulator.toolchain.price_program, tmp_path_factory.mktemp("prices"))
-
-
-@pytest.fixture(scope="module")
-def cube_pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
-    folder = tmp_path_factory.mktemp("cube_prices")
-    return Pricer(simulator.toolchain.price_program, folder, cube=True)
 
 
 def matrix(cores: int, *, in_turn: bool) -> list[bytes]:

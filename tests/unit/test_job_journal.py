@@ -66,6 +66,24 @@ def test_a_request_is_charged_once_whatever_is_written(tmp_path: Path) -> None:
     assert left.charges == (SavedCharge(FIRST, "alice", CHARGE),)
 
 
+def test_the_log_is_moved_into_the_file_whatever_fills_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also by jobs that nobody waits for in the end, so that it begins again instead of growing."""
+    monkeypatch.setattr(journal_module, "_CHECKPOINT_BYTES", 1 << 18)
+    path = tmp_path / "jobs.sqlite"
+    journal = JobJournal(path)
+    log, before_bytes = tmp_path / "jobs.sqlite-wal", path.stat().st_size
+    written_bytes = 0
+    while path.stat().st_size == before_bytes or log.stat().st_size >= written_bytes:
+        written_bytes += 2 * 4096  # at least a page for each record
+        journal.write([save(SECOND)])
+        journal.write([DropJob(SECOND)])
+        assert written_bytes < 1 << 28, "the log only grows"
+    journal.close()
+    assert left_in(path) == Restore()
+
+
 def test_a_transaction_that_fails_leaves_nothing_of_itself(tmp_path: Path) -> None:
     path = tmp_path / "jobs.sqlite"
     journal = JobJournal(path)

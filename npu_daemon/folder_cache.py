@@ -47,10 +47,12 @@ def _used_s(path: Path) -> float:
 
 
 def _size_bytes(folder: Path) -> int:
+    """Return the size of what is in ``folder``, but for what another process removes or renames meanwhile."""
     total_bytes = 0
-    for path in folder.rglob("*"):
-        try:
-            total_bytes += path.lstat().st_size
-        except FileNotFoundError:
-            continue
+    for parent, folders, files in os.walk(folder):  # goes past folders that have vanished
+        for name in (*folders, *files):
+            try:
+                total_bytes += os.lstat(os.path.join(parent, name)).st_size
+            except FileNotFoundError:
+                continue
     return total_bytes

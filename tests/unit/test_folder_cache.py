@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+import pytest
 from broker_machine import request_of
 from conftest import ok_result
 
@@ -43,6 +44,23 @@ def test_what_is_in_use_stays_even_when_there_is_no_room(tmp_path: Path) -> None
     evict(tmp_path.iterdir(), 0, keep=tmp_path / "none")
     assert names(tmp_path) == ["used"]
     note_use(tmp_path / "removed meanwhile")
+
+
+def test_a_folder_that_vanishes_while_it_is_measured_counts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changing = entry(tmp_path, "changing", 100_000, 2 * IN_USE_S)
+    entry(tmp_path, "kept", 1000, 9 * IN_USE_S)
+    scandir = os.scandir
+
+    def renamed_by_another(path: object) -> object:
+        if str(path) == str(changing / "deep"):
+            (changing / "deep").rename(tmp_path / "renamed")
+        return scandir(path)  # type: ignore[call-overload]
+
+    monkeypatch.setattr(os, "scandir", renamed_by_another)
+    evict([changing, tmp_path / "kept"], 50_000, keep=tmp_path / "kept")
+    assert names(tmp_path) == ["changing", "kept", "renamed"]
 
 
 def test_the_result_store_removes_its_oldest(tmp_path: Path) -> None:

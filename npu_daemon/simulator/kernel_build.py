@@ -27,6 +27,10 @@ _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
 # A launch from host code, which only the device compiler can read: NAME<<<...>>>(...);
 _LAUNCH_BEGIN = re.compile(r"\b\w+\s*<<<")
 _LAUNCH_REST = re.compile(r">>>\s*\(")
+# A static array in global memory: static volatile __gm__ TYPE NAME[COUNT], initialised or not.
+_GM_ARRAY = re.compile(
+    r"\bstatic[ \t]+((?:volatile[ \t]+)?)__gm__[ \t]+((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^\]\n]+)\]"
+)
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
 _EXPANSION = "asim_expansion.ii"
@@ -55,6 +59,7 @@ _LIBRARY_OBJECTS = frozenset(
     {"completed.0", "__dso_handle", "__TMC_END__", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC"}
 )
 _CONSTANT_SECTIONS = frozenset({".rodata", ".data.rel.ro", ".init_array", ".fini_array", "asim_task_types"})
+_GM_ARRAYS = "asim_gm_static"  # loaded as global memory: accesses are counted and checked for races
 _SIMULATOR_SYMBOL = re.compile(r"^_ZNK?(4asim|7AscendC)")
 
 
@@ -84,9 +89,16 @@ def without_launches(text: str) -> str:
     return "".join([*kept, text[done:]])
 
 
+def with_gm_arrays(text: str) -> str:
+    """Return kernel text with static arrays in global memory declared as ``asim/api/gm_array.h`` has it."""
+    return _GM_ARRAY.sub(r"static __gm_array__(\1\2, \3, \4)", text)
+
+
 def _readable(sources: Sources) -> Sources:
     """Return sources as the host's compiler gets them; from here on nothing else is looked at."""
-    files = tuple(SourceFile(path=file.path, text=without_launches(file.text)) for file in sources.files)
+    files = tuple(
+        SourceFile(path=file.path, text=with_gm_arrays(without_launches(file.text))) for file in sources.files
+    )
     return Sources(files=files, main=sources.main)
 
 
@@ -105,6 +117,10 @@ def wrapper_source(sources: Sources, entry: str) -> str:
         "}\n"
         'extern "C" uint32_t asim_task_type(uint64_t key, uint32_t otherwise) {\n'
         "    return asim::noted_task_type(__start_asim_task_types, __stop_asim_task_types, key, otherwise);\n"
+        "}\n"
+        'extern "C" void asim_gm_arrays(uint8_t **begin, uint8_t **end) {\n'
+        "    *begin = __start_asim_gm_static;\n"
+        "    *end = __stop_asim_gm_static;\n"
         "}\n"
     )
 
@@ -246,7 +262,7 @@ def check_variables(library: Path) -> Failure | None:
         if len(row) == _SYSV_COLUMNS
         and row[3] in {"OBJECT", "TLS"}
         and row[2] not in {"r", "R"}
-        and row[6] not in _CONSTANT_SECTIONS
+        and row[6] not in {*_CONSTANT_SECTIONS, _GM_ARRAYS}
     ]
     names = Counter(writable)
     variables = sorted(name for name in names if name not in _LIBRARY_OBJECTS or names[name] > 1)
@@ -255,7 +271,8 @@ def check_variables(library: Path) -> Failure | None:
     message = (
         f"the kernel keeps data in static or global variables: {', '.join(_demangled(variables[:5]))}. "
         "Expected only constants there (constexpr or const with constant values): "
-        "keep what changes in the kernel's class, in UB or in the workspace"
+        "keep what changes in the kernel's class, in UB or in the workspace, "
+        "or share it in global memory (static __gm__ T name[count])"
     )
     return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
 

@@ -7,7 +7,7 @@ from simulated import Workbench
 
 from ascend_gym.core.status import Status
 from npu_daemon.backends.simulator import SimulatorBackend
-from npu_daemon.simulator.kernel_build import without_launches
+from npu_daemon.simulator.kernel_build import with_gm_arrays, without_launches
 
 QUEUE = "AscendC::TQue<AscendC::QuePosition::VECIN, BUFFER_NUM> inQueueX1;"
 INIT = "pipe.InitBuffer(inQueueX1"
@@ -66,3 +66,16 @@ def test_outputs_are_filled_at_launch_if_the_tiling_asks_for_it(bench: Workbench
 def test_launches_from_host_code_are_left_out() -> None:
     text = "void run() {\n    add<<<blocks,\n        nullptr, stream>>>(x, y);\n    done();\n}\n"
     assert without_launches(text) == "void run() {\n    ;\n\n    done();\n}\n"
+
+
+def test_static_arrays_in_global_memory_are_declared_as_such() -> None:
+    assert with_gm_arrays("static volatile __gm__ uint32_t turn[4 * 2] = {0};") == (
+        "static __gm_array__(volatile uint32_t, turn, 4 * 2) = {0};"
+    )
+    others = (
+        "static constexpr __gm__ int8_t table[4] = {1};",
+        "static __gm__ uint8_t *pointer;",
+        "__gm__ float *at(int i);",
+        "static __gm__ float one;",
+    )
+    assert [with_gm_arrays(text) for text in others] == list(others)

@@ -50,6 +50,17 @@ GmRegion &insert(const GmRegion &region) {
     return *g_regions.insert(next, region);
 }
 
+// A region that the loader has mapped already.
+GmRegion part_of_library(const char *name, GmRole role, void *base, uint64_t bytes) {
+    GmRegion region{};
+    region.base = static_cast<uint8_t *>(base);
+    region.size_bytes = bytes;
+    region.canonical_base = g_next_own_address;
+    region.role = role;
+    snprintf(region.name, sizeof region.name, "%s", name);
+    return region;
+}
+
 bool inside(const GmRegion &region, const uint8_t *address) {
     return address >= region.base && address < region.base + region.size_bytes + region.slack_bytes;
 }
@@ -81,7 +92,7 @@ void begin_own_addresses(uint64_t first) { g_next_own_address = first; }
 
 bool remove_gm_region(const void *base) {
     const auto found = std::find_if(g_regions.begin(), g_regions.end(), [=](const GmRegion &region) {
-        return region.base == base && region.role != GmRole::Constant;
+        return region.base == base && region.role != GmRole::Constant && region.role != GmRole::Static;
     });
     if (found == g_regions.end()) return false;
     munmap(found->base - page_bytes(), mapped_bytes(*found));
@@ -90,13 +101,16 @@ bool remove_gm_region(const void *base) {
 }
 
 void add_gm_constants(const void *base, uint64_t bytes) {
-    GmRegion region{};
-    region.base = static_cast<uint8_t *>(const_cast<void *>(base));
-    region.size_bytes = bytes;
-    region.canonical_base = g_next_own_address;
-    region.role = GmRole::Constant;
-    snprintf(region.name, sizeof region.name, "constants of the kernel");
-    insert(region);
+    insert(part_of_library("constants of the kernel", GmRole::Constant, const_cast<void *>(base), bytes));
+}
+
+void add_gm_arrays(uint8_t *begin, const uint8_t *end) {
+    if (begin == end) return;
+    const uint64_t bytes = round_up(static_cast<uint64_t>(end - begin), page_bytes());
+    if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) {
+        fault(FaultKind::RuntimeFault, "launch", "cannot make the static arrays in global memory writable");
+    }
+    insert(part_of_library("static arrays of the kernel", GmRole::Static, begin, bytes));
 }
 
 const GmRegion *find_gm_region(const void *pointer) {

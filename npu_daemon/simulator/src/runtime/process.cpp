@@ -72,6 +72,17 @@ int seal_segments(dl_phdr_info *library, size_t, void *load_address) {
     return 1;
 }
 
+// Static arrays that the library keeps in global memory stay writable; blocks access them as any global memory.
+void open_gm_arrays(const char *path) {
+    using Query = void (*)(uint8_t **begin, uint8_t **end);
+    const auto query = reinterpret_cast<Query>(dlsym(dlopen(path, RTLD_NOW | RTLD_NOLOAD), "asim_gm_arrays"));
+    if (query == nullptr) return;
+    uint8_t *begin = nullptr;
+    uint8_t *end = nullptr;
+    query(&begin, &end);
+    add_gm_arrays(begin, end);
+}
+
 }  // namespace
 
 void install_handlers(uint32_t time_limit_ms) {
@@ -109,7 +120,9 @@ void *load_kernel_symbol(CoreKind kind, const std::string &path, const char *sym
 
 void seal_kernel_data(const void *symbol) {
     Dl_info image;
-    if (dladdr(symbol, &image) != 0) dl_iterate_phdr(seal_segments, image.dli_fbase);
+    if (dladdr(symbol, &image) == 0) return;
+    dl_iterate_phdr(seal_segments, image.dli_fbase);
+    open_gm_arrays(image.dli_fname);
 }
 
 }  // namespace asim

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "asim/api/gm_array.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/task_type.h"
 

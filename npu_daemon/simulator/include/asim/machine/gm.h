@@ -5,7 +5,7 @@
 
 namespace asim {
 
-enum class GmRole : uint8_t { Input, Output, InOut, Workspace, Tiling, List, Constant };
+enum class GmRole : uint8_t { Input, Output, InOut, Workspace, Tiling, List, Constant, Static };
 
 // A tensor in GM. An allocation on the device is larger than what was asked for (facts/hard_features.md section H),
 // and copies of tails rounded up to whole blocks touch that slack. It belongs to no other tensor and to no output: it
@@ -28,6 +28,8 @@ void begin_own_addresses(uint64_t first);
 bool remove_gm_region(const void *base);
 // Lets copies and GetValue read `bytes` at `base`: arrays of the kernel itself, which lie in GM on the device.
 void add_gm_constants(const void *base, uint64_t bytes);
+// Lets kernels read and write [begin, end), the static arrays of a library that they keep in global memory: whole pages.
+void add_gm_arrays(uint8_t *begin, const uint8_t *end);
 const GmRegion *find_gm_region(const void *pointer);
 size_t gm_region_count();
 const GmRegion &gm_region(size_t index);

@@ -14,8 +14,8 @@ void install_handlers(uint32_t time_limit_ms);
 // reported relative to it, and its constants may be read as global memory. Throws std::runtime_error.
 void *load_kernel_symbol(CoreKind kind, const std::string &path, const char *symbol);
 
-// Makes the variables of the library that holds `symbol` read-only, as they are on the device. Such a process must end by _exit: what
-// libraries do at the end writes to them.
+// Makes the variables of the library that holds `symbol` read-only, as they are on the device, but for the static arrays
+// that it keeps in global memory. Such a process must end by _exit: what libraries do at the end writes to them.
 void seal_kernel_data(const void *symbol);
 
 }  // namespace asim

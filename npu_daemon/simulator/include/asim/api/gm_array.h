@@ -1,0 +1,34 @@
+// Static arrays in global memory (`static __gm__ T name[n]`): one for all blocks, loaded with the kernel.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+// Where they begin and end, from the linker; none if the kernel has none.
+extern "C" {
+extern uint8_t __start_asim_gm_static[] __attribute__((weak, visibility("hidden")));
+extern uint8_t __stop_asim_gm_static[] __attribute__((weak, visibility("hidden")));
+}
+
+namespace asim {
+
+// An array whose accesses are all counted. Compilers do not instrument those that they know to lie inside a variable, so the address
+// is hidden from them.
+template <typename T, size_t count>
+struct GmArray {
+    T asim_values[count];
+    operator T *() {
+        T *first = asim_values;
+        asm("" : "+r"(first));
+        return first;
+    }
+    template <typename Other>
+    explicit operator Other *() {
+        return (Other *)static_cast<T *>(*this);
+    }
+};
+
+}  // namespace asim
+
+// What the declarations are rewritten to. Aligned to pages, so that they share none with what is read-only.
+#define __gm_array__(type, name, ...) \
+    asim::GmArray<type, (__VA_ARGS__)> name __attribute__((section("asim_gm_static"), aligned(4096)))

@@ -57,3 +57,25 @@ def grid_corners(value: Any, side: int, x: Any, y: Any) -> tuple[Any, Any, Any, 
 
 def _sum(inputs: Mapping[str, Any]) -> Any:
     return inputs["x1"].astype(np.float64) + inputs["x2"].astype(np.float64)
+
+
+def lstm(inputs: dict[str, Any], weights: Any, forget_bias: float) -> dict[str, Any]:
+    """Return outputs and gates of an LSTM cell over a sequence, by the names of DynamicRNN.
+
+    Args:
+        inputs: ``x`` (steps, batch, in), ``b`` (4 hidden), ``init_h`` and ``init_c`` (1, batch, hidden).
+        weights: of x above those of h, (in + hidden, 4 hidden), for the gates i, j, f and o.
+        forget_bias: added to what gate f is computed from.
+    """
+    bias, state, cell = (inputs[name].astype(np.float64) for name in ("b", "init_h", "init_c"))
+    steps = []
+    for x in inputs["x"].astype(np.float64):
+        mixed = np.concatenate([x, state.reshape(len(x), -1)], axis=-1) @ weights.astype(np.float64) + bias
+        gates = np.split(mixed, 4, axis=-1)
+        i, f, o = (1.0 / (1.0 + np.exp(-gate)) for gate in (gates[0], gates[2] + forget_bias, gates[3]))
+        j = np.tanh(gates[1])
+        cell = f * cell.reshape(j.shape) + i * j
+        state = o * np.tanh(cell)
+        steps.append((state, state, cell, i, j, f, o, np.tanh(cell)))
+    names = ("y", "output_h", "output_c", "i", "j", "f", "o", "tanhc")
+    return dict(zip(names, map(np.stack, zip(*steps, strict=True)), strict=True))

@@ -172,7 +172,7 @@ class SimulatorBackend:
             host.library,
             host.definition,
             case,
-            chip.tiling_geometry(),
+            chip.tiling_geometry(build.kernel.libraries.keys()),
             work_dir,
             self.toolchain.host_folder,
             input_files=inputs,

@@ -5,6 +5,7 @@ A chip names the file of ``chips/base`` that holds what it shares with others, a
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Record
 from ascend_gym.core.toml_file import read_toml
 from npu_daemon.simulator.host_request import ChipGeometry
+from npu_daemon.simulator.task_type import CoreKind
 
 _FOLDER = Path(__file__).with_name("chips")
 
@@ -55,8 +57,12 @@ class Chip(Record):
             f"{name} {self._bytes(name)}" for name in (*names, "bias_table_bytes", "fixpipe_buffer_bytes")
         ]
 
-    def tiling_geometry(self) -> ChipGeometry:
-        """Return what ``platform_ascendc::PlatformAscendC`` answers with."""
+    def tiling_geometry(self, kinds: Collection[CoreKind] = (CoreKind.VECTOR,)) -> ChipGeometry:
+        """Return what ``platform_ascendc::PlatformAscendC`` answers to a kernel built for ``kinds``.
+
+        ``GetCoreNum`` counts AI cores for kernels with a part on the cube cores, else vector cores, as
+        ``fe::PlatFormInfos::SetCoreNumByCoreType`` does in CANN's published sources.
+        """
         return ChipGeometry(
             soc_version=str(self.geometry["soc_version"].value),
             aic_cores=self._bytes("aic_cores"),
@@ -67,6 +73,7 @@ class Chip(Record):
             l0b_bytes=self._bytes("l0b_bytes"),
             l0c_bytes=self._bytes("l0c_bytes"),
             l2_bytes=self._bytes("l2_bytes"),
+            core_num=self._bytes("aic_cores" if CoreKind.CUBE in kinds else "aiv_cores"),
         )
 
     def pricing_text(self) -> str:

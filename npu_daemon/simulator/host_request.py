@@ -46,6 +46,7 @@ class ChipGeometry:
         l2_bytes: shared level-two cache.
         l2_bytes_per_cycle: bandwidth of the cache per core, ``None`` when unknown.
         hbm_bytes_per_cycle: bandwidth of global memory per core, ``None`` when unknown.
+        core_num: what ``GetCoreNum`` answers; the number of vector cores unless it is said.
     """
 
     soc_version: str
@@ -59,6 +60,7 @@ class ChipGeometry:
     l2_bytes: int
     l2_bytes_per_cycle: int | None = None
     hbm_bytes_per_cycle: int | None = None
+    core_num: int | None = None
 
 
 def request_lines(
@@ -102,7 +104,7 @@ def value_files(
 def _chip_lines(chip: ChipGeometry) -> Iterator[str]:
     """Yield the figures of the chip; memories are numbered as in the C++ enumeration LocalMemType."""
     yield f"soc {chip.soc_version}"
-    yield f"cores {chip.aic_cores} {chip.aiv_cores}"
+    yield f"cores {chip.aic_cores} {chip.aiv_cores} {chip.core_num or chip.aiv_cores}"
     sizes = (chip.l0a_bytes, chip.l0b_bytes, chip.l0c_bytes, chip.l1_bytes, chip.l2_bytes, chip.ub_bytes)
     for index, size in enumerate(sizes):
         yield f"memory {index} {size}"

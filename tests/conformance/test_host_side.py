@@ -255,6 +255,7 @@ def test_chip_figures_come_from_the_request(toolchain: Path, tmp_path: Path) -> 
     platform.GetCoreMemSize(platform_ascendc::CoreMemType::L2, words[2]);
     words[3] = platform.GetCoreNumAic() * 1000 + platform.GetCoreNum();
     words[4] = platform.GetSocVersion() == platform_ascendc::SocVersion::ASCEND910B;
+    words[7] = context->GetPlatformInfo()->GetCoreNum();
     words[5] = platform.CalcTschBlockDim(9, platform.GetCoreNumAic(), platform.GetCoreNumAiv());
     platform.ReserveLocalMemory(platform_ascendc::ReservedSize::RESERVED_SIZE_16K);
     platform.GetCoreMemSize(platform_ascendc::CoreMemType::UB, words[6]);
@@ -263,7 +264,7 @@ def test_chip_figures_come_from_the_request(toolchain: Path, tmp_path: Path) -> 
     host = Host(toy(body), tmp_path, toolchain)
     outcome = host.decide(chip=replace(CHIP, aic_cores=20, aiv_cores=40))
     words = struct.unpack("<8Q", outcome.tiling_data)
-    assert words[:7] == (
+    assert words == (
         192 * KIB - 256,
         512 * KIB - 256,
         192 * KIB * KIB,
@@ -271,7 +272,10 @@ def test_chip_figures_come_from_the_request(toolchain: Path, tmp_path: Path) -> 
         1,
         5,
         176 * KIB - 256,
+        40,
     )
+    mixed = host.decide(chip=replace(CHIP, aic_cores=20, aiv_cores=40, core_num=20))
+    assert struct.unpack("<8Q", mixed.tiling_data)[3] == 20020
     assert (outcome.block_dim, outcome.schema, outcome.workspace_bytes) == (40, None, ())
 
 

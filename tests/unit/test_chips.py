@@ -10,6 +10,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml
 from npu_daemon.simulator import chips
 from npu_daemon.simulator.chips import chip_names, load_chip
+from npu_daemon.simulator.task_type import CoreKind
 
 NAMES = ["910B1", "910B2", "910B3", "910B4", "910_93"]
 FOLDER = Path(chips.__file__).with_name("chips")
@@ -49,6 +50,15 @@ def test_cores_and_clock(name: str, vector_cores: int, clock_mhz: int) -> None:
     chip = load_chip(name)
     assert chip.tiling_geometry().aiv_cores == vector_cores
     assert chip.clock_hz == clock_mhz * 1e6
+
+
+@pytest.mark.parametrize(
+    ("kinds", "core_num"), [([CoreKind.VECTOR], 40), ([CoreKind.CUBE], 20), (list(CoreKind), 20)]
+)
+def test_the_cores_counted_are_those_that_the_kernel_is_built_for(
+    kinds: list[CoreKind], core_num: int
+) -> None:
+    assert load_chip("910B3").tiling_geometry(kinds).core_num == core_num
 
 
 def test_chips_are_told_apart() -> None:

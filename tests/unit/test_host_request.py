@@ -58,7 +58,7 @@ def test_the_chip_comes_first_and_unknown_figures_are_left_out() -> None:
     assert lines_for([], [])[:10] == [
         "op Toy",
         "soc Ascend910B2",
-        "cores 24 48",
+        "cores 24 48 48",
         "memory 0 1",
         "memory 1 2",
         "memory 2 3",

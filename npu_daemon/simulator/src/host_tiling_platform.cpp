@@ -83,6 +83,9 @@ bool PlatFormInfos::GetPlatformRes(const std::string &label, const std::string &
         {"SoCInfo/ai_core_cnt", std::to_string(cube_cores)},
         {"SoCInfo/cube_core_cnt", std::to_string(cube_cores)},
         {"SoCInfo/vector_core_cnt", std::to_string(vector_cores)},
+        // Instructions of the cube cores; host code asks whether there are any.
+        {"AICoreintrinsicDtypeMap/Intrinsic_fix_pipe_l0c2out", "float16,float32,int32"},
+        {"AICoreintrinsicDtypeMap/Intrinsic_data_move_l12bt", "float32,int32"},
     };
     const auto found = entries.find(label + "/" + key);
     if (found == entries.end()) return false;

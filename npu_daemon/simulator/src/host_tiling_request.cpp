@@ -121,6 +121,7 @@ void read_request(const std::string &path, Request &request) {
          [&] {
              call.platform.cube_cores = word<uint32_t>(line);
              call.platform.vector_cores = word<uint32_t>(line);
+             call.platform.core_num = word<uint32_t>(line);
          }},
         {"memory", [&] { const auto which = memory(); call.platform.memory_bytes[which] = word<uint64_t>(line); }},
         {"bandwidth",

@@ -23,7 +23,7 @@ void describe_chip(const Job &job) {
     const auto bytes = [&](Space space) { return job.memory_bytes[static_cast<size_t>(space)]; };
     chip.soc_version = job.soc_version;
     chip.cube_cores = job.aic_cores;
-    chip.vector_cores = job.aiv_cores;
+    chip.vector_cores = chip.core_num = job.aiv_cores;
     chip.memory_bytes = {{fe::LocalMemType::UB, job.ub_bytes},
                          {fe::LocalMemType::L1, bytes(Space::L1)},
                          {fe::LocalMemType::L0_A, bytes(Space::L0A)},

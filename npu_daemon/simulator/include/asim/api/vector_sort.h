@@ -67,6 +67,7 @@ __aicore__ inline void MrgSort(const LocalTensor<T> &dst, const MrgSortSrcList<T
                                uint16_t validBit, const int32_t repeatTime) {
     asim::merge_sort<T>(dst.bytes(), merge_queues(sortList, elementCountList, validBit, isExhaustedSuspension), sortedNum,
                         static_cast<uint32_t>(repeatTime));
+    if constexpr (isExhaustedSuspension) asim::synchronise(asim::Pipe::V, asim::Pipe::S);  // for the counts that it returns
 }
 
 // How many records the last MrgSort with parameters took from each queue.

@@ -20,9 +20,9 @@ enum class LocalMemType {
 
 class PlatFormInfos {
  public:
-    // Number of vector cores where vector and cube cores are separate.
-    uint32_t GetCoreNum() const { return vector_cores; }
-    void GetCoreNum(uint32_t &cores) const { cores = vector_cores; }
+    // Number of vector cores, or of cube cores when the kernel has a part on them.
+    uint32_t GetCoreNum() const { return core_num; }
+    void GetCoreNum(uint32_t &cores) const { cores = core_num; }
     uint32_t GetCoreNumByType(const std::string &type) const {
         return type == "VectorCore" ? vector_cores : cube_cores;
     }
@@ -44,6 +44,7 @@ class PlatFormInfos {
     std::string soc_version;
     uint32_t cube_cores = 0;
     uint32_t vector_cores = 0;
+    uint32_t core_num = 0;      // what GetCoreNum answers
     std::map<LocalMemType, uint64_t> memory_bytes;
     std::map<LocalMemType, uint64_t> memory_bytes_per_cycle;
 };

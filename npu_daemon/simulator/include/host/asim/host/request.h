@@ -2,7 +2,7 @@
 //
 // One fact per line, words separated by blanks; text is written as hexadecimal digits ("-" when empty):
 //   op <operator type, or - for the only one>
-//   soc <chip name>            cores <cube> <vector>
+//   soc <chip name>            cores <cube> <vector> <what GetCoreNum answers>
 //   memory <index> <bytes>     bandwidth <index> <bytes per cycle>      index as in fe::LocalMemType
 //   deterministic <0|1>
 //   input | output             starts the next parameter

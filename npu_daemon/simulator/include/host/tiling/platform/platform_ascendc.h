@@ -39,7 +39,7 @@ class PlatformAscendC {
     explicit PlatformAscendC(fe::PlatFormInfos *chip) : chip_(chip) {}
 
     SocVersion GetSocVersion() const;
-    uint32_t GetCoreNum() const { return chip().vector_cores; }
+    uint32_t GetCoreNum() const { return chip().GetCoreNum(); }
     uint32_t GetCoreNumAic() const { return chip().cube_cores; }
     uint32_t GetCoreNumAiv() const { return chip().vector_cores; }
     // Extra vector cores next to the AI cores: only the 310P has them.

@@ -54,6 +54,7 @@ _LIBRARY_SOURCES = (
     "host_tiling_library.cpp",
     "host_tiling_definition.cpp",
     "host_tiling_matmul.cpp",
+    "host_tiling_matmul_l1.cpp",
     "host_tiling_matmul_api.cpp",
 )
 _RUNNER_SOURCES = ("host_tiling.cpp", "host_tiling_request.cpp", "host_tiling_describe.cpp")

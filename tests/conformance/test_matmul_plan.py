@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from npu_daemon.simulator.host_build import host_build_command
 
 FLOAT, HALF, INT8, INT32 = 0, 1, 2, 3
+OPEN_ORDER, ROWS_FIRST, COLUMNS_FIRST = 0, 1, 2  # MatrixTraverse
 ELEMENT_BYTES = {FLOAT: 4, HALF: 2, INT8: 1}
 L0_BYTES, L0C_BYTES, L1_BYTES, BIAS_TABLE_BYTES = 64 * KIB, 128 * KIB, 512 * KIB - 256, KIB
 _FIELDS = (
@@ -43,7 +44,7 @@ class Problem:
     single_m: int = -1
     single_n: int = -1
     split_k: bool = False
-    n_first: bool = False
+    order: int = ROWS_FIRST
     l1_bytes: int = -1
     keeps_left: bool = False
 
@@ -88,9 +89,9 @@ def check_memories(plan: Plan, problem: Problem) -> None:
 
 
 def check_steps(plan: Plan) -> None:
-    assert (plan["step_m"], plan["step_n"]) == (1, 1)
-    assert plan["depth_a1"] in (plan["step_ka"], 2 * plan["step_ka"])
-    assert plan["depth_b1"] in (plan["step_kb"], 2 * plan["step_kb"])
+    for depth, across, along_k in (("depth_a1", "step_m", "step_ka"), ("depth_b1", "step_n", "step_kb")):
+        copied = plan[across] * plan[along_k]
+        assert plan[depth] in (copied, 2 * copied)
     loads = [ceil(plan["single_k"] / (plan["base_k"] * plan[step])) for step in ("step_ka", "step_kb")]
     assert max(loads) % min(loads) == 0
 
@@ -117,7 +118,7 @@ problems = st.builds(
     a_type=st.sampled_from([FLOAT, HALF, INT8]),
     has_bias=st.booleans(),
     split_k=st.booleans(),
-    n_first=st.booleans(),
+    order=st.sampled_from([OPEN_ORDER, ROWS_FIRST, COLUMNS_FIRST]),
     l1_bytes=st.sampled_from([-1, 256 * KIB]),
 )
 
@@ -130,7 +131,8 @@ def test_every_plan_covers_the_problem_and_fits_the_memories(plan: Planner, prob
     check_memories(found, problem)
     check_steps(found)
     check_cover(found, problem)
-    assert (found["order"], found["is_bias"]) == (problem.n_first, problem.has_bias)
+    assert found["is_bias"] == problem.has_bias
+    assert problem.order == OPEN_ORDER or found["order"] == problem.order - 1
 
 
 def test_published_plans(plan: Planner) -> None:
@@ -145,6 +147,7 @@ def test_published_plans(plan: Planner) -> None:
     assert kept is not None
     assert (kept["cores"], kept["single_m"], kept["single_n"], kept["single_k"]) == (2, 256, 256, 192)
     assert (kept["base_m"], kept["base_n"], kept["base_k"]) == (128, 256, 64)
+    assert [kept[name] for name in ("step_m", "step_n", "step_ka", "step_kb")] == [2, 1, 3, 3]
 
 
 @pytest.mark.parametrize(
@@ -161,6 +164,39 @@ def test_published_plans_of_large_products(
     assert tuple(found[name] for name in ("single_m", "single_n", "single_k")) == single
     assert [found[name] for name in ("base_m", "base_n", "base_k")] == [128, 256, 64]
     assert [found[name] for name in ("step_ka", "step_kb", "depth_a1", "depth_b1")] == [4, 4, 8, 8]
+
+
+def test_published_loads_of_given_parts(plan: Planner) -> None:
+    """Two and four base blocks a copy (asc-devkit: sample matmul_high_performance, cases 4 and 5)."""
+    asked = Problem(8192, 8192, 8192, cores=24, base_m=128, base_n=256, single_m=2048, single_n=1536)
+    found = plan(asked)
+    assert found is not None
+    assert [found[name] for name in ("step_m", "step_n", "step_ka", "step_kb")] == [1, 1, 2, 4]
+    assert (found["depth_a1"], found["depth_b1"]) == (4, 8)
+
+
+def test_published_loads_of_operands_that_fit(plan: Planner) -> None:
+    """All of both operands, in one copy each (asc-devkit: the guide on IBShare of B)."""
+    found = plan(Problem(64, 256, 384, cores=2, base_m=32, base_n=256))
+    assert found is not None
+    assert [found[name] for name in ("single_m", "single_n", "single_k")] == [32, 256, 384]
+    assert [found[name] for name in ("base_k", "step_ka", "step_kb")] == [64, 6, 6]
+
+
+@pytest.mark.parametrize(
+    ("shape", "parts", "kept", "order"),
+    [((128, 4096, 1024), (128, 4096), "a1", 1), ((4096, 128, 1024), (4096, 128), "b1", 0)],
+    ids=["left", "right"],
+)
+def test_an_operand_that_fits_is_copied_once(
+    plan: Planner, shape: tuple[int, int, int], parts: tuple[int, int], kept: str, order: int
+) -> None:
+    """It stays in L1 as a whole while the other passes, and blocks come in the order that uses it again."""
+    asked = Problem(*shape, single_m=parts[0], single_n=parts[1], order=OPEN_ORDER, base_m=128, base_n=128)
+    found = plan(asked)
+    assert found is not None
+    assert found[f"depth_{kept}"] * found["base_k"] == shape[2]
+    assert found["order"] == order
 
 
 @settings(max_examples=60)

@@ -19,9 +19,9 @@ from npu_daemon.simulator.pricing import price_trace
 
 PROGRAM = Path(__file__).parent.parent / "asc" / "templates.asc"
 CHIP = "910B1"
-_NAMES = ("CORES", "COLUMNS", "DEPTH", "BASE_N", "STEPS", "A_BLOCKS", "RESULTS", "N_FIRST")
-LARGE = dict(zip(_NAMES, (24, 1280, 1024, 256, 4, 8, 1, 0), strict=True))
-WHOLE_DEPTH = dict(zip(_NAMES, (24, 1024, 512, 128, 8, 8, 2, 1), strict=True))
+_NAMES = ("CORES", "COLUMNS", "DEPTH", "BASE_N", "STEPS", "A_BLOCKS", "RESULTS", "N_FIRST", "ACROSS")
+LARGE = dict(zip(_NAMES, (24, 1280, 1024, 256, 4, 8, 1, 0, 1), strict=True))
+WHOLE_DEPTH = dict(zip(_NAMES, (24, 1024, 512, 128, 8, 8, 2, 1, 1), strict=True))
 
 
 def _cores(
@@ -67,6 +67,21 @@ def test_norm_keeps_what_fits_of_an_operand_that_the_next_block_needs_too(
     columns, rounds = plan["COLUMNS"] // plan["BASE_N"], plan["DEPTH"] // 64
     kept = plan["A_BLOCKS"] - 2
     assert _mean(cores, "mte2_instructions") == 2 * columns * rounds - (columns - 1) * kept
+
+
+def test_a_copy_brings_blocks_across_too(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    """Half as many copies of the right operand where each brings two blocks of columns; only MDL does so."""
+    one = WHOLE_DEPTH | {"DEPTH": 256, "STEPS": 4, "A_BLOCKS": 4}
+    two = one | {"ACROSS": 2}
+    single, double, norm = (
+        _cores(simulator, tmp_path / name, f"CFG_{config}", plan)
+        for name, config, plan in (("one", "MDL", one), ("two", "MDL", two), ("norm", "NORM", two))
+    )
+    blocks = one["COLUMNS"] // one["BASE_N"]
+    assert _mean(single, "mte2_instructions") == 1 + blocks
+    assert _mean(double, "mte2_instructions") == 1 + blocks / 2
+    assert _mean(single, "read_bytes") == _mean(double, "read_bytes")
+    assert _mean(norm, "mte2_instructions") == (1 + blocks) * one["STEPS"]
 
 
 def test_preloading_closes_gaps_between_copies(simulator: SimulatorBackend, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "asim/host/matmul_plan.h"
+#include "host_tiling_matmul_l1.h"
 
 namespace asim::host {
 namespace {
@@ -15,8 +16,6 @@ constexpr double kBlockBytes = 32;          // and its bytes along k
 constexpr double kL0aBytesPerCycle = 256;
 constexpr double kL0bBytesPerCycle = 128;
 constexpr double kGmBytesPerCycle = 84;
-constexpr int32_t kMostSteps = 64;
-constexpr int64_t kReservedL1Bytes = 256;
 constexpr int32_t kLargeRows = 128, kLargeColumns = 256;       // of a block of a large product
 constexpr std::array<int32_t, 11> kBaseExtents = {512, 384, 320, 256, 192, 128, 96, 64, 48, 32, 16};
 
@@ -28,8 +27,6 @@ int32_t k_unit(const MatmulProblem &problem) {
     const double widest = std::min(problem.a_bytes, problem.b_bytes);
     return std::max(kFractal, static_cast<int32_t>(kBlockBytes / widest));
 }
-
-int64_t to_bytes(double value) { return static_cast<int64_t>(std::ceil(value)); }
 
 // ---- parts of the cores ----
 
@@ -167,95 +164,6 @@ Extents choose_base(const MatmulProblem &problem, const Extents &single, int32_t
     return best;
 }
 
-// ---- loads into L1 ----
-
-struct Steps {
-    int32_t a, b, buffers_a, buffers_b;
-    int64_t bytes;
-};
-
-class StepSearch {
-public:
-    StepSearch(const MatmulProblem &problem, const MatmulPlan &plan)
-        : plan_(plan),
-          n_first_(problem.n_first),
-          room_(problem.memories.l1 - (problem.has_bias ? to_bytes(plan.base.n * problem.bias_bytes) : 0)),
-          block_a_(to_bytes(plan.base.m * problem.a_bytes * plan.base.k)),
-          block_b_(to_bytes(plan.base.n * problem.b_bytes * plan.base.k)),
-          rounds_(ceil_div(plan.single.k, plan.base.k)) {}
-
-    std::optional<Steps> best() const {
-        std::optional<Steps> best;
-        const int32_t most = std::min(rounds_, kMostSteps);
-        for (int32_t a = 1; a <= most; ++a) {
-            for (int32_t b = 1; b <= most; ++b) {
-                for (const int32_t buffers : {2, 1}) consider({a, b, buffers, buffers, 0}, best);
-            }
-        }
-        return best;
-    }
-
-private:
-    // Loads along k of one operand must be a multiple of those of the other.
-    bool matched(const Steps &steps) const {
-        const int32_t a = ceil_div(rounds_, steps.a), b = ceil_div(rounds_, steps.b);
-        return a % b == 0 || b % a == 0;
-    }
-
-    void consider(Steps steps, std::optional<Steps> &best) const {
-        steps.bytes = int64_t{steps.a} * steps.buffers_a * block_a_ + int64_t{steps.b} * steps.buffers_b * block_b_;
-        if (steps.bytes > room_ || !matched(steps)) return;
-        if (!best || cost(steps) < cost(*best)) best = steps;
-    }
-
-    // Bytes from global memory, how little is loaded ahead, steps that end short, and loads. Where nothing is saved, second
-    // buffers come first: they hide the loads.
-    std::tuple<double, int32_t, bool, int64_t> cost(const Steps &steps) const {
-        const int32_t rows = ceil_div(plan_.single.m, plan_.base.m), columns = ceil_div(plan_.single.n, plan_.base.n);
-        const bool keeps_a = steps.a >= rounds_ && (n_first_ || rows == 1);
-        const bool keeps_b = steps.b >= rounds_ && (!n_first_ || columns == 1);
-        const double times_a = keeps_a ? rows : static_cast<double>(rows) * columns;
-        const double times_b = keeps_b ? columns : static_cast<double>(rows) * columns;
-        const double bytes = rounds_ * (times_a * block_a_ + times_b * block_b_);
-        const int64_t loads = ceil_div(rounds_, steps.a) + ceil_div(rounds_, steps.b);
-        const bool short_ends = rounds_ % steps.a != 0 || rounds_ % steps.b != 0;
-        return {bytes, -(steps.buffers_a + steps.buffers_b), short_ends, loads};
-    }
-
-    const MatmulPlan &plan_;
-    bool n_first_;
-    int64_t room_, block_a_, block_b_;
-    int32_t rounds_;
-};
-
-// Blocks along k of one load: such that rows are of whole lines, or of halves of lines.
-int32_t in_whole_lines(int32_t steps, double row_bytes, int32_t rounds) {
-    if (steps >= rounds) return rounds;
-    for (const int32_t line : {512, 256}) {
-        const int32_t rows_in_line = static_cast<int32_t>(line / row_bytes);
-        if (steps * row_bytes > line && rows_in_line * row_bytes == line) return std::max(1, steps / rows_in_line * rows_in_line);
-    }
-    return steps;
-}
-
-// What the published planner does for large products: half of L1 for each operand, in two buffers, or a quarter for the
-// smaller one where halves do not fit (CalcL1Tiling, UpdateStepK).
-std::optional<Steps> halves_of_l1(const MatmulProblem &problem, const MatmulPlan &plan) {
-    const double block_a = plan.base.m * problem.a_bytes * plan.base.k, block_b = plan.base.n * problem.b_bytes * plan.base.k;
-    const double room = static_cast<double>(problem.memories.l1) - (problem.has_bias ? plan.base.n * problem.bias_bytes : 0);
-    int32_t depth_a = static_cast<int32_t>(problem.memories.l1 / 2.0 / block_a);
-    int32_t depth_b = static_cast<int32_t>((problem.memories.l1 + kReservedL1Bytes) / 2.0 / block_b);
-    if (depth_a * block_a + depth_b * block_b > room) (plan.base.m <= plan.base.n ? depth_a : depth_b) /= 2;
-    const int32_t rounds = ceil_div(plan.single.k, plan.base.k);
-    int32_t a = in_whole_lines(depth_a / 2, plan.base.k * problem.a_bytes, rounds);
-    int32_t b = in_whole_lines(depth_b / 2, plan.base.k * problem.b_bytes, rounds);
-    if (a <= 0 || b <= 0) return std::nullopt;
-    (a >= b ? a : b) = a >= b ? a / b * b : b / a * a;
-    const int32_t loads_a = ceil_div(rounds, a), loads_b = ceil_div(rounds, b);
-    if (loads_a % loads_b != 0 && loads_b % loads_a != 0) return std::nullopt;
-    return Steps{a, b, 2, 2, to_bytes(2 * a * block_a) + to_bytes(2 * b * block_b)};
-}
-
 // Parts of at most three blocks of rows, of whole blocks of columns, and of all of k; blocks as for one core alone.
 MatmulProblem with_rows_kept(MatmulProblem problem) {
     constexpr int32_t kMostBlocks = 3;
@@ -290,15 +198,11 @@ std::optional<MatmulPlan> plan_matmul(const MatmulProblem &problem) {
     const int64_t block_bytes = int64_t{plan.base.m} * plan.base.n * 4;
     plan.l0c_buffers = 2 * block_bytes <= problem.memories.l0c ? 2 : 1;
     plan.l0c_bytes = block_bytes * plan.l0c_buffers;
-    std::optional<Steps> steps;
-    if (is_large(problem)) steps = halves_of_l1(problem, plan);
-    if (!steps) steps = StepSearch(problem, plan).best();
-    if (!steps) return std::nullopt;
-    plan.step_ka = steps->a;
-    plan.step_kb = steps->b;
-    plan.l1_buffers_a = steps->buffers_a;
-    plan.l1_buffers_b = steps->buffers_b;
-    plan.l1_bytes = steps->bytes;
+    const bool large = is_large(problem);
+    const std::optional<L1Loads> loads = plan_l1(problem, plan, large);
+    if (!loads) return std::nullopt;
+    plan.loads = *loads;
+    plan.n_first = problem.n_first.value_or(!large && saves_more_columns_first(plan));
     return plan;
 }
 

@@ -103,7 +103,8 @@ int32_t MatmulApiTilingBase::SetBufferSpace(int32_t l1, int32_t l0c, int32_t ub,
 }
 
 int32_t MatmulApiTilingBase::SetTraverse(MatrixTraverse traverse) {
-    problem_.n_first = traverse == MatrixTraverse::FIRSTN;
+    problem_.n_first.reset();
+    if (traverse != MatrixTraverse::NOSET) problem_.n_first = traverse == MatrixTraverse::FIRSTN;
     return kDone;
 }
 
@@ -163,17 +164,17 @@ void MatmulApiTilingBase::store(optiling::TCubeTiling &tiling) const {
     tiling.set_baseM(plan_.base.m);
     tiling.set_baseN(plan_.base.n);
     tiling.set_baseK(plan_.base.k);
-    tiling.set_iterateOrder(problem_.n_first ? 1 : 0);
-    tiling.set_stepM(1);
-    tiling.set_stepN(1);
-    tiling.set_stepKa(plan_.step_ka);
-    tiling.set_stepKb(plan_.step_kb);
-    tiling.set_depthA1(plan_.step_ka * plan_.l1_buffers_a);
-    tiling.set_depthB1(plan_.step_kb * plan_.l1_buffers_b);
+    tiling.set_iterateOrder(plan_.n_first ? 1 : 0);
+    tiling.set_stepM(plan_.loads.a.across);
+    tiling.set_stepN(plan_.loads.b.across);
+    tiling.set_stepKa(plan_.loads.a.along_k);
+    tiling.set_stepKb(plan_.loads.b.along_k);
+    tiling.set_depthA1(plan_.loads.a.blocks());
+    tiling.set_depthB1(plan_.loads.b.blocks());
     tiling.set_dbL0A(plan_.l0_buffers);
     tiling.set_dbL0B(plan_.l0_buffers);
     tiling.set_dbL0C(plan_.l0c_buffers);
-    tiling.set_shareL1Size(static_cast<int32_t>(plan_.l1_bytes));
+    tiling.set_shareL1Size(static_cast<int32_t>(plan_.loads.bytes));
     tiling.set_shareL0CSize(static_cast<int32_t>(plan_.l0c_bytes));
     tiling.set_batchM(std::max(batch_a_, 1));
     tiling.set_batchN(std::max(batch_b_, 1));

@@ -7,7 +7,7 @@ using matmul_tiling::MultiCoreMatmulTiling;
 using matmul_tiling::TPosition;
 
 struct Problem {
-    int32_t m, n, k, cores, a_type, c_type, has_bias, base_m, base_n, single_m, single_n, split_k, n_first, l1_bytes, keeps_left;
+    int32_t m, n, k, cores, a_type, c_type, has_bias, base_m, base_n, single_m, single_n, split_k, order, l1_bytes, keeps_left;
 };
 
 struct Plan {
@@ -35,7 +35,7 @@ extern "C" int64_t plan_matmul(const Problem *problem, Plan *plan) {
     planner.SetBias(problem->has_bias != 0);
     planner.SetBufferSpace(problem->l1_bytes, -1, -1);
     planner.EnableMultiCoreSplitK(problem->split_k != 0);
-    planner.SetTraverse(problem->n_first ? matmul_tiling::MatrixTraverse::FIRSTN : matmul_tiling::MatrixTraverse::FIRSTM);
+    planner.SetTraverse(static_cast<matmul_tiling::MatrixTraverse>(problem->order));
     if (problem->keeps_left) planner.SetMatmulConfigParams(1, false, matmul_tiling::ScheduleType::N_BUFFER_33);
     optiling::TCubeTiling tiling;
     if (planner.GetTiling(tiling) == -1) return -1;

@@ -30,9 +30,16 @@ OperandPath::OperandPath(MatmulState &state, bool left, uint32_t l1_base)
       l1_base_(l1_base) {
     const MatmulBlocks &blocks = state.blocks;
     step_ = one_by_one() ? 1 : std::max(1u, left ? blocks.step_ka : blocks.step_kb);
+    across_ = one_by_one() || (left && state.keeps_left) ? 1 : std::max(1u, left ? blocks.step_m : blocks.step_n);
     l0_buffers_ = std::max(1u, left ? blocks.l0a_buffers : blocks.l0b_buffers);
     block_bytes_ = fractal_bytes(matrix_.type, left ? blocks.base.m : blocks.base.n, blocks.base.k);
     set_places(left ? blocks.depth_a1 : blocks.depth_b1);
+}
+
+// The rows of the copy that brings these.
+OperandRows OperandPath::copied_with(const OperandRows &rows) const {
+    const uint32_t most = across_ * (left_ ? state_.blocks.base.m : state_.blocks.base.n), first = rows.first / most * most;
+    return {first, std::min(most, (left_ ? state_.single.m : state_.single.n) - first)};
 }
 
 uint32_t OperandPath::rounds() const { return ceil_div(state_.single.k, state_.blocks.base.k); }
@@ -41,7 +48,7 @@ uint32_t OperandPath::rounds() const { return ceil_div(state_.single.k, state_.b
 void OperandPath::set_places(uint32_t depth) {
     if (!one_by_one()) {
         const uint32_t whole = ceil_div(state_.single.m, state_.blocks.base.m) * ceil_div(rounds(), step_);
-        cache_.capacity = std::clamp(left_ && state_.keeps_left ? whole : depth / step_, 1u, L1Cache::kMostParts);
+        cache_.capacity = std::clamp(left_ && state_.keeps_left ? whole : depth / (step_ * across_), 1u, L1Cache::kMostParts);
         return;
     }
     cache_.capacity = std::clamp(depth, 1u, L1Cache::kMostParts);
@@ -76,7 +83,9 @@ void OperandPath::await_copy(uint32_t place) {
 Operand OperandPath::load(const OperandRows &rows, uint32_t k_block) {
     const uint32_t k = k_extent(k_block, 1);
     const uint32_t bytes = fractal_bytes(matrix_.type, rows.count, k);
-    const uint32_t inside = k_block % step_ * fractal_bytes(matrix_.type, rows.count, state_.blocks.base.k);
+    const OperandRows copied = copied_with(rows);
+    const uint32_t base_k = state_.blocks.base.k, before = fractal_bytes(matrix_.type, rows.first - copied.first, k);
+    const uint32_t inside = k_block % step_ * fractal_bytes(matrix_.type, copied.count, base_k) + before;
     const Operand target = local(left_ ? Space::L0A : Space::L0B, turn_ % l0_buffers_ * (kL0Bytes / l0_buffers_), bytes);
     ++turn_;
     const uint32_t loads = load_count(k), from = l1_address(place_) + inside;
@@ -127,7 +136,8 @@ uint32_t OperandPath::next_place(uint32_t part) {
 // Place in L1 of a part of the operand, after the copy from where it lies if it is not there. Those that stay are one buffer:
 // the first of them waits until all have been emptied.
 uint32_t OperandPath::in_l1(const OperandRows &rows, uint32_t part) {
-    const uint64_t name = (uint64_t{rows.first} << 32 | part) + 1;
+    const OperandRows copied = copied_with(rows);
+    const uint64_t name = (uint64_t{copied.first} << 32 | part) + 1;
     const uint32_t known = find(name);
     if (known != kNone) return known;
     const uint32_t place = next_place(part), buffer = place < cache_.resident ? 0 : place;
@@ -135,7 +145,7 @@ uint32_t OperandPath::in_l1(const OperandRows &rows, uint32_t part) {
     if (matrix_.space == Space::L1) return place;
     await_copy(place);
     begin_filling(cache_.emptied[buffer], Pipe::MTE2, Pipe::MTE1, l1_flag(buffer));
-    copy_to_l1(rows, part, l1_address(place));
+    copy_to_l1(copied, part, l1_address(place));
     set_buffer_flag(Pipe::MTE2, Pipe::MTE1, l1_flag(place));
     cache_.copying[place] = true;
     cache_.resident_filled |= place < cache_.resident;

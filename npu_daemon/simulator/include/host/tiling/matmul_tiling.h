@@ -1,7 +1,7 @@
 // Planning of matrix multiplications: a problem is described call by call, GetTiling plans it.
 //
-// The planner is the simulator's own (asim/host/matmul_plan.h): its plans keep the documented constraints of TCubeTiling,
-// their figures need not be those of another planner.
+// The planner is the simulator's own (asim/host/matmul_plan.h): its plans keep the documented constraints of TCubeTiling. Loads
+// into L1 are those of the published planner; parts and base blocks that are left to it need not be.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +73,14 @@ class MatmulApiTilingBase {
     virtual ~MatmulApiTilingBase() = default;
 
     // Setters and planners return 0, or -1 where an argument makes no sense or no plan fits.
-    int32_t SetAType(TPosition, CubeFormat, DataType type, bool = false) { return set_bytes(problem_.a_bytes, type); }
-    int32_t SetBType(TPosition, CubeFormat, DataType type, bool = false) { return set_bytes(problem_.b_bytes, type); }
+    int32_t SetAType(TPosition, CubeFormat, DataType type, bool transposed = false) {
+        problem_.a_transposed = transposed;
+        return set_bytes(problem_.a_bytes, type);
+    }
+    int32_t SetBType(TPosition, CubeFormat, DataType type, bool transposed = false) {
+        problem_.b_transposed = transposed;
+        return set_bytes(problem_.b_bytes, type);
+    }
     int32_t SetCType(TPosition position, CubeFormat, DataType type);
     int32_t SetBiasType(TPosition, CubeFormat, DataType type) { return set_bytes(problem_.bias_bytes, type); }
     int32_t SetDequantType(DequantType) { return 0; }

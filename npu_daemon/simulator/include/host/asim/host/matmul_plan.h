@@ -39,10 +39,26 @@ struct MatmulProblem {
     bool has_bias = false;
     bool result_in_ub = false;
     bool may_split_k = false;
-    bool n_first = false;   // blocks are visited along n before m
+    bool a_transposed = false;
+    bool b_transposed = false;
+    std::optional<bool> n_first;    // blocks are visited along n before m; nothing leaves the choice to the planner
     bool keeps_left = false;    // a core's rows are at most three blocks, which stay in L1 (N_BUFFER_33)
     int32_t cores = 1;
     CubeMemories memories;
+};
+
+// What one copy from global memory to L1 brings of an operand, in base blocks, and how many such copies L1 holds.
+struct OperandLoads {
+    int32_t along_k = 1;
+    int32_t across = 1;         // rows of the left operand, columns of the right one
+    int32_t buffers = 2;
+
+    int32_t blocks() const { return along_k * across * buffers; }
+};
+
+struct L1Loads {
+    OperandLoads a, b;
+    int64_t bytes = 0;
 };
 
 struct MatmulPlan {
@@ -50,21 +66,18 @@ struct MatmulPlan {
     int32_t cores = 1;
     Extents single;
     Extents base;
-    int32_t step_ka = 1;        // blocks along k of one load from global memory to L1
-    int32_t step_kb = 1;
-    int32_t l1_buffers_a = 2;
-    int32_t l1_buffers_b = 2;
+    L1Loads loads;
+    bool n_first = false;
     int32_t l0_buffers = 2;
     int32_t l0c_buffers = 1;
-    int64_t l1_bytes = 0;
     int64_t l0c_bytes = 0;
 };
 
 // The plan with the least estimated time among those that fit the memories; nothing if none fits or an extent is missing.
 //
-// Base blocks are chosen for the slowest of cube, L1->L0 and global memory transfers, steps for the fewest bytes from
-// global memory. Figures: facts/npu_2201.md sections 4, 5 and 9 (16 x 16 x 32 bytes multiplied in a cycle, 256 and 128
-// bytes a cycle to L0A and L0B, 84 bytes a cycle and core from global memory).
+// Base blocks are chosen for the slowest of cube, L1->L0 and global memory transfers, loads into L1 as the published planner
+// chooses them (host_tiling_matmul_l1.h). Figures: facts/npu_2201.md sections 4, 5 and 9 (16 x 16 x 32 bytes multiplied in a
+// cycle, 256 and 128 bytes a cycle to L0A and L0B, 84 bytes a cycle and core from global memory).
 std::optional<MatmulPlan> plan_matmul(const MatmulProblem &problem);
 
 }  // namespace asim::host

@@ -12,7 +12,7 @@ from traces import GM, GM_BASE, copy_out, header, record, segment
 from npu_daemon.backends.simulator import SimulatorBackend
 
 LINE_BYTES = 64
-PAST_CACHE = 2  # flag of a scalar access
+PAST_CACHE, KEEPS_VALUE = 2, 4  # flags of a scalar access
 ADDING, TAKING_MAXIMA = 4 + 8 * 1, 4 + 8 * 2  # flags of a copy
 MEET = record("SyncAll")
 SETTLE = record("PipeBarrier", pipes=(7, 7))
@@ -54,6 +54,15 @@ CASES: dict[str, tuple[str | None, list[list[bytes]]]] = {
     "two stores, written back": ("line shared", [[store(0), clean(0)], [store(4), clean(0)]]),
     "two stores in turn": (None, [[store(0), clean(0), MEET], [MEET, store(4), clean(0)]]),
     "two stores past the cache": (None, [[store(0, PAST_CACHE)], [store(4, PAST_CACHE)]]),
+    "two stores of one value": (None, [[store(0), clean(0)], [store(0, KEEPS_VALUE), clean(0)]]),
+    "store, own value again, copy": (
+        None,
+        [[store(0), clean(0), MEET], [MEET, copy(0), store(0, KEEPS_VALUE)]],
+    ),
+    "store, old value beside": ("line shared", [[store(4)], [store(0, KEEPS_VALUE)]]),
+    "old value, store beside": ("line shared", [[store(0, KEEPS_VALUE)], [store(4)]]),
+    "old value, then another": ("line shared", [[store(0, KEEPS_VALUE)], [store(0)]]),
+    "old value, copy beside": ("line shared", [[store(0, KEEPS_VALUE)], [copy(32)]]),
     "stores to two lines": (None, [[store(0)], [store(LINE_BYTES)]]),
     "store, copy": ("line shared", [[store(0)], [copy(32)]]),
     "copy, store": ("line shared", [[copy(32)], [store(0)]]),

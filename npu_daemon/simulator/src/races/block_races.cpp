@@ -109,6 +109,13 @@ std::optional<Overlap> BlockRaces::through_caches(const Touch &now, const Knowle
     return now.kind == Kind::Read ? caches_.load(origin, begin, end, newer) : caches_.store(origin, begin, end, newer);
 }
 
+// A store that changes nothing is in no race for its own bytes, but its line is written back whole as any other.
+std::optional<Overlap> BlockRaces::keep(const Touch &now, const Knowledge &known, const Operand &stored) {
+    const uint64_t begin = stored.address, end = begin + stored.extent_bytes;
+    if (memory_.ignored(begin, end)) return std::nullopt;
+    return caches_.store({now.core, now.where}, begin, end, unseen(now, known, DataCaches::line_of(begin)));
+}
+
 std::optional<Overlap> BlockRaces::touch(const Touch &now, const Knowledge &known, bool past_cache, uint64_t begin, uint64_t end) {
     if (memory_.ignored(begin, end)) return std::nullopt;
     auto found = check(now, known, begin, end);
@@ -125,6 +132,7 @@ std::optional<Overlap> BlockRaces::next(const Entry &entry, uint32_t core, uint3
         write_back(entry, now);
         return std::nullopt;
     }
+    if (keeps_value(record)) return keep(now, known, entry.operands[0]);
     const bool past_cache = record.op == Op::ScalarAccess && (record.flag_id & kPastCache) != 0;
     std::optional<Overlap> found;
     for (uint32_t i = 0; i < record.operands && !found; ++i) {

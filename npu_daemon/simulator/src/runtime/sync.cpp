@@ -1,6 +1,7 @@
 #include "asim/machine/sync.h"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include "asim/check/check.h"
@@ -84,7 +85,7 @@ void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uin
     const bool fold = space == Space::Ub || !write;
     const uint64_t line = address / kScalarLineBytes;
     const uint64_t key =
-        line << 5 | uint64_t{how} << 3 | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
+        line << 6 | uint64_t{how} << 3 | static_cast<uint64_t>(space) << 2 | (write ? 2 : 0) | 1;  // never 0
     if (!fold) return emit(scalar_record(bytes, write, how), {Operand{address, static_cast<uint64_t>(space), bytes, 0}});
     const uint32_t parts = line_parts(address, bytes);
     ScalarLine &known = line_in(self.scalar_lines[line % kScalarSets], key);
@@ -165,6 +166,12 @@ void *native_ub(const char *call, void *pointer, uint32_t bytes, bool write) {
 
 void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write) {
     trace_scalar(checked_gm(call, pointer, bytes, write), Space::Gm, bytes, write, 0);
+    return pointer;
+}
+
+void *scalar_gm_store(const char *call, void *pointer, const void *value, uint32_t bytes) {
+    const uint64_t address = checked_gm(call, pointer, bytes, true);
+    trace_scalar(address, Space::Gm, bytes, true, std::memcmp(pointer, value, bytes) == 0 ? kKeepsValue : 0);
     return pointer;
 }
 

@@ -141,7 +141,7 @@ public:
     }
     ElementReference<GlobalTensor, uint64_t> operator()(uint64_t index) const { return {*this, index}; }
     void SetValue(uint64_t index, T value) const {
-        asim::counted_store<T>(asim::scalar_gm("SetValue(GM)", base_ + index, sizeof(T), true), value);
+        asim::counted_store<T>(asim::scalar_gm_store("SetValue(GM)", base_ + index, &value, sizeof(T)), value);
     }
 
     GlobalTensor operator[](uint64_t offset) const {

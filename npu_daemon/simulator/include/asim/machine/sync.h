@@ -23,6 +23,8 @@ void release_event_id(Pipe source, Pipe target, uint32_t event_id);
 
 void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write);
 void *scalar_gm(const char *call, void *pointer, uint32_t bytes, bool write);
+// Where a value is about to be stored.
+void *scalar_gm_store(const char *call, void *pointer, const void *value, uint32_t bytes);
 // Likewise, past the data cache.
 void *uncached_gm(const char *call, void *pointer, uint32_t bytes, bool write);
 // Writes the line of the data cache that holds the address back to global memory, from there on; all of them for null.

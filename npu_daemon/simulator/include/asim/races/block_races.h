@@ -56,6 +56,7 @@ private:
     std::optional<Overlap> check(const Touch &now, const Knowledge &known, uint64_t begin, uint64_t end) const;
     void remember(const Touch &now, uint64_t begin, uint64_t end);
     void add(std::vector<Touch> &others, const Touch &now) const;
+    std::optional<Overlap> keep(const Touch &now, const Knowledge &known, const Operand &stored);
     std::optional<Overlap> touch(const Touch &now, const Knowledge &known, bool past_cache, uint64_t begin, uint64_t end);
     DataCaches::Newer unseen(const Touch &now, const Knowledge &known, uint64_t line) const;
     std::optional<Overlap> through_caches(const Touch &now, const Knowledge &known, bool past_cache, uint64_t begin, uint64_t end);

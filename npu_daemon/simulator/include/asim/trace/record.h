@@ -79,6 +79,7 @@ constexpr uint16_t kAtomicMode = 8;  // times how it does (AtomicMode)
 // global memory that goes past the data cache.
 constexpr uint16_t kFromPointer = 1;
 constexpr uint16_t kPastCache = 2;
+constexpr uint16_t kKeepsValue = 4;     // a store to global memory of the value that is there already
 // source_pipe of a vector instruction before which a library call has a barrier, and of what the Matmul object does on a
 // cube core, where it orders its own work.
 constexpr uint8_t kInsideCall = 1;

@@ -13,12 +13,10 @@ namespace asim {
 namespace {
 
 constexpr uint32_t kL0cBytes = 128 * 1024;
-// Basic blocks that the library's own code runs on the scalar unit for each base block multiplied. Derived from
-// matmul_high_performance: 449 and 248 scalar cycles for each of cases 1 and 5, less 12 for the instructions themselves.
-constexpr uint32_t kNormScalarBlocks = 312;
-constexpr uint32_t kMultiLoadScalarBlocks = 168;
-
-void count_scalar(uint32_t blocks) { block().scalar_blocks += blocks; }
+// Basic blocks that the library's own code runs on the scalar unit for each base block multiplied. With those for each copy
+// (operand_path.cpp) they are derived from matmul_high_performance: 449 scalar cycles a base block in case 1, whose copies are
+// two, and 248 in case 5, of 3 copies for 8 base blocks, less 12 for the instructions themselves.
+constexpr uint32_t kBlockScalarBlocks = 135;
 
 // Both operands take turns together.
 uint32_t l0_halves(const MatmulState &state) { return std::clamp(std::min(state.blocks.l0a_buffers, state.blocks.l0b_buffers), 1u, 2u); }
@@ -30,7 +28,7 @@ Operand l0c_operand(const MatmulState &state, const ResultBlock &block) {
 }
 
 void trace_mmad(const MatmulState &state, const ResultBlock &block, uint32_t k, bool last, const Operand &a, const Operand &b) {
-    count_scalar(state.multi_data_load || state.constant_plan ? kMultiLoadScalarBlocks : kNormScalarBlocks);
+    asim::block().scalar_blocks += kBlockScalarBlocks;
     Record record{};
     record.op = Op::Mmad;
     record.source_pipe = kInsideCall;

@@ -12,6 +12,7 @@ namespace asim {
 namespace {
 
 constexpr uint32_t kL0Bytes = 64 * 1024;
+constexpr uint32_t kCopyScalarBlocks = 89;  // of the library's own code for each copy to L1, see kBlockScalarBlocks
 
 Operand part_of(Operand whole, uint32_t offset, uint32_t bytes) {
     whole.address += offset;
@@ -144,6 +145,7 @@ uint32_t OperandPath::in_l1(const OperandRows &rows, uint32_t part) {
     cache_.parts[place] = name;
     if (matrix_.space == Space::L1) return place;
     await_copy(place);
+    block().scalar_blocks += kCopyScalarBlocks;
     begin_filling(cache_.emptied[buffer], Pipe::MTE2, Pipe::MTE1, l1_flag(buffer));
     copy_to_l1(copied, part, l1_address(place));
     set_buffer_flag(Pipe::MTE2, Pipe::MTE1, l1_flag(place));

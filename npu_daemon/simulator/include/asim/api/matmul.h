@@ -99,11 +99,10 @@ public:
         state_.bias.layout = asim::MatrixLayout::Rows;
         state_.delegates = delegates;
         state_.shared_by_group = delegates && A::ibShare && B::ibShare;
-        state_.multi_data_load = kConfig.doMultiDataLoad || kConfig.doSpecialMDL;
-        state_.one_block_a_copy = !state_.multi_data_load && A::layout == LayoutMode::NONE;
-        if (state_.multi_data_load) state_.preload = static_cast<asim::MatmulPreload>(kConfig.doMTE2Preload);
+        constexpr bool kMultiDataLoad = kConfig.doMultiDataLoad || kConfig.doSpecialMDL;
+        state_.one_block_a_copy = !kMultiDataLoad && A::layout == LayoutMode::NONE;
+        if (kMultiDataLoad) state_.preload = static_cast<asim::MatmulPreload>(kConfig.doMTE2Preload);
         state_.unit_flag = kConfig.enUnitFlag;
-        state_.constant_plan = kStaticPlan;
         state_.keeps_left = keeps_left;
         state_.staggers_k = kConfig.doMultiDataLoad && kConfig.enableKdimReorderLoad;
         state_.store.relu = kConfig.enableRelu;

@@ -54,11 +54,9 @@ struct MatmulState {
     bool hf32 = false;
     bool hf32_ties_away = false;
     // the template
-    bool multi_data_load = false;
     bool one_block_a_copy = false;      // from global memory: the Norm template
     MatmulPreload preload = MatmulPreload::None;
     bool unit_flag = false;
-    bool constant_plan = false;
     bool keeps_left = false;            // all of the left operand stays in L1
     bool staggers_k = false;            // each core starts its sums at a place of its own along k
     // Calls of a vector core are handed to the cube core of its group; if not, they do nothing there.

@@ -25,6 +25,13 @@ struct SelectWithBytesMaskShapeInfo {
     uint32_t maskLastAxis = 0;
 };
 
+// Of DropOut, which is not simulated; kernels use it for their own ends.
+struct DropOutShapeInfo {
+    uint32_t firstAxis = 0;
+    uint32_t srcLastAxis = 0;
+    uint32_t maskLastAxis = 0;
+};
+
 // From [1] to [n], from [m, 1] to [m, n] (axis 1) or from [1, n] to [m, n] (axis 0).
 template <typename T, int32_t dim, int32_t axis>
 __aicore__ inline void broadcast(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t *shape,

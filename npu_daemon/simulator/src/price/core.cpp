@@ -13,6 +13,10 @@ constexpr double kInstructionsOfHandOver = 2;   // one sets the flag, one awaits
 
 Pipe pipe_of(uint8_t code) { return static_cast<Pipe>(code); }
 
+RaisedFlag raised_flag(const Record &record, double time) {
+    return {static_cast<CrossCoreMode>(record.repeats), record.flag_id, record.burst_bytes, time};
+}
+
 }  // namespace
 
 void Core::start_block(const Cursor &cursor, double now, double wait_cycles, double entry_cycles) {
@@ -23,7 +27,7 @@ void Core::start_block(const Cursor &cursor, double now, double wait_cycles, dou
     work(entry_cycles);
     for (PipeState &state : pipes_) {
         state.free_at = state.drained_at = scalar_time_;
-        state.started_at.clear();
+        state.issued = state.started = 0;
     }
     flags_.clear();
     vector_order_.clear();
@@ -56,43 +60,64 @@ double Core::vector_cycles(const Entry &entry) {
     return chip_.vector_start_cycles + record.repeats * std::max(throughput, bank.cycles);
 }
 
-uint32_t Core::flag(const Record &record) {
-    return flags_.find_or_insert(uint32_t{record.flag_id} << 6 | uint32_t{record.source_pipe} << 3 | record.target_pipe);
+Core::Flag &Core::flag(const Entry &entry) {
+    if (entry.flag >= flags_.size()) flags_.resize(entry.flag + 1);
+    return flags_[entry.flag];
 }
 
 // What of `entry` counts until its pipe takes it; costs that depend on nothing else are computed here.
 void Core::fill_in(Queued &queued, const Entry &entry, Pipe which) {
     const Record &record = entry.record;
-    queued.record = record;
     queued.issued = scalar_time_;
-    queued.follows = 0;
-    if (info(record.op).pipe == Pipe::S) {
-        if (record.op == Op::SetFlag || record.op == Op::WaitFlag) queued.place = flag(record);
-        queued.time = {held_up_cycles_, 0};
-        return;
+    queued.op = record.op;
+    switch (record.op) {
+        case Op::SetFlag:
+            queued.kind = Kind::Set;
+            queued.flag = entry.flag;
+            flag(entry);
+            queued.target = pipe_of(record.target_pipe);
+            break;
+        case Op::WaitFlag:
+            queued.kind = Kind::Wait;
+            queued.flag = entry.flag;
+            flag(entry);
+            break;
+        case Op::PipeBarrier:
+            queued.kind = Kind::Barrier;
+            queued.time.busy_cycles = held_up_cycles_;
+            break;
+        case Op::CrossCoreSet:
+            queued.kind = Kind::CrossCoreSet;
+            pipe(which).raised.push(raised_flag(record, 0));
+            break;
+        default: fill_in_instruction(queued, entry, which);
     }
-    PipeState &state = pipe(which);
-    unfinished_.forget(scalar_time_);
-    queued.follows = unfinished_.find_conflicts(entry, which, scalar_time_, state.waiting);
-    queued.place = unfinished_.add(entry, which);
+}
+
+void Core::fill_in_instruction(Queued &queued, const Entry &entry, Pipe which) {
+    const Record &record = entry.record;
+    queued.bytes = uint64_t{record.repeats} * record.burst_bytes;
+    queued.follows = static_cast<uint8_t>(unfinished_.add(entry, which, scalar_time_));
+    queued.unit_cycles = which == Pipe::FIX ? unit_flag_cycles(record, chip_) : 0;
     if (is_copy(record.op)) {
-        state.copies.push(entry);
+        queued.kind = Kind::Copy;
+        pipe(which).copies.push(entry);
     } else {
+        queued.kind = Kind::Work;
         queued.time = which == Pipe::V ? InstructionTime{vector_cycles(entry), 0} : cube_time(entry, chip_);
+        queued.tile_by_tile = record.op == Op::Mmad && (record.flag_id & kUnitFlag) != 0;
     }
 }
 
 bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
     PipeState &state = pipe(which);
-    full_ = state.queue.size() >= queue_depth_ ? which : Pipe::S;
+    full_ = state.waiting() >= queue_depth_ ? which : Pipe::S;
     if (full_ != Pipe::S) return false;
     // A place is free once the instruction `depth` before this one has started.
-    const size_t places = queue_depth_ - state.queue.size();
-    if (state.started_at.size() >= places) {
-        scalar_time_ = std::max(scalar_time_, state.started_at[state.started_at.size() - places]);
-    }
-    if (state.queue.empty() && which != Pipe::S) look_at(which);    // the scalar unit starts its own
-    fill_in(state.queue.push(), entry, which);
+    if (state.issued >= queue_depth_) scalar_time_ = std::max(scalar_time_, state.place(state.issued - queue_depth_).started);
+    if (state.waiting() == 0) look_at(which);
+    fill_in(state.place(state.issued), entry, which);
+    ++state.issued;
     return true;
 }
 
@@ -100,7 +125,7 @@ bool Core::issue_to_pipe(const Entry &entry, Pipe which) {
 bool Core::drain_all(double extra_cycles) {
     double drained = scalar_time_;
     for (const PipeState &state : pipes_) {
-        if (!state.queue.empty() || state.copying) return false;
+        if (state.waiting() > 0 || state.copying) return false;
         drained = std::max(drained, state.drained_at);
     }
     scalar_time_ = drained + extra_cycles;
@@ -114,15 +139,12 @@ void Core::work(double cycles) {
     scalar_cycles_ += cycles;
 }
 
-bool Core::issue_access(const Entry &entry, double now) {
+bool Core::issue_access(const Entry &entry) {
     // Whatever is issued later starts later: a scalar access need not be remembered.
-    unfinished_.forget(now);
-    scalar_waiting_.clear();
-    const uint32_t follows = unfinished_.find_conflicts(entry, Pipe::S, now, scalar_waiting_);
-    const std::optional<double> ready = unfinished_.ready(scalar_waiting_, follows, chip_.flag_cycles, 0);
-    if (!ready) return false;
-    if (*ready > scalar_time_) {
-        scalar_time_ = *ready;
+    const std::optional<double> before = unfinished_.end_before(entry, scalar_time_);
+    if (!before) return false;
+    if (*before > scalar_time_) {
+        scalar_time_ = *before + chip_.flag_cycles;
         // The compiler's flag, and then the access itself, which has not gone on meanwhile.
         work(chip_.barrier_cycles / kHandOversOfBarrier + chip_.scalar_access_cycles);
     }
@@ -135,28 +157,24 @@ bool Core::issue_access(const Entry &entry, double now) {
     return true;
 }
 
-bool Core::issue_scalar(const Entry &entry, double now) {
+bool Core::issue_scalar(const Entry &entry) {
     const Record &record = entry.record;
-    const Pipe source = pipe_of(record.source_pipe);
     const Pipe target = pipe_of(record.target_pipe);
     switch (record.op) {
-        case Op::ScalarAccess: return issue_access(entry, now);
+        case Op::ScalarAccess: return issue_access(entry);
         case Op::SetFlag:
-            if (source != Pipe::S) return issue_to_pipe(entry, source);
-            flags_[flag(record)].raised_at.push(scalar_time_);
+            flag(entry).raised_at.push(scalar_time_);
             look_at(target);
             return true;
         case Op::WaitFlag: {
-            if (target != Pipe::S) return issue_to_pipe(entry, target);
-            Ring<double> &raised = flags_[flag(record)].raised_at;
+            Ring<double> &raised = flag(entry).raised_at;
             if (raised.empty()) return false;
             scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
             raised.pop();
             return true;
         }
         case Op::PipeBarrier:
-            if (target == Pipe::ALL) return drain_all(chip_.barrier_cycles);
-            return target == Pipe::S || issue_to_pipe(entry, target);
+            return target == Pipe::S || drain_all(chip_.barrier_cycles);
         case Op::SyncAll:
             if (!drain_all(0)) return false;
             in_sync_all_ = true;
@@ -167,8 +185,7 @@ bool Core::issue_scalar(const Entry &entry, double now) {
             return true;
         case Op::CleanCache: return true;
         case Op::CrossCoreSet:
-            if (source != Pipe::S) return issue_to_pipe(entry, source);
-            raise_for_others(record, scalar_time_);
+            raised_for_others_.push_back(raised_flag(record, scalar_time_));
             return true;
         case Op::CrossCoreWait: {
             Ring<double> &raised = cross_core_flags_[record.flag_id];
@@ -210,40 +227,43 @@ void Core::order_vectors() {
     }
 }
 
-void Core::raise_for_others(const Record &record, double time) {
-    raised_for_others_.push_back({static_cast<CrossCoreMode>(record.repeats), record.flag_id, record.burst_bytes, time});
-}
-
 // The scalar unit's own work on a record is paid once, when it comes to it.
 void Core::take_record() {
     if (!records_->next()) throw std::runtime_error("malformed trace: a block has no end");
-    const Record &record = records_->current().record;
-    shared_.coverage.mark(records_->current());
+    const Entry &entry = records_->current();
+    const Record &record = entry.record;
     work(chip_.issue_cycles + record.scalar_blocks * chip_.scalar_block_cycles + record.scalar_accesses * chip_.scalar_access_cycles);
+    if (entry.flag != 0) return scalar_order_.flag(record);
+    shared_.coverage.mark(entry);
     order_vectors();
     if (scalar_order_.next(records_->current())) work(kInstructionsOfHandOver * chip_.issue_cycles);
 }
 
 // Issues the next record if nothing blocks the scalar unit.
-bool Core::issue(double now) {
+bool Core::issue() {
     if (!has_pending_) take_record();
     const Entry &entry = records_->current();
-    const Pipe which = info(entry.record.op).pipe;
-    const bool issued = which == Pipe::S ? issue_scalar(entry, now) : issue_to_pipe(entry, which);
+    const bool issued = entry.pipe == Pipe::S ? issue_scalar(entry) : issue_to_pipe(entry, entry.pipe);
     has_pending_ = !issued;
     return issued;
 }
 
 // Whether the pipe of the current record has no place for it: nothing else need be tried.
-bool Core::waits_for_place() { return pipe(full_).queue.size() >= queue_depth_; }
+bool Core::waits_for_place() {
+    return pipe(full_).waiting() >= queue_depth_;
+}
+
+// Issues records until something blocks the scalar unit; says whether there were any.
+bool Core::issue_some() {
+    bool issued = false;
+    while (active_ && !in_sync_all_ && !waits_for_place() && issue()) issued = true;
+    return issued;
+}
 
 double Core::advance(double now) {
     if (next_start() <= now) to_look_at_ |= timed_heads_;
-    for (bool progress = true; progress && active_ && !in_sync_all_;) {
-        progress = false;
-        while (active_ && !in_sync_all_ && !waits_for_place() && issue(now)) progress = true;
-        progress |= run_pipes(now);
-    }
+    do run_pipes(now);
+    while (issue_some());
     return next_start();
 }
 

@@ -129,32 +129,35 @@ private:
         }
     }
 
-    // When a core has to be visited next, because of itself or of another.
-    Wake next_wake() const {
+    // The core to be visited next, because of itself or of another, which is then done.
+    Wake take_wake() {
         const Wake own{wakes_.time(), wakes_.place()};
-        return calls_.empty() || calls_.top() > own ? own : calls_.top();
+        if (calls_.empty() || calls_.top() > own) return own;
+        const Wake call = calls_.top();
+        calls_.pop();
+        return call;
     }
 
     void step() {
-        const Wake wake = next_wake();
+        const double wake = calls_.empty() ? wakes_.time() : std::min(wakes_.time(), calls_.top().time);
         const double start = pending_starts_.empty() ? kNever : pending_starts_.top().time;
         const double copy = memory_.next_finish();
-        if (std::min({wake.time, start, copy}) == kNever) {
+        if (std::min({wake, start, copy}) == kNever) {
             throw std::runtime_error("malformed trace: the blocks wait for each other for ever");
         }
-        if (copy <= wake.time && copy <= start) {
+        if (copy <= wake && copy <= start) {
             const std::optional<uint32_t> owner = memory_.finish_next();
             if (!owner) return;
             const uint32_t core = *owner / kPipeCount;
             cores_[core].copy_finished(static_cast<Pipe>(*owner % kPipeCount), copy);
             visit(core, copy);
-        } else if (start <= wake.time) {
+        } else if (start <= wake) {
             const uint32_t place = pending_starts_.top().core;
             pending_starts_.pop();
             give_group(place, start);
         } else {
-            if (!calls_.empty() && !(calls_.top() > wake)) calls_.pop();
-            if (cores_[wake.core].active()) visit(wake.core, wake.time);
+            const Wake next = take_wake();
+            if (cores_[next.core].active()) visit(next.core, next.time);
         }
     }
 

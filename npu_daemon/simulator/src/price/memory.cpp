@@ -145,7 +145,7 @@ double Memory::read_share() const {
 double Memory::finish_time(Lane lane) const {
     const LaneState &state = state_of(lane);
     if (state.transfers.empty()) return std::numeric_limits<double>::infinity();
-    return now_ + std::max(0.0, state.transfers.top().finish_progress - state.progress) / speed(lane);
+    return now_ + std::max(0.0, state.transfers.first().finish_progress - state.progress) / speed(lane);
 }
 
 const Memory::Finish &Memory::next() const {
@@ -211,7 +211,7 @@ void Memory::start(double now, const Demand &demand, uint32_t owner) {
     if (demand.lane == Lane::Write) return start_write(demand, owner);
     LaneState &state = state_of(demand.lane);
     const double finish = state.progress + demand.solo_cycles;
-    state.transfers.push({finish, begin(demand, demand.load, finish), owner << kEndsBits | kCopy | kLoad});
+    state.transfers.add({finish, begin(demand, demand.load, finish), owner << kEndsBits | kCopy | kLoad});
 }
 
 // What the write buffer still holds of earlier writes goes first.
@@ -226,8 +226,8 @@ void Memory::start_write(const Demand &demand, uint32_t owner) {
     load.write *= stretch;
     load.l2 *= stretch;
     const uint32_t place = begin(demand, load, finish);
-    state.transfers.push({std::max(state.progress, finish - demand.buffered_cycles), place, owner << kEndsBits | kCopy});
-    state.transfers.push({finish, place, owner << kEndsBits | kLoad});
+    state.transfers.add({std::max(state.progress, finish - demand.buffered_cycles), place, owner << kEndsBits | kCopy});
+    state.transfers.add({finish, place, owner << kEndsBits | kLoad});
 }
 
 double Memory::next_finish() const { return next().time; }
@@ -236,7 +236,7 @@ std::optional<uint32_t> Memory::finish_next() {
     const Finish finish = next();
     LaneState &state = state_of(finish.lane);
     advance(finish.time);
-    const Transfer done = state.transfers.top();
+    const Transfer done = state.transfers.first();
     state.transfers.pop();
     next_.reset();
     if ((done.owner_and_ends & kLoad) != 0) end(done.load);

@@ -125,7 +125,7 @@ bool ScalarOrder::instruction(const Entry &entry) {
         const Operand &operand = entry.operands[i];
         if (!in_ub(operand)) continue;
         const Use now{operand.address, operand.address + operand.extent_bytes, i == 0};
-        inserted |= own_.order(now, pipe);
+        inserted |= !own_.since.empty() && own_.order(now, pipe);
         others_[pipe].add(now);
     }
     if (inserted) own_.ordered[pipe] = own_.since.size();
@@ -134,10 +134,6 @@ bool ScalarOrder::instruction(const Entry &entry) {
 
 bool ScalarOrder::next(const Entry &entry) {
     const Record &record = entry.record;
-    if (record.op == Op::SetFlag || record.op == Op::WaitFlag) {
-        flag(record);
-        return false;
-    }
     if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && record.target_pipe == kAll)) clear();
     if (record.op == Op::ScalarAccess) return scalar_access(entry);
     return record.operands > 0 && instruction(entry);

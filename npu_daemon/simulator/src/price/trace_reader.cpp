@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 
 namespace asim {
@@ -14,8 +15,10 @@ namespace {
 
 constexpr uint32_t kMaxBlocks = 3 * 65535;  // numBlocks limit (facts/npu_2201.md section 8), three cores in a group
 
+[[noreturn, gnu::cold, gnu::noinline]] void fail(const char *what) { throw std::runtime_error(std::string("malformed trace: ") + what); }
+
 void check(bool holds, const char *what) {
-    if (!holds) throw std::runtime_error(std::string("malformed trace: ") + what);
+    if (!holds) fail(what);
 }
 
 uint32_t least_operands(Op op) {
@@ -41,6 +44,19 @@ void check_record(const Record &record) {
 
 void check_operands(const Entry &entry) {
     for (uint32_t i = 0; i < entry.record.operands; ++i) check(entry.operands[i].space < kSpaceCount, "unknown memory");
+}
+
+bool is_flag(Op op) { return op == Op::SetFlag || op == Op::WaitFlag; }
+
+Pipe pipe_of(const Record &record) {
+    const auto source = static_cast<Pipe>(record.source_pipe), target = static_cast<Pipe>(record.target_pipe);
+    switch (record.op) {
+        case Op::SetFlag:
+        case Op::CrossCoreSet: return source;
+        case Op::WaitFlag: return target;
+        case Op::PipeBarrier: return target == Pipe::ALL ? Pipe::S : target;
+        default: return info(record.op).pipe;
+    }
 }
 
 }  // namespace
@@ -109,25 +125,33 @@ uint64_t Cursor::number() {
     throw std::runtime_error("malformed trace: endless number");
 }
 
+uint16_t Cursor::number_of_flag(const Record &record) {
+    const uint32_t number = flags_.find_or_insert(uint64_t{record.flag_id} << 6 | record.source_pipe << 3 | record.target_pipe);
+    check(number <= std::numeric_limits<uint16_t>::max(), "too many flags");
+    return static_cast<uint16_t>(number);
+}
+
 void Cursor::read_record() {
     Site site;
     take(&site.entry.record, sizeof(Record));
     check_record(site.entry.record);
     take(site.entry.operands, site.entry.record.operands * sizeof(Operand));
     check_operands(site.entry);
+    site.entry.pipe = pipe_of(site.entry.record);
+    if (is_flag(site.entry.record.op)) site.entry.flag = number_of_flag(site.entry.record);
     const auto index = static_cast<uint32_t>(site_count_++ % kMaxSites);
     if (index == sites_.size()) {
         sites_.push_back(site);
     } else {
         sites_[index] = site;
     }
-    if (last_ != kNoSite) sites_[last_].next = index;
+    if (last_ != kNoSite) sites_[last_].entry.next = index;
     last_ = index;
 }
 
 void Cursor::read_changes(uint64_t index) {
     check(index < sites_.size(), "unknown site");
-    if (last_ != kNoSite) sites_[last_].next = static_cast<uint32_t>(index);
+    if (last_ != kNoSite) sites_[last_].entry.next = static_cast<uint32_t>(index);
     last_ = static_cast<uint32_t>(index);
     Site &site = sites_[index];
     uint8_t mask;
@@ -141,8 +165,9 @@ void Cursor::read_changes(uint64_t index) {
 }
 
 void Cursor::follow() {
-    check(last_ != kNoSite && sites_[last_].next != kNoSite, "nothing is foreseen");
-    last_ = sites_[last_].next;
+    const uint32_t next = sites_[last_].entry.next;
+    if (next == kNoSite) fail("nothing is foreseen");
+    last_ = next;
     sites_[last_].move_as_foreseen();
     --run_;
 }
@@ -158,6 +183,7 @@ bool Cursor::read_code() {
     } else if (code % 2 == 0) {
         read_changes(code / 2 - 1);
     } else {
+        check(last_ != kNoSite, "nothing is foreseen");
         run_ = code / 2 + 1;
         follow();
     }

@@ -1,19 +1,23 @@
 #include "asim/timing/unfinished.h"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace asim {
 
 namespace {
 
-// Calls f(space, begin, end, written) for the bytes that each operand touches. Bursts of a strided copy leave gaps in
-// global memory that other copies may fill: nothing is known of overlaps.
+constexpr size_t kDropped = 16;     // ranges at a time
+constexpr uint32_t kEnds = 64;      // that a pipe keeps without a look at whether somebody needs them
+
+// Calls f(space, begin, end, written) for the bytes that each operand touches, sources first: they are what other pipes have
+// touched last. Bursts of a strided copy leave gaps in global memory that other copies may fill: nothing is known of overlaps.
 template <typename F>
 void for_each_range(const Entry &entry, F f) {
     const Record &record = entry.record;
     const bool in_bursts = (reads_gm(record.op) || writes_gm(record.op)) && record.repeats > 1;
     const bool writes_first = record.op != Op::ScalarAccess || record.repeats == 1;
-    for (uint32_t i = 0; i < record.operands; ++i) {
+    for (uint32_t i = record.operands; i-- > 0;) {
         const Operand &operand = entry.operands[i];
         const bool gaps = in_bursts && operand.space == static_cast<uint64_t>(Space::Gm) && operand.stride != record.burst_bytes;
         if (gaps || operand.extent_bytes == 0) continue;
@@ -23,124 +27,141 @@ void for_each_range(const Entry &entry, F f) {
 
 }  // namespace
 
-void Unfinished::find_in(const Ranges &ranges, uint64_t begin, uint64_t end, const Follower &follower) {
-    if (begin >= ranges.highest || ranges.lowest >= end) return;
-    for (size_t i = ranges.first; i < ranges.all.size(); ++i) {
-        const Range &other = ranges.all[i];
-        if (begin >= other.end || other.begin >= end) continue;
-        if (!live(other) || done_[other.slot] <= follower.now) continue;
-        follower.waiting.on_.push(other.slot);
-        holders_[other.slot] += follower.holds;
+// Drops what is forgotten at the front.
+void Unfinished::Ranges::make_room() {
+    all_.erase(all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+    lowest_ = ~0ull;
+    highest_ = 0;
+    for (const Range &left : all_) widen(left);
+}
+
+void Unfinished::Ranges::add(const Range &range, uint32_t unfinished) {
+    while (first_ < all_.size() && all_[first_].number < unfinished) ++first_;
+    if (first_ >= kDropped && 2 * first_ >= all_.size()) make_room();
+    all_.push_back(range);
+    widen(range);
+}
+
+uint32_t Unfinished::Ranges::behind_latest(uint64_t begin, uint64_t end, bool written, uint32_t from) const {
+    if (begin >= highest_ || lowest_ >= end) return from;
+    for (size_t i = all_.size(); i > first_ && all_[i - 1].number >= from; --i) {
+        const Range &other = all_[i - 1];
+        if (begin < other.end && other.begin < end && (written || other.written)) return other.number + 1;
+    }
+    return from;
+}
+
+// Takes note of which ends are past.
+void Unfinished::pass(double now) {
+    for (uint32_t pipes = ending_; pipes != 0; pipes &= pipes - 1) {
+        const uint32_t which = lowest(pipes);
+        const OfPipe &pipe = pipes_[which];
+        uint32_t past = past_[which];
+        while (past < pipe.ended && pipe.end(past).time <= now) ++past;
+        past_[which] = past;
+        if (past == pipe.ended) ending_ &= ~(pipes & -pipes);
     }
 }
 
-uint32_t Unfinished::find_conflicts(const Entry &entry, Pipe pipe, double now, Waiting &waiting) {
-    const uint32_t others = ~(1u << static_cast<uint32_t>(pipe));
-    const uint32_t before = waiting.on_.size();
-    const Follower follower{now, pipe != Pipe::S, waiting};
+// Looks for the latest instruction on each pipe but `pipe` that a range conflicts with, among those with the numbers `from`
+// on. Sets these to the ones behind it, and returns the pipes that have any, one bit each.
+uint32_t Unfinished::find_latest(const Range &range, uint64_t space, Pipe pipe, Numbers &from) const {
+    uint32_t found = 0;
+    for (uint32_t pipes = pipes_in_[space] & ~bit(pipe); pipes != 0; pipes &= pipes - 1) {
+        const uint32_t other = lowest(pipes);
+        const uint32_t behind = ranges_[space][other].behind_latest(range.begin, range.end, range.written, from[other]);
+        if (behind == from[other]) continue;
+        from[other] = behind;
+        found |= 1u << other;
+    }
+    return found;
+}
+
+uint32_t Unfinished::add(const Entry &entry, Pipe pipe, double now) {
+    pass(now);
+    OfPipe &own = of(pipe);
+    if (own.issued == ~0u) throw std::runtime_error("malformed trace: a core has too many instructions");
+    Numbers from;
+    for (size_t other = 0; other < from.size(); ++other) from[other] = own.followed[other] > past_[other] ? own.followed[other] : past_[other];
+    uint32_t found = 0;
     for_each_range(entry, [&](uint64_t space, uint64_t begin, uint64_t end, bool written) {
-        for (uint32_t pipes = pipes_in_[space] & others; pipes != 0; pipes &= pipes - 1) {
-            const auto &ranges = ranges_[space][static_cast<uint32_t>(__builtin_ctz(pipes))];
-            find_in(ranges[true], begin, end, follower);
-            if (written) find_in(ranges[false], begin, end, follower);
-        }
+        const Range range{begin, end, own.issued, written};
+        found |= find_latest(range, space, pipe, from);
+        pipes_in_[space] |= bit(pipe);
+        ranges_[space][static_cast<size_t>(pipe)].add(range, past_[static_cast<size_t>(pipe)]);
     });
-    return waiting.on_.size() - before;
-}
-
-uint32_t Unfinished::take_slot() {
-    if (!free_slots_.empty()) {
-        const uint32_t slot = free_slots_.back();
-        free_slots_.pop_back();
-        return slot;
+    ++own.issued;
+    for (uint32_t pipes = found; pipes != 0; pipes &= pipes - 1) {
+        const uint32_t other = lowest(pipes);
+        own.follows[other].push(from[other] - 1);
+        own.followed[other] = from[other];
     }
-    const size_t slots = done_.size() + 1;
-    done_.resize(slots);
-    started_.resize(slots);
-    serials_.resize(slots);
-    holders_.resize(slots);
-    unit_flags_.resize(slots);
-    listed_.resize(slots);
-    return static_cast<uint32_t>(slots - 1);
+    return found;
 }
 
-uint32_t Unfinished::add(const Entry &entry, Pipe pipe) {
-    const uint32_t slot = take_slot();
-    const uint32_t serial = next_serial_++;
-    done_[slot] = started_[slot] = kNever;
-    serials_[slot] = serial;
-    unit_flags_[slot] = entry.record.op == Op::Mmad && (entry.record.flag_id & kUnitFlag) != 0;
-    for_each_range(entry, [&](uint64_t space, uint64_t begin, uint64_t end, bool written) {
-        pipes_in_[space] |= 1u << static_cast<uint32_t>(pipe);
-        remember(ranges_[space][static_cast<size_t>(pipe)][written], {begin, end, serial, slot});
+void Unfinished::finish(Pipe pipe, double start, double end, bool tile_by_tile) {
+    OfPipe &own = of(pipe);
+    if (own.ends.size() >= kEnds) forget_ends(static_cast<uint32_t>(pipe));
+    double with_unit_flag = end;
+    if (tile_by_tile) {     // its tiles come after all results of those before it
+        const double before = own.ends.empty() ? start : own.end(own.ended - 1).time;
+        with_unit_flag = std::min(std::max(start, before), end);
+    }
+    own.ends.push({end, with_unit_flag});
+    ++own.ended;
+    ending_ |= bit(pipe);
+}
+
+// Drops ends that are past and that nothing in a queue follows.
+void Unfinished::forget_ends(uint32_t pipe) {
+    OfPipe &own = pipes_[pipe];
+    uint32_t needed = std::min(past_[pipe], own.ended - 1);
+    for (const OfPipe &other : pipes_) {
+        if (!other.follows[pipe].empty()) needed = std::min(needed, other.follows[pipe].front());
+    }
+    own.ends.pop(needed - own.kept);
+    own.kept = needed;
+}
+
+double Unfinished::ready(Pipe pipe, uint32_t others, double extra_cycles, double unit_cycles) {
+    OfPipe &own = of(pipe);
+    double until = 0;
+    for (; others != 0; others &= others - 1) {
+        const uint32_t other = lowest(others);
+        const uint32_t number = own.follows[other].front();
+        if (number >= pipes_[other].ended) {
+            own.awaits = other;
+            own.awaits_number = number;
+            return kNever;
+        }
+        const End &end = pipes_[other].end(number);
+        const double last = unit_cycles > 0 ? std::max(end.with_unit_flag, end.time - unit_cycles) : end.time;
+        until = std::max(until, last + extra_cycles);
+    }
+    return until;
+}
+
+bool Unfinished::settled(Pipe pipe) const {
+    const OfPipe &own = pipes_[static_cast<size_t>(pipe)];
+    return own.awaits_number < pipes_[own.awaits].ended;
+}
+
+std::optional<double> Unfinished::end_before(const Entry &access, double now) {
+    pass(now);
+    Numbers from = past_;
+    uint32_t found = 0;
+    for_each_range(access, [&](uint64_t space, uint64_t begin, uint64_t end, bool written) {
+        found |= find_latest({begin, end, 0, written}, space, Pipe::S, from);
     });
-    return slot;
-}
-
-// Room for another is made by dropping what is forgotten at the front, when that is half of it.
-void Unfinished::remember(Ranges &ranges, const Range &range) const {
-    while (ranges.first < ranges.all.size() && !live(ranges.all[ranges.first])) ++ranges.first;
-    if (2 * ranges.first >= ranges.all.size()) {
-        ranges.all.erase(ranges.all.begin(), ranges.all.begin() + static_cast<std::ptrdiff_t>(ranges.first));
-        ranges.first = 0;
-        ranges.lowest = ~0ull;
-        ranges.highest = 0;
-        for (const Range &left : ranges.all) ranges.widen(left);
+    double end = 0;
+    for (; found != 0; found &= found - 1) {
+        const OfPipe &other = pipes_[lowest(found)];
+        const uint32_t number = from[lowest(found)] - 1;
+        if (number >= other.ended) return std::nullopt;
+        end = std::max(end, other.end(number).time);
     }
-    ranges.all.push_back(range);
-    ranges.widen(range);
-}
-
-void Unfinished::list(uint32_t slot) {
-    first_end_ = std::min(first_end_, done_[slot]);
-    if (listed_[slot]) return;
-    listed_[slot] = true;
-    finished_.push_back(slot);
-}
-
-void Unfinished::finish(uint32_t slot, double time) {
-    done_[slot] = time;
-    list(slot);
-}
-
-void Unfinished::forget_finished(double now) {
-    first_end_ = kNever;
-    for (size_t i = 0; i < finished_.size();) {
-        const uint32_t slot = finished_[i];
-        if (done_[slot] > now) {
-            first_end_ = std::min(first_end_, done_[slot]);
-            ++i;
-            continue;
-        }
-        listed_[slot] = false;
-        if (holders_[slot] == 0) {
-            serials_[slot] = 0;
-            free_slots_.push_back(slot);
-        }
-        finished_[i] = finished_.back();
-        finished_.pop_back();
-    }
-}
-
-void Unfinished::release(Waiting &waiting, uint32_t count) {
-    for (uint32_t i = 0; i < count; ++i) {
-        const uint32_t slot = waiting.on_[i];
-        if (--holders_[slot] == 0) list(slot);
-    }
-    waiting.on_.pop(count);
-    waiting.settle();
-}
-
-// The last ones first: they are likely to end last.
-std::optional<double> Unfinished::ready(Waiting &waiting, uint32_t count, double extra_cycles, double unit_cycles) const {
-    for (; waiting.settled_ < count; ++waiting.settled_) {
-        const uint32_t slot = awaited(waiting, count);
-        const double done = done_[slot];
-        if (done == kNever) return std::nullopt;
-        const double last = unit_cycles > 0 && unit_flags_[slot] ? std::max(started_[slot], done - unit_cycles) : done;
-        waiting.until_ = std::max(waiting.until_, last + extra_cycles);
-    }
-    return waiting.until_;
+    return end;
 }
 
 }  // namespace asim

@@ -75,7 +75,7 @@ const std::vector<uint8_t> &SegmentEncoder::finish() {
 }
 
 void SegmentEncoder::add(const Record &record, const Operand *operands) {
-    const uint32_t next = last_ == kNoSite ? kNoSite : sites_[last_].site.next;
+    const uint32_t next = last_ == kNoSite ? kNoSite : sites_[last_].site.entry.next;
     if (next != kNoSite) {
         Site &site = sites_[next].site;
         if (same_but_for_addresses(site.entry, record, operands) && changes(site, record, operands) == 0) {
@@ -89,7 +89,7 @@ void SegmentEncoder::add(const Record &record, const Operand *operands) {
     const uint64_t hash = hash_of(record, operands);
     size_t place = 0;
     const uint32_t found = find(record, operands, hash, place);
-    if (last_ != kNoSite) sites_[last_].site.next = found == kNoSite ? static_cast<uint32_t>(sites_.size()) : found;
+    if (last_ != kNoSite) sites_[last_].site.entry.next = found == kNoSite ? static_cast<uint32_t>(sites_.size()) : found;
     found == kNoSite ? add_new(record, operands, hash, place) : add_changed(found, record, operands);
 }
 

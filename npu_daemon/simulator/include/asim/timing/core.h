@@ -12,7 +12,6 @@
 #include "asim/timing/memory.h"
 #include "asim/timing/ring.h"
 #include "asim/timing/scalar_order.h"
-#include "asim/timing/table.h"
 #include "asim/timing/timeline.h"
 #include "asim/timing/trace_reader.h"
 #include "asim/timing/unfinished.h"
@@ -58,7 +57,14 @@ struct Shared {
 class Core {
 public:
     Core(const Shared &shared, uint32_t id)
-        : shared_(shared), chip_(shared.chip), id_(id), queue_depth_(static_cast<size_t>(shared.chip.queue_depth)) {}
+        : shared_(shared), chip_(shared.chip), id_(id), queue_depth_(static_cast<size_t>(shared.chip.queue_depth)) {
+        size_t places = 1;
+        while (places < queue_depth_) places *= 2;
+        for (PipeState &state : pipes_) {
+            state.places.resize(places);
+            state.last_place = places - 1;
+        }
+    }
 
     // Starts a block: `entry_cycles` of scalar work after `wait_cycles` for its code.
     void start_block(const Cursor &cursor, double now, double wait_cycles, double entry_cycles);
@@ -82,36 +88,45 @@ public:
 
 private:
     static constexpr size_t kHostLineBytes = 64;    // what is used together shares lines of the host's cache
-    static constexpr uint64_t kFlags = 512;     // eight of each pair of pipes, each with a place of its own in the table
-    struct Flag {
+    struct alignas(kHostLineBytes / 2) Flag {
         Ring<double> raised_at;
     };
-    struct alignas(kHostLineBytes) Queued {     // what counts of an issued record until its pipe takes it
-        Record record;
+    enum class Kind : uint8_t { Copy, Work, Set, Wait, Barrier, CrossCoreSet };
+    struct alignas(kHostLineBytes) Queued {     // what counts of an issued record when its pipe takes it
         double issued = 0;
-        InstructionTime time;       // of all but copies; of a barrier: the pipe stands still when it is empty
-        uint32_t place = 0;         // slot of an instruction; of what sets or awaits a flag: the flag
-        uint32_t follows = 0;       // how many others, see PipeState::waiting
+        double started = 0;         // until its place is used again
+        InstructionTime time;       // of Work; of a Barrier: the pipe stands still when it is empty
+        double unit_cycles = 0;     // see unit_flag_cycles
+        uint64_t bytes = 0;
+        uint32_t flag = 0;          // of Set and Wait, its place in flags_
+        Op op = Op::Count;
+        Kind kind = Kind::Work;
+        Pipe target = Pipe::S;      // of Set
+        uint8_t follows = 0;        // pipes on which it follows an instruction, one bit each
+        bool tile_by_tile = false;  // it gives its results so
     };
     struct alignas(kHostLineBytes) PipeState {
         double free_at = 0;         // the next instruction may start
         double drained_at = 0;      // everything started so far has finished
         double head_start = 0;      // of a head in timed_heads_
-        uint32_t awaited_slot = 0;  // of a head in awaiting_heads_
         bool copying = false;
-        Ring<Queued> queue;
-        Unfinished::Waiting waiting;    // of the queue
-        Ring<double> started_at;        // of the latest instructions, as many as the queue has places
+        uint64_t issued = 0;        // to it, in this block; those that have not started are its queue
+        uint64_t started = 0;
+        std::vector<Queued> places; // of the queue and what it held before: a power of two
+        uint64_t last_place = 0;
         Ring<Entry> copies;             // of the queue, in full
+        Ring<RaisedFlag> raised;        // likewise flags for other cores
         double busy_cycles = 0;
         double wait_cycles = 0;
         uint64_t instructions = 0;
         Op copy_op = Op::Count;
-        uint32_t copy_slot = 0;
         uint64_t copy_bytes = 0;
         double copy_latency = 0;
-        double copy_from = 0;       // it has the pipe from then on
+        double has_pipe_from = 0;   // the latest instruction
         double copy_until = 0;      // and until then at least
+
+        uint64_t waiting() const { return issued - started; }
+        Queued &place(uint64_t instruction) { return places[instruction & last_place]; }
     };
     static uint32_t bit(Pipe which) { return 1u << static_cast<uint32_t>(which); }
     static bool is_copy(Op op) { return reads_gm(op) || writes_gm(op); }
@@ -119,30 +134,32 @@ private:
 
     // The scalar unit (core.cpp).
     bool waits_for_place();
-    bool issue(double now);
+    bool issue_some();
+    bool issue();
     void take_record();
     void order_vectors();
-    bool issue_scalar(const Entry &entry, double now);
-    bool issue_access(const Entry &entry, double now);
+    bool issue_scalar(const Entry &entry);
+    bool issue_access(const Entry &entry);
     bool issue_to_pipe(const Entry &entry, Pipe pipe);
     void fill_in(Queued &queued, const Entry &entry, Pipe which);
+    void fill_in_instruction(Queued &queued, const Entry &entry, Pipe which);
     bool drain_all(double extra_cycles);
     void end_block();
-    void raise_for_others(const Record &record, double time);
-    uint32_t flag(const Record &record);
+    Flag &flag(const Entry &entry);
     double vector_cycles(const Entry &entry);
     void work(double cycles);
 
     // The other pipes (core_pipes.cpp).
     void look_at(Pipe which) { to_look_at_ |= bit(which); }
-    bool run_pipes(double now);
-    bool run_pipe(Pipe pipe, double now);
+    void run_pipes(double now);
+    void run_pipe(Pipe pipe, double now);
     double next_start() const;
-    std::optional<double> ready_time(PipeState &pipe, const Queued &head);
-    double has_pipe_from(const PipeState &pipe, const Queued &head, double start) const;
-    void start_instruction(PipeState &pipe, Pipe which, const Queued &head, double start);
-    void start_copy(PipeState &pipe, Pipe which, const Queued &head, double start);
-    void finish(uint32_t slot, double time);
+    bool start_head(PipeState &state, Pipe which, double now);
+    bool pass_flag(PipeState &state, Queued &head);
+    bool start_instruction(PipeState &state, Pipe which, Queued &head, double now);
+    void start_work(PipeState &state, Pipe which, const Queued &head);
+    void start_copy(PipeState &state, Pipe which, const Queued &head);
+    void finish(Pipe finished, double start, double end, bool tile_by_tile);
     void busy(Pipe pipe, Op op, double start, double end, uint64_t bytes);
     void count_traffic(const Record &record, const CacheTraffic &traffic);
 
@@ -164,9 +181,8 @@ private:
     double held_up_cycles_ = 0;         // of the current record
     std::optional<Lookahead> records_;
     std::array<PipeState, kPipeCount> pipes_;
-    Table<Flag> flags_{kFlags};
+    std::vector<Flag> flags_;           // of the block, by number
     Unfinished unfinished_;
-    Unfinished::Waiting scalar_waiting_;
     VectorOrder vector_order_;
     ScalarOrder scalar_order_;
     double block_start_ = 0;

@@ -1,43 +1,54 @@
-// The earliest of a fixed number of times that change one by one: a knock-out tournament between them.
+// The earliest of a fixed number of times that change one by one.
 #pragma once
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
 namespace asim {
 
+// There are as many times as a chip has cores: the least of a few and of the groups of those is found sooner than a tree
+// is climbed, whose turns nothing foresees.
 class Earliest {
 public:
-    explicit Earliest(uint32_t places) {
-        while (leaves_ < places) leaves_ *= 2;
-        times_.assign(leaves_, std::numeric_limits<double>::infinity());
-        winners_.resize(2 * leaves_);
-        for (uint32_t place = 0; place < leaves_; ++place) winners_[leaves_ + place] = place;
-        for (uint32_t node = leaves_ - 1; node > 0; --node) winners_[node] = winners_[2 * node];
-    }
+    explicit Earliest(uint32_t places) : of_groups_((places + kGroup - 1) / kGroup, kNone), times_(of_groups_.size() * kGroup, kNone) {}
+
+    double time() const { return time_; }
 
     // Of equal times the lowest place has the earliest.
-    uint32_t place() const { return winners_[1]; }
-    double time() const { return times_[winners_[1]]; }
+    uint32_t place() const {
+        const size_t group = first(of_groups_.data());
+        return static_cast<uint32_t>(group * kGroup + first(&times_[group * kGroup]));
+    }
 
     void set(uint32_t place, double time) {
         if (times_[place] == time) return;
         times_[place] = time;
-        uint32_t winner = place;
-        for (uint32_t node = leaves_ + place; node > 1; node /= 2) {
-            const uint32_t other = winners_[node ^ 1];
-            const double other_time = times_[other];
-            const bool loses = (other_time < time) | ((other_time == time) & (other < winner));     // cannot be foreseen: no branch
-            winner = loses ? other : winner;
-            time = loses ? other_time : time;
-            winners_[node / 2] = winner;
-        }
+        const size_t group = place / kGroup;
+        of_groups_[group] = least(&times_[group * kGroup], kGroup);
+        time_ = least(of_groups_.data(), of_groups_.size());
     }
 
 private:
-    uint32_t leaves_ = 1;               // a power of two
+    static constexpr size_t kGroup = 8;
+    static constexpr double kNone = std::numeric_limits<double>::infinity();
+
+    static double least(const double *times, size_t count) {
+        double least = times[0];
+        for (size_t i = 1; i < count; ++i) least = std::min(least, times[i]);
+        return least;
+    }
+
+    size_t first(const double *times) const {
+        size_t place = 0;
+        while (times[place] != time_) ++place;
+        return place;
+    }
+
+    double time_ = kNone;
+    std::vector<double> of_groups_;     // the earliest of each
     std::vector<double> times_;
-    std::vector<uint32_t> winners_;     // of each match, the final first, then those of the leaves; [0] is not used
 };
 
 }  // namespace asim

@@ -3,11 +3,11 @@
 #include <array>
 #include <cstdint>
 #include <optional>
-#include <queue>
 #include <vector>
 
 #include "asim/timing/chip.h"
 #include "asim/timing/l2_cache.h"
+#include "asim/timing/ring.h"
 #include "asim/timing/table.h"
 #include "asim/timing/trace_reader.h"
 
@@ -67,10 +67,25 @@ private:
         uint32_t load;              // its place in loads_
         uint32_t owner_and_ends;    // what it ends, see Ends
 
-        bool operator>(const Transfer &other) const {   // without a branch: which way it goes cannot be foreseen
-            const bool same = finish_progress == other.finish_progress;
-            return (finish_progress > other.finish_progress) | (same & (owner_and_ends > other.owner_and_ends));
+        bool operator>(const Transfer &other) const {
+            return finish_progress != other.finish_progress ? finish_progress > other.finish_progress : owner_and_ends > other.owner_and_ends;
         }
+    };
+    // In the order in which they finish: most finish in the order in which they begin.
+    class Transfers {
+    public:
+        bool empty() const { return all_.empty(); }
+        const Transfer &first() const { return all_.front(); }
+        void pop() { all_.pop(); }
+        void add(const Transfer &transfer) {
+            uint32_t place = all_.size();
+            all_.push(transfer);
+            for (; place > 0 && all_[place - 1] > transfer; --place) all_[place] = all_[place - 1];
+            all_[place] = transfer;
+        }
+
+    private:
+        Ring<Transfer> all_;
     };
     enum Ends : uint32_t { kCopy = 1, kLoad = 2 };      // of its owner, on memory
     static constexpr uint32_t kEndsBits = 2;
@@ -81,7 +96,7 @@ private:
     };
     struct LaneState {
         double progress = 0;  // cycles of progress that a copy under way since time 0 would have made
-        std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>> transfers;
+        Transfers transfers;
     };
     struct Finish {
         Lane lane;

@@ -13,7 +13,10 @@ namespace asim {
 // nothing, however long ago the other pipe has finished.
 class ScalarOrder {
 public:
-    // Takes the next record; says whether the compiler inserts a pair of flags before it.
+    // Takes a flag that is set or awaited.
+    void flag(const Record &record);
+
+    // Takes any other record; says whether the compiler inserts a pair of flags before it.
     bool next(const Entry &entry);
 
     void clear();
@@ -62,7 +65,6 @@ private:
 
     bool scalar_access(const Entry &entry);
     bool instruction(const Entry &entry);
-    void flag(const Record &record);
 
     std::array<Uses, kPipeCount> others_;   // of each pipe
     Written own_;                           // of the scalar unit

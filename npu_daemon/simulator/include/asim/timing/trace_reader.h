@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "asim/timing/ring.h"
+#include "asim/timing/table.h"
 #include "asim/trace/site.h"
 
 namespace asim {
@@ -41,11 +42,14 @@ public:
     uint64_t ordinal() const { return count_ - 1; }     // of the entry that next() gave, among those of the block
 
 private:
+    static constexpr uint64_t kFlags = 64;      // of most blocks
+
     bool open_segment();
     uint64_t number();
     void take(void *to, size_t bytes);
     bool read_code();
     void read_record();
+    uint16_t number_of_flag(const Record &record);
     void read_changes(uint64_t index);
     void follow();
 
@@ -54,6 +58,7 @@ private:
     const uint8_t *position_ = nullptr;
     const uint8_t *end_ = nullptr;
     std::vector<Site> sites_;       // of the segment
+    Table<char> flags_{kFlags};     // that have been met, by what they are
     uint64_t site_count_ = 0;
     uint32_t last_ = kNoSite;
     uint64_t run_ = 0;              // records as foreseen that are still to come

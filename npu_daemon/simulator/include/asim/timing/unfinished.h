@@ -14,99 +14,95 @@ namespace asim {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
+// Instructions follow those that the compiler's automatic synchronisation would make them wait for, because they touch the
+// same bytes. Those of one pipe start and end in their order, so only the latest of each pipe counts, and what one
+// instruction follows those behind it in its pipe follow too. The instructions of a pipe are numbered from 0.
 class Unfinished {
 public:
-    // What the instructions of a queue have to follow, each a number of others: those of its head first.
-    class Waiting {
-    public:
-        void clear() {
-            on_.clear();
-            settle();
-        }
+    // Remembers an instruction that is issued to `pipe` at `now`. Returns the pipes, one bit each, on which it has to follow
+    // an instruction that has not finished by then.
+    uint32_t add(const Entry &entry, Pipe pipe, double now);
 
-    private:
-        friend class Unfinished;
-        void settle() {
-            settled_ = 0;
-            until_ = 0;
-        }
+    // The first instruction of the pipe that had no end has one. No end is before that of an earlier one. Where its results
+    // come tile by tile, an instruction with the unit flag may follow them.
+    void finish(Pipe pipe, double start, double end, bool tile_by_tile);
 
-        Ring<uint32_t> on_;     // slots
-        uint32_t settled_ = 0;  // of the head's, the last ones, known to have an end
-        double until_ = 0;      // of those, the latest
-    };
+    // When the head of a pipe, which follows instructions on the pipes `others`, may start: `extra_cycles` after the latest
+    // of them has ended, or kNever while some end is unknown. A copy from L0C with the unit flag, which takes `unit_cycles`,
+    // may start so that it ends with a multiplication that gives its results tile by tile.
+    double ready(Pipe pipe, uint32_t others, double extra_cycles, double unit_cycles);
 
-    // Adds to `waiting` the instructions on other pipes, not finished by `now`, that `entry` must follow: what the
-    // compiler's automatic synchronisation would insert for overlapping ranges. Returns how many they are. Those that an
-    // instruction in the queue of a pipe follows are not forgotten before it is released, when it leaves the queue.
-    uint32_t find_conflicts(const Entry &entry, Pipe pipe, double now, Waiting &waiting);
-    void release(Waiting &waiting, uint32_t count);
+    // Where that was kNever: whether what the head waits for first has an end.
+    bool settled(Pipe pipe) const;
 
-    // Remembers an instruction and returns its slot, which is valid until its end is forgotten.
-    uint32_t add(const Entry &entry, Pipe pipe);
-
-    void start(uint32_t slot, double time) { started_[slot] = time; }
-    void finish(uint32_t slot, double time);
-
-    // Forgets what has finished by `now`.
-    void forget(double now) {
-        if (now >= first_end_) forget_finished(now);
+    // The head has left the queue.
+    void release(Pipe pipe, uint32_t others) {
+        for (; others != 0; others &= others - 1) of(pipe).follows[lowest(others)].pop();
     }
 
-    // The latest end of the `count` that the head follows, each `extra_cycles` after it, or nothing while some end is
-    // unknown. A copy from L0C with the unit flag, which takes `unit_cycles`, follows a multiplication with the flag tile by
-    // tile: it may start so that both end together.
-    std::optional<double> ready(Waiting &waiting, uint32_t count, double extra_cycles, double unit_cycles) const;
-
-    // Where there was nothing: the slot whose end is unknown.
-    static uint32_t awaited(const Waiting &waiting, uint32_t count) { return waiting.on_[count - 1 - waiting.settled_]; }
+    // When all that has not finished by `now` and that an access of the scalar unit must follow ends: 0 if it need not follow
+    // any, nothing while some end is unknown.
+    std::optional<double> end_before(const Entry &access, double now);
 
 private:
     struct Range {
         uint64_t begin, end;
-        uint32_t serial;            // of the access, which may be forgotten meanwhile
-        uint32_t slot;
+        uint32_t number;            // of the instruction
+        bool written;
     };
-    // What the instructions of one pipe read, or write, in one memory. They finish nearly in order, so those at the front
-    // are dropped once they are forgotten.
-    struct Ranges {
-        uint64_t lowest = ~0ull;    // all lie from here
-        uint64_t highest = 0;       // to here
-        size_t first = 0;
-        std::vector<Range> all;
+    // What the instructions of one pipe touch in one memory, in their order.
+    class Ranges {
+    public:
+        // Adds one, and forgets those of instructions before `unfinished`.
+        void add(const Range &range, uint32_t unfinished);
 
+        // The number behind the latest instruction, of those from `from` on, that touches bytes of these, and writes them unless
+        // they are `written`; `from` if there is none.
+        uint32_t behind_latest(uint64_t begin, uint64_t end, bool written, uint32_t from) const;
+
+    private:
+        void make_room();
         void widen(const Range &range) {
-            lowest = std::min(lowest, range.begin);
-            highest = std::max(highest, range.end);
+            lowest_ = std::min(lowest_, range.begin);
+            highest_ = std::max(highest_, range.end);
         }
-    };
-    using RangesOfPipes = std::array<std::array<Ranges, 2>, kPipeCount>;    // of each pipe what it reads, what it writes
 
-    bool live(const Range &range) const { return serials_[range.slot] == range.serial; }
-    struct Follower {
-        double now;
-        bool holds;                 // what it follows
-        Waiting &waiting;
+        uint64_t lowest_ = ~0ull;   // all lie from here
+        uint64_t highest_ = 0;      // to here
+        size_t first_ = 0;
+        std::vector<Range> all_;
     };
-    void find_in(const Ranges &ranges, uint64_t begin, uint64_t end, const Follower &follower);
-    uint32_t take_slot();
-    void list(uint32_t slot);
-    void remember(Ranges &ranges, const Range &range) const;
-    void forget_finished(double now);
+    struct End {
+        double time;
+        double with_unit_flag;      // what a copy with the unit flag may not start before
+    };
+    using Numbers = std::array<uint32_t, 8>;                // by pipe; a vector of the host
+    struct OfPipe {
+        Numbers followed{};         // by pipe: those before it are followed by something in the queue, or were
+        uint32_t issued = 0;        // how many
+        uint32_t ended = 0;         // how many of them have an end
+        uint32_t kept = 0;          // the first of those whose ends are still known
+        uint32_t awaits = 0;        // pipe and number of what its head waits for
+        uint32_t awaits_number = 0;
+        Ring<End> ends;
+        std::array<Ring<uint32_t>, kPipeCount> follows;     // of its queue: the number of each that has to be followed, by pipe
 
-    // By slot, each figure for itself: most often one of them is asked of many instructions.
-    std::vector<double> done_;
-    std::vector<double> started_;
-    std::vector<uint32_t> serials_;                         // 0: forgotten
-    std::vector<uint32_t> holders_;                         // instructions in queues that must follow it
-    std::vector<uint8_t> unit_flags_;
-    std::vector<uint8_t> listed_;                           // in finished_
-    std::vector<uint32_t> finished_;                        // slots that have an end and no holders, and some that have
-    double first_end_ = kNever;                             // of those
-    std::vector<uint32_t> free_slots_;
-    std::array<RangesOfPipes, kSpaceCount> ranges_;         // of all accesses, and of some forgotten ones, by memory
+        const End &end(uint32_t number) const { return ends[number - kept]; }
+    };
+    using RangesOfPipes = std::array<Ranges, kPipeCount>;
+
+    static uint32_t lowest(uint32_t bits) { return static_cast<uint32_t>(__builtin_ctz(bits)); }
+    static uint32_t bit(Pipe pipe) { return 1u << static_cast<uint32_t>(pipe); }
+    OfPipe &of(Pipe pipe) { return pipes_[static_cast<size_t>(pipe)]; }
+    void pass(double now);
+    uint32_t find_latest(const Range &range, uint64_t space, Pipe pipe, Numbers &from) const;
+    void forget_ends(uint32_t pipe);
+
+    Numbers past_{};                                        // how many of each pipe have an end that is past
+    std::array<OfPipe, kPipeCount> pipes_;
+    uint32_t ending_ = 0;                                   // pipes with ends that are not past, one bit each
+    std::array<RangesOfPipes, kSpaceCount> ranges_;         // by memory
     std::array<uint32_t, kSpaceCount> pipes_in_{};          // that have touched a memory, one bit each
-    uint32_t next_serial_ = 1;
 };
 
 }  // namespace asim

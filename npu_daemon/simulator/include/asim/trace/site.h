@@ -11,6 +11,8 @@
 // Foreseen are the counts of last time, and addresses that move by the step before the last one: steps that stay the
 // same, and two that take turns, as with two buffers.
 #pragma once
+#include <utility>
+
 #include "asim/trace/record.h"
 
 namespace asim {
@@ -23,20 +25,25 @@ constexpr uint8_t kAccessesChanged = 2u << kMaxOperands;
 
 struct Entry {
     Record record;
+    Pipe pipe = Pipe::S;                        // that takes it; S for what the scalar unit does itself
+    uint16_t flag = 0;                          // of SetFlag and WaitFlag: those of a block are numbered by its reader, from 1 on
+    uint32_t next = kNoSite;                    // what followed last time
     Operand operands[kMaxOperands];
 
     Entry() = default;
     Entry(const Entry &other) { *this = other; }
     Entry &operator=(const Entry &other) {
         record = other.record;
+        pipe = other.pipe;
+        flag = other.flag;
+        next = other.next;
         for (uint32_t i = 0; i < record.operands; ++i) operands[i] = other.operands[i];
         return *this;
     }
 };
 
 struct alignas(64) Site {                       // lines of the host's cache
-    uint32_t next = kNoSite;                    // what followed last time
-    Entry entry;                                // as it was then
+    Entry entry;                                // as it was last time
     uint64_t steps[kMaxOperands][2] = {};       // of its addresses: the last step, and the one before
 
     uint64_t foreseen(uint32_t operand) const { return (entry.operands[operand].address + steps[operand][1]) & kAddressMask; }
@@ -50,7 +57,10 @@ struct alignas(64) Site {                       // lines of the host's cache
     }
 
     void move_as_foreseen() {
-        for (uint32_t i = 0; i < entry.record.operands; ++i) move(i, foreseen(i));
+        for (uint32_t i = 0; i < entry.record.operands; ++i) {
+            entry.operands[i].address = foreseen(i);
+            std::swap(steps[i][0], steps[i][1]);
+        }
     }
 };
 

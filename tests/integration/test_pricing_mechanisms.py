@@ -133,6 +133,19 @@ def test_what_was_read_lately_is_read_faster(pricer: Pricer) -> None:
     assert pricer.busy_us(once, "mte2") / again > 2.5
 
 
+def test_copies_of_a_pipe_arrive_in_their_order(pricer: Pricer) -> None:
+    """What the cache has is not there before what an earlier copy fetches from HBM: a flag is for both."""
+
+    def fetches(cached: bytes) -> list[bytes]:
+        block = copy_in(0x8000, GM_BASE, 1, 256)
+        for line in range(1, 50):
+            block += copy_in(0, GM_BASE + line * 4096, 1, 256) + cached
+            block += hand_over(MTE2, V) + vector("Add", (0x10000, 0x10000, 0x10000), 1) + hand_over(V, MTE2)
+        return [block]
+
+    assert pricer.task_us(fetches(copy_in(0x8000, GM_BASE, 1, 256))) >= pricer.task_us(fetches(b""))
+
+
 def test_short_rows_past_l2_cost_as_much_as_longer_ones(pricer: Pricer) -> None:
     """data_copy UB S7 and L1 S6: some 256 B of HBM's time for 128 B, which S2 through L2 does not pay."""
     through, past = (

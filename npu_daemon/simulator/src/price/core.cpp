@@ -249,9 +249,7 @@ bool Core::issue() {
 }
 
 // Whether the pipe of the current record has no place for it: nothing else need be tried.
-bool Core::waits_for_place() {
-    return pipe(full_).waiting() >= queue_depth_;
-}
+bool Core::waits_for_place() { return pipe(full_).waiting() >= queue_depth_; }
 
 // Issues records until something blocks the scalar unit; says whether there were any.
 bool Core::issue_some() {

@@ -9,12 +9,19 @@ std::optional<Overlap> CoreRaces::next(const Entry &entry, uint64_t where) {
     switch (record.op) {
         case Op::SetFlag: clocks_.set_flag(record); break;
         case Op::WaitFlag: clocks_.wait_flag(record); break;
-        case Op::PipeBarrier: clocks_.barrier(static_cast<Pipe>(record.target_pipe)); break;
+        case Op::PipeBarrier: barrier(static_cast<Pipe>(record.target_pipe)); break;
         case Op::SyncAll: clocks_.barrier(Pipe::ALL); break;
         case Op::CleanCache: clocks_.issue(Pipe::S); return std::nullopt;
         default: break;
     }
     return record.operands > 0 ? access(entry, where) : std::nullopt;
+}
+
+// The documentation asks for a flag between what the scalar unit stores and vector instructions. Operators in use have a barrier of
+// the vector pipe alone there (cann-ops: icamax, icamin, isamax, isamin): it counts, in favour of the kernel.
+void CoreRaces::barrier(Pipe pipe) {
+    clocks_.barrier(pipe);
+    if (pipe == Pipe::V) clocks_.learn(Pipe::V, clocks_.when_done(Pipe::S));
 }
 
 // Whether nothing orders `now` after `earlier`. Where the compiler inserts synchronisation, it takes effect here.
@@ -28,9 +35,7 @@ bool CoreRaces::races(const Access &now, const Access &earlier, Hazard hazard) {
         return hazard != Hazard::WriteAfterRead && may_overtake && !now.gaps && !earlier.gaps;
     }
     if (now.unit_flag && earlier.unit_flag) return false;
-    // What the scalar unit loaded, it has; and its stores come before vector instructions that it issues afterwards:
-    // the documentation asks for a flag here, too, but operators in use (cann-ops: icamax, ctc_loss_v3_grad) have none.
-    if (earlier.pipe == Pipe::S && (now.pipe == Pipe::V || hazard == Hazard::WriteAfterRead)) return false;
+    if (earlier.pipe == Pipe::S && hazard == Hazard::WriteAfterRead) return false;      // what it loaded, it has
     if (!auto_sync_ || (now.pipe != Pipe::S && earlier.pipe != Pipe::S) || now.by_pointer || earlier.by_pointer) return true;
     clocks_.learn(now.pipe, clocks_.when_done(earlier.pipe));
     return false;

@@ -31,13 +31,15 @@ Record copy_record(Op op, const CopyShape &shape) {
     return record;
 }
 
-// Bytes [begin, end) of a burst that differ from what a copy puts there: overlapping tails often write the same again.
+// Bytes [begin, end) of a burst that differ from what a copy puts there: overlapping tails often write the same again. What held
+// no value before is changed by any.
 struct Changed {
     uint32_t begin = 0;
     uint32_t end = 0;
 };
 
 Changed changed_bytes(const uint8_t *old, const uint8_t *fresh, uint32_t bytes) {
+    if (first_written(old, bytes)) return {0, bytes};
     if (std::memcmp(old, fresh, bytes) == 0) return {};
     Changed changed{0, bytes};
     while (changed.begin < bytes && old[changed.begin] == fresh[changed.begin]) ++changed.begin;
@@ -89,6 +91,10 @@ void fill_around(uint8_t *row, uint32_t burst_bytes, uint32_t written_bytes, con
 
 void copy_gm_to_ub(const char *call, uint8_t *ub, const uint8_t *gm, const CopyShape &shape, const PadShape &pad) {
     if (on_cube_core()) return;  // as on the device
+    if (pad.left_bytes > kUbBlockBytes || pad.right_bytes > kUbBlockBytes) {
+        fault(FaultKind::RuntimeFault, call, "padding of %u bytes on the left and %u on the right: at most %u on either side", pad.left_bytes,
+              pad.right_bytes, kUbBlockBytes);
+    }
     const uint64_t padded = pad.left_bytes + shape.burst_bytes + pad.right_bytes;
     const uint64_t written = round_to_block(padded);
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);

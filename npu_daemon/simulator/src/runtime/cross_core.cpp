@@ -116,6 +116,39 @@ void direct_set(Pipe pipe, Block &target, uint32_t flag) {
     add(target.cross_core_flags[flag], flag);
 }
 
+void check_sync_all_flags(bool all_kinds) {
+    // Those of cube cores, of vector cores for cube cores, of both, and of vector cores (asc-devkit: CrossCoreSetFlag, 11 to 14).
+    constexpr uint32_t kCubes = 11, kVectorsToCubes = 12, kCubesToVectors = 13, kVectors = 14;
+    const Block &self = block();
+    const auto check = [&self](uint32_t flag) {
+        if (self.cross_core_flags[flag] + self.cross_core_sets[flag] == 0) return;
+        fault(FaultKind::RuntimeFault, "SyncAll", "flag %u between cores is set and not yet waited for, and SyncAll uses it, too: take one below %u",
+              flag, kCubes);
+    };
+    check(on_cube_core() ? kCubes : kVectors);
+    if (all_kinds) check(on_cube_core() ? kVectorsToCubes : kCubesToVectors);
+}
+
+void check_cross_core_flags_awaited() {
+    const Block *blocks = launch_blocks();
+    const LaunchShape &shape = launch_shape();
+    for (uint32_t core = 0; core < shape.group_count * shape.composition.cores(); ++core) {
+        const Block &self = blocks[core];
+        const char *kind = self.kind == CoreKind::Cube ? "cube" : "vector";
+        for (uint32_t flag = 0; flag < kKernelCrossCoreFlags; ++flag) {
+            if (self.cross_core_flags[flag] > 0) {
+                fault(FaultKind::RuntimeFault, "CrossCoreSetFlag",
+                      "flag %u is still set for %s core %u when the kernel ends, %u times: each set needs its CrossCoreWaitFlag", flag, kind,
+                      self.index, self.cross_core_flags[flag]);
+            }
+            if (self.cross_core_sets[flag] > 0) {
+                fault(FaultKind::RuntimeFault, "CrossCoreSetFlag",
+                      "%s core %u has set flag %u when the kernel ends, and not all cores that should meet it there have", kind, self.index, flag);
+            }
+        }
+    }
+}
+
 void sync_by_signals(const int32_t *signals, const uint8_t *work, uint32_t used_cores) {
     const uint32_t cores = block().count * block().sub_count;
     if (used_cores != 0 && used_cores != cores) {

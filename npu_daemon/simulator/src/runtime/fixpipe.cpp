@@ -127,6 +127,14 @@ Bursts bursts_of(const FixpipeShape &shape) {
     return {count, bytes, (count - 1) * shape.dst_stride_bytes + bytes};
 }
 
+// Rows, or fractals, that lie over each other are written in any order.
+void check_apart(const FixpipeShape &shape) {
+    const Bursts bursts = bursts_of(shape);
+    if (bursts.count < 2 || shape.dst_stride_bytes >= bursts.bytes) return;
+    fault(FaultKind::RuntimeFault, "Fixpipe", "parts of %u bytes lie %llu bytes apart in dst: they overlap, use a dstStride that is no less", bursts.bytes,
+          static_cast<unsigned long long>(shape.dst_stride_bytes));
+}
+
 uint64_t source_bytes(const FixpipeShape &shape) {
     const uint64_t columns = (shape.n + kSide - 1) / kSide;
     return ((columns - 1) * shape.src_stride_rows + shape.m) * kSide * 4;
@@ -160,6 +168,7 @@ void fixpipe_to_gm(uint8_t *gm, const uint8_t *l0c, const FixpipeShape &shape) {
     if (!on_cube_core() || shape.m == 0 || shape.n == 0) return;
     check_types(shape);
     check_scales(shape);
+    check_apart(shape);
     for (uint32_t i = 0; i < shape.matrices; ++i) {
         const uint8_t *from = l0c + i * shape.src_matrix_stride_bytes;
         uint8_t *to = gm + i * shape.dst_matrix_stride_bytes;
@@ -180,6 +189,7 @@ void fixpipe_to_l1(uint8_t *l1, const uint8_t *l0c, const FixpipeShape &shape) {
     if (!on_cube_core() || shape.m == 0 || shape.n == 0) return;
     check_types(shape);
     check_scales(shape);
+    check_apart(shape);
     const uint64_t source = checked_local("Fixpipe", "src", Space::L0C, l0c, source_bytes(shape), 64);
     const uint64_t target = checked_local("Fixpipe", "dst", Space::L1, l1, bursts_of(shape).span, kUbBlockBytes);
     for_each_run(l0c, shape, [&](uint64_t offset, const uint8_t *run, uint32_t bytes) { std::memcpy(l1 + offset, run, bytes); });

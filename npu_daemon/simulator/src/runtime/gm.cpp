@@ -61,8 +61,46 @@ GmRegion part_of_library(const char *name, GmRole role, void *base, uint64_t byt
     return region;
 }
 
+uint64_t bitmap_bytes(const GmRegion &region) { return round_up((region.size_bytes + region.slack_bytes) / 8 + 1, page_bytes()); }
+
+// Zero until written, and of no cost until then.
+uint8_t *new_bitmap(const GmRegion &region) {
+    void *mapped = mmap(nullptr, bitmap_bytes(region), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) fault(FaultKind::RuntimeFault, "launch", "cannot keep track of what is written to %s", region.name);
+    return static_cast<uint8_t *>(mapped);
+}
+
+// Sets the bits of [begin, end); returns whether some of them were not set.
+bool set_bits(uint8_t *bits, uint64_t begin, uint64_t end) {
+    bool fresh = false;
+    const auto set = [&](uint64_t place, uint32_t mask) {
+        fresh |= (bits[place] & mask) != mask;
+        bits[place] = static_cast<uint8_t>(bits[place] | mask);
+    };
+    const uint64_t first = begin / 8, last = end / 8;
+    const uint32_t from_begin = 0xffu << begin % 8 & 0xffu, up_to_end = (1u << end % 8) - 1;
+    if (first == last) {
+        set(first, from_begin & up_to_end);
+        return fresh;
+    }
+    set(first, from_begin);
+    uint8_t common = 0xff;
+    for (uint64_t place = first + 1; place < last; ++place) common &= bits[place];
+    std::memset(bits + first + 1, 0xff, last - first - 1);
+    if (up_to_end != 0) set(last, up_to_end);
+    return fresh || common != 0xff;
+}
+
 bool inside(const GmRegion &region, const uint8_t *address) {
     return address >= region.base && address < region.base + region.size_bytes + region.slack_bytes;
+}
+
+GmRegion *region_of(const uint8_t *address) {
+    auto next = std::upper_bound(g_regions.begin(), g_regions.end(), address,
+                                 [](const uint8_t *a, const GmRegion &region) { return a < region.base; });
+    if (next == g_regions.begin()) return nullptr;
+    --next;
+    return inside(*next, address) ? &*next : nullptr;
 }
 
 }  // namespace
@@ -95,6 +133,7 @@ bool remove_gm_region(const void *base) {
         return region.base == base && region.role != GmRole::Constant && region.role != GmRole::Static;
     });
     if (found == g_regions.end()) return false;
+    if (found->written != nullptr) munmap(found->written, bitmap_bytes(*found));
     munmap(found->base - page_bytes(), mapped_bytes(*found));
     g_regions.erase(found);
     return true;
@@ -113,15 +152,14 @@ void add_gm_arrays(uint8_t *begin, const uint8_t *end) {
     insert(part_of_library("static arrays of the kernel", GmRole::Static, begin, bytes));
 }
 
-const GmRegion *find_gm_region(const void *pointer) {
-    const auto *address = static_cast<const uint8_t *>(pointer);
-    auto next = std::upper_bound(g_regions.begin(), g_regions.end(), address,
-                                 [](const uint8_t *a, const GmRegion &region) { return a < region.base; });
-    if (next == g_regions.begin()) {
-        return nullptr;
-    }
-    --next;
-    return inside(*next, address) ? &*next : nullptr;
+const GmRegion *find_gm_region(const void *pointer) { return region_of(static_cast<const uint8_t *>(pointer)); }
+
+bool first_written(const uint8_t *base, uint64_t bytes) {
+    GmRegion *region = region_of(base);
+    if (bytes == 0 || region == nullptr || (region->role != GmRole::Output && region->role != GmRole::Workspace)) return false;
+    if (region->written == nullptr) region->written = new_bitmap(*region);
+    const uint64_t offset = base - region->base;
+    return set_bits(region->written, offset, offset + bytes);
 }
 
 size_t gm_region_count() { return g_regions.size(); }

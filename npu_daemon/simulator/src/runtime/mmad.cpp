@@ -125,7 +125,7 @@ uint64_t right_bytes(const MmadShape &shape) { return uint64_t{round_up(shape.n,
 
 }  // namespace
 
-void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b) {
+void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b, std::optional<uint64_t> bias) {
     Record record{};
     record.op = Op::Mmad;
     record.dtype_bytes = static_cast<uint8_t>(element_bytes(shape.a));
@@ -133,8 +133,10 @@ void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b) {
     record.burst_bytes = padded_depth(shape) * element_bytes(shape.a);
     record.flag_id = static_cast<uint16_t>((shape.unit_flag ? kUnitFlag : 0) | (shape.start == MatrixStart::Accumulate ? kAccumulates : 0) |
                                            (shape.a == MatrixType::F32 && block().cube.hf32 ? kMmadHf32 : 0));
-    emit(record, {operand(Space::L0C, c, result_bytes(shape)), operand(Space::L0A, a, left_bytes(shape)),
-                  operand(Space::L0B, b, right_bytes(shape))});
+    const Operand result = operand(Space::L0C, c, result_bytes(shape)), left = operand(Space::L0A, a, left_bytes(shape)),
+                  right = operand(Space::L0B, b, right_bytes(shape));
+    if (bias) return emit(record, {result, left, right, operand(Space::BiasTable, *bias, uint64_t{4} * shape.n)});
+    emit(record, {result, left, right});
 }
 
 void mmad(uint8_t *c, const uint8_t *a, const uint8_t *b, const uint8_t *bias, const MmadShape &shape) {
@@ -145,13 +147,14 @@ void mmad(uint8_t *c, const uint8_t *a, const uint8_t *b, const uint8_t *bias, c
     const uint64_t result = checked_local("Mmad", "dst", Space::L0C, c, result_bytes(shape), 1024);
     const uint64_t left = checked_local("Mmad", "fm", Space::L0A, a, left_bytes(shape), 512);
     const uint64_t right = checked_local("Mmad", "filter", Space::L0B, b, right_bytes(shape), 512);
-    if (shape.start == MatrixStart::Bias) checked_local("Mmad", "bias", Space::BiasTable, bias, uint64_t{4} * shape.n, 64);
+    std::optional<uint64_t> table;
+    if (shape.start == MatrixStart::Bias) table = checked_local("Mmad", "bias", Space::BiasTable, bias, uint64_t{4} * shape.n, 64);
     if (element_bytes(shape.a) == 1) {
         multiply(reinterpret_cast<int32_t *>(c), a, b, reinterpret_cast<const int32_t *>(bias), shape, padded_depth(shape));
     } else {
         multiply(reinterpret_cast<float *>(c), a, b, reinterpret_cast<const float *>(bias), shape, padded_depth(shape));
     }
-    emit_mmad(shape, result, left, right);
+    emit_mmad(shape, result, left, right, table);
 }
 
 }  // namespace asim

@@ -11,21 +11,23 @@ namespace {
 
 uint64_t round_to_block(uint64_t bytes) { return (bytes + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes; }
 
+void await_free(const FreedBuffer &buffer) { await_event(buffer.consumer, buffer.producer, buffer.event_id, buffer.flag); }
+
 // A buffer is free once `consumer` is done with it; the flag tells `producer`.
-void announce_free(const FreedBuffer &buffer) {
+void announce_free(Pipe consumer, Pipe producer, uint32_t flag) {
     Block &self = block();
-    set_buffer_flag(buffer.consumer, buffer.producer, buffer.flag);
     if (self.freed_count == kMaxBuffers) {
         fault(FaultKind::RuntimeFault, "FreeTensor", "a kernel has at most %u buffers in queues", kMaxBuffers);
     }
-    self.freed[self.freed_count++] = buffer;
+    self.freed[self.freed_count++] = {consumer, producer, flag, raise_event("FreeTensor", consumer, producer, flag)};
 }
 
-void wait_until_free(const FreedBuffer &buffer) {
+// Nothing to wait for when the buffer was never freed, or has been waited for.
+void wait_until_free(uint32_t flag) {
     Block &self = block();
-    wait_buffer_flag(buffer.consumer, buffer.producer, buffer.flag);
     for (uint32_t i = 0; i < self.freed_count; ++i) {
-        if (self.freed[i].flag != buffer.flag) continue;
+        if (self.freed[i].flag != flag) continue;
+        await_free(self.freed[i]);
         self.freed[i] = self.freed[--self.freed_count];
         return;
     }
@@ -35,10 +37,7 @@ void wait_until_free(const FreedBuffer &buffer) {
 
 void wait_for_freed_buffers() {
     Block &self = block();
-    for (; self.freed_count > 0; --self.freed_count) {
-        const FreedBuffer &buffer = self.freed[self.freed_count - 1];
-        wait_buffer_flag(buffer.consumer, buffer.producer, buffer.flag);
-    }
+    for (; self.freed_count > 0; --self.freed_count) await_free(self.freed[self.freed_count - 1]);
 }
 
 uint8_t *allocate_buffer_ub(uint64_t bytes) {
@@ -73,7 +72,7 @@ void Queue::init(uint32_t buffers, uint64_t bytes_each) {
     next_ = queued_count_ = 0;
     for (uint32_t i = 0; i < buffers; ++i) {
         uint8_t *base = space_ == Space::Ub ? allocate_queue_ub(bytes_each_) : allocate_local(space_, bytes_each_);
-        buffers_[i] = Buffer{base, block().buffers++, State::Free, false};
+        buffers_[i] = Buffer{base, block().buffers++, 0, State::Free};
     }
 }
 
@@ -92,11 +91,8 @@ uint8_t *Queue::allocate() {
         Buffer &buffer = buffers_[next_];
         next_ = (next_ + 1) % buffer_count_;
         if (buffer.state == State::Free) {
-            if (buffer.used && producer_ != consumer_) {
-                wait_until_free({consumer_, producer_, buffer.flag});
-            }
+            wait_until_free(buffer.flag);
             buffer.state = State::Allocated;
-            buffer.used = true;
             return buffer.base;
         }
     }
@@ -127,9 +123,7 @@ void Queue::enqueue(const uint8_t *base, Pipe producer, Pipe consumer) {
     }
     order_[queued_count_++] = static_cast<uint8_t>(&buffer - buffers_);
     buffer.state = State::Queued;
-    if (producer != consumer) {
-        set_buffer_flag(producer, consumer, buffer.flag);
-    }
+    if (producer != consumer) buffer.event_id = raise_event("EnQue", producer, consumer, buffer.flag);
 }
 
 uint8_t *Queue::dequeue(Pipe producer, Pipe consumer) {
@@ -140,9 +134,7 @@ uint8_t *Queue::dequeue(Pipe producer, Pipe consumer) {
     --queued_count_;
     for (uint32_t i = 0; i < queued_count_; ++i) order_[i] = order_[i + 1];
     buffer.state = State::Taken;
-    if (producer != consumer) {
-        wait_buffer_flag(producer, consumer, buffer.flag);
-    }
+    if (producer != consumer) await_event(producer, consumer, buffer.event_id, buffer.flag);
     return buffer.base;
 }
 
@@ -155,9 +147,11 @@ void Queue::release(const uint8_t *base) {
         fault(FaultKind::RuntimeFault, "FreeTensor", "the tensor is still enqueued: DeQue it first");
     }
     buffer.state = State::Free;
-    if (producer_ != consumer_) {
-        announce_free({consumer_, producer_, buffer.flag});
-    }
+    if (producer_ != consumer_) announce_free(consumer_, producer_, buffer.flag);
+}
+
+void Queue::free_all_events() {
+    for (uint32_t i = 0; i < buffer_count_; ++i) wait_until_free(buffers_[i].flag);
 }
 
 }  // namespace asim

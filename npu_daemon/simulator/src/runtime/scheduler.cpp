@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "asim/machine/block.h"
+#include "asim/machine/cross_core.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/sync.h"
 #include "asim/machine/turn.h"
@@ -273,6 +274,7 @@ void wait_until(const char *call, const char *what, const std::function<bool()> 
 
 void sync_all_blocks(bool all_kinds) {
     require_residency("SyncAll");
+    check_sync_all_flags(all_kinds);
     Record record{};
     record.op = Op::SyncAll;
     record.flag_id = all_kinds ? kSyncAllKinds : 0;
@@ -317,6 +319,7 @@ void run_blocks(const LaunchShape &shape, const std::function<void()> &entry) {
     const uint32_t count = shape.group_count * shape.composition.cores();
     for (uint32_t i = 0; i < count; ++i) g_blocks.push_back(describe_block(i));
     Scheduler().run();
+    check_cross_core_flags_awaited();
 }
 
 }  // namespace asim

@@ -40,13 +40,26 @@ uint8_t &allocated(Pipe source, Pipe target) {
     return block().event_ids[static_cast<int>(source)][static_cast<int>(target)];
 }
 
+uint8_t &of_buffers(Pipe source, Pipe target) {
+    return block().buffer_events[static_cast<int>(source)][static_cast<int>(target)];
+}
+
+uint8_t bit_of(uint32_t event_id) { return static_cast<uint8_t>(1u << event_id); }
+
 uint32_t first_free_event(Pipe source, Pipe target, const char *call) {
     const uint32_t free_ids = ~allocated(source, target) & 0xffu;
     if (free_ids == 0) {
-        fault(FaultKind::RuntimeFault, call, "all %u event ids from %s to %s are in use: release one", kEventIds,
-              name(source), name(target));
+        fault(FaultKind::RuntimeFault, call,
+              "all %u event ids from %s to %s are in use: release one; buffers of queues hold one each while enqueued, and from "
+              "FreeTensor to AllocTensor or FreeAllEvent", kEventIds, name(source), name(target));
     }
     return static_cast<uint32_t>(__builtin_ctz(free_ids));
+}
+
+[[noreturn]] void fault_of_buffer(const char *call, Pipe source, Pipe target, uint32_t event_id) {
+    fault(FaultKind::RuntimeFault, call,
+          "flag %u from %s to %s is set for a buffer of a queue: in a kernel with queues event ids come from FetchEventID or AllocEventID",
+          event_id, name(source), name(target));
 }
 
 // Which parts of its cache line an access touches; what lies beyond the line is left out.
@@ -98,22 +111,24 @@ void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uin
 
 void set_flag(Pipe source, Pipe target, uint32_t event_id) {
     check_event_id("SetFlag", event_id);
-    if (raised(source, target) >> event_id & 1u) {
+    if (of_buffers(source, target) & bit_of(event_id)) fault_of_buffer("SetFlag", source, target, event_id);
+    if (raised(source, target) & bit_of(event_id)) {
         fault(FaultKind::RuntimeFault, "SetFlag", "flag %u from %s to %s is set twice without a WaitFlag in between",
               event_id, name(source), name(target));
     }
-    raised(source, target) |= static_cast<uint8_t>(1u << event_id);
+    raised(source, target) |= bit_of(event_id);
     emit_flag(Op::SetFlag, source, target, event_id);
 }
 
 void wait_flag(Pipe source, Pipe target, uint32_t event_id) {
     check_event_id("WaitFlag", event_id);
-    if (!(raised(source, target) >> event_id & 1u)) {
+    if (of_buffers(source, target) & bit_of(event_id)) fault_of_buffer("WaitFlag", source, target, event_id);
+    if (!(raised(source, target) & bit_of(event_id))) {
         fault(FaultKind::RuntimeFault, "WaitFlag",
               "flag %u from %s to %s was never set: this core would wait for ever", event_id, name(source),
               name(target));
     }
-    raised(source, target) &= static_cast<uint8_t>(~(1u << event_id));
+    raised(source, target) &= static_cast<uint8_t>(~bit_of(event_id));
     emit_flag(Op::WaitFlag, source, target, event_id);
 }
 
@@ -122,6 +137,12 @@ void check_flags_awaited() {
         for (uint32_t target = 0; target < kPipeCount; ++target) {
             const uint32_t flags = block().flags_raised[source][target];
             if (flags == 0) continue;
+            const uint32_t enqueued = block().buffer_events[source][target];
+            if (enqueued != 0) {
+                fault(FaultKind::RuntimeFault, "EnQue",
+                      "a tensor is still enqueued from %s to %s when the kernel ends, and its flag %u set: DeQue it", kPipeNames[source],
+                      kPipeNames[target], static_cast<uint32_t>(__builtin_ctz(enqueued)));
+            }
             fault(FaultKind::RuntimeFault, "SetFlag",
                   "flag %u from %s to %s is still set when the kernel ends: SetFlag and WaitFlag come in pairs",
                   static_cast<uint32_t>(__builtin_ctz(flags)), kPipeNames[source], kPipeNames[target]);
@@ -139,17 +160,43 @@ void wait_buffer_flag(Pipe source, Pipe target, uint32_t buffer) {
     emit_flag(Op::WaitFlag, source, target, kBufferFlagBase + buffer);
 }
 
+uint32_t raise_event(const char *call, Pipe source, Pipe target, uint32_t buffer) {
+    const uint32_t event_id = first_free_event(source, target, call);
+    if (raised(source, target) & bit_of(event_id)) {
+        fault(FaultKind::RuntimeFault, call,
+              "the queue takes event id %u from %s to %s, whose flag is set: in a kernel with queues event ids come from AllocEventID, "
+              "or from FetchEventID if the flag is awaited before any queue is used", event_id, name(source), name(target));
+    }
+    allocated(source, target) |= bit_of(event_id);
+    raised(source, target) |= bit_of(event_id);
+    of_buffers(source, target) |= bit_of(event_id);
+    set_buffer_flag(source, target, buffer);
+    return event_id;
+}
+
+void await_event(Pipe source, Pipe target, uint32_t event_id, uint32_t buffer) {
+    const auto others = static_cast<uint8_t>(~bit_of(event_id));
+    allocated(source, target) &= others;
+    raised(source, target) &= others;
+    of_buffers(source, target) &= others;
+    wait_buffer_flag(source, target, buffer);
+}
+
+void forget_event_ids() {
+    for (auto &of_source : block().event_ids) std::fill(std::begin(of_source), std::end(of_source), uint8_t{0});
+}
+
 uint32_t fetch_event_id(Pipe source, Pipe target) { return first_free_event(source, target, "FetchEventID"); }
 
 uint32_t alloc_event_id(Pipe source, Pipe target) {
     const uint32_t event_id = first_free_event(source, target, "AllocEventID");
-    allocated(source, target) |= static_cast<uint8_t>(1u << event_id);
+    allocated(source, target) |= bit_of(event_id);
     return event_id;
 }
 
 void release_event_id(Pipe source, Pipe target, uint32_t event_id) {
     check_event_id("ReleaseEventID", event_id);
-    allocated(source, target) &= static_cast<uint8_t>(~(1u << event_id));
+    allocated(source, target) &= static_cast<uint8_t>(~bit_of(event_id));
 }
 
 void *scalar_ub(const char *call, void *pointer, uint32_t bytes, bool write) {

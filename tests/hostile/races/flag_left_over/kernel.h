@@ -15,5 +15,6 @@ __aicore__ inline void Run(Probe& probe)
     CrossCoreSetFlag<0, PIPE_MTE3>(1);
     CrossCoreWaitFlag(1);
     DataCopy(probe.a, probe.scratch[(probe.block + 1) % BLOCKS * TILE], TILE);
+    if (!ordered) CrossCoreWaitFlag(1);
 }
 } // namespace flag_left_over

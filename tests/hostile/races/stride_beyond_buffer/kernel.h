@@ -11,7 +11,7 @@ __aicore__ inline void Run(Probe& probe)
         Settle();
         Adds(probe.b, probe.a, 1.0f, TILE);
         PipeBarrier<PIPE_V>();
-        Adds(probe.a, probe.a, 2.0f, 64, 8, UnaryRepeatParams(1, 1, ordered ? 8 : 9, 8));
+        Adds(probe.a, probe.b, 2.0f, 64, 8, UnaryRepeatParams(1, 1, ordered ? 8 : 9, 8));
         Settle();
         DataCopy(probe.y[offset], probe.b, TILE);
         Settle();

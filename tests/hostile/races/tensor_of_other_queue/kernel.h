@@ -10,5 +10,7 @@ __aicore__ inline void Run(Probe& probe)
     probe.InitQueues();
     LocalTensor<float> x = ordered ? probe.out.AllocTensor<float>() : probe.in.AllocTensor<float>();
     probe.out.EnQue(x);
+    x = probe.out.DeQue<float>();
+    probe.out.FreeTensor(x);
 }
 } // namespace tensor_of_other_queue

@@ -114,7 +114,7 @@ public:
     void FreeTensor(const LocalTensor<T> &tensor) {
         queue_.release(tensor.bytes());
     }
-    void FreeAllEvent() {}
+    void FreeAllEvent() { queue_.free_all_events(); }
     bool HasTensorInQue() const { return queue_.has_queued(); }
     bool HasIdleBuffer() const { return queue_.has_free(); }
     bool VacantInQue() const { return static_cast<int32_t>(queue_.queued_count()) < depth; }
@@ -184,12 +184,14 @@ public:
 
     void Init() {
         asim::reset_buffers();
+        asim::forget_event_ids();
         asim::block().pipe = this;
         destroyed_ = false;
     }
     void Reset() {
         asim::wait_for_freed_buffers();
         asim::reset_buffers();
+        asim::forget_event_ids();
     }
     void Destroy() {
         Reset();

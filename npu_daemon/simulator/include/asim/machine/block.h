@@ -38,6 +38,7 @@ enum class AtomicMode : uint8_t { None, Add, Max, Min };
 struct FreedBuffer {
     Pipe consumer, producer;
     uint32_t flag;
+    uint32_t event_id;
 };
 constexpr uint32_t kMaxBuffers = 64;        // of one kernel (facts/npu_2201.md section 2)
 
@@ -65,6 +66,7 @@ struct Block {
     uint8_t atomic_dtype = 0;
     uint8_t event_ids[kPipeCount][kPipeCount] = {};     // bit set = allocated
     uint8_t flags_raised[kPipeCount][kPipeCount] = {};  // bit set = set and not yet waited for
+    uint8_t buffer_events[kPipeCount][kPipeCount] = {}; // those of them that queues have set for their buffers
     uint8_t cross_core_sets[kCrossCoreFlags] = {};      // set here, while other cores of the meeting have yet to
     uint8_t cross_core_flags[kCrossCoreFlags] = {};     // counters that waits of this core take from
     uint64_t scalar_blocks = 0;

@@ -18,6 +18,12 @@ constexpr uint32_t kCrossCoreLimit = 15;        // largest count
 void cross_core_set(uint32_t mode, Pipe pipe, uint32_t flag);
 void direct_set(Pipe pipe, Block &target, uint32_t flag);
 
+// Before a meeting by SyncAll: none of the flags that the library takes for it on this core is in use by the kernel.
+void check_sync_all_flags(bool all_kinds);
+
+// At the end of a launch: every flag of the kernel's own that was set has been waited for.
+void check_cross_core_flags_awaited();
+
 // Blocks the core until the flag's counter is not zero, and takes one from it.
 void cross_core_wait(uint32_t flag);
 

@@ -17,6 +17,7 @@ struct GmRegion {
     uint64_t canonical_base;    // address in the trace: the same on every host
     GmRole role;
     char name[48];
+    uint8_t *written;           // a bit for each byte that copies have written; null before the first, and of inputs
 };
 
 constexpr uint64_t kOwnAddress = 0;         // let the region take the next address above all tensors
@@ -33,6 +34,10 @@ void add_gm_arrays(uint8_t *begin, const uint8_t *end);
 const GmRegion *find_gm_region(const void *pointer);
 size_t gm_region_count();
 const GmRegion &gm_region(size_t index);
+
+// Whether some of `bytes` at `base`, in memory that holds no value at launch, are written for the first time; from here on
+// they are written. False in all other memory.
+bool first_written(const uint8_t *base, uint64_t bytes);
 
 // Canonical address of a range, after checking that it lies inside one region and may be accessed so.
 uint64_t checked_gm(const char *call, const void *pointer, uint64_t bytes, bool write);

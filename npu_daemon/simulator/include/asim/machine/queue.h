@@ -32,6 +32,8 @@ public:
     void enqueue(const uint8_t *buffer, Pipe producer, Pipe consumer);
     uint8_t *dequeue(Pipe producer, Pipe consumer);
     void release(const uint8_t *buffer);
+    // Waits until the buffers that were freed are no longer in use, and gives their event ids back.
+    void free_all_events();
 
     uint64_t bytes_each() const { return bytes_each_; }
     bool has_queued() const { return queued_count_ > 0; }
@@ -43,8 +45,8 @@ private:
     struct Buffer {
         uint8_t *base = nullptr;
         uint32_t flag = 0;
+        uint32_t event_id = 0;      // while enqueued
         State state = State::Free;
-        bool used = false;
     };
     Buffer &find(const char *call, const uint8_t *base);
 

@@ -17,6 +17,13 @@ void check_flags_awaited();
 void set_buffer_flag(Pipe source, Pipe target, uint32_t buffer);
 void wait_buffer_flag(Pipe source, Pipe target, uint32_t buffer);
 
+// Likewise for one buffer, which holds an event id of the pair of pipes from the first call to the second, as the library takes
+// it: no other buffer and no flag of the kernel's own can have it meanwhile. `call` is what faults name.
+uint32_t raise_event(const char *call, Pipe source, Pipe target, uint32_t buffer);
+void await_event(Pipe source, Pipe target, uint32_t event_id, uint32_t buffer);
+// A TPipe begins anew: all ids are free, whatever is still set.
+void forget_event_ids();
+
 uint32_t fetch_event_id(Pipe source, Pipe target);
 uint32_t alloc_event_id(Pipe source, Pipe target);
 void release_event_id(Pipe source, Pipe target, uint32_t event_id);

@@ -63,6 +63,7 @@ private:
     const Access *before_write(const State &state, const Access &now);
     Access describe(const Entry &entry, uint64_t where);
     bool starts_early(const Record &record, Pipe pipe) const;
+    void barrier(Pipe pipe);
     bool races(const Access &now, const Access &earlier, Hazard hazard);
     bool settled(const State &state) const;
     void prune(Map &map);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "asim/check/check.h"
+#include "asim/check/operand_overlap.h"
 #include "asim/machine/call_sync.h"
 #include "asim/numeric/half_run.h"
 #include "asim/semantics/vector.h"
@@ -85,6 +86,7 @@ Operand vector_operand(Op op, const char *role, const Lanes &operand, const Shap
 }
 
 inline void emit_vector(Op op, uint32_t widest_bytes, uint32_t repeats, std::initializer_list<Operand> operands) {
+    if (element_wise(op) && block().library_calls == 0) check_overlap(op, repeats, operands);
     Record record{};
     record.op = op;
     record.dtype_bytes = static_cast<uint8_t>(widest_bytes);

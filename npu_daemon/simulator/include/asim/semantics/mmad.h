@@ -1,6 +1,7 @@
 // The matrix unit: c (L0C, nZ fractals of 16 x 16) = a (L0A) * b (L0B) + what c starts from.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "asim/machine/block.h"
 
@@ -30,6 +31,6 @@ struct MmadShape {
 void mmad(uint8_t *c, const uint8_t *a, const uint8_t *b, const uint8_t *bias, const MmadShape &shape);
 
 // The trace record alone, for library code that multiplies at another level; addresses are offsets in L0C, L0A and L0B.
-void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b);
+void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b, std::optional<uint64_t> bias);
 
 }  // namespace asim

@@ -27,9 +27,10 @@ _ENTRY = re.compile(r"__global__\s+__aicore__\s+void\s+(\w+)\s*\(")
 # A launch from host code, which only the device compiler can read: NAME<<<...>>>(...);
 _LAUNCH_BEGIN = re.compile(r"\b\w+\s*<<<")
 _LAUNCH_REST = re.compile(r">>>\s*\(")
-# A static array in global memory: static volatile __gm__ TYPE NAME[COUNT], initialised or not.
+# A static array in global memory, static volatile __gm__ TYPE NAME[COUNT]; constants are left alone.
 _GM_ARRAY = re.compile(
-    r"\bstatic[ \t]+((?:volatile[ \t]+)?)__gm__[ \t]+((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^\]\n]+)\]"
+    r"\b(const(?:expr)?[ \t]+(?:inline[ \t]+)?)?static[ \t]+((?:volatile[ \t]+)?)__gm__[ \t]+"
+    r"((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^\]\n]+)\]"
 )
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
@@ -91,7 +92,11 @@ def without_launches(text: str) -> str:
 
 def with_gm_arrays(text: str) -> str:
     """Return kernel text with static arrays in global memory declared as ``asim/api/gm_array.h`` has it."""
-    return _GM_ARRAY.sub(r"static __gm_array__(\1\2, \3, \4)", text)
+
+    def declared(found: re.Match[str]) -> str:
+        return found[0] if found[1] else f"static __gm_array__({found[2]}{found[3]}, {found[4]}, {found[5]})"
+
+    return _GM_ARRAY.sub(declared, text)
 
 
 def _readable(sources: Sources) -> Sources:

@@ -74,6 +74,7 @@ def test_static_arrays_in_global_memory_are_declared_as_such() -> None:
     )
     others = (
         "static constexpr __gm__ int8_t table[4] = {1};",
+        "constexpr static __gm__ float table[4] = {1};",
         "static __gm__ uint8_t *pointer;",
         "__gm__ float *at(int i);",
         "static __gm__ float one;",

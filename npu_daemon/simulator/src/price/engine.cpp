@@ -142,7 +142,7 @@ private:
         const double wake = calls_.empty() ? wakes_.time() : std::min(wakes_.time(), calls_.top().time);
         const double start = pending_starts_.empty() ? kNever : pending_starts_.top().time;
         const double copy = memory_.next_finish();
-        if (std::min({wake, start, copy}) == kNever) {
+        if (wake == kNever && start == kNever && copy == kNever) {
             throw std::runtime_error("malformed trace: the blocks wait for each other for ever");
         }
         if (copy <= wake && copy <= start) {

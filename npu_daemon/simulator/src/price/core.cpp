@@ -101,7 +101,7 @@ void Core::fill_in_instruction(Queued &queued, const Entry &entry, Pipe which) {
     queued.unit_cycles = which == Pipe::FIX ? unit_flag_cycles(record, chip_) : 0;
     if (is_copy(record.op)) {
         queued.kind = Kind::Copy;
-        pipe(which).copies.push(entry);
+        pipe(which).copies.push(GlobalCopy(entry));
     } else {
         queued.kind = Kind::Work;
         queued.time = which == Pipe::V ? InstructionTime{vector_cycles(entry), 0} : cube_time(entry, chip_);

@@ -10,10 +10,11 @@ Pipe lowest_of(uint32_t pipes) { return static_cast<Pipe>(__builtin_ctz(pipes));
 
 }  // namespace
 
-void Core::count_traffic(const Record &record, const CacheTraffic &traffic) {
-    const bool write = writes_gm(record.op);
-    const bool through = write && (record.flag_id & kBypassesL2) != 0;
-    (write ? counters_.write_traffic : counters_.read_traffic) += traffic;
+void Core::count_traffic(const GlobalCopy &copy, const CacheTraffic &traffic) {
+    const uint64_t bytes = uint64_t{copy.bursts} * copy.burst_bytes;
+    (copy.writes() ? counters_.written_bytes : counters_.read_bytes) += bytes;
+    (copy.writes() ? counters_.write_traffic : counters_.read_traffic) += traffic;
+    const bool through = copy.writes() && copy.bypasses_l2();
     counters_.main_written_bytes += traffic.written_back_bytes + (through ? traffic.miss_bytes : 0.0);
 }
 
@@ -90,11 +91,8 @@ void Core::start_work(PipeState &state, Pipe which, const Queued &head) {
 }
 
 void Core::start_copy(PipeState &state, Pipe which, const Queued &head) {
-    const bool write = writes_gm(head.op);
-    const Entry &copy = state.copies.front();
-    const Demand demand = shared_.memory.demand_of(head.started, copy, write);
-    (write ? counters_.written_bytes : counters_.read_bytes) += head.bytes;
-    count_traffic(copy.record, demand.traffic);
+    const Demand demand = shared_.memory.demand_of(head.started, state.copies.front());
+    count_traffic(state.copies.front(), demand.traffic);
     state.copies.pop();
     state.copying = true;
     state.copy_op = head.op;

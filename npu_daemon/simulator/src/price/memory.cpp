@@ -10,22 +10,19 @@ namespace {
 constexpr uint64_t kSmallestRequestBytes = 128;  // requests are of 128, 256 or 512 B (facts/npu_2201.md section 3)
 constexpr Lane kAllLanes[kLanes] = {Lane::Miss, Lane::Hit, Lane::Write};
 
-// Bursts that follow each other without a gap are one.
-bool contiguous(const Record &record, const Operand &gm) { return record.repeats <= 1 || gm.stride == record.burst_bytes; }
-
 // Whether bursts begin between the places where requests of the smallest size begin.
-bool off_grid(const Record &record, const Operand &gm) {
-    return gm.address % kSmallestRequestBytes != 0 || (!contiguous(record, gm) && gm.stride % kSmallestRequestBytes != 0);
+bool off_grid(const GlobalCopy &copy) {
+    return copy.address % kSmallestRequestBytes != 0 || (!copy.contiguous() && copy.stride % kSmallestRequestBytes != 0);
 }
 
 // Rows that begin in the line in which the row before ends. Requests for one line are served in turn (asc-devkit, guide:
 // avoid access to the same address): each such row waits as a copy of its own does.
-uint32_t rows_in_turn(const Record &record, const Operand &gm, uint64_t line_bytes) {
-    if (gm.stride % line_bytes == 0 || gm.stride >= record.burst_bytes + line_bytes) return 0;
+uint32_t rows_in_turn(const GlobalCopy &copy, uint64_t line_bytes) {
+    if (copy.stride % line_bytes == 0 || copy.stride >= copy.burst_bytes + line_bytes) return 0;
     uint32_t rows = 0;
-    for (uint64_t row = 1; row < record.repeats; ++row) {
-        const uint64_t begin = gm.address + row * gm.stride;
-        rows += begin / line_bytes == (begin - gm.stride + record.burst_bytes - 1) / line_bytes;
+    for (uint64_t row = 1; row < copy.bursts; ++row) {
+        const uint64_t begin = copy.address + row * copy.stride;
+        rows += begin / line_bytes == (begin - copy.stride + copy.burst_bytes - 1) / line_bytes;
     }
     return rows;
 }
@@ -37,38 +34,38 @@ Memory::Memory(const Chip &chip)
     speeds_.fill(1.0);
 }
 
-CacheTraffic Memory::traffic_of(const Entry &entry, const Operand &gm, CacheUse use) {
-    const Record &record = entry.record;
-    const bool one_burst = contiguous(record, gm);
-    const uint64_t bursts = one_burst ? 1 : record.repeats;
-    const uint64_t bytes = one_burst ? uint64_t{record.repeats} * record.burst_bytes : record.burst_bytes;
+CacheTraffic Memory::traffic_of(const GlobalCopy &copy) {
+    const CacheUse use = copy.bypasses_l2() ? CacheUse::Bypass : copy.writes() ? CacheUse::Write : CacheUse::Read;
+    const bool one_burst = copy.contiguous();
+    const uint64_t bursts = one_burst ? 1 : copy.bursts;
+    const uint64_t bytes = one_burst ? uint64_t{copy.bursts} * copy.burst_bytes : copy.burst_bytes;
     CacheTraffic traffic;
-    for (uint64_t i = 0; i < bursts && bytes > 0; ++i) cache_.access(gm.address + i * gm.stride, bytes, use, traffic);
+    for (uint64_t i = 0; i < bursts && bytes > 0; ++i) cache_.access(copy.address + i * copy.stride, bytes, use, traffic);
     return traffic;
 }
 
 // What requests that begin off the grid cost more, the core and HBM.
-double Memory::grid_factor_of(const Entry &entry, bool write) const {
-    return off_grid(entry.record, entry.operands[write ? 0 : 1]) ? chip_.off_grid_factor : 1.0;
+double Memory::grid_factor_of(const GlobalCopy &copy) const {
+    return off_grid(copy) ? chip_.off_grid_factor : 1.0;
 }
 
 // What the copy engine of the core needs for the requests, when memory answers at once.
-double Memory::core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const {
-    const double bytes = traffic.hit_bytes + traffic.miss_bytes, bursts = entry.record.repeats;
-    if (entry.record.op == Op::CopyL0cToGm) {
-        const double inside = entry.operands[1].extent_bytes / chip_.fixpipe_core_bytes_per_cycle;
+double Memory::core_cycles(const GlobalCopy &copy, const CacheTraffic &traffic) const {
+    const double bytes = traffic.hit_bytes + traffic.miss_bytes, bursts = copy.bursts;
+    if (copy.op == Op::CopyL0cToGm) {
+        const double inside = copy.source_bytes / chip_.fixpipe_core_bytes_per_cycle;
         return chip_.copy_start_cycles + std::max(inside, bytes / chip_.fixpipe_gm_bytes_per_cycle);
     }
-    const double grid_factor = grid_factor_of(entry, write);
-    if (entry.record.op == Op::CopyGmToL1) {    // rows are turned into fractals while others are on their way
+    const double grid_factor = grid_factor_of(copy);
+    if (copy.op == Op::CopyGmToL1) {    // rows are turned into fractals while others are on their way
         const double from_hbm = traffic.miss_bytes / chip_.cube_hbm_core_bytes_per_cycle;
         const double into_l1 = bytes / chip_.cube_l2_core_bytes_per_cycle;
-        const double waiting = rows_in_turn(entry.record, entry.operands[1], cache_.line_bytes()) * chip_.copy_start_cycles;
+        const double waiting = rows_in_turn(copy, cache_.line_bytes()) * chip_.copy_start_cycles;
         const double converting = into_l1 * grid_factor + bursts * chip_.cube_row_cycles + waiting;
         return chip_.copy_start_cycles + std::max(from_hbm * grid_factor, converting);
     }
-    const double miss_rate = write ? chip_.write_core_bytes_per_cycle : chip_.hbm_core_bytes_per_cycle;
-    const double hit_rate = write ? chip_.write_core_bytes_per_cycle : chip_.l2_core_bytes_per_cycle;
+    const double miss_rate = copy.writes() ? chip_.write_core_bytes_per_cycle : chip_.hbm_core_bytes_per_cycle;
+    const double hit_rate = copy.writes() ? chip_.write_core_bytes_per_cycle : chip_.l2_core_bytes_per_cycle;
     const double moving = traffic.miss_bytes / miss_rate + traffic.hit_bytes / hit_rate;
     return chip_.copy_start_cycles + moving * grid_factor + bursts * chip_.burst_cycles;
 }
@@ -83,43 +80,40 @@ double Memory::share_in_front(uint64_t line) const {
 
 // How long HBM is held up by the requests of a copy that another core's copy asks for too: those that the other still
 // has before it. What the cache holds it gives to many at a time, but what is on its way there is not in it yet.
-double Memory::sharing_cycles(double in_front, const CacheTraffic &traffic, const Entry &entry) const {
-    const double requests = std::max<double>(entry.record.repeats, 1) * std::max(1.0, entry.record.burst_bytes / chip_.l2_line_bytes);
+double Memory::sharing_cycles(double in_front, const CacheTraffic &traffic, const GlobalCopy &copy) const {
+    const double requests = std::max<double>(copy.bursts, 1) * std::max(1.0, copy.burst_bytes / chip_.l2_line_bytes);
     const double missing = traffic.miss_bytes > 0 ? traffic.miss_bytes / (traffic.miss_bytes + traffic.hit_bytes) : 1.0;
     return in_front * missing * requests * chip_.same_line_cycles;
 }
 
 // What HBM fetches for the bytes that the cache does not hold. Lines that the cache takes in are fetched as a whole, in
 // parts or in order, as it suits HBM; what goes past the cache is fetched for the sake of each burst alone.
-double Memory::fetched_bytes(const Entry &entry, const Operand &gm, const CacheTraffic &traffic, CacheUse use) const {
-    if (use != CacheUse::Bypass || traffic.miss_bytes == 0) return traffic.miss_bytes;
+double Memory::fetched_bytes(const GlobalCopy &copy, const CacheTraffic &traffic) const {
+    if (!copy.bypasses_l2() || traffic.miss_bytes == 0) return traffic.miss_bytes;
     const double missing = traffic.miss_bytes / (traffic.miss_bytes + traffic.hit_bytes);
-    const double bursts = contiguous(entry.record, gm) ? 1 : entry.record.repeats;
+    const double bursts = copy.contiguous() ? 1 : copy.bursts;
     return std::max(traffic.miss_bytes, missing * bursts * chip_.hbm_request_bytes);
 }
 
-Demand Memory::demand_of(double now, const Entry &entry, bool write) {
-    const Operand &gm = entry.operands[write ? 0 : 1];
-    const bool bypasses = (entry.record.flag_id & kBypassesL2) != 0;
-    const CacheUse use = bypasses ? CacheUse::Bypass : write ? CacheUse::Write : CacheUse::Read;
-    const CacheTraffic traffic = traffic_of(entry, gm, use);
-    const bool atomic = (entry.record.flag_id & kAtomic) != 0;  // the cache reads before it writes
-    const double fetched = fetched_bytes(entry, gm, traffic, use);
+Demand Memory::demand_of(double now, const GlobalCopy &copy) {
+    const bool write = copy.writes(), atomic = copy.atomic();   // for an atomic write the cache reads first
+    const CacheTraffic traffic = traffic_of(copy);
+    const double fetched = fetched_bytes(copy, traffic);
     const double read_bytes = write && !atomic ? 0 : fetched;
-    const double written_bytes = traffic.written_back_bytes + (write && bypasses ? fetched : 0);
+    const double written_bytes = traffic.written_back_bytes + (write && copy.bypasses_l2() ? fetched : 0);
     advance(now);
     Demand demand;
     demand.traffic = traffic;
-    demand.load.first_line = cache_.line_of(gm.address);
+    demand.load.first_line = cache_.line_of(copy.address);
     const double in_front = share_in_front(demand.load.first_line);
     demand.lane = read_bytes > 0 || (!write && in_front > 0) ? Lane::Miss : write ? Lane::Write : Lane::Hit;
-    demand.solo_cycles = core_cycles(entry, traffic, write);
+    demand.solo_cycles = core_cycles(copy, traffic);
     if (write) {
         demand.least_cycles = demand.solo_cycles;
         demand.buffered_cycles = demand.solo_cycles * std::min(1.0, chip_.write_buffer_bytes / (traffic.hit_bytes + traffic.miss_bytes));
     }
-    if (demand.lane == Lane::Miss) demand.load.sharing = sharing_cycles(in_front, traffic, entry) / demand.solo_cycles;
-    demand.load.read = read_bytes * grid_factor_of(entry, write) / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
+    if (demand.lane == Lane::Miss) demand.load.sharing = sharing_cycles(in_front, traffic, copy) / demand.solo_cycles;
+    demand.load.read = read_bytes * grid_factor_of(copy) / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
     demand.load.write = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
     demand.load.l2 = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle / demand.solo_cycles;
     const double read_latency = demand.lane == Lane::Miss ? chip_.mte2_latency_cycles : chip_.mte2_l2_latency_cycles;

@@ -7,8 +7,8 @@ namespace asim {
 
 namespace {
 
-constexpr size_t kDropped = 16;     // ranges at a time
-constexpr uint32_t kEnds = 64;      // that a pipe keeps without a look at whether somebody needs them
+constexpr size_t kDropped = 8;      // ranges at a time
+constexpr uint32_t kEnds = 16;      // that a pipe keeps without a look at whether somebody needs them
 
 // Calls f(space, begin, end, written) for the bytes that each operand touches, sources first: they are what other pipes have
 // touched last. Bursts of a strided copy leave gaps in global memory that other copies may fill: nothing is known of overlaps.

@@ -114,7 +114,7 @@ private:
         uint64_t started = 0;
         std::vector<Queued> places; // of the queue and what it held before: a power of two
         uint64_t last_place = 0;
-        Ring<Entry> copies;             // of the queue, in full
+        Ring<GlobalCopy> copies;        // of the queue
         Ring<RaisedFlag> raised;        // likewise flags for other cores
         double busy_cycles = 0;
         double wait_cycles = 0;
@@ -161,7 +161,7 @@ private:
     void start_copy(PipeState &state, Pipe which, const Queued &head);
     void finish(Pipe finished, double start, double end, bool tile_by_tile);
     void busy(Pipe pipe, Op op, double start, double end, uint64_t bytes);
-    void count_traffic(const Record &record, const CacheTraffic &traffic);
+    void count_traffic(const GlobalCopy &copy, const CacheTraffic &traffic);
 
     Shared shared_;
     const Chip &chip_;

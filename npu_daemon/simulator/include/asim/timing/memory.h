@@ -13,6 +13,31 @@
 
 namespace asim {
 
+// A copy from or to global memory: bursts of bytes there, from one address on.
+struct GlobalCopy {
+    uint64_t address = 0;
+    uint32_t stride = 0;            // bytes from burst to burst
+    uint32_t bursts = 0;
+    uint32_t burst_bytes = 0;
+    uint32_t source_bytes = 0;      // what it reads, with gaps, where it comes from
+    Op op = Op::Count;
+    uint16_t how = 0;               // kBypassesL2 and kAtomic, added up
+
+    GlobalCopy() = default;
+    explicit GlobalCopy(const Entry &entry)
+        : bursts(entry.record.repeats), burst_bytes(entry.record.burst_bytes), source_bytes(entry.operands[1].extent_bytes),
+          op(entry.record.op), how(entry.record.flag_id) {
+        const Operand &gm = entry.operands[writes_gm(op) ? 0 : 1];
+        address = gm.address;
+        stride = gm.stride;
+    }
+
+    bool writes() const { return writes_gm(op); }
+    bool bypasses_l2() const { return (how & kBypassesL2) != 0; }
+    bool atomic() const { return (how & kAtomic) != 0; }
+    bool contiguous() const { return bursts <= 1 || stride == burst_bytes; }    // such bursts are one
+};
+
 // What a copy waits for: reads that miss the cache for HBM; reads that hit for the cache; writes, which land in the
 // cache and leave it later, for gaps that the reads leave.
 enum class Lane : uint8_t { Miss, Hit, Write };
@@ -54,7 +79,7 @@ public:
     L2Cache &cache() { return cache_; }
 
     // What a copy that starts at `now` asks for.
-    Demand demand_of(double now, const Entry &entry, bool write);
+    Demand demand_of(double now, const GlobalCopy &copy);
 
     // Starts a copy at `now`; `owner`, a small number, comes back from `finish_next`.
     void start(double now, const Demand &demand, uint32_t owner);
@@ -113,12 +138,12 @@ private:
     uint32_t keep(const Load &load);
     void advance(double now);
     void add_load(const Load &load, double sign);
-    CacheTraffic traffic_of(const Entry &entry, const Operand &gm, CacheUse use);
-    double grid_factor_of(const Entry &entry, bool write) const;
-    double fetched_bytes(const Entry &entry, const Operand &gm, const CacheTraffic &traffic, CacheUse use) const;
-    double core_cycles(const Entry &entry, const CacheTraffic &traffic, bool write) const;
+    CacheTraffic traffic_of(const GlobalCopy &copy);
+    double grid_factor_of(const GlobalCopy &copy) const;
+    double fetched_bytes(const GlobalCopy &copy, const CacheTraffic &traffic) const;
+    double core_cycles(const GlobalCopy &copy, const CacheTraffic &traffic) const;
     double share_in_front(uint64_t line) const;
-    double sharing_cycles(double in_front, const CacheTraffic &traffic, const Entry &entry) const;
+    double sharing_cycles(double in_front, const CacheTraffic &traffic, const GlobalCopy &copy) const;
     LaneState &state_of(Lane lane) { return lanes_[static_cast<size_t>(lane)]; }
     const LaneState &state_of(Lane lane) const { return lanes_[static_cast<size_t>(lane)]; }
 

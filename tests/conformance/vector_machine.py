@@ -25,7 +25,7 @@ _SIMULATOR = Path(toolchain.__file__).parent
 _DRIVERS = Path(__file__).parent / "drivers"
 _MEMORY_BYTES = 1 << 40
 _MEMORY_RANGES = count(1)  # of global memory, one for each machine of this process
-_COMMON = ("sync", "gm", "turn", "vector_registers", "local_memory")
+_COMMON = ("operand_overlap", "sync", "gm", "turn", "vector_registers", "local_memory")
 Array = npt.NDArray[Any]
 
 

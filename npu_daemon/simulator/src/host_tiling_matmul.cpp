@@ -11,15 +11,12 @@
 namespace asim::host {
 namespace {
 
-constexpr int32_t kFractal = 16;            // rows and columns of a block that the cube works on
-constexpr double kBlockBytes = 32;          // and its bytes along k
 constexpr double kL0aBytesPerCycle = 256;
 constexpr double kL0bBytesPerCycle = 128;
 constexpr double kGmBytesPerCycle = 84;
 constexpr int32_t kLargeRows = 128, kLargeColumns = 256;       // of a block of a large product
 constexpr std::array<int32_t, 11> kBaseExtents = {512, 384, 320, 256, 192, 128, 96, 64, 48, 32, 16};
 
-int32_t ceil_div(int64_t value, int64_t unit) { return static_cast<int32_t>((value + unit - 1) / unit); }
 int32_t align_up(int64_t value, int64_t unit) { return static_cast<int32_t>(ceil_div(value, unit) * unit); }
 
 // Elements of 32 bytes along k; blocks are multiples of this, and of a fractal.

@@ -7,12 +7,9 @@
 namespace asim::host {
 namespace {
 
-constexpr int32_t kFractal = 16;
-constexpr double kBlockBytes = 32;      // of a fractal's row
 constexpr int64_t kReservedL1Bytes = 256;
 constexpr int32_t kMte1Loads = 32;      // what the queue of MTE1 takes (facts/npu_2201.md section 2)
 
-int32_t ceil_div(int64_t value, int64_t unit) { return static_cast<int32_t>((value + unit - 1) / unit); }
 int64_t to_bytes(double value) { return static_cast<int64_t>(std::ceil(value)); }
 
 // The largest number up to `most` that divides `whole`, at least 1.

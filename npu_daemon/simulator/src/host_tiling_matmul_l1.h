@@ -1,10 +1,16 @@
 // What a core's copies from global memory to L1 bring: the part of a plan that the published planner settles.
 #pragma once
+#include <cstdint>
 #include <optional>
 
 #include "asim/host/matmul_plan.h"
 
 namespace asim::host {
+
+constexpr int32_t kFractal = 16;            // rows and columns of a block that the cube works on
+constexpr double kBlockBytes = 32;          // and its bytes along k
+
+inline int32_t ceil_div(int64_t value, int64_t unit) { return static_cast<int32_t>((value + unit - 1) / unit); }
 
 // Loads for a plan whose parts and base blocks are known; nothing if not even one block of each operand fits.
 //

@@ -60,11 +60,6 @@ double Core::vector_cycles(const Entry &entry) {
     return chip_.vector_start_cycles + record.repeats * std::max(throughput, bank.cycles);
 }
 
-Core::Flag &Core::flag(const Entry &entry) {
-    if (entry.flag >= flags_.size()) flags_.resize(entry.flag + 1);
-    return flags_[entry.flag];
-}
-
 // What of `entry` counts until its pipe takes it; costs that depend on nothing else are computed here.
 void Core::fill_in(Queued &queued, const Entry &entry, Pipe which) {
     const Record &record = entry.record;
@@ -74,13 +69,11 @@ void Core::fill_in(Queued &queued, const Entry &entry, Pipe which) {
         case Op::SetFlag:
             queued.kind = Kind::Set;
             queued.flag = entry.flag;
-            flag(entry);
             queued.target = pipe_of(record.target_pipe);
             break;
         case Op::WaitFlag:
             queued.kind = Kind::Wait;
             queued.flag = entry.flag;
-            flag(entry);
             break;
         case Op::PipeBarrier:
             queued.kind = Kind::Barrier;
@@ -163,11 +156,11 @@ bool Core::issue_scalar(const Entry &entry) {
     switch (record.op) {
         case Op::ScalarAccess: return issue_access(entry);
         case Op::SetFlag:
-            flag(entry).raised_at.push(scalar_time_);
+            flags_[entry.flag].raised_at.push(scalar_time_);
             look_at(target);
             return true;
         case Op::WaitFlag: {
-            Ring<double> &raised = flag(entry).raised_at;
+            Ring<double> &raised = flags_[entry.flag].raised_at;
             if (raised.empty()) return false;
             scalar_time_ = std::max(scalar_time_, raised.front() + chip_.flag_cycles);
             raised.pop();
@@ -227,13 +220,18 @@ void Core::order_vectors() {
     }
 }
 
+void Core::take_flag(const Entry &entry) {
+    if (entry.flag >= flags_.size()) flags_.resize(entry.flag + 1);
+    scalar_order_.flag(entry.record);
+}
+
 // The scalar unit's own work on a record is paid once, when it comes to it.
 void Core::take_record() {
     if (!records_->next()) throw std::runtime_error("malformed trace: a block has no end");
     const Entry &entry = records_->current();
     const Record &record = entry.record;
     work(chip_.issue_cycles + record.scalar_blocks * chip_.scalar_block_cycles + record.scalar_accesses * chip_.scalar_access_cycles);
-    if (entry.flag != 0) return scalar_order_.flag(record);
+    if (entry.flag != 0) return take_flag(entry);
     shared_.coverage.mark(entry);
     order_vectors();
     if (scalar_order_.next(records_->current())) work(kInstructionsOfHandOver * chip_.issue_cycles);

@@ -2,20 +2,21 @@
 
 #include <algorithm>
 
+#include "asim/numeric/bit_range.h"
+
 namespace asim {
 
 namespace {
 
 constexpr uint64_t kScalarReadBytes = 64;  // a data cache line
 constexpr uint64_t kAllocationUnit = 32;   // aclrtMalloc rounds up to it, and adds one
-constexpr uint64_t kWordBytes = 64;         // of a tensor, that one word of bits stands for
 constexpr uint64_t kMostSlackBytes = 544;  // of an allocation (runtime/gm.cpp)
 
 }  // namespace
 
 TouchedBytes::TouchedBytes(const TensorRange &range)
     : begin_(range.address), end_(range.address + range.bytes), output_(range.output),
-      bits_((range.bytes + kWordBytes - 1) / kWordBytes) {}
+      bits_((range.bytes + kWordBits - 1) / kWordBits) {}
 
 void TouchedBytes::mark_copy(uint64_t address, uint64_t bytes) {
     if (address >= begin_ && address < end_ + kMostSlackBytes && address + bytes > end_) {
@@ -28,16 +29,7 @@ void TouchedBytes::mark(uint64_t address, uint64_t bytes) {
     const uint64_t from = std::max(address, begin_);
     const uint64_t to = std::min(address + bytes, end_);
     if (from >= to) return;
-    const uint64_t first = (from - begin_) / kWordBytes, last = (to - 1 - begin_) / kWordBytes;
-    const uint64_t head = ~0ull << (from - begin_) % kWordBytes;
-    const uint64_t tail = ~0ull >> (kWordBytes - 1 - (to - 1 - begin_) % kWordBytes);
-    if (first == last) {
-        bits_[first] |= head & tail;
-        return;
-    }
-    bits_[first] |= head;
-    std::fill(bits_.begin() + static_cast<std::ptrdiff_t>(first) + 1, bits_.begin() + static_cast<std::ptrdiff_t>(last), ~0ull);
-    bits_[last] |= tail;
+    set_bits(bits_.data(), from - begin_, to - begin_);
 }
 
 TensorCoverage TouchedBytes::coverage() const {

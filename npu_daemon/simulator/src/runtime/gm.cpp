@@ -10,6 +10,7 @@
 
 #include "asim/machine/fault.h"
 #include "asim/machine/turn.h"
+#include "asim/numeric/bit_range.h"
 
 namespace asim {
 
@@ -61,34 +62,13 @@ GmRegion part_of_library(const char *name, GmRole role, void *base, uint64_t byt
     return region;
 }
 
-uint64_t bitmap_bytes(const GmRegion &region) { return round_up((region.size_bytes + region.slack_bytes) / 8 + 1, page_bytes()); }
+uint64_t bitmap_bytes(const GmRegion &region) { return round_up((region.size_bytes + region.slack_bytes) / 8 + sizeof(uint64_t), page_bytes()); }
 
 // Zero until written, and of no cost until then.
-uint8_t *new_bitmap(const GmRegion &region) {
+uint64_t *new_bitmap(const GmRegion &region) {
     void *mapped = mmap(nullptr, bitmap_bytes(region), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) fault(FaultKind::RuntimeFault, "launch", "cannot keep track of what is written to %s", region.name);
-    return static_cast<uint8_t *>(mapped);
-}
-
-// Sets the bits of [begin, end); returns whether some of them were not set.
-bool set_bits(uint8_t *bits, uint64_t begin, uint64_t end) {
-    bool fresh = false;
-    const auto set = [&](uint64_t place, uint32_t mask) {
-        fresh |= (bits[place] & mask) != mask;
-        bits[place] = static_cast<uint8_t>(bits[place] | mask);
-    };
-    const uint64_t first = begin / 8, last = end / 8;
-    const uint32_t from_begin = 0xffu << begin % 8 & 0xffu, up_to_end = (1u << end % 8) - 1;
-    if (first == last) {
-        set(first, from_begin & up_to_end);
-        return fresh;
-    }
-    set(first, from_begin);
-    uint8_t common = 0xff;
-    for (uint64_t place = first + 1; place < last; ++place) common &= bits[place];
-    std::memset(bits + first + 1, 0xff, last - first - 1);
-    if (up_to_end != 0) set(last, up_to_end);
-    return fresh || common != 0xff;
+    return static_cast<uint64_t *>(mapped);
 }
 
 bool inside(const GmRegion &region, const uint8_t *address) {

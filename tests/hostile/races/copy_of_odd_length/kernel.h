@@ -7,12 +7,7 @@ __aicore__ inline void Run(Probe& probe)
 {
     probe.InitBuffers();
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        DataCopy(probe.a, probe.x[offset], TILE);
-        Settle();
-        Adds(probe.b, probe.a, 1.0f, TILE);
-        Settle();
-        DataCopy(probe.y[offset], probe.b, ordered ? TILE : TILE - 4);
-        Settle();
+        PlainTile(probe, offset, ordered ? TILE : TILE - 4);
     }
 }
 } // namespace copy_of_odd_length

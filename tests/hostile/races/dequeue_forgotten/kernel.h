@@ -16,9 +16,7 @@ __aicore__ inline void Run(Probe& probe)
         if (!ordered) x = probe.in.DeQue<float>();
         probe.in.FreeTensor(x);
         probe.out.EnQue(y);
-        y = probe.out.DeQue<float>();
-        DataCopy(probe.y[offset], y, TILE);
-        probe.out.FreeTensor(y);
+        CopyOut(probe, offset);
     }
 }
 } // namespace dequeue_forgotten

@@ -7,18 +7,10 @@ __aicore__ inline void Run(Probe& probe)
 {
     probe.InitQueues();
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        LocalTensor<float> x = probe.in.AllocTensor<float>();
-        DataCopy(x, probe.x[offset], TILE);
-        probe.in.EnQue(x);
+        CopyIn(probe, offset);
         if (!ordered) WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
-        x = probe.in.DeQue<float>();
-        LocalTensor<float> y = probe.out.AllocTensor<float>();
-        Adds(y, x, 1.0f, TILE);
-        probe.out.EnQue(y);
-        probe.in.FreeTensor(x);
-        y = probe.out.DeQue<float>();
-        DataCopy(probe.y[offset], y, TILE);
-        probe.out.FreeTensor(y);
+        Compute(probe);
+        CopyOut(probe, offset);
     }
 }
 } // namespace event_awaited_for_queue

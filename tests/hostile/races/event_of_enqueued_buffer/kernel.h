@@ -7,20 +7,12 @@ __aicore__ inline void Run(Probe& probe)
 {
     probe.InitQueues();
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        LocalTensor<float> x = probe.in.AllocTensor<float>();
-        DataCopy(x, probe.x[offset], TILE);
-        probe.in.EnQue(x);
+        CopyIn(probe, offset);
         const int32_t id = ordered ? probe.pipe.FetchEventID(HardEvent::MTE2_V) : EVENT_ID0;
         SetFlag<HardEvent::MTE2_V>(id);
         WaitFlag<HardEvent::MTE2_V>(id);
-        x = probe.in.DeQue<float>();
-        LocalTensor<float> y = probe.out.AllocTensor<float>();
-        Adds(y, x, 1.0f, TILE);
-        probe.out.EnQue(y);
-        probe.in.FreeTensor(x);
-        y = probe.out.DeQue<float>();
-        DataCopy(probe.y[offset], y, TILE);
-        probe.out.FreeTensor(y);
+        Compute(probe);
+        CopyOut(probe, offset);
     }
 }
 } // namespace event_of_enqueued_buffer

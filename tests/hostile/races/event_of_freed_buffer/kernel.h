@@ -7,20 +7,12 @@ __aicore__ inline void Run(Probe& probe)
 {
     probe.InitQueues();
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        LocalTensor<float> x = probe.in.AllocTensor<float>();
-        DataCopy(x, probe.x[offset], TILE);
-        probe.in.EnQue(x);
-        x = probe.in.DeQue<float>();
-        LocalTensor<float> y = probe.out.AllocTensor<float>();
-        Adds(y, x, 1.0f, TILE);
-        probe.out.EnQue(y);
-        probe.in.FreeTensor(x);
+        CopyIn(probe, offset);
+        Compute(probe);
         const int32_t id = ordered ? probe.pipe.FetchEventID(HardEvent::V_MTE2) : EVENT_ID0;
         SetFlag<HardEvent::V_MTE2>(id);
         WaitFlag<HardEvent::V_MTE2>(id);
-        y = probe.out.DeQue<float>();
-        DataCopy(probe.y[offset], y, TILE);
-        probe.out.FreeTensor(y);
+        CopyOut(probe, offset);
     }
 }
 } // namespace event_of_freed_buffer

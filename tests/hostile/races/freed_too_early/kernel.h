@@ -7,18 +7,14 @@ __aicore__ inline void Run(Probe& probe)
 {
     probe.InitQueues();
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        LocalTensor<float> x = probe.in.AllocTensor<float>();
-        DataCopy(x, probe.x[offset], TILE);
-        probe.in.EnQue(x);
-        x = probe.in.DeQue<float>();
+        CopyIn(probe, offset);
+        LocalTensor<float> x = probe.in.DeQue<float>();
         if (!ordered) probe.in.FreeTensor(x);
         LocalTensor<float> y = probe.out.AllocTensor<float>();
         Adds(y, x, 1.0f, TILE);
         if (ordered) probe.in.FreeTensor(x);
         probe.out.EnQue(y);
-        y = probe.out.DeQue<float>();
-        DataCopy(probe.y[offset], y, TILE);
-        probe.out.FreeTensor(y);
+        CopyOut(probe, offset);
     }
 }
 } // namespace freed_too_early

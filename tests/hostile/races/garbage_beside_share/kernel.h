@@ -7,13 +7,8 @@ __aicore__ inline void Run(Probe& probe)
 {
     probe.InitBuffers();
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        DataCopy(probe.a, probe.x[offset], TILE);
-        Settle();
-        Adds(probe.b, probe.a, 1.0f, TILE);
-        Settle();
         const bool rounded = !ordered && offset > 0 && probe.block + 1 < BLOCKS;
-        DataCopy(probe.y[offset], probe.b, rounded ? TILE + 8 : TILE);
-        Settle();
+        PlainTile(probe, offset, rounded ? TILE + 8 : TILE);
     }
 }
 } // namespace garbage_beside_share

@@ -10,10 +10,8 @@ __aicore__ inline void Run(Probe& probe)
     probe.pipe.InitBuffer(buffer, TILE * sizeof(float));
     const auto kept = buffer.Get<float>();
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        LocalTensor<float> x = probe.in.AllocTensor<float>();
-        DataCopy(x, probe.x[offset], TILE);
-        probe.in.EnQue(x);
-        x = probe.in.DeQue<float>();
+        CopyIn(probe, offset);
+        LocalTensor<float> x = probe.in.DeQue<float>();
         LocalTensor<float> y = probe.out.AllocTensor<float>();
         Adds(y, x, 1.0f, TILE);
         probe.in.FreeTensor(x);
@@ -25,9 +23,7 @@ __aicore__ inline void Run(Probe& probe)
         if (ordered) Adds(kept, again, 1.0f, TILE);
         probe.in.FreeTensor(again);
         probe.out.EnQue(y);
-        y = probe.out.DeQue<float>();
-        DataCopy(probe.y[offset], y, TILE);
-        probe.out.FreeTensor(y);
+        CopyOut(probe, offset);
     }
 }
 } // namespace kept_after_free

@@ -8,9 +8,10 @@ __aicore__ inline void Run(Probe& probe)
     probe.InitBuffers();
     PlainShare(probe);
     probe.InitQueues();
-    LocalTensor<float> x = probe.in.AllocTensor<float>();
-    DataCopy(x, probe.x, TILE);
-    probe.in.EnQue(x);
-    if (ordered) probe.in.FreeTensor(x = probe.in.DeQue<float>());
+    CopyIn(probe, 0);
+    if (ordered) {
+        LocalTensor<float> x = probe.in.DeQue<float>();
+        probe.in.FreeTensor(x);
+    }
 }
 } // namespace left_enqueued

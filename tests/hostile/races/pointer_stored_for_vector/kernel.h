@@ -10,12 +10,7 @@ __aicore__ inline void Run(Probe& probe)
         __ubuf__ float* ones = (__ubuf__ float*)probe.b.GetPhyAddr();
         for (uint32_t i = 0; i < 8; ++i) ones[i] = 1.0f;
         Order<HardEvent::S_V, ordered>();
-        DataCopy(probe.a, probe.x[offset], TILE);
-        Order<HardEvent::MTE2_V, true>();
-        Add(probe.a, probe.a, probe.b, 64, TILE / 64, BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-        Order<HardEvent::V_MTE3, true>();
-        DataCopy(probe.y[offset], probe.a, TILE);
-        Settle();
+        AddBlock(probe, offset);
     }
 }
 } // namespace pointer_stored_for_vector

@@ -9,10 +9,8 @@ __aicore__ inline void Run(Probe& probe)
     TBuf<TPosition::VECCALC> beside;
     probe.pipe.InitBuffer(beside, TILE * sizeof(float));
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        LocalTensor<float> x = probe.in.AllocTensor<float>();
-        DataCopy(x, probe.x[offset], TILE);
-        probe.in.EnQue(x);
-        x = probe.in.DeQue<float>();
+        CopyIn(probe, offset);
+        LocalTensor<float> x = probe.in.DeQue<float>();
         LocalTensor<float> y = probe.out.AllocTensor<float>();
         LocalTensor<float> sum = ordered ? y : beside.Get<float>();
         Adds(sum, x, 1.0f, TILE);

@@ -9,12 +9,7 @@ __aicore__ inline void Run(Probe& probe)
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
         for (uint32_t i = 0; i < 8; ++i) probe.b.SetValue(i, 1.0f);
         Order<HardEvent::S_V, ordered>();
-        DataCopy(probe.a, probe.x[offset], TILE);
-        Order<HardEvent::MTE2_V, true>();
-        Add(probe.a, probe.a, probe.b, 64, TILE / 64, BinaryRepeatParams(1, 1, 0, 8, 8, 0));
-        Order<HardEvent::V_MTE3, true>();
-        DataCopy(probe.y[offset], probe.a, TILE);
-        Settle();
+        AddBlock(probe, offset);
     }
 }
 } // namespace value_stored_for_vector

@@ -8,10 +8,8 @@ __aicore__ inline void Run(Probe& probe)
     probe.InitQueues(1);
     probe.InitBuffers();
     for (uint32_t offset = 0; offset < SHARE; offset += TILE) {
-        LocalTensor<float> x = probe.in.AllocTensor<float>();
-        DataCopy(x, probe.x[offset], TILE);
-        probe.in.EnQue(x);
-        x = probe.in.DeQue<float>();
+        CopyIn(probe, offset);
+        LocalTensor<float> x = probe.in.DeQue<float>();
         Order<HardEvent::MTE3_V, ordered>();
         Adds(probe.b, x, 1.0f, TILE);
         probe.in.FreeTensor(x);

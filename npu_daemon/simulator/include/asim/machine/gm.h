@@ -17,7 +17,7 @@ struct GmRegion {
     uint64_t canonical_base;    // address in the trace: the same on every host
     GmRole role;
     char name[48];
-    uint8_t *written;           // a bit for each byte that copies have written; null before the first, and of inputs
+    uint64_t *written;          // a bit for each byte that copies have written; null before the first, and of inputs
 };
 
 constexpr uint64_t kOwnAddress = 0;         // let the region take the next address above all tensors

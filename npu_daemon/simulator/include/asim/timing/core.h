@@ -145,7 +145,7 @@ private:
     void fill_in_instruction(Queued &queued, const Entry &entry, Pipe which);
     bool drain_all(double extra_cycles);
     void end_block();
-    Flag &flag(const Entry &entry);
+    void take_flag(const Entry &entry);
     double vector_cycles(const Entry &entry);
     void work(double cycles);
 

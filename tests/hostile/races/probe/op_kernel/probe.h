@@ -57,14 +57,49 @@ __aicore__ inline void Order()
 // Waits for every pipe, where a kernel is about something else.
 __aicore__ inline void Settle() { PipeBarrier<PIPE_ALL>(); }
 
-// y = x + 1 for one tile, in order.
-__aicore__ inline void PlainTile(Probe& probe, uint32_t offset)
+// The parts of y = x + 1 for one tile that goes through the queues.
+__aicore__ inline void CopyIn(Probe& probe, uint32_t offset)
+{
+    LocalTensor<float> x = probe.in.AllocTensor<float>();
+    DataCopy(x, probe.x[offset], TILE);
+    probe.in.EnQue(x);
+}
+
+__aicore__ inline void Compute(Probe& probe)
+{
+    LocalTensor<float> x = probe.in.DeQue<float>();
+    LocalTensor<float> y = probe.out.AllocTensor<float>();
+    Adds(y, x, 1.0f, TILE);
+    probe.out.EnQue(y);
+    probe.in.FreeTensor(x);
+}
+
+__aicore__ inline void CopyOut(Probe& probe, uint32_t offset)
+{
+    LocalTensor<float> y = probe.out.DeQue<float>();
+    DataCopy(probe.y[offset], y, TILE);
+    probe.out.FreeTensor(y);
+}
+
+// y = x + b for one tile, with flags for all but b: one block of eight, added to each block of x.
+__aicore__ inline void AddBlock(Probe& probe, uint32_t offset)
+{
+    DataCopy(probe.a, probe.x[offset], TILE);
+    Order<HardEvent::MTE2_V, true>();
+    Add(probe.a, probe.a, probe.b, 64, TILE / 64, BinaryRepeatParams(1, 1, 0, 8, 8, 0));
+    Order<HardEvent::V_MTE3, true>();
+    DataCopy(probe.y[offset], probe.a, TILE);
+    Settle();
+}
+
+// y = x + 1 for one tile, in order; the copy out takes `count` elements.
+__aicore__ inline void PlainTile(Probe& probe, uint32_t offset, uint32_t count = TILE)
 {
     DataCopy(probe.a, probe.x[offset], TILE);
     Settle();
     Adds(probe.b, probe.a, 1.0f, TILE);
     Settle();
-    DataCopy(probe.y[offset], probe.b, TILE);
+    DataCopy(probe.y[offset], probe.b, count);
     Settle();
 }
 

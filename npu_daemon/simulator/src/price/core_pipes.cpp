@@ -25,30 +25,32 @@ void Core::busy(Pipe which, Op op, double start, double end, uint64_t bytes) {
     if (shared_.timeline.on()) shared_.timeline.add(id_, which, info(op).name, start, end, bytes);
 }
 
-// Starts what sets or awaits a flag, or a barrier; says whether it did.
-bool Core::pass_flag(PipeState &state, Queued &head) {
+// A flag goes to whom it concerns when what was issued before it has ended.
+void Core::set_flag(PipeState &state, Queued &head) {
+    head.started = head.issued;
+    const double raised = std::max(head.issued, state.drained_at);
+    if (head.kind == Kind::Set) {
+        flags_[head.flag].raised_at.push(raised);
+        look_at(head.target);
+    } else {
+        state.raised.front().time = raised;
+        raised_for_others_.push_back(state.raised.front());
+        state.raised.pop();
+    }
+}
+
+// Passes a flag that is awaited, or a barrier; says whether that can be done.
+bool Core::pass(PipeState &state, Queued &head) {
     const double could_start = std::max(head.issued, state.free_at);
-    head.started = could_start;
     if (head.kind == Kind::Wait) {
         Ring<double> &raised = flags_[head.flag].raised_at;
         if (raised.empty()) return false;       // whoever raises it looks at this pipe
-        head.started = state.free_at = std::max(could_start, raised.front() + chip_.flag_cycles);
+        head.started = std::max(could_start, raised.front() + chip_.flag_cycles);
+        state.free_at = head.started;
         raised.pop();
-    } else if (head.kind == Kind::Barrier) {
+    } else {
         head.started = std::max(could_start, state.drained_at);
         state.free_at = head.started + head.time.busy_cycles;
-    } else {        // goes to whom it concerns when what was issued before has ended
-        head.started = head.issued;
-        const double raised = std::max(head.issued, state.drained_at);
-        if (head.kind == Kind::Set) {
-            flags_[head.flag].raised_at.push(raised);
-            look_at(head.target);
-        } else {
-            state.raised.front().time = raised;
-            raised_for_others_.push_back(state.raised.front());
-            state.raised.pop();
-        }
-        return true;
     }
     state.wait_cycles += head.started - could_start;
     return true;
@@ -115,7 +117,13 @@ void Core::finish(Pipe finished, double start, double end, bool tile_by_tile) {
 // Starts the head of the pipe if that can be done by `now`; says whether it was.
 bool Core::start_head(PipeState &state, Pipe which, double now) {
     Queued &head = state.place(state.started);
-    return head.kind > Kind::Work ? pass_flag(state, head) : start_instruction(state, which, head, now);
+    switch (head.kind) {
+        case Kind::Set:
+        case Kind::CrossCoreSet: set_flag(state, head); return true;
+        case Kind::Wait:
+        case Kind::Barrier: return pass(state, head);
+        default: return start_instruction(state, which, head, now);
+    }
 }
 
 // Starts what the pipe can start by `now`.

@@ -155,7 +155,8 @@ private:
     void run_pipe(Pipe pipe, double now);
     double next_start() const;
     bool start_head(PipeState &state, Pipe which, double now);
-    bool pass_flag(PipeState &state, Queued &head);
+    void set_flag(PipeState &state, Queued &head);
+    bool pass(PipeState &state, Queued &head);
     bool start_instruction(PipeState &state, Pipe which, Queued &head, double now);
     void start_work(PipeState &state, Pipe which, const Queued &head);
     void start_copy(PipeState &state, Pipe which, const Queued &head);

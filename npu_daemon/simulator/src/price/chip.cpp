@@ -52,6 +52,10 @@ std::map<std::string, double Chip::*> figures() {
         {"barrier_cycles", &Chip::barrier_cycles},
         {"sync_all_cycles", &Chip::sync_all_cycles},
         {"vector_start_cycles", &Chip::vector_start_cycles},
+        {"transcendental_start_cycles", &Chip::transcendental_start_cycles},
+        {"vector_issue_cycles", &Chip::vector_issue_cycles},
+        {"divide_16bit", &Chip::divide_16bit},
+        {"divide_32bit", &Chip::divide_32bit},
         {"simple_16bit", &Chip::simple_16bit},
         {"simple_32bit", &Chip::simple_32bit},
         {"half_rate_16bit", &Chip::half_rate_16bit},
@@ -109,6 +113,7 @@ double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
     switch (cost) {
         case Cost::HalfRate: return wide ? half_rate_32bit : half_rate_16bit * narrow_scale;
         case Cost::Transcendental: return wide ? transcendental_32bit : transcendental_16bit;
+        case Cost::Divide: return wide ? divide_32bit : divide_16bit;
         case Cost::BlockReduce: return wide ? block_reduce_32bit : block_reduce_16bit;
         case Cost::RepeatReduce: return wide ? repeat_reduce_32bit : repeat_reduce_16bit;
         case Cost::Gather: return wide ? gather_32bit : gather_16bit;
@@ -116,6 +121,10 @@ double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
         case Cost::Sort: return wide ? sort_32bit : sort_16bit;
         default: return (wide ? simple_32bit : simple_16bit * narrow_scale) / (element_bytes == 8 ? 2.0 : 1.0);
     }
+}
+
+double Chip::start_cycles(Cost cost) const {
+    return cost == Cost::Transcendental || cost == Cost::Divide ? transcendental_start_cycles : vector_start_cycles;
 }
 
 Chip load_chip(const std::string &path) {

@@ -9,9 +9,9 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, ALL };
 constexpr uint32_t kPipeCount = 7;
 
 enum class Cost : uint8_t {
-    None, Simple, HalfRate, Transcendental, BlockReduce, RepeatReduce, Gather, GatherBlock, Sort
+    None, Simple, HalfRate, Transcendental, Divide, BlockReduce, RepeatReduce, Gather, GatherBlock, Sort
 };
-constexpr uint32_t kCostCount = 9;
+constexpr uint32_t kCostCount = 10;
 
 enum class Op : uint16_t {
 #define INSTRUCTION(name, pipe, cost) name,

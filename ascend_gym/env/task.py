@@ -19,7 +19,7 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Blame, Status, rule_of
-from ascend_gym.env.actions import ACTIONS, no_candidate, require_text
+from ascend_gym.env.actions import ACTIONS, Mask, no_candidate, require_text
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.observations import OBSERVATIONS, Limits
 from ascend_gym.env.reward import RewardFunction, reward_named
@@ -190,7 +190,7 @@ class Task:
     def info(self, episode: Episode) -> dict[str, Any]:
         """Describe the last evaluation in plain values: no wall times, nothing that depends on the cache."""
         result = episode.last_result
-        mask = self._actions.mask(episode.spec, episode.incumbent)
+        mask = self.mask(episode)
         return {
             "operator": episode.spec.op_id,
             "status": result.status.value,
@@ -205,6 +205,10 @@ class Task:
             "evaluations": episode.spent,
             **({} if mask is None else {"action_mask": mask}),
         }
+
+    def mask(self, episode: Episode) -> Mask | None:
+        """Return which actions mean something, or ``None`` where all may."""
+        return self._actions.mask(episode.spec, episode.incumbent)
 
     def _request(self, spec: OpSpec, candidate: Candidate) -> EvalRequest:
         """Return the evaluation of a candidate on the cases that there is time for, the smallest first."""

@@ -34,6 +34,7 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
     Phase,
+    TargetSheet,
 )
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
@@ -122,6 +123,10 @@ class FakeBackend:
 
     def chips(self) -> tuple[str, ...]:
         return (self.chip,)
+
+    def target(self, chip: str) -> TargetSheet | None:
+        """Know nothing."""
+        return None
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         if protocol.chip == self.chip:

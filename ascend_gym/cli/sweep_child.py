@@ -32,6 +32,7 @@ _PREPARED = (
     "ascend_gym.client",
     "ascend_gym.search.llm.offline",
     "baselines.best_of_n",
+    "baselines.iterate",
     "baselines.openevolve",
 )
 _GRACE_S = 5.0

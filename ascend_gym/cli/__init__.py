@@ -1,7 +1,7 @@
 """The ``ascend-gym`` command: parses, composes, and maps outcomes to exit statuses.
 
 Exit status 0: the job was done, also when the candidate is bad. 2: misuse. 3: broken infrastructure.
-130: interrupted; what was found by then is saved and printed.
+130: interrupted by SIGINT, 143: by SIGTERM; what was found by then is saved and printed.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from ascend_gym.cli import (
     sweep,
     train,
 )
-from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note
+from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_INTERRUPTED, EXIT_MISUSE, note
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.status import Status
 from ascend_gym.report.summary import to_json
+from ascend_gym.search.interrupts import interruptible
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Optimise Ascend C operators.")
 app.add_typer(suite.app, name="suite")
@@ -46,6 +47,16 @@ app.command("report")(report.report)
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    with interruptible() as interrupts:
+        try:
+            _run()
+        except SystemExit as ended:
+            if ended.code == EXIT_INTERRUPTED:
+                raise SystemExit(interrupts.exit_status) from ended
+            raise
+
+
+def _run() -> None:
     try:
         app()
     except MisuseError as error:

@@ -21,7 +21,7 @@ from ascend_gym.suite.requests import request_for
 
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED = 130  # of a process that SIGTERM interrupted: 143
 EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
 
 Operator = Annotated[str, typer.Argument(metavar="OP", help="Operator, such as gelu or core/gelu.")]

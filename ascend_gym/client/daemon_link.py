@@ -185,7 +185,9 @@ class DaemonLink:
             else f"start one with 'npu-daemon serve --bind {self.address}', or give no address to use a "
             "private one"
         )
-        return DaemonUnreachableError(f"no daemon has answered at {self.address} for {waited_s:g} s; {advice}")
+        return DaemonUnreachableError(
+            f"no daemon has answered at {self.address} for {waited_s:g} s; {advice}"
+        )
 
     def expect_answers(self) -> None:
         """Count the daemon's silence from this moment on."""

@@ -58,7 +58,7 @@ def an_open_port() -> Iterator[str]:
 
 @contextmanager
 def a_silent_peer() -> Iterator[str]:
-    """Shakes hands and answers nothing: a daemon that hangs, a proxy of messages without anybody behind it."""
+    """Shakes hands and answers nothing: a daemon that hangs, a proxy without a daemon behind it."""
     with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
         router.setsockopt(zmq.LINGER, 0)
         port = router.bind_to_random_port("tcp://127.0.0.1")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from ascend_gym.core.config import usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.private_folder import PrivateFolder, remove_abandoned_folders
@@ -103,7 +104,7 @@ def run_broker(
     _check_backend(settings)
     remove_abandoned_folders()
     journal_path = settings.journal_path if control_fd is None else None
-    cache_dir = settings.cache_dir.resolve()
+    cache_dir = usable_cache(settings.cache_dir.resolve())
     questions = StatusQuestions()
     if settings.metrics is not None:
         from npu_daemon.metrics import serve_metrics  # the library is not needed otherwise

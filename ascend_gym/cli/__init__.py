@@ -6,7 +6,10 @@ Exit status 0: the job was done, also when the candidate is bad. 2: misuse. 3: b
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import sys
+from contextlib import suppress
 
 import typer
 
@@ -63,11 +66,20 @@ def _run() -> None:
         _fail(error, Status.INVALID_REQUEST, EXIT_MISUSE)
     except InfrastructureError as error:
         _fail(error, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
+    except (OSError, sqlite3.Error) as error:  # a full disk, say
+        _fail(error, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
 
 
 def _fail(error: Exception, status: Status, exit_status: int) -> None:
     """Report what ended a command before it could print its result."""
-    note(f"ascend-gym: {error}")
-    if "--json" in sys.argv[1:]:  # programs that read the document learn the reason from it too
-        typer.echo(to_json({"status": status.value, "message": str(error)}))
+    with suppress(OSError):
+        note(f"ascend-gym: {error}")
+    try:
+        if "--json" in sys.argv[1:]:  # programs that read the document learn the reason from it too
+            typer.echo(to_json({"status": status.value, "message": str(error)}))
+        sys.stdout.flush()
+    except (
+        OSError
+    ):  # Python would try it again at the end, and complain in its own way
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(exit_status) from error

@@ -173,6 +173,8 @@ def _run(
         with interrupts_held_back():
             summary = save_search(folder, outcome, settings.identity())
     except OSError as error:
+        if not as_json:
+            print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), folder / JOURNAL_NAME)
         raise InfrastructureError(
             f"the outcome cannot be written: {error}; 'ascend-gym resume {folder}' does it again"
         ) from error

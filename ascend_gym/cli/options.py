@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ascend_gym.core.config import cache_root, default_daemon_addresses
+from ascend_gym.core.config import cache_root, default_daemon_addresses, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, Case, EvalResult, MeasureProtocol, OpSpec
@@ -74,7 +74,7 @@ def prepare_simulator(chip: str) -> None:
     from npu_daemon.simulator.toolchain import obtain_toolchain
 
     load_chip(chip)
-    obtain_toolchain(cache_root(), note)
+    obtain_toolchain(usable_cache(cache_root()), note)
 
 
 def evaluated(

@@ -29,6 +29,7 @@ from tensorboardX import SummaryWriter
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.records import OpSpec
+from ascend_gym.search.interrupts import handlers_kept
 from ascend_gym.search.seeds import derived_seed
 from baselines.ppo_checkpoints import Progress, last_checkpoint, new_checkpoint, read_progress, write_progress
 from baselines.ppo_module import PolicyModule
@@ -222,7 +223,8 @@ def _ray_for(runners: int) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    ray.init(address="local", num_cpus=runners + 1, include_dashboard=False, log_to_driver=False)
+    with handlers_kept():
+        ray.init(address="local", num_cpus=runners + 1, include_dashboard=False, log_to_driver=False)
     try:
         yield
     finally:

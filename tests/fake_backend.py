@@ -224,6 +224,14 @@ class DigestBackend(FakeBackend):
         return super().measure(replace(run, handle=f"// latency: {latency_us}\n"), case, protocol)
 
 
+class PatientBackend(FakeBackend):
+    """Gets ready when somebody writes to the fifo ``go`` beside its cache."""
+
+    def __init__(self, cache_dir: Path, chip: str = "910B2") -> None:
+        (cache_dir.parent / "go").read_text()
+        super().__init__(cache_dir, chip)
+
+
 class BrokenBackend(FakeBackend):
     """Cannot be made."""
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ascend_gym.core.config import cache_root, default_daemon_addresses
+from ascend_gym.core.config import cache_root, default_daemon_addresses, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, Case, EvalResult, MeasureProtocol, OpSpec
@@ -21,7 +21,7 @@ from ascend_gym.suite.requests import request_for
 
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED = 130  # of a process that SIGTERM interrupted: 143
 EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
 
 Operator = Annotated[str, typer.Argument(metavar="OP", help="Operator, such as gelu or core/gelu.")]
@@ -74,7 +74,7 @@ def prepare_simulator(chip: str) -> None:
     from npu_daemon.simulator.toolchain import obtain_toolchain
 
     load_chip(chip)
-    obtain_toolchain(cache_root(), note)
+    obtain_toolchain(usable_cache(cache_root()), note)
 
 
 def evaluated(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ascend_gym.cli.options import EXIT_BY_BLAME, Chip, Json, OpDir, case_of, console, note, source_text
-from ascend_gym.core.config import cache_root
+from ascend_gym.core.config import cache_root, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.status import rule_of
@@ -109,7 +109,7 @@ def profile(
     words = (tuple(define or ()), tuple(arg or ()))
     subject = _Subject(op, *files, case, asc, *words, data, price_only)
     with tempfile.TemporaryDirectory(prefix="ascend-gym-profile-") as folder:
-        backend = SimulatorBackend(cache_root(), chip, note)
+        backend = SimulatorBackend(usable_cache(cache_root()), chip, note)
         events = max_events if trace is not None else None
         outcome = _profiled(Profiler(backend, chip, Path(folder), events, timeout), subject)
         if outcome.launches:

@@ -35,7 +35,8 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
-from ascend_gym.sweep.conductor import Conductor
+from ascend_gym.search.interrupts import interrupts_held_back
+from ascend_gym.sweep.conductor import INTERRUPTED, Conductor
 from ascend_gym.sweep.jobs import Ending, Job, RunEnd, Update
 from ascend_gym.sweep.loggers import LoggerName, LoggingCallback, logger_named
 from ascend_gym.sweep.plan import Limits, SweepPlan, read_plan
@@ -203,10 +204,15 @@ class _SweepRun:
             note(f"{state.ended} of {len(jobs)} runs have ended")
             with SweepView(console(stderr=True), state, quiet=self.quiet) as view, ExitStack() as opened:
                 listeners = (view.show, *self._listeners(state, opened))
-                if not state.done:
-                    state.daemons, executor = opened.enter_context(opened_hosts(hosts, self.plan.chips))
-                    Conductor(state, executor, folders, listeners, keep.ended, arguments).run()
-            self._report(store, state)
+                try:
+                    if not state.done:
+                        state.daemons, executor = opened.enter_context(opened_hosts(hosts, self.plan.chips))
+                        Conductor(state, executor, folders, listeners, keep.ended, arguments).run()
+                except KeyboardInterrupt:  # before the first run
+                    state.give_up(INTERRUPTED)
+            with interrupts_held_back():
+                self._report(store, state)
+            self._exit_unless_done(state)
 
     def _listeners(self, state: SweepState, opened: ExitStack) -> list[Callable[[Update], None]]:
         """Open what else is told of updates: the event log, and experiment loggers."""
@@ -241,7 +247,6 @@ class _SweepRun:
         else:
             for table in tables:
                 print_table(console(), table)
-        self._exit_unless_done(state)
 
     def _runs(self, store: ResultsStore, state: SweepState) -> list[RunRecord]:
         """Return the stored runs of the plan, in its order."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import shutil
 import statistics
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from ascend_gym.core.records import (
     Phase,
     TargetSheet,
 )
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
 from npu_daemon.floor import floor_us
@@ -160,7 +160,7 @@ class SimulatorBackend:
             outcome = self._run_in(work_dir, built.handle, case, inputs, protocol, turn)
         finally:
             if not isinstance(outcome, RunOutput):
-                shutil.rmtree(work_dir)
+                remove_tree(work_dir)
         return outcome
 
     def _run_in(
@@ -249,7 +249,7 @@ class SimulatorBackend:
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""
         handle: _Run = run.handle
-        shutil.rmtree(handle.job.folder)
+        remove_tree(handle.job.folder)
 
 
 def _tell(message: str) -> None:

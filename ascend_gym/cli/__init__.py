@@ -10,7 +10,11 @@ import sys
 
 import typer
 
-from ascend_gym.cli import (
+from ascend_gym.cli.shared_names import find_in_own_folders
+
+find_in_own_folders()  # before anything below is imported from agents or baselines
+
+from ascend_gym.cli import (  # noqa: E402
     bank,
     compare,
     evaluate,
@@ -23,10 +27,10 @@ from ascend_gym.cli import (
     sweep,
     train,
 )
-from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note
-from ascend_gym.core.errors import InfrastructureError, MisuseError
-from ascend_gym.core.status import Status
-from ascend_gym.report.summary import to_json
+from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note  # noqa: E402
+from ascend_gym.core.errors import InfrastructureError, MisuseError  # noqa: E402
+from ascend_gym.core.status import Status  # noqa: E402
+from ascend_gym.report.summary import to_json  # noqa: E402
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Optimise Ascend C operators.")
 app.add_typer(suite.app, name="suite")

@@ -221,13 +221,15 @@ class _SweepRun:
             comparisons,
             print_table,
             summary_document,
+            summary_notes,
             summary_tables,
         )
 
         compared = comparisons(store, self._runs(store, state))
         endings = Counter(each.end.ending.value for each in state.jobs.values() if each.end is not None)
-        tables = summary_tables(compared)
-        (self.out / "table.md").write_text("\n".join(each.markdown for each in tables), "utf-8")
+        tables, notes = summary_tables(compared), summary_notes(compared)
+        text = "\n".join([*(each.markdown for each in tables), *(f"{said}\n" for said in notes)])
+        (self.out / "table.md").write_text(text, "utf-8")
         document = {
             "plan": self.plan.model_dump(mode="json"),
             "store": str(self.out / STORE_NAME),
@@ -241,6 +243,8 @@ class _SweepRun:
         else:
             for table in tables:
                 print_table(console(), table)
+            for said in notes:
+                console().print(said)
         self._exit_unless_done(state)
 
     def _runs(self, store: ResultsStore, state: SweepState) -> list[RunRecord]:

@@ -13,7 +13,6 @@ from gymnasium.envs.registration import register
 __version__ = "0.1.0"
 __all__ = ["AscendEnv", "AscendHarness", "AscendTaskset", "__version__"]
 
-DISTRIBUTION = "ascend-gym"
 _OF_VERIFIERS = ("AscendEnv", "AscendHarness", "AscendTaskset")
 _ENTRY_POINT = "ascend_gym.env.op_env:AscendOpEnv"
 _VECTOR_ENTRY_POINT = "ascend_gym.env.vector_env:AscendOpVectorEnv"

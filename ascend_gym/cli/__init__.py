@@ -7,16 +7,19 @@ Exit status 0: the job was done, also when the candidate is bad. 2: misuse. 3: b
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
-from ascend_gym.cli.shared_names import find_in_own_folders
+from ascend_gym import __version__
+from ascend_gym.core.shared_names import find_in_own_folders
 
 find_in_own_folders()  # before anything below is imported from agents or baselines
 
 from ascend_gym.cli import (  # noqa: E402
     bank,
     compare,
+    doctor,
     evaluate,
     llm,
     optimize,
@@ -29,10 +32,16 @@ from ascend_gym.cli import (  # noqa: E402
 )
 from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note  # noqa: E402
 from ascend_gym.core.errors import InfrastructureError, MisuseError  # noqa: E402
+from ascend_gym.core.open_files import EXHAUSTED, limit_hint  # noqa: E402
 from ascend_gym.core.status import Status  # noqa: E402
 from ascend_gym.report.summary import to_json  # noqa: E402
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Optimise Ascend C operators.")
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Optimise Ascend C operators.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 app.add_typer(suite.app, name="suite")
 app.add_typer(bank.app, name="bank")
 app.add_typer(llm.app, name="llm")
@@ -46,6 +55,23 @@ app.command("compare")(compare.compare)
 app.command("leaderboard")(compare.leaderboard)
 app.command("profile")(profile.profile)
 app.command("report")(report.report)
+app.command("doctor")(doctor.doctor)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ascend-gym {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Optimise Ascend C operators."""
 
 
 def main() -> None:
@@ -56,6 +82,11 @@ def main() -> None:
         _fail(error, Status.INVALID_REQUEST, EXIT_MISUSE)
     except InfrastructureError as error:
         _fail(error, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
+    except OSError as error:
+        if error.errno not in EXHAUSTED:
+            raise
+        told = InfrastructureError(f"{error}{limit_hint(str(error))}")
+        _fail(told, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
 
 
 def _fail(error: Exception, status: Status, exit_status: int) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ascend_gym
-from ascend_gym.cli.shared_names import SHARED_NAMES, is_hidden, strangers
+from ascend_gym.core.shared_names import SHARED_NAMES, is_hidden, strangers
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {"agents": "agents.ascend_optimizer.settings", "baselines": "baselines.best_of_n"}
@@ -55,6 +55,16 @@ def test_both_work_from_one_folder(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SHARED_NAMES)
 def test_commands_find_ours_where_another_package_hides_it(name: str, tmp_path: Path) -> None:
     script = f"import ascend_gym.cli, {MODULES[name]} as own; from {name} import Runner; print(own.__file__)"
+    assert _python(script, _stranger(tmp_path, name), ROOT).startswith(str(ROOT / name))
+
+
+@pytest.mark.parametrize("name", SHARED_NAMES)
+def test_child_processes_find_ours_too(name: str, tmp_path: Path) -> None:
+    (tmp_path / "child.py").write_text(
+        f"def main():\n    import {MODULES[name]} as own; print(own.__file__)\n"
+    )
+    script = "import subprocess; from ascend_gym.core.own_python import own_python_command as command; "
+    script += "print(subprocess.run(command('child'), capture_output=True, text=True, check=True).stdout)"
     assert _python(script, _stranger(tmp_path, name), ROOT).startswith(str(ROOT / name))
 
 

@@ -14,14 +14,13 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 from types import ModuleType
 
-from ascend_gym import DISTRIBUTION
-
+DISTRIBUTION = "ascend-gym"
 SHARED_NAMES = ("agents", "baselines")
 _ROOT = Path(__file__).resolve().parents[2]
 
 
 class _OwnModules:
-    """Finds what lies directly in one of our folders, after all others have been asked."""
+    """Finds what lies directly in one of our folders, whatever has the folder's name."""
 
     @staticmethod
     def find_spec(
@@ -35,7 +34,7 @@ class _OwnModules:
 def find_in_own_folders() -> None:
     """Have this process find our modules below the shared names, whichever package has the name."""
     if _OwnModules not in sys.meta_path:
-        sys.meta_path.append(_OwnModules)
+        sys.meta_path.insert(0, _OwnModules)
 
 
 def strangers(name: str) -> list[str]:

@@ -11,6 +11,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from ascend_gym.cli.completion import chips_beginning, operators_beginning, suites_beginning
+from ascend_gym.core.chips import CHIPS
 from ascend_gym.core.config import cache_root, default_daemon_addresses, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
@@ -24,7 +26,13 @@ EXIT_INFRASTRUCTURE = 3
 EXIT_INTERRUPTED = 130  # of a process that SIGTERM interrupted: 143
 EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
 
-Operator = Annotated[str, typer.Argument(metavar="OP", help="Operator, such as gelu or core/gelu.")]
+Operator = Annotated[
+    str,
+    typer.Argument(
+        metavar="OP", help="Operator, such as gelu or core/gelu.", autocompletion=operators_beginning
+    ),
+]
+Suite = Annotated[str, typer.Option(help="Which suite.", autocompletion=suites_beginning)]
 OpDir = Annotated[Path | None, typer.Option(help="Folder of an operator of your own, named OP.")]
 Daemon = Annotated[
     list[str] | None,
@@ -34,7 +42,8 @@ Daemon = Annotated[
     ),
 ]
 Chip = Annotated[
-    str, typer.Option(help="Chip whose cycles are counted: 910B1, 910B2, 910B3, 910B4 or 910_93.")
+    str,
+    typer.Option(help=f"Chip whose cycles are counted: {', '.join(CHIPS)}.", autocompletion=chips_beginning),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 

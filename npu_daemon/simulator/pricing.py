@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ class TimelineRequest:
     """Asks for what each pipe did when: lines ``CORE PIPE NAME START END BYTES`` in cycles.
 
     Attributes:
-        path: file to write.
+        path: file to write; its folder exists.
         max_events: how many events to write at most; the price says how many there were.
     """
 
@@ -52,10 +53,15 @@ def price_trace(
     figures = trace.with_name(f"{trace.name}.chip")
     figures.write_text(chip.pricing_text(), encoding="ascii")
     arguments: list[Path | str] = [figures, tensor_ranges]
+    written = trace.with_name(f"{trace.name}.timeline")  # the program may write beside the trace only
     if timeline is not None:
-        arguments += [timeline.path, str(timeline.max_events)]
+        written.unlink(missing_ok=True)  # whatever the untrusted process called so
+        arguments += [written, str(timeline.max_events)]
     if cache is not None:
         arguments += [cache] if timeline is not None else ["-", "0", cache]
-    return read_trace(
+    price = read_trace(
         toolchain.price_program, trace, arguments, phase=Phase.PRICE, verb="priced", timeout_s=timeout_s
     )
+    if timeline is not None and not isinstance(price, Failure):
+        shutil.move(written, timeline.path)
+    return price

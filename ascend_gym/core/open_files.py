@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import resource
 
 _REASON = os.strerror(errno.EMFILE)
-EXHAUSTED = (errno.EMFILE, errno.ENFILE)
 
 
 def limit_hint(message: str) -> str:

@@ -2,5 +2,15 @@
 
 from npu_daemon.sandbox.confinement import RLIMITS, Reach, sandbox_level
 from npu_daemon.sandbox.limited_run import ExceededLimit, Limits, ProcessOutcome, run_limited
+from npu_daemon.sandbox.memory_file import MemoryFile
 
-__all__ = ["RLIMITS", "ExceededLimit", "Limits", "ProcessOutcome", "Reach", "run_limited", "sandbox_level"]
+__all__ = [
+    "RLIMITS",
+    "ExceededLimit",
+    "Limits",
+    "MemoryFile",
+    "ProcessOutcome",
+    "Reach",
+    "run_limited",
+    "sandbox_level",
+]

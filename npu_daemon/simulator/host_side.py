@@ -92,7 +92,9 @@ def describe_operator(
         limits: what the untrusted code may use.
     """
     argv = [str(runner_of(toolchain)), "describe", str(host_lib), op_type or _ANY_OPERATOR, chip.soc_version]
-    answer, seconds = _ask(argv, host_lib.parent, limits, Reach((toolchain,)), Phase.BUILD_TILING)
+    answer, seconds = _ask(
+        argv, host_lib.parent, limits, Reach((toolchain,), keeps_files=False), Phase.BUILD_TILING
+    )
     if isinstance(answer, Failure):
         return answer
     try:
@@ -136,7 +138,8 @@ def run_tiling(
     request = work_dir / "tiling_request"
     request.write_text("\n".join(lines) + "\n", encoding="ascii")
     argv = [str(runner_of(toolchain)), "run", str(host_lib), str(request)]
-    reach = Reach((toolchain, host_lib, *value_files(definition, case, input_files)))
+    readable = (toolchain, host_lib, *value_files(definition, case, input_files))
+    reach = Reach(readable, keeps_files=False)
     answer, seconds = _ask(argv, work_dir, limits, reach, Phase.RUN_TILING)
     if isinstance(answer, Failure):
         return answer
@@ -164,6 +167,9 @@ def _ask(
     if outcome.timed_out:
         message = f"the host code did not end within {limits.wall_s:g} s; look for an endless loop"
         return _failure(message, outcome.seconds, phase, Status.TIMEOUT), outcome.seconds
+    if outcome.exceeded is not None:
+        message = f"the host code exceeded its {outcome.exceeded} limit"
+        return _failure(message, outcome.seconds, phase, Status.RESOURCE_LIMIT), outcome.seconds
     try:
         answer = json.loads(outcome.stdout)
     except ValueError:

@@ -16,7 +16,7 @@ from typing import Any
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import Limits, MemoryFile
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.kernel_run import KernelJob, own_place
 from npu_daemon.simulator.run_report import Place, source_rows
@@ -107,8 +107,8 @@ class TracedRun:
         run_again: runs the same once more with further lines of its job, and returns what it printed.
     """
 
-    trace: Path
-    tensor_ranges: Path
+    trace: Path | MemoryFile
+    tensor_ranges: str
     libraries: Mapping[CoreKind, Path]
     place_of: Callable[[Iterable[str]], Place]
     run_again: Callable[[str], str]
@@ -130,11 +130,7 @@ def find_race(
     """
 
     def run_again(lines: str) -> str:
-        again = job.folder / "job-locate"
-        again.write_text(job.path.read_text(encoding="utf-8") + lines, encoding="utf-8")
-        command = [str(toolchain.run_program), str(again)]
-        outcome = run_limited(command, cwd=job.folder, limits=limits, reach=job.reach)
-        return outcome.stdout.decode("utf-8", "replace")
+        return job.execute_again(toolchain.run_program, limits, lines).stdout.decode("utf-8", "replace")
 
     run = TracedRun(job.trace, job.tensor_ranges, kernel.libraries, own_place, run_again)
     return race_of(toolchain, run, auto_sync=auto_sync)
@@ -142,14 +138,15 @@ def find_race(
 
 def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure | None:
     """Return what ``find_race`` does, for any run."""
-    answer = read_trace(
-        toolchain.races_program,
-        run.trace,
-        (run.tensor_ranges, "on" if auto_sync else "off"),
-        phase=Phase.RUN_KERNEL,
-        verb="checked for races",
-        timeout_s=RACES_TIMEOUT_S,
-    )
+    with MemoryFile.holding("tensor_ranges", run.tensor_ranges) as ranges:
+        answer = read_trace(
+            toolchain.races_program,
+            run.trace,
+            (ranges, "on" if auto_sync else "off"),
+            phase=Phase.RUN_KERNEL,
+            verb="checked for races",
+            timeout_s=RACES_TIMEOUT_S,
+        )
     if isinstance(answer, Failure):
         return answer
     race = answer["race"]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ import numpy as np
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Oracle
 from ascend_gym.core.records import Case, DeviceInfo, OpSpec, TensorSpec
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
 from npu_daemon.folder_cache import evict
 from npu_daemon.guards import GuardedFile, file_digest
@@ -90,7 +91,8 @@ class CaseDataCache:
 
     def forget(self, data: CaseData) -> None:
         """Drop data, because something tampered with them."""
-        shutil.rmtree(data.folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(data.folder)
 
     def _entry(self, spec: OpSpec, case: Case, seed: int) -> Path:
         return self._folder / digest_of("case_data", self._harness_digest, spec.folder_digest, case, seed)
@@ -108,7 +110,7 @@ class CaseDataCache:
             (scratch / _INDEX_NAME).write_text(json.dumps(index))
             _rename_unless_there(scratch, entry)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove_tree(scratch)  # gone already after a rename
 
 
 def _rename_unless_there(source: Path, target: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import shutil
 import statistics
 import sys
 import tempfile
@@ -26,6 +25,7 @@ from ascend_gym.core.records import (
     OpSpec,
     Phase,
 )
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
 from npu_daemon.floor import floor_us
@@ -152,7 +152,7 @@ class SimulatorBackend:
             outcome = self._run_in(work_dir, built.handle, case, inputs, protocol, turn)
         finally:
             if not isinstance(outcome, RunOutput):
-                shutil.rmtree(work_dir)
+                remove_tree(work_dir)
         return outcome
 
     def _run_in(
@@ -254,7 +254,7 @@ class SimulatorBackend:
         """Remove the files of a run."""
         handle: _Run = run.handle
         handle.job.close()
-        shutil.rmtree(handle.job.folder)
+        remove_tree(handle.job.folder)
 
 
 def _tell(message: str) -> None:

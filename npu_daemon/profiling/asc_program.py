@@ -17,8 +17,9 @@ from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_build import AscProgram, ProgramBuild, own_files
 from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
 from npu_daemon.simulator.chips import Chip
+from npu_daemon.simulator.places import Place
 from npu_daemon.simulator.races import TracedRun, race_of
-from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, Place, library_lines, reported_failure
+from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, library_lines, reported_failure
 from npu_daemon.simulator.toolchain import Toolchain
 
 _MEMORY_BYTES = 6 * 2**30

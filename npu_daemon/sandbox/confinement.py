@@ -27,6 +27,8 @@ Level = Literal["landlock+seccomp+rlimits", "bubblewrap+seccomp+rlimits", "rlimi
 LANDLOCK: Level = "landlock+seccomp+rlimits"
 BUBBLEWRAP: Level = "bubblewrap+seccomp+rlimits"
 RLIMITS: Level = "rlimits"
+CONFINING = (LANDLOCK, BUBBLEWRAP)
+"""Levels at which a program cannot open what is not its own for writing."""
 
 # linux/landlock.h: rights by the version of the interface that brought them.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3

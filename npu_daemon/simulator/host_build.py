@@ -26,10 +26,14 @@ from npu_daemon.simulator.source_guard import (
     refused_source,
 )
 
-BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20)
+BUILD_LIMITS = Limits(
+    wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
+)
 MAX_ERRORS = 5
 _EXPANSION = "asim_expansion.ii"
-_EXPANSION_LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20, folder_bytes=512 << 20)
+_EXPANSION_LIMITS = Limits(
+    wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20, folder_bytes=512 << 20
+)
 
 _SIMULATOR = Path(__file__).parent
 _HEADERS = _SIMULATOR / "include" / "host"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path
@@ -19,7 +18,8 @@ from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
 from npu_daemon.simulator.host_side import TilingOutcome
-from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, Place, library_lines, reported_failure
+from npu_daemon.simulator.places import own_place
+from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, library_lines, reported_failure
 
 RECORD_LIMIT = 20_000_000
 _OUTPUT_UNIT_BYTES = 4096
@@ -28,7 +28,6 @@ _ADDRESS_UNIT_BYTES = 2 * 2**20
 # At most mapped beside a tensor: 32 B more, the rest of the page, two guard pages (src/runtime/gm.cpp).
 _MARGIN_BYTES = 32 + 3 * 4096
 _SHAPE_WORDS = 9  # rank and up to eight extents, 64 bits each
-_SOURCE_LINE = re.compile(r"((?:shared|op_kernel|op_host)/[^\s:]+):(\d+)")
 
 
 @dataclass(frozen=True)
@@ -272,15 +271,6 @@ def diagnose_run(
     log = outcome.stderr.decode("utf-8", "replace").strip()
     how = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.returncode}"
     return _failure(Status.RUNTIME_FAULT, f"the kernel ended its process with {how}. {log}".strip(), seconds)
-
-
-def own_place(rows: Iterable[str]) -> Place:
-    """Return file and line of the innermost row that lies in the operator's own sources."""
-    for row in rows:
-        found = _SOURCE_LINE.search(row)
-        if found:
-            return found[1], int(found[2])
-    return None, None
 
 
 def _failure(status: Status, message: str, seconds: float) -> Failure:

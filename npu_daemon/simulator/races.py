@@ -8,7 +8,7 @@ here by luck.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,8 @@ from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, MemoryFile
 from npu_daemon.simulator.build_cache import KernelBuild
-from npu_daemon.simulator.kernel_run import KernelJob, own_place
-from npu_daemon.simulator.run_report import Place, source_rows
+from npu_daemon.simulator.kernel_run import KernelJob
+from npu_daemon.simulator.places import Place, PlaceOf, own_place, source_rows
 from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import Toolchain
 from npu_daemon.simulator.trace_program import read_trace
@@ -110,7 +110,7 @@ class TracedRun:
     trace: Path | MemoryFile
     tensor_ranges: str
     libraries: Mapping[CoreKind, Path]
-    place_of: Callable[[Iterable[str]], Place]
+    place_of: PlaceOf
     run_again: Callable[[str], str]
 
 
@@ -185,13 +185,14 @@ def _access(side: dict[str, Any], cubes: int, vectors: int) -> _Access:
 
 def _located(run: TracedRun, accesses: list[_Access]) -> list[_Access]:
     """Run the kernel once more and return the accesses with their places in its sources."""
-    wanted = "".join(f"locate {access.trace} {access.ordinal}\n" for access in accesses)
+    keys = {f"{access.trace} {access.ordinal}" for access in accesses}
+    wanted = "".join(f"locate {key}\n" for key in sorted(keys))
     places: dict[str, Place] = {}
     for row in run.run_again(wanted).splitlines():
         fields = row.split("\t")
-        if len(fields) == 5 and fields[0] == "located":
+        if len(fields) == 5 and fields[0] == "located" and fields[4] in keys - places.keys():
             kind = CoreKind.CUBE if fields[2].startswith("cube") else CoreKind.VECTOR
-            places.setdefault(fields[4], run.place_of(source_rows(fields[3], run.libraries.get(kind))))
+            places[fields[4]] = run.place_of(source_rows(fields[3], run.libraries.get(kind)))
     located = []
     for access in accesses:
         file, line = places.get(f"{access.trace} {access.ordinal}", (None, None))

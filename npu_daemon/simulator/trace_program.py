@@ -73,7 +73,10 @@ def read_trace(
         return failure(
             Status.GUARD_REJECTED, f"the trace cannot be {verb}: {said or f'signal {outcome.signal}'}"
         )
-    answer: dict[str, Any] = json.loads(outcome.stdout)
+    try:
+        answer: dict[str, Any] = json.loads(outcome.stdout)
+    except ValueError:  # a figure that no number of JSON holds
+        return failure(Status.GUARD_REJECTED, f"the trace cannot be {verb}: it adds up to no finite figures")
     return answer
 
 

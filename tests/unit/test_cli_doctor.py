@@ -114,7 +114,7 @@ def _installed(monkeypatch: pytest.MonkeyPatch, **versions: str) -> None:
 def test_extras_are_present_or_absent(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     _installed(monkeypatch, numpy="2.1.0", optuna="4.0", openevolve="0.5.1")
     status, checks = _checks(run)
-    assert (status, checks["packages"]["message"]) == (0, "all 1 that are needed are installed")
+    assert (status, checks["package versions"]["message"]) == (0, "all 1 that are needed are as asked for")
     assert checks["extra knobs"]["message"] == "optuna 4.0"
     assert checks["extra sweep"]["message"] == "not installed: ray"
     assert "pip install 'ascend-gym[sweep]'" in checks["extra sweep"]["remedy"]
@@ -130,8 +130,8 @@ def test_a_package_that_is_missing_or_too_old_is_a_problem(
 ) -> None:
     _installed(monkeypatch, **found)
     status, checks = _checks(run)
-    assert (status, checks["packages"]["level"]) == (3, "problem")
-    assert "numpy" in checks["packages"]["message"]
+    assert (status, checks["package versions"]["level"]) == (3, "problem")
+    assert "numpy" in checks["package versions"]["message"]
 
 
 def test_little_room_for_open_files_is_a_warning(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,9 +192,11 @@ def _iterate(setting: Setting) -> Strategy:
 
 
 def _openevolve(setting: Setting) -> Strategy:
-    from baselines.openevolve import OpenEvolve
+    from baselines.openevolve import Evolution, OpenEvolve
 
-    return OpenEvolve(setting.spec, setting.online, seed=setting.settings.seed)
+    settings = setting.settings
+    evolution = Evolution.within(settings.budget)
+    return OpenEvolve(setting.spec, setting.online, seed=settings.seed, evolution=evolution)
 
 
 def _random_rewrites(setting: Setting) -> Strategy:

@@ -114,7 +114,7 @@ def test_after_an_error_calls_under_way_are_waited_for_and_none_is_begun():
         (
             "",
             True,
-            r"no file \(cut off at the limit of 70 tokens before it said anything: raise --max-tokens",
+            r"no file \(cut off at the limit of 70 tokens before it said anything: raise ",
         ),
         ("```cpp", True, r"no file \(cut off at the limit of 70 tokens before its end: raise"),
         ("hello", False, "no file$"),

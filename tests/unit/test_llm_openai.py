@@ -156,7 +156,7 @@ def test_a_prompt_that_fills_the_context_window_is_an_error_that_says_so():
     message = f"{WINDOW}4000 in the messages, 16000 in the completion)."
     with ChatServer((400, {}, {"error": {"message": message}})) as server:
         endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=None)
-        with pytest.raises(ModelError, match="leaves no room for an answer.*maximum context length is 4096"):
+        with pytest.raises(ModelError, match=r"leaves no room for an answer.*maximum context length is 4096"):
             endpoint.complete(MESSAGES, seed=1, max_tokens=16384, deadline_s=20.0)
     assert len(server.requests) == 1
 

@@ -89,6 +89,8 @@ def candidate_from_answer(
         ending: why the model stopped.
     """
     answer = without_thoughts(well_formed(answer))
+    if answer.count("\n") == answer.count("\r\n"):  # line ends of the answer, not of a file in it
+        answer = answer.replace("\r\n", "\n")
     if not answer.strip():
         return _nothing_said(ending)
     try:
@@ -130,9 +132,7 @@ def _nothing_said(ending: Ending) -> ParseProblem:
         message = "the model used up its tokens before it answered: allow more, or ask it to reason less"
         return ParseProblem(ProblemKind.TOKEN_LIMIT, message)
     if ending is Ending.REFUSED:
-        return ParseProblem(
-            ProblemKind.REFUSED, "the model refused, or its answer was filtered"
-        )
+        return ParseProblem(ProblemKind.REFUSED, "the model refused, or its answer was filtered")
     return ParseProblem(ProblemKind.EMPTY, "the answer is empty")
 
 
@@ -184,9 +184,9 @@ def _path_of(block: Section, texts: Mapping[str, str]) -> str | None:
     if block.has_patch:
         return block.last_path or block.hint
     if block.has_edits:
-        told = [path for path in (block.hint, block.last_path) if path]
-        fitting = [path for path in told or texts if _applies(block, path, texts)]
-        return fitting[0] if len(fitting) == 1 or (told and fitting) else block.last_path
+        told = [path for path in (block.hint, block.last_path) if path and _applies(block, path, texts)]
+        fitting = told[:1] or [path for path in texts if _applies(block, path, texts)]
+        return fitting[0] if len(fitting) == 1 else block.last_path
     hinted = _resolved(block.hint, texts) if block.hint else None
     whole = [path for path, text in texts.items() if stands_for(block.body, text)]
     return whole[0] if len(whole) == 1 and hinted in (None, whole[0]) else None
@@ -208,7 +208,7 @@ def _apply(block: Section, wanted: str | None, texts: dict[str, str]) -> None:
         for change in _changes(block, wanted):
             path = _known(change.path, texts)
             if change.whole is not None:
-                texts[path] = _with_line_ends_of(texts[path], change.whole)
+                texts[path] = change.whole
             else:
                 _apply_edits(change.edits, path, texts)
     except MalformedEditError as error:
@@ -266,23 +266,12 @@ def _resolved(wanted: str | None, texts: Mapping[str, str]) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-def _with_line_ends_of(old: str, new: str) -> str:
-    """Return a whole new text; where the answer alone has carriage returns, without them."""
-    return new if "\r" in old else new.replace("\r\n", "\n")
-
-
 def _apply_edits(edits: Sequence[Edit], path: str, texts: dict[str, str]) -> None:
     lines = texts[path].split("\n")
     for edit in edits:
-        if "\r" not in texts[path]:
-            edit = replace(edit, search=_bare(edit.search), replace=_bare(edit.replace))
         try:
             lines = applied(lines, edit)
         except MisplacedEditError as error:
             kind = ProblemKind.SEARCH_AMBIGUOUS if error.times else ProblemKind.SEARCH_NOT_FOUND
             raise _ProblemError(kind, f"{path}: {error}") from error
     texts[path] = "\n".join(lines)
-
-
-def _bare(lines: Sequence[str]) -> list[str]:
-    return [line.removesuffix("\r") for line in lines]

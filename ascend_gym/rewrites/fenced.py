@@ -146,6 +146,8 @@ def _inside(lines: Sequence[str], at: int, indent: str, fence: str) -> tuple[str
         return bare.startswith(fence) and not bare.strip(fence[0])
 
     inner, closed, at = _until(lines, at, ends)
+    if not closed and inner and not inner[-1]:
+        inner = inner[:-1]  # the text's own last newline
     if indent:
         inner = [line.removeprefix(indent) for line in inner]
     return "".join(f"{line}\n" for line in inner), closed, at

@@ -40,6 +40,8 @@ def is_elision(line: str) -> bool:
     words = comment[1].strip() if comment else ""
     if words in ("...", "…"):
         return True
+    if "*/" in words:  # code follows the comment
+        return False
     if not line.lstrip().startswith(("//", "/*", "#")):
         return bool(_DOTS.match(line) and _LEFT_OUT.search(line))
     told = _SAID_IN_WORDS.search(words) or (_DOTS_AT_END.search(words) and _LEFT_OUT.search(words))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ascend_gym.core.errors import ModelError
-from ascend_gym.core.protocols import Completion, Message
-from ascend_gym.core.text import well_formed
+from ascend_gym.core.protocols import Completion, Ending, Message
+from ascend_gym.core.text import well_formed, without_thoughts
 from ascend_gym.search.llm.context_window import LEAST_ANSWER_TOKENS, fitting_answer_tokens
 from ascend_gym.search.llm.endpoint import Endpoint, Failure, used_tokens
 from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
@@ -18,7 +18,8 @@ from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
 _OLD_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
 _OPTIONS = ("seed", "temperature")
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
-_THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
+_LIMIT_REASONS = ("length", "max_tokens")
+_REFUSAL_REASONS = ("content_filter", "refusal", "safety")
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class OpenAiEndpoint:
             if isinstance(outcome, Completion):
                 return outcome
             if outcome.code in _FILTER_CODES:
-                return Completion(outcome.message, 0, 0, self.model)
+                return Completion(outcome.message, 0, 0, self.model, ending=Ending.REFUSED)
             fitting = fitting_answer_tokens(outcome.status, outcome.code, outcome.message, answer_tokens)
             if fitting is not None:
                 self._fitting_tokens = answer_tokens = self._with_room(fitting, outcome)
@@ -161,7 +162,7 @@ class OpenAiEndpoint:
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             model=self._endpoint.redacted(model) if isinstance(model, str) and model else self.model,
-            cut_off=choice.get("finish_reason") == "length",
+            ending=_ending(choice),
         )
 
 
@@ -172,15 +173,17 @@ def _said(message: dict[str, Any]) -> str:
         content = "".join(_part(part) for part in content)
     if not isinstance(content, str | None):
         raise ValueError(f"expected text as content, got {type(content).__name__}")
-    return _without_thoughts(content or "") or (refusal if isinstance(refusal, str) else "")
+    return without_thoughts(content or "") or (refusal if isinstance(refusal, str) else "")
 
 
-def _without_thoughts(text: str) -> str:
-    """Drop what some servers leave of the reasoning in the text; not all show where it begins."""
-    _, end, rest = text.rpartition(_THOUGHT_ENDS)
-    if end:
-        return rest.lstrip()
-    return "" if text.lstrip().startswith(_THOUGHT_BEGINS) else text
+def _ending(choice: dict[str, Any]) -> Ending:
+    """Return why a model stopped, by what the endpoints say."""
+    reason, refusal = choice.get("finish_reason"), choice["message"].get("refusal")
+    if reason in _LIMIT_REASONS:
+        return Ending.TOKEN_LIMIT
+    if reason in _REFUSAL_REASONS or (isinstance(refusal, str) and refusal):
+        return Ending.REFUSED
+    return Ending.COMPLETE
 
 
 def _part(part: Any) -> str:

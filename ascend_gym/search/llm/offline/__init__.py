@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.protocols import Completion, Message
+from ascend_gym.core.protocols import Completion, Ending, Message
 from ascend_gym.search.llm.offline import (
     diagnose,
     distill,
@@ -62,7 +62,7 @@ class OfflineModel:
             prompt_tokens=read // _CHARACTERS_PER_TOKEN,
             completion_tokens=len(text) // _CHARACTERS_PER_TOKEN,
             model=NAME,
-            cut_off=len(text) < len(whole),
+            ending=Ending.TOKEN_LIMIT if len(text) < len(whole) else Ending.COMPLETE,
         )
 
 

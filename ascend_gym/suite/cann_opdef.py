@@ -34,7 +34,7 @@ DTYPE_BY_SUFFIX = {
 PREPROCESS_TIMEOUT_S = 30.0
 
 MAX_PARAMETERS = 256
-# Each of these takes what is not closed up to its end, so that no part of a text is looked at again and again.
+# What is not closed reaches to the end of the text, so that no part is looked at again and again.
 _COMMENT = re.compile(r'("(?:\\(?:.|\Z)|[^"\\\n])*(?:"|(?=\n)|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _CLASS = re.compile(r"class\s+(\w+)\s*:\s*public\s+(?:ops::)?OpDef\b")
 _MEMBER = re.compile(r'(?:this->)?\b(Input|Output|Attr)\(\s*"(\w+)"\s*\)([^;]*)(?:;|\Z)')

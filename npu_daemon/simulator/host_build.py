@@ -64,7 +64,7 @@ _LIBRARY_SOURCES = (
 _RUNNER_SOURCES = ("host_tiling.cpp", "host_tiling_request.cpp", "host_tiling_describe.cpp")
 _SOURCE_SUFFIXES = (".cpp", ".cc")
 _ACLNN_INCLUDE = re.compile(r'^[^\S\n]*#[^\S\n]*include[^\S\n]*[<"](?:opdev/|aclnn)', re.MULTILINE)
-_LOCATED = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s*(?P<text>.*)$")
+_LOCATED = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d{1,9}):(?:\d+:)?\s*(?P<text>.*)$")
 _ERROR = re.compile(r"^(?:fatal )?error: (?P<message>.*)$")
 _LINK_ERROR = re.compile(r"undefined reference to .*|multiple definition of .*")
 

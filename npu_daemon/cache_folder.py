@@ -31,6 +31,7 @@ BUILDS_FOLDER = "builds"
 CANN_FOLDER = "cann"
 RESULTS_NAME = "results.sqlite"
 _USERS_NAME = "in-use"
+_LOCK_SUFFIX = ".lock"  # of build stores
 
 
 @dataclass(frozen=True)
@@ -132,10 +133,8 @@ def _locked(cache_dir: Path, mode: int) -> Iterator[None]:
 
 
 def _entries(cache_dir: Path, part: _Part) -> Iterator[Path]:
-    """Yield the entries of a part; files beside folders are locks, which stay."""
-    for path in cache_dir.glob(part.entries):
-        if path.is_dir() or part.entries.startswith(RESULTS_NAME):
-            yield path
+    """Yield the entries of a part; locks between them stay."""
+    return (path for path in cache_dir.glob(part.entries) if path.suffix != _LOCK_SUFFIX)
 
 
 def _remove(entry: Path) -> None:

@@ -76,7 +76,12 @@ class LocalDaemon:
         self, options: DaemonOptions | None = None, start_timeout_s: float = START_TIMEOUT_S
     ) -> None:
         self.options = options or DaemonOptions()
-        folder = PrivateFolder()
+        try:
+            folder = PrivateFolder()
+        except OSError as error:
+            raise InfrastructureError(
+                f"the local daemon did not start: {error}; name a folder that can be written to by TMPDIR"
+            ) from error
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - kept open: the daemon writes, messages() reads
         control, daemon_end = socket.socketpair()
         try:

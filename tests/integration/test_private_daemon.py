@@ -240,6 +240,14 @@ def test_a_daemon_that_fails_to_start_has_no_users(tmp_path: Path) -> None:
     assert shared.daemons == {}
 
 
+def test_a_daemon_without_room_for_temporary_files_says_so(
+    options: DaemonOptions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nothing"))
+    with pytest.raises(InfrastructureError, match="by TMPDIR"):
+        connect(options=options)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [(DaemonOptions(chip="910Z"), "910B2"), (DaemonOptions(backend="abacus"), "module:Class")],

@@ -112,7 +112,9 @@ def filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(ENV_CACHE, str(tmp_path / "cache"))
     for name in ("case_data/a", "case_data/b", "builds/host/ab/c", "toolchain/d", "jobs/kept"):
         entry(tmp_path / "cache", name, 2**20)
-    for name in ("results.sqlite", "results.sqlite-wal", "imported.json"):
+    (tmp_path / "cache" / "examples" / "ab").mkdir(parents=True)
+    kept = ("imported.json", "builds/host/ab/c0.lock")
+    for name in ("results.sqlite", "results.sqlite-wal", "examples/ab/program", *kept):
         (tmp_path / "cache" / name).write_bytes(bytes(1000))
     return tmp_path / "cache"
 
@@ -127,7 +129,7 @@ def test_the_cache_is_shown(run: Callable[..., tuple[int, str, str]], filled: Pa
         "builds for NPUs": 0,
         "results": 2,
         "simulator": 1,
-        "programs of examples": 0,
+        "programs of examples": 1,
     }
     assert 2 * 2**20 <= document["parts"]["inputs"]["size_bytes"] < 2 * 2**20 + 50_000
     status, printed, _ = run("cache", "show")
@@ -142,7 +144,8 @@ def test_the_cache_is_emptied_of_what_can_be_made_again(
     status, _, messages = run("cache", "clear")
     assert (status, messages) == (0, f"0.004 GiB removed from {filled}\n")
     assert data_in(filled) == {"jobs/kept"}
-    assert sorted(path.name for path in filled.iterdir() if path.is_file()) == ["imported.json", "in-use"]
+    left = sorted(path.name for path in filled.rglob("*") if path.is_file() and path.name != "data")
+    assert left == ["c0.lock", "imported.json", "in-use"]
     assert run("cache", "clear")[0] == 0
 
 

@@ -26,9 +26,9 @@ _SAID_IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 _ENTRY = re.compile(
-    r"__global__\s[\w\s]{0,80}?\b(\w+)\s*\(|\b(?:OP_ADD|REGISTER_TILING_DATA_CLASS)\s*\(\s*(\w+)"
+    r"__global__\s[\w\s]{0,80}?\b(\w+)\s*\(|\b(OP_ADD|REGISTER_TILING_DATA_CLASS)\s*\(\s*(\w+)"
 )
-_LAST_LINE = re.compile(r"(?:[;}]|\*/|^\s*#\s*endif\b.*|^\s*//.*|^\s*\w+\([^()]*\))\s*$")
+_LAST_LINE = re.compile(r"^\s*(?:#\s*endif\b|//|\w+\([^()]*\)\s*$)|(?:[;}]|\*/)\s*(?://.*)?$")
 _FIRST_LINE = re.compile(r"^\s*(?:#\s*(?:include|pragma|ifndef|if|define)|//|/\*|using |namespace |extern )")
 
 
@@ -58,8 +58,9 @@ def first_elision(old: str, new: str) -> tuple[int, str] | None:
 
 
 def entries_of(text: str) -> set[str]:
-    """Return the names by which a file is called from outside: its kernels, and the operator it registers."""
-    return {kernel or operator for kernel, operator in _ENTRY.findall(text)}
+    """Return what a file is known by outside: its kernels, and what it registers for an operator."""
+    found = _ENTRY.findall(text)
+    return {f"{kernel}()" if kernel else f"{macro}({operator})" for kernel, macro, operator in found}
 
 
 def missing_entries(before: Iterable[str], after: Iterable[str]) -> list[str]:

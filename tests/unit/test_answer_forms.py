@@ -6,6 +6,7 @@ from conftest import make_candidate
 from ascend_gym.core.protocols import Ending
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
+from ascend_gym.suite.loader import list_operators
 
 HOST = """\
 #include "register/op_def_registry.h"
@@ -309,3 +310,18 @@ def test_a_search_that_is_not_found_names_the_nearest_place():
     two = _edit("        Exp(y, x, n);\n        Ln(y, y, n);\n", "")
     found = candidate_from_answer(two, BASE)
     assert "'Ln(y, y, n);' is 'PipeBarrier<PIPE_ALL>();' there" in found.message
+
+
+@pytest.mark.parametrize("spec", list_operators("core"), ids=lambda spec: spec.op_id)
+def test_files_of_the_suite_are_known_without_a_path_and_without_a_last_fence(spec):
+    for path, text in spec.baseline.texts.items():
+        new = text.replace("{\n", "{\n    // changed\n", 1)
+        assert new != text
+        for answer in (_fence(new), f"### FILE: {path}\n```cpp\n{new}"):
+            found = candidate_from_answer(answer, spec.baseline)
+            assert isinstance(found, Candidate), found
+            assert found.texts == {**spec.baseline.texts, path: new}
+        half = "".join(new.splitlines(keepends=True)[: new.count("\n") // 2])
+        found = candidate_from_answer(f"### FILE: {path}\n{_fence(half)}", spec.baseline)
+        assert isinstance(found, ParseProblem)
+        assert found.kind is ProblemKind.PARTIAL_FILE

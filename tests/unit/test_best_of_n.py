@@ -123,9 +123,8 @@ def test_every_sample_sees_the_same_prompt_and_a_seed_of_its_own(tmp_path):
 def test_unusable_answers_are_spent_as_failed_builds_and_kept_in_the_journal(tmp_path):
     usable = _edit("constexpr uint32_t BLOCK_DIM = 8;", "constexpr uint32_t BLOCK_DIM = 48;")
     evaluator = PricingEvaluator()
-    outcome = _search(
-        tmp_path, ScriptedModel(*["I cannot."] * 2, usable, "", ""), samples=3, evaluator=evaluator
-    )
+    model = ScriptedModel("I cannot.", "I cannot.", usable, "", "")
+    outcome = _search(tmp_path, model, samples=3, evaluator=evaluator)
     assert [step.result.status for step in outcome.history[1:]] == [
         Status.BUILD_ERROR,
         Status.OK,

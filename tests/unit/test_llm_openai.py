@@ -8,8 +8,9 @@ import pytest
 from chat_server import ChatServer
 
 from ascend_gym.core.errors import MisuseError, ModelError
-from ascend_gym.core.protocols import Message
+from ascend_gym.core.protocols import Ending, Message
 from ascend_gym.search.llm import model_named
+from ascend_gym.search.llm.cassette import CassetteLlm, CassetteMode
 from ascend_gym.search.llm.endpoint import FIRST_DELAY_S
 from ascend_gym.search.llm.limits import CallLimits, Clock
 from ascend_gym.search.llm.offline import OfflineModel
@@ -351,6 +352,33 @@ def test_cut_off_answers_and_refusals_are_answers(choice, text):
     body["choices"] = [{"index": 0, **choice}]
     with ChatServer((200, {}, body)) as server:
         assert _ask(server).text == text
+
+
+@pytest.mark.parametrize(
+    ("choice", "ending"),
+    [
+        ({"finish_reason": "stop", "message": {"content": "yes"}}, Ending.COMPLETE),
+        ({"message": {"content": "yes"}}, Ending.COMPLETE),
+        ({"finish_reason": ["length"], "message": {"content": "yes"}}, Ending.COMPLETE),
+        ({"finish_reason": "length", "message": {"content": "```cpp\nint"}}, Ending.TOKEN_LIMIT),
+        (
+            {"finish_reason": "length", "message": {"content": "", "reasoning_content": "hm"}},
+            Ending.TOKEN_LIMIT,
+        ),
+        ({"finish_reason": "length", "message": {"content": None}}, Ending.TOKEN_LIMIT),
+        ({"finish_reason": "content_filter", "message": {"content": None}}, Ending.REFUSED),
+        ({"finish_reason": "stop", "message": {"content": None, "refusal": "no"}}, Ending.REFUSED),
+    ],
+)
+def test_a_model_that_used_up_its_tokens_is_told_apart_from_one_that_refused(choice, ending, tmp_path):
+    body = chat()
+    body["choices"] = [{"index": 0, **choice}]
+    with ChatServer((200, {}, body)) as server:
+        endpoint = OpenAiEndpoint("m", base_url=server.base_url, api_key=KEY)
+        cassette = CassetteLlm(endpoint, tmp_path / "a.jsonl", CassetteMode.RECORD, model="m")
+        asked = [cassette.complete(MESSAGES, seed=1, max_tokens=9, deadline_s=20.0) for _ in range(2)]
+        assert len(server.requests) == 1
+    assert [each.ending for each in asked] == [ending, ending]
 
 
 def test_missing_usage_counts_as_no_tokens():

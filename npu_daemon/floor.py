@@ -1,4 +1,4 @@
-"""A time that no kernel can be faster than: roofs of memory and cube over what a case must move and multiply."""
+"""A time that no kernel can be faster than: roofs of memory and cube over the work of a case."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def floor_us(spec: OpSpec, case: Case, chip: Chip) -> float:
         floor = launch + max(inputs / HBM rate, (inputs + outputs) / L2 rate, products / cube rate)
 
     Inputs lie in HBM and are read once, if all of them bear on the outputs; outputs are written once, to the
-    cache. Launch is what the first block of an empty kernel costs. Products are known for operators whose type
-    begins with ``Matmul``; how much arithmetic others need is not, and one vector instruction for each
+    cache. Launch is what the first block of an empty kernel costs. Products are known for operators whose
+    type begins with ``Matmul``; how much arithmetic others need is not, and one vector instruction for each
     element of an output takes less time than writing that element.
     """
     read_bytes = sum(tensor.size_bytes for tensor in case.inputs) if spec.reads_all_inputs else 0

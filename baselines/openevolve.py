@@ -28,7 +28,7 @@ from ascend_gym.search.asker import Answer, Asker
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import chip_of, operator_fields, system_message
 from ascend_gym.search.llm.template import render
-from ascend_gym.search.outcome import BASELINE_ORIGIN
+from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
 from baselines.openevolve_link import Child
 from baselines.openevolve_program import ProgramText
@@ -212,7 +212,7 @@ class OpenEvolve:
         problem = question.get("problem")
         candidate = problem or self._program.candidate(question["program"])
         if isinstance(candidate, str):
-            return answer.unusable(candidate, self._spec.baseline, origin)
+            return UnusableProposal(self._spec.baseline, {**origin, "answer": answer.text}, candidate)
         return Proposal(candidate, origin)
 
 

@@ -1,11 +1,9 @@
 """Several questions under way at a time: their order, and that nobody waits for them after a Ctrl-C."""
 
-import re
 import signal
 import threading
 
 import pytest
-from conftest import make_candidate
 
 from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Message
@@ -106,26 +104,3 @@ def test_after_an_error_calls_under_way_are_waited_for_and_none_is_begun():
     with pytest.raises(ModelError, match="no"):
         list(Asker(llm, seed=0, concurrency=2).ask_all(MESSAGES, PURPOSES[:2]))
     assert ended == [1]
-
-
-@pytest.mark.parametrize(
-    ("text", "cut_off", "told"),
-    [
-        (
-            "",
-            True,
-            r"no file \(cut off at the limit of 70 tokens before it said anything: raise ",
-        ),
-        ("```cpp", True, r"no file \(cut off at the limit of 70 tokens before its end: raise"),
-        ("hello", False, "no file$"),
-    ],
-)
-def test_unusable_answers_say_that_they_were_cut_off(text, cut_off, told):
-    class Cut:
-        def complete(self, messages, *, seed, max_tokens, deadline_s):
-            return Completion(text, 1, 1, "m", cut_off=cut_off)
-
-    answer = Asker(Cut(), seed=0, max_tokens=70).ask(MESSAGES, "sample")
-    proposal = answer.unusable("no file", make_candidate(), {"kind": "sample"})
-    assert re.match(told, proposal.problem)
-    assert proposal.origin == {"kind": "sample", "answer": text}

@@ -161,14 +161,6 @@ def test_a_prompt_that_fills_the_context_window_is_an_error_that_says_so():
     assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize(("reason", "cut_off"), [("length", True), ("stop", False), (None, False)])
-def test_answers_that_end_at_their_limit_are_told_apart(reason, cut_off):
-    body = chat()
-    body["choices"] = [{"index": 0, "finish_reason": reason, "message": {"content": ""}}]
-    with ChatServer((200, {}, body)) as server:
-        assert _ask(server).cut_off is cut_off
-
-
 REFUSED_SEED = {"error": {"message": "Unsupported value.", "param": "seed", "code": "unsupported_value"}}
 REFUSED_TEMPERATURE = {"detail": [{"loc": ["body", "temperature"], "msg": "Extra inputs are not permitted"}]}
 

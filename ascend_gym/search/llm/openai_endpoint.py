@@ -149,9 +149,8 @@ class OpenAiEndpoint:
             ValueError: it is no chat completion.
         """
         choices = answer.get("choices") if isinstance(answer, dict) else None
-        first = choices[0] if isinstance(choices, list) and choices else None
-        choice: dict[str, Any] = first if isinstance(first, dict) else {}
-        message = choice.get("message")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = choice.get("message") if isinstance(choice, dict) else None
         if not isinstance(message, dict):
             raise ValueError("expected a chat completion with a choice")
         prompt_tokens, completion_tokens = used_tokens(answer)
@@ -161,7 +160,6 @@ class OpenAiEndpoint:
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             model=self._endpoint.redacted(model) if isinstance(model, str) and model else self.model,
-            cut_off=choice.get("finish_reason") == "length",
         )
 
 

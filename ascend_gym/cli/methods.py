@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.ascend_optimizer.settings import Ablation, Schedule
+from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
@@ -55,6 +55,7 @@ class RunSettings(BaseModel):
         seed: seed of the run.
         chip: chip whose cycles are counted.
         duplicates: what proposing a known candidate costs.
+        preset: schedule of a paper for AscendOptimizer; ``None`` for ``schedule`` and lengths of our own.
         schedule: order of AscendOptimizer's stages.
         ablate: what AscendOptimizer goes without.
         bank: file of AscendOptimizer's experience bank; ``None`` for the one that ships.
@@ -86,6 +87,7 @@ class RunSettings(BaseModel):
     seed: int = 0
     chip: str = "910B2"
     duplicates: Duplicates = Duplicates.CHARGED
+    preset: Preset | None = None
     schedule: Schedule = Schedule.REFINE_THEN_TILE
     ablate: tuple[Ablation, ...] = ()
     bank: str | None = None
@@ -134,6 +136,7 @@ def run_settings(**settings: Any) -> RunSettings:
 
 _TOLD_OTHERWISE = {"operator", "op_dir", "chip", "duplicates", "checkpoint"}
 _OF_THE_AGENT = {
+    "preset",
     "schedule",
     "ablate",
     "bank",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from agents.ascend_optimizer.settings import Ablation, Schedule
+from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
 from ascend_gym.search.driver import Duplicates
 
 # What a run may spend; every run of a sweep.
@@ -41,6 +41,9 @@ InFlight = Annotated[int, typer.Option(min=1, help="Evaluations of a run under w
 
 # What single methods are told.
 ScheduleOption = Annotated[Schedule, typer.Option("--schedule", help="Order of AscendOptimizer's stages.")]
+PresetOption = Annotated[
+    Preset | None, typer.Option("--preset", help="Schedule of a paper, for AscendOptimizer.")
+]
 Ablate = Annotated[
     list[Ablation] | None, typer.Option(help="What AscendOptimizer goes without; may be repeated.")
 ]

@@ -150,9 +150,8 @@ class OpenAiEndpoint:
             ValueError: it is no chat completion.
         """
         choices = answer.get("choices") if isinstance(answer, dict) else None
-        first = choices[0] if isinstance(choices, list) and choices else None
-        choice: dict[str, Any] = first if isinstance(first, dict) else {}
-        message = choice.get("message")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = choice.get("message") if isinstance(choice, dict) else None
         if not isinstance(message, dict):
             raise ValueError("expected a chat completion with a choice")
         prompt_tokens, completion_tokens = used_tokens(answer)

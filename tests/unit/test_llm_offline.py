@@ -53,7 +53,7 @@ def test_every_answer_is_a_changed_candidate():
 
 
 def test_answers_combine_rules_and_change_either_or_both_sides():
-    candidates = _candidates(SPEC, range(40))
+    candidates = _candidates(SPEC, range(160))
     sides = {(c.tiling_text != TILING, c.kernel_text != KERNEL) for c in candidates}
     assert sides == {(True, False), (False, True), (True, True)}
     assert any("FusedMulAdd(d, a, b, n)" in candidate.kernel_text for candidate in candidates)

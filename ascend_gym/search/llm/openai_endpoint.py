@@ -152,7 +152,7 @@ class OpenAiEndpoint:
         choices = answer.get("choices") if isinstance(answer, dict) else None
         choice = choices[0] if isinstance(choices, list) and choices else None
         message = choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(message, dict):
+        if not isinstance(choice, dict) or not isinstance(message, dict):
             raise ValueError("expected a chat completion with a choice")
         prompt_tokens, completion_tokens = used_tokens(answer)
         model = answer.get("model")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettings
+from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettings, Preset, Schedule
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.search.llm import embedder_named
@@ -34,7 +34,7 @@ def ascend_optimizer_of(setting: Setting) -> Strategy:
         setting.spec,
         online=setting.online,
         offline=setting.offline,
-        retriever=retriever_of(setting.settings, setting.embedder),
+        retriever=retriever_of(setting.settings, setting.spec.op_id, setting.embedder),
         settings=agent_settings(setting.settings),
     )
 
@@ -42,16 +42,26 @@ def ascend_optimizer_of(setting: Setting) -> Strategy:
 def agent_settings(settings: RunSettings) -> AgentSettings:
     """Return the agent's own settings; the stages change at a quarter of the budget, as 10 is of 40.
 
+    A preset decides the schedule, and the lengths that are not given.
+
     Raises:
         MisuseError: the settings contradict each other.
     """
-    length = min(SWITCH_EVERY, max(1, settings.budget // 4))
+    quarter = min(SWITCH_EVERY, max(1, settings.budget // 4))
+    half = max(1, settings.budget // 2)
+    schedule, length = {
+        None: (settings.schedule, quarter),
+        Preset.PAPER_V1: (Schedule.ALTERNATE, SWITCH_EVERY),
+        Preset.PAPER_V2: (Schedule.REFINE_THEN_TILE, half),
+    }[settings.preset]
+    refine_steps = settings.refine_steps or length
+    rest = max(1, settings.budget - refine_steps)
     try:
         return AgentSettings(
-            schedule=settings.schedule,
+            schedule=schedule,
             ablate=settings.ablate,
-            tiling_steps=settings.tiling_steps or length,
-            refine_steps=settings.refine_steps or length,
+            tiling_steps=settings.tiling_steps or (rest if settings.preset is Preset.PAPER_V2 else length),
+            refine_steps=refine_steps,
             top_k=settings.top_k,
             islands=settings.islands,
         )
@@ -78,12 +88,15 @@ def agent_identity(settings: RunSettings) -> dict[str, Any]:
 
 
 def retriever_of(
-    settings: RunSettings, embedder: Callable[[str], Embedder] = embedder_named
+    settings: RunSettings, op_id: str, embedder: Callable[[str], Embedder] = embedder_named
 ) -> ExperienceRetriever | None:
     """Return where experience comes from; ``None`` where the ablations leave no use for it.
 
+    Experience with the operator itself, or with a near twin, is left out unless the settings want it.
+
     Args:
         settings: settings of the run.
+        op_id: the operator.
         embedder: opens the embedding model of a name.
 
     Raises:
@@ -95,8 +108,9 @@ def retriever_of(
 
     if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return None
-    bank = bank_of(settings)
+    known = bank_of(settings)
+    bank = known.without_kin_of(op_id) if settings.leave_one_out else known
     if Ablation.RETRIEVAL in settings.ablate:
         return RandomRetriever(bank, settings.seed)
     key = agent_settings(settings).retrieval_key
-    return retriever_named(settings.embedder, bank, key, endpoint=embedder)
+    return retriever_named(settings.embedder, bank, key, endpoint=embedder, least_score=settings.least_score)

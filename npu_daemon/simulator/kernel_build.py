@@ -30,7 +30,7 @@ _LAUNCH_REST = re.compile(r">>>\s*\(")
 # A static array in global memory, static volatile __gm__ TYPE NAME[COUNT]; constants are left alone.
 _GM_ARRAY = re.compile(
     r"\b(const(?:expr)?[ \t]+(?:inline[ \t]+)?)?static[ \t]+((?:volatile[ \t]+)?)__gm__[ \t]+"
-    r"((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^\]\n]+)\]"
+    r"((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^][\n]+)\]"
 )
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
@@ -213,6 +213,7 @@ def _compile(
         cpu_s=protocol.build_timeout_s,
         memory_bytes=_BUILD_MEMORY_BYTES,
         file_bytes=_BUILD_FILE_BYTES,
+        folder_bytes=2 * _BUILD_FILE_BYTES,
     )
     include_dirs = [Path(folder) for folder in header_folders(sources)]
     command = toolchain.kernel_command(kind, _WRAPPER, library_name(kind), include_dirs, extra_flags)

@@ -169,10 +169,10 @@ void on_cube(MatmulState &state, MatmulWait wait, const std::function<void()> &w
         fault(FaultKind::RuntimeFault, "Matmul", "there is no cube core: the task type of the kernel starts vector cores only");
     }
     Block &caller = block();
-    caller.scalar_accesses += kMessageAccesses;
+    count_scalar(ScalarClass::Access, kMessageAccesses);
     direct_set(Pipe::MTE3, *cube, kRequestFlag + caller.sub_index);
     run_as(*cube, [&] {
-        block().scalar_accesses += kMessageAccesses;
+        count_scalar(ScalarClass::Access, kMessageAccesses);
         cross_core_wait(kRequestFlag + caller.sub_index);
         work();
         if (wait != MatmulWait::Never) tell_result(state, caller);

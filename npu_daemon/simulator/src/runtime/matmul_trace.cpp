@@ -28,7 +28,7 @@ Operand l0c_operand(const MatmulState &state, const ResultBlock &block) {
 }
 
 void trace_mmad(const MatmulState &state, const ResultBlock &block, uint32_t k, bool last, const Operand &a, const Operand &b) {
-    asim::block().scalar_blocks += kBlockScalarBlocks;
+    count_scalar(ScalarClass::Block, kBlockScalarBlocks);
     Record record{};
     record.op = Op::Mmad;
     record.source_pipe = kInsideCall;

@@ -93,7 +93,7 @@ Record scalar_record(uint32_t bytes, bool write, uint16_t how) {
 // the record's flag_id.
 void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uint16_t how) {
     Block &self = block();
-    ++self.scalar_accesses;
+    count_scalar(ScalarClass::Access, 1);
     // Stores to global memory are told one by one: every output byte must have its writer in the trace.
     const bool fold = space == Space::Ub || !write;
     const uint64_t line = address / kScalarLineBytes;

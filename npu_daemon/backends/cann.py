@@ -6,7 +6,6 @@ It has been tested against a stand-in for the vendor's tools, not on hardware; s
 from __future__ import annotations
 
 import platform
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +29,9 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
     Phase,
+    TargetSheet,
 )
+from ascend_gym.core.remove_tree import remove_tree, scratch_folder
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
 from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
@@ -52,6 +53,7 @@ from npu_daemon.floor import floor_us
 from npu_daemon.sandbox import ProcessOutcome
 from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES
 from npu_daemon.simulator.chips import load_chip
+from npu_daemon.simulator.target import target_sheet
 
 _JUDGING = ("cann/*.py", "backends/cann.py", "simulator/source_guard.py", "simulator/source_text.py")
 SANDBOX = "rlimits"  # at the run: what the driver needs is not known well enough to confine it
@@ -125,6 +127,10 @@ class CannBackend:
         """Return the chip of this host."""
         return (self._chip.name,)
 
+    def target(self, chip: str) -> TargetSheet:
+        """Return what is known of a chip."""
+        return target_sheet(chip)
+
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return the reason why the operator cannot be evaluated, or ``None``."""
         reason = unsupported_reason(spec)
@@ -173,7 +179,7 @@ class CannBackend:
             outcome = self._run_in(_Run(build.spec, folder, call, baseline, turn), case, protocol)
         finally:
             if not isinstance(outcome, RunOutput):
-                shutil.rmtree(folder)
+                remove_tree(folder)
         return outcome
 
     def _run_in(self, run: _Run, case: Case, protocol: MeasureProtocol) -> RunOutput | Failure:
@@ -221,7 +227,7 @@ class CannBackend:
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""
         handle: _Run = run.handle
-        shutil.rmtree(handle.folder)
+        remove_tree(handle.folder)
 
     @contextmanager
     def _device(self) -> Iterator[int]:
@@ -261,8 +267,8 @@ class CannBackend:
 
     def _try(self, session: DeviceSession, occasion: str) -> None:
         """Exclude a device that does not work without any candidate."""
-        with tempfile.TemporaryDirectory(prefix="ascend-gym-npu-") as name:
-            outcome = session.execute(None, Path(name))
+        with scratch_folder(prefix="ascend-gym-npu-") as folder:
+            outcome = session.execute(None, folder)
             try:
                 failed = diagnose(outcome, session.protocol)
                 complaint = failed.diagnostics[0].message if failed is not None else None

@@ -26,10 +26,14 @@ from npu_daemon.simulator.source_guard import (
     refused_source,
 )
 
-BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20)
+BUILD_LIMITS = Limits(
+    wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
+)
 MAX_ERRORS = 5
 _EXPANSION = "asim_expansion.ii"
-_EXPANSION_LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20)
+_EXPANSION_LIMITS = Limits(
+    wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20, folder_bytes=512 << 20
+)
 
 _SIMULATOR = Path(__file__).parent
 _HEADERS = _SIMULATOR / "include" / "host"
@@ -287,6 +291,9 @@ def _compiler_diagnostic(
 
 def compiler_diagnostics(outcome: ProcessOutcome, sources: Sources, phase: Phase) -> list[Diagnostic]:
     """Return what a failed compiler call said about ``sources``; at least one diagnostic."""
+    if outcome.exceeded is not None:
+        message = f"the compiler exceeded its {outcome.exceeded} limit on these sources; make them simpler"
+        return [Diagnostic(phase=phase, message=message)]
     text = outcome.stderr.decode("utf-8", "replace")
     found = parse_compiler_errors(text, sources, phase)
     if found:

@@ -181,16 +181,11 @@ __aicore__ inline void SetPadValue(T paddingValue) {
 template <typename T, typename Value>
 asim::PadShape padding(bool fill, uint32_t left_elems, uint32_t right_elems, Value value) {
     asim::PadShape pad;
-    pad.fill = fill || asim::padding_is_set();
+    pad.fill = fill;
     pad.left_bytes = left_elems * sizeof(T);
     pad.right_bytes = right_elems * sizeof(T);
     pad.element_bytes = sizeof(T);
-    if (fill) {
-        std::memcpy(pad.value, &value, std::min(sizeof(T), sizeof value));
-    } else {
-        const uint64_t bits = asim::padding_bits();
-        std::memcpy(pad.value, &bits, sizeof(T));
-    }
+    pad.value = asim::bits_of_element(value);
     return pad;
 }
 

@@ -95,7 +95,7 @@ asim::CopyShape contiguous_copy(uint32_t size_elems) {
 
 // Copies with the cache hint of the tensor in global memory.
 template <typename T>
-void copy_in(asim::CopyCall call, const LocalTensor<T> &dst, const GlobalTensor<T> &src, asim::CopyShape shape,
+inline __attribute__((always_inline)) void copy_in(asim::CopyCall call, const LocalTensor<T> &dst, const GlobalTensor<T> &src, asim::CopyShape shape,
              const asim::PadShape &pad) {
     shape.bypass_l2 = src.reads_bypass_l2();
     const asim::Space space = space_of(dst.GetPosition());
@@ -104,7 +104,7 @@ void copy_in(asim::CopyCall call, const LocalTensor<T> &dst, const GlobalTensor<
 }
 
 template <typename T>
-void copy_out(asim::CopyCall call, const GlobalTensor<T> &dst, const LocalTensor<T> &src, asim::CopyShape shape) {
+inline __attribute__((always_inline)) void copy_out(asim::CopyCall call, const GlobalTensor<T> &dst, const LocalTensor<T> &src, asim::CopyShape shape) {
     shape.bypass_l2 = dst.writes_bypass_l2();
     if (space_of(src.GetPosition()) == asim::Space::L1) {
         return asim::copy_l1_to_gm(dst.bytes(), src.bytes(), shape);

@@ -44,6 +44,7 @@ _OWN_OPTIONS = (
     "-fno-trapping-math",
     "-fPIC",
     "-ffp-contract=off",
+    "-fvisibility=hidden",  # but for what kernels may call (ASIM_API)
     _HOST_INCLUDE,
 )
 # Pricing and the race check are each optimised as a whole: a fifth off the time of pricing, the same results.

@@ -55,6 +55,7 @@ std::map<std::string, double Chip::*> figures() {
         {"scalar_stack_cycles", &Chip::scalar_stack_cycles},
         {"scalar_block_cycles", &Chip::scalar_block_cycles},
         {"scalar_access_cycles", &Chip::scalar_access_cycles},
+        {"code_fetch_cycles", &Chip::code_fetch_cycles},
         {"scalar_gm_miss_cycles", &Chip::scalar_gm_miss_cycles},
         {"issue_cycles", &Chip::issue_cycles},
         {"queue_depth", &Chip::queue_depth},
@@ -119,7 +120,7 @@ void list_scalar_cycles(Chip &chip) {
     const double by_class[kScalarClassCount] = {
         chip.scalar_integer_cycles, chip.scalar_multiply_cycles, chip.scalar_divide_cycles, chip.scalar_float_cycles,
         chip.scalar_float_divide_cycles, chip.scalar_branch_cycles, chip.scalar_call_cycles, chip.scalar_convert_cycles,
-        chip.scalar_stack_cycles, chip.scalar_block_cycles, chip.scalar_access_cycles};
+        chip.scalar_stack_cycles, chip.scalar_block_cycles, chip.scalar_access_cycles, chip.code_fetch_cycles};
     std::copy_n(by_class, kScalarClassCount, chip.scalar_cycles);
 }
 

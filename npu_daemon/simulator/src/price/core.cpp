@@ -203,6 +203,7 @@ void Core::end_block() {
     if (records_->next()) throw std::runtime_error("malformed trace: a block goes on after its end");
     block_done_ = true;
     active_ = false;
+    classes_ = kScalarClassCount - 1;
     counters_.total_cycles += scalar_time_ - block_start_;
 }
 
@@ -237,7 +238,7 @@ void Core::take_record() {
     const Entry &entry = records_->current();
     const Record &record = entry.record;
     double cycles = chip_.issue_cycles;
-    for (uint32_t i = 0; i < kScalarClassCount; ++i) cycles += record.scalar[i] * chip_.scalar_cycles[i];
+    for (uint32_t i = 0; i < classes_; ++i) cycles += record.scalar[i] * chip_.scalar_cycles[i];
     work(cycles);
     if (entry.flag != 0) return take_flag(entry);
     shared_.coverage.mark(entry);

@@ -29,6 +29,7 @@ struct Chip {
     double scalar_stack_cycles = 0;
     double scalar_block_cycles = 0;
     double scalar_access_cycles = 0;
+    double code_fetch_cycles = 0;       // of an instruction that is not in the instruction cache yet
     double scalar_gm_miss_cycles = 0;
     double issue_cycles = 0;
     double queue_depth = 0;

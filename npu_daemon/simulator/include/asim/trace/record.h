@@ -74,8 +74,9 @@ enum class ScalarClass : uint8_t {
     StackAccess,    // a load or store of the block's stack, or a load of a constant
     Block,          // a basic block of library code, whose price is known by the block
     Access,         // a load or store of the unified buffer or of global memory
+    Fetched,        // an instruction of the kernel's own code that the block had not executed before
 };
-constexpr uint32_t kScalarClassCount = 11;
+constexpr uint32_t kScalarClassCount = 12;
 constexpr uint32_t kCountedClassCount = 8;      // by asim_count
 
 // Followed in memory by `operands` Operand entries.

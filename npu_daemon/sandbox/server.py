@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
 import fcntl
 import json
 import math
@@ -155,9 +154,7 @@ def above(fd: int, targets: list[int]) -> int:
 
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 LANDLOCK_PATH_BENEATH = 1
-LANDLOCK_FILE_RIGHTS = (
-    0xC007  # execute, write, read, truncate, ioctl: the others mean something for folders only
-)
+LANDLOCK_FILE_RIGHTS = 0xC007  # execute, write, read, truncate, ioctl: others are about folders only
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 
 
@@ -267,26 +264,20 @@ def outgrown(folder: str, most_bytes: int, most_entries: int) -> bool:
         try:
             with os.scandir(waiting.pop()) as found:
                 for entry in found:
-                    entries += 1
-                    if entries > most_entries:
+                    if (entries := entries + 1) > most_entries:
                         return True
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        size_bytes += entry.stat(follow_symlinks=False).st_size
+                    size_bytes += entry.stat(follow_symlinks=False).st_size
+                    waiting += [entry.path] if entry.is_dir(follow_symlinks=False) else []
         except FileNotFoundError:
             continue
-        except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
-                raise
-            return True
+        except OSError:
+            return True  # its path is too long, or it is closed to its owner
     return size_bytes > most_bytes
 
 
 def over_quota(spec: dict[str, Any]) -> bool:
     """Return whether the working folder has outgrown its limits, if it has any."""
-    most_bytes: int | None = spec["folder_bytes"]
-    return most_bytes is not None and outgrown(spec["cwd"], most_bytes, spec["folder_entries"])
+    return bool(spec["folder_bytes"]) and outgrown(spec["cwd"], spec["folder_bytes"], spec["folder_entries"])
 
 
 def watch(pid: int, control: socket.socket, spec: dict[str, Any], deadline_s: float) -> str | None:

@@ -12,16 +12,7 @@ from npu_daemon.simulator.chips import Chip, load_chip
 
 _INSTRUCTIONS = Path(__file__).with_name("include") / "asim" / "trace" / "instructions.def"
 _INSTRUCTION = re.compile(r"^INSTRUCTION\((\w+), V, (\w+)\)", re.MULTILINE)
-_GROUPS = {
-    "Simple": "simple",
-    "HalfRate": "half_rate",
-    "Transcendental": "transcendental",
-    "BlockReduce": "block_reduce",
-    "RepeatReduce": "repeat_reduce",
-    "Gather": "gather",
-    "GatherBlock": "gather_block",
-    "Sort": "sort",
-}
+_WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _EVENT_IDS = 8
 _UB_KEPT_BYTES = 256  # what PlatformAscendC reports less than the unified buffer has
 _LAUNCHES = (1, 8, 16, 24, 32, 48)
@@ -55,7 +46,7 @@ def instruction_groups() -> dict[str, tuple[str, ...]]:
     """Return the vector instructions of each cost group, by its name in chip descriptions."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, group in _INSTRUCTION.findall(_INSTRUCTIONS.read_text(encoding="utf-8")):
-        groups[_GROUPS[group]].append(name)
+        groups[_WORD.sub("_", group).lower()].append(name)
     return {group: tuple(names) for group, names in groups.items()}
 
 

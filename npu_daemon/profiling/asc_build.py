@@ -157,7 +157,8 @@ def _call_compiler(
 ) -> Failure | None:
     """Run a compiler that writes into ``folder`` and reads the program, and say what is wrong with it."""
     limits = Limits(wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_FILE_BYTES)
-    reach = Reach((*toolchain.compiler_reads, program.folder), starts_programs=True)
+    reads = (*toolchain.compiler_reads, program.folder)
+    reach = Reach(reads, starts_programs=True, programs=toolchain.compiler_programs)
     outcome = run_limited(command, cwd=folder, limits=limits, reach=reach)
     if outcome.timed_out:
         message = f"compiling took longer than {timeout_s:g} s"

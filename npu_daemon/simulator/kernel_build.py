@@ -196,7 +196,7 @@ def _expansion(
 ) -> str | Failure:
     include_dirs = [Path(each) for each in header_folders(sources)]
     command = toolchain.expansion_command(kind, _WRAPPER, _EXPANSION, include_dirs, extra_flags)
-    reach = Reach(toolchain.compiler_reads, starts_programs=True)
+    reach = Reach(toolchain.compiler_reads, starts_programs=True, programs=toolchain.compiler_programs)
     return expansion(command, folder / _EXPANSION, reach, sources, Phase.BUILD_KERNEL)
 
 
@@ -216,7 +216,7 @@ def _compile(
     )
     include_dirs = [Path(folder) for folder in header_folders(sources)]
     command = toolchain.kernel_command(kind, _WRAPPER, library_name(kind), include_dirs, extra_flags)
-    reach = Reach(toolchain.compiler_reads, starts_programs=True)
+    reach = Reach(toolchain.compiler_reads, starts_programs=True, programs=toolchain.compiler_programs)
     outcome = run_limited(command, cwd=work_dir, limits=limits, reach=reach)
     if outcome.timed_out:
         message = f"compiling the kernel took longer than {limits.wall_s:g} s; make it simpler"

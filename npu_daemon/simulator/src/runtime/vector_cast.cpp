@@ -126,7 +126,7 @@ void cast(Lanes dst, Lanes src, RoundMode mode, const Shape &shape) {
 
 template <typename... D, typename... S>
 void instantiate_casts(TypeList<CastPair<D, S>...>) {
-    static void (*const volatile kept[])(Lanes, Lanes, RoundMode, const Shape &) = {&cast<D, S>...};
+    [[gnu::used]] static void (*const volatile kept[])(Lanes, Lanes, RoundMode, const Shape &) = {&cast<D, S>...};
     (void)kept;
 }
 

@@ -7,19 +7,19 @@ namespace {
 
 template <Op O, typename... T>
 void keep_unary(TypeList<T...>) {
-    static void (*const volatile kept[])(Lanes, Lanes, const Shape &) = {&unary<O, T>...};
+    [[gnu::used]] static void (*const volatile kept[])(Lanes, Lanes, const Shape &) = {&unary<O, T>...};
     (void)kept;
 }
 
 template <Op O, typename... T>
 void keep_binary(TypeList<T...>) {
-    static void (*const volatile kept[])(Lanes, Lanes, Lanes, const Shape &) = {&binary<O, T>...};
+    [[gnu::used]] static void (*const volatile kept[])(Lanes, Lanes, Lanes, const Shape &) = {&binary<O, T>...};
     (void)kept;
 }
 
 template <Op O, typename T>
 void keep_with_scalar_of() {
-    static void (*const volatile kept)(Lanes, Lanes, T, const Shape &) = &with_scalar<O, T>;
+    [[gnu::used]] static void (*const volatile kept)(Lanes, Lanes, T, const Shape &) = &with_scalar<O, T>;
     (void)kept;
 }
 

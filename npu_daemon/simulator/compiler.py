@@ -119,9 +119,14 @@ def header_options() -> list[str]:
             for name in (f"{family}-linux-gnu", "generic-glibc", f"{family}-linux-any", "any-linux-any")
         ),
     )
-    configuration = {**_LIBRARY_CONFIGURATION, "__GLIBC_MINOR__": str(_GLIBC_MINOR), "_GNU_SOURCE": "1"}
+    configuration = {**header_configuration(), "__GLIBC_MINOR__": str(_GLIBC_MINOR), "_GNU_SOURCE": "1"}
     includes = [part for folder in folders if folder.exists() for part in ("-isystem", str(folder))]
     return [*includes, *(f"-D{name}={value}" for name, value in configuration.items())]
+
+
+def header_configuration(*, musl: bool = False) -> dict[str, str]:
+    """Return the macros that libc++ is configured with, for headers of the GNU C library or of musl."""
+    return {**_LIBRARY_CONFIGURATION, "_LIBCPP_HAS_MUSL_LIBC": str(int(musl))}
 
 
 def lld(*options: str) -> list[str]:

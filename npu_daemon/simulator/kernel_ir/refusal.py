@@ -15,6 +15,7 @@ class RefusedIr(Exception):
         message: what was found and what to write in its place.
         debug: the ``!dbg`` number of the instruction or function, if it has one.
         unprovided: whether it is part of Ascend C, and only the simulator does not have it.
+        places: file and line, innermost first, where they are known.
     """
 
     def __init__(self, message: str, debug: str = "", *, unprovided: bool = False) -> None:
@@ -22,6 +23,7 @@ class RefusedIr(Exception):
         self.message = message
         self.debug = debug
         self.unprovided = unprovided
+        self.places: list[tuple[str, int]] = []
 
 
 def readable_name(symbol: str) -> str:

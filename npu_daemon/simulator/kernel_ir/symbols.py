@@ -101,6 +101,14 @@ def read_symbols(text: ModuleText, types: TypeTable) -> Symbols:
 
 
 
+def read_definition(header: str) -> tuple[str, Signature] | None:
+    """Return name and signature of a ``define`` line, or ``None`` for one of another kind."""
+    found = _DEFINE.fullmatch(header)
+    if found is None:
+        return None
+    return found["name"], signature_of(found["marks"], found["type"], found["parameters"])
+
+
 def _definition(header: str, lines: list[str]) -> OwnFunction:
     found = _DEFINE.fullmatch(header)
     if found is None:

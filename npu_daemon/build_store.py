@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import fcntl
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
+from ascend_gym.core.remove_tree import remove_tree
 from npu_daemon.folder_cache import evict, note_use
 
 _EVICT_EVERY = 50
@@ -52,7 +52,7 @@ class BuildStore:
                     return Failure(failure.status, failure.diagnostics, seconds)
                 building.rename(final)
             finally:
-                shutil.rmtree(building, ignore_errors=True)  # gone already after a rename
+                remove_tree(building)  # gone already after a rename
             self._evict(kind, keep=final)
         return final, seconds
 

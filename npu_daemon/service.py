@@ -22,9 +22,18 @@ from npu_daemon.given_operator import noted
 from npu_daemon.operators import OperatorCatalog, TrustedReferences
 from npu_daemon.pipeline import evaluate, invalid_request
 from npu_daemon.request_limits import RequestLimits
+from npu_daemon.second_secret import obtain_secret
 from npu_daemon.store import DEFAULT_LIMIT_BYTES, SqliteResultStore
 
-_HARNESS_FILES = ("pipeline.py", "case_runner.py", "second_look.py", "guards.py", "case_data.py", "floor.py")
+_HARNESS_FILES = (
+    "accepted_outputs.py",
+    "case_data.py",
+    "case_runner.py",
+    "floor.py",
+    "guards.py",
+    "pipeline.py",
+    "second_look.py",
+)
 
 
 @lru_cache(maxsize=1)
@@ -149,10 +158,12 @@ def open_service(
         backend: builds, runs and prices.
         cache_dir: may be shared with other services.
         limit_bytes: of inputs and expectations, and of results.
-        secret: see ``CaseDataCache``.
+        secret: see ``CaseDataCache``. That of second looks lies in ``cache_dir``, made when there is none.
         trusted: operators of clients' own whose references are executed; ``None`` for all of them.
         limits: what requests may ask for.
     """
-    case_data = CaseDataCache(cache_dir / "case_data", harness_digest(), limit_bytes, secret)
+    case_data = CaseDataCache(
+        cache_dir / "case_data", harness_digest(), limit_bytes, secret, obtain_secret(cache_dir)
+    )
     catalog = OperatorCatalog(trusted)
     return EvaluationService(backend, case_data, result_store(cache_dir, limit_bytes), catalog, limits)

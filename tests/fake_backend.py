@@ -2,7 +2,8 @@
 
 Directives (comments in the kernel): ``// fail: <status>`` at the run, ``// fail_build: <status>``,
 ``// fail_price: <status>``, ``// latency: <us>``, ``// floor: <us>``, ``// wrong``, in other turns than the
-first ``// wrong_later`` and ``// latency_later: <us>``, ``// tamper: <file prefix>``,
+first ``// wrong_later`` and ``// latency_later: <us>``, in turn 1 ``// latency_of_values: <us>``,
+``// tamper: <file prefix>``,
 ``// shell: <command>`` run within limits, ``// die`` kills the process that evaluates,
 ``// die_once: <file>`` does so unless the file exists, ``// broken`` and ``// bug`` raise.
 """
@@ -110,6 +111,7 @@ class FakeBackend:
         self.built = 0
         self.live_runs = 0
         self.turns: list[tuple[str, int]] = []  # of each run: its case and its turn
+        self.first_values: list[float] = []  # of each run: the first element of its first input
 
     def describe(self) -> DeviceInfo:
         return DeviceInfo(
@@ -154,6 +156,8 @@ class FakeBackend:
         x = np.fromfile(inputs[0][0], numpy_dtype(case.inputs[0].dtype)).reshape(case.inputs[0].shapes[0])
         wrong = "// wrong\n" in text or (turn > 0 and "// wrong_later\n" in text)
         later = _directive(text, "latency_later") if turn > 0 else None
+        later = (_directive(text, "latency_of_values") if turn == 1 else None) or later
+        self.first_values.append(float(x.reshape(-1)[0]))
         handle = f"// latency: {later}\n{text}" if later else text
         return RunOutput(outputs=((x * 0 if wrong else x * 2,),), handle=handle, seconds=0.5)
 

@@ -6,7 +6,6 @@ It has been tested against a stand-in for the vendor's tools, not on hardware; s
 from __future__ import annotations
 
 import platform
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -31,6 +30,7 @@ from ascend_gym.core.records import (
     OpSpec,
     Phase,
 )
+from ascend_gym.core.remove_tree import remove_tree, scratch_folder
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
 from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
@@ -173,7 +173,7 @@ class CannBackend:
             outcome = self._run_in(_Run(build.spec, folder, call, baseline, turn), case, protocol)
         finally:
             if not isinstance(outcome, RunOutput):
-                shutil.rmtree(folder)
+                remove_tree(folder)
         return outcome
 
     def _run_in(self, run: _Run, case: Case, protocol: MeasureProtocol) -> RunOutput | Failure:
@@ -221,7 +221,7 @@ class CannBackend:
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""
         handle: _Run = run.handle
-        shutil.rmtree(handle.folder)
+        remove_tree(handle.folder)
 
     @contextmanager
     def _device(self) -> Iterator[int]:
@@ -261,8 +261,8 @@ class CannBackend:
 
     def _try(self, session: DeviceSession, occasion: str) -> None:
         """Exclude a device that does not work without any candidate."""
-        with tempfile.TemporaryDirectory(prefix="ascend-gym-npu-") as name:
-            outcome = session.execute(None, Path(name))
+        with scratch_folder(prefix="ascend-gym-npu-") as folder:
+            outcome = session.execute(None, folder)
             try:
                 failed = diagnose(outcome, session.protocol)
                 complaint = failed.diagnostics[0].message if failed is not None else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import shutil
 import statistics
 import sys
 import tempfile
@@ -12,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Built, Failure, RunOutput
@@ -28,14 +25,15 @@ from ascend_gym.core.records import (
     OpSpec,
     Phase,
 )
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
-from ascend_gym.suite.inputs import numpy_dtype
+from ascend_gym.suite.inputs import Array
 from npu_daemon.floor import floor_us
-from npu_daemon.sandbox import RLIMITS, Limits, run_limited, sandbox_level
+from npu_daemon.sandbox import RLIMITS, Limits, sandbox_level
 from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES, BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
-from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, tensor_sizes_bytes, write_job
+from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, write_job
 from npu_daemon.simulator.noise import samples_us
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import profile_of
@@ -154,7 +152,7 @@ class SimulatorBackend:
             outcome = self._run_in(work_dir, built.handle, case, inputs, protocol, turn)
         finally:
             if not isinstance(outcome, RunOutput):
-                shutil.rmtree(work_dir)
+                remove_tree(work_dir)
         return outcome
 
     def _run_in(
@@ -180,26 +178,39 @@ class SimulatorBackend:
         if isinstance(tiling, Failure):
             return tiling
         job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol, turn)
+        finished = None
+        try:
+            finished = self._executed(job, build, case, protocol, searched=turn == 0)
+        finally:
+            if not isinstance(finished, tuple):
+                job.close()
+        if isinstance(finished, Failure):
+            return replace(finished, seconds=tiling.seconds + finished.seconds)
+        outputs, seconds = finished
+        handle = _Run(build.spec, build.candidate, job, tiling)
+        return RunOutput(outputs, handle, tiling.seconds + seconds)
+
+    def _executed(
+        self, job: KernelJob, build: _Build, case: Case, protocol: MeasureProtocol, *, searched: bool
+    ) -> tuple[tuple[tuple[Array, ...], ...], float] | Failure:
+        """Return outputs and wall seconds of a run that ended well and, if it is searched, has no race."""
         limits = Limits(
             wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
             cpu_s=protocol.run_timeout_s + 2.0,
             memory_bytes=protocol.memory_limit_bytes,
             file_bytes=protocol.output_limit_bytes,
         )
-        command = [str(self.toolchain.run_program), str(job.path)]
-        outcome = run_limited(command, cwd=work_dir, limits=limits, reach=job.reach)
-        seconds = tiling.seconds + outcome.seconds
-        failure = diagnose_run(outcome, build.kernel, protocol, seconds)
+        outcome = job.execute(self.toolchain.run_program, limits)
+        failure = diagnose_run(outcome, build.kernel, protocol, outcome.seconds)
         if failure is not None:
             return failure
-        outputs = _read_outputs(job, case)
-        if outputs is None:
-            return _ended_early(seconds)
-        if turn == 0:
+        if job.trace.size_bytes == 0:
+            return _ended_early(outcome.seconds)
+        if searched:
             race = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
             if race is not None:
-                return replace(race, seconds=seconds + race.seconds)
-        return RunOutput(outputs, _Run(build.spec, build.candidate, job, tiling), seconds)
+                return replace(race, seconds=outcome.seconds + race.seconds)
+        return read_outputs(job, case), outcome.seconds
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were judged correct."""
@@ -242,26 +253,12 @@ class SimulatorBackend:
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""
         handle: _Run = run.handle
-        shutil.rmtree(handle.job.folder)
+        handle.job.close()
+        remove_tree(handle.job.folder)
 
 
 def _tell(message: str) -> None:
     sys.stderr.write(message + "\n")
-
-
-def _read_outputs(job: KernelJob, case: Case) -> tuple[tuple[np.ndarray[Any, Any], ...], ...] | None:
-    """Return the outputs, or ``None`` when the run did not live to write them all."""
-    for tensor, paths in zip(case.outputs, job.output_files, strict=True):
-        for path, size_bytes in zip(paths, tensor_sizes_bytes(tensor), strict=True):
-            if not path.exists() or path.is_symlink() or path.stat().st_size != size_bytes:
-                return None
-    return tuple(
-        tuple(
-            np.fromfile(path, dtype=numpy_dtype(tensor.dtype)).reshape(shape)
-            for path, shape in zip(paths, tensor.shapes, strict=True)
-        )
-        for tensor, paths in zip(case.outputs, job.output_files, strict=True)
-    )
 
 
 def _unread(missing: dict[str, int]) -> Failure:

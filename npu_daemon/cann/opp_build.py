@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from ascend_gym.core.records import (
     Phase,
     TensorSpec,
 )
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
 from ascend_gym.suite.sources import SOURCE_SUFFIXES
 from npu_daemon.build_store import BuildStore
@@ -143,7 +143,7 @@ class OppBuilder:
             if outcome.returncode != 0:
                 return _build_failure(outcome, candidate, limit_s)
         self._install(folder, project, deadline_s)
-        shutil.rmtree(project)
+        remove_tree(project)
         return None
 
     def _install(self, folder: Path, project: Path, deadline_s: float) -> None:

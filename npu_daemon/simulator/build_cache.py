@@ -77,6 +77,7 @@ class BuildCache:
                 cpu_s=protocol.build_timeout_s,
                 memory_bytes=_HOST_MEMORY_BYTES,
                 file_bytes=_HOST_FILE_BYTES,
+                folder_bytes=2 * _HOST_FILE_BYTES,
             )
             library = build_host(candidate.host, folder, self._toolchain.host_folder, limits=limits)
             if isinstance(library, Failure):

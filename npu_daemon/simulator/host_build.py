@@ -29,8 +29,12 @@ from npu_daemon.simulator.host_toolchain import (
     host_symbols,
 )
 
-BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20)
-_EXPANSION_LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20)
+BUILD_LIMITS = Limits(
+    wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
+)
+_EXPANSION_LIMITS = Limits(
+    wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20, folder_bytes=512 << 20
+)
 
 _BUILT = "host.so"
 _ENVIRONMENT = {"SOURCE_DATE_EPOCH": "0"}  # what __DATE__ and __TIME__ say
@@ -205,6 +209,9 @@ def _compiler_diagnostic(
 
 def compiler_diagnostics(outcome: ProcessOutcome, sources: Sources, phase: Phase) -> list[Diagnostic]:
     """Return what a failed compiler call said about ``sources``; at least one diagnostic."""
+    if outcome.exceeded is not None:
+        message = f"the compiler exceeded its {outcome.exceeded} limit on these sources; make them simpler"
+        return [Diagnostic(phase=phase, message=message)]
     text = outcome.stderr.decode("utf-8", "replace")
     found = parse_compiler_errors(text, sources, phase)
     if found:

@@ -8,36 +8,37 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
 from npu_daemon.simulator.compiler import clang, compiler_folder, compiler_version, lld
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
 from npu_daemon.simulator.host_toolchain import host_library, host_parts, link_host
+from npu_daemon.simulator.kernel_ir.interface import interface_texts, modules_of
+from npu_daemon.simulator.kernel_ir.toolchain import KernelToolchain, prepare_kernel_toolchain
 from npu_daemon.simulator.object_store import ObjectStore, Part
 from npu_daemon.simulator.own_sources import HOST_INCLUDE, INCLUDE, INCLUDES, cpu_flags, own_parts
 from npu_daemon.simulator.standard_library import StandardLibrary
 from npu_daemon.simulator.task_type import CoreKind
 
 _SIMULATOR = Path(__file__).parent
-_RUN, _LAUNCHER, _PRICE, _RACES, _SYMBOLS, _COMPLETE, _LOCK, _KERNEL_HEADER = (
+_RUN, _LAUNCHER, _PRICE, _RACES, _KERNEL, _COMPLETE, _LOCK = (
     "asim_run",
     "asim_launcher",
     "asim_price",
     "asim_races",
-    "symbols",
+    "kernel",
     "complete",
     "lock",
-    "asim_kernel.h",
 )
 # What kernels may take from the run program: not its main function, nor where its data lie.
 _INTERFACE = re.compile(r"\d(?:asim|AscendC)|^__(?:asan|sanitizer_cov|wrap)_")
 # Pricing and the race check are each optimised as a whole.
 _ANALYSIS_OPTIONS = ("-O3", "-flto")
 _ANALYSIS_LINK = ("--lto-O3",)
+# The types of what kernels may call are read from the LLVM IR of the runtime.
+_KEEPING_IR = ("-Xclang", "-fembed-bitcode=all")
 _EXPORTING = ("--export-dynamic", "--exclude-libs=ALL")
 # Kernels: instrumented to count the basic blocks they execute and every load and store they make themselves
 # (calls only: no sanitizer run-time library), and compiled so that an endless loop stays one.
@@ -133,36 +134,9 @@ class Toolchain:
         return (compiler_folder(),)
 
     @property
-    def interface_symbols(self) -> frozenset[str]:
-        """Symbols that a kernel library may take from the run program."""
-        return _symbols(self.folder)
-
-    def kernel_command(
-        self,
-        kind: CoreKind,
-        source: str,
-        output: str,
-        include_dirs: Sequence[Path],
-        extra_flags: Sequence[str] = (),
-    ) -> list[str]:
-        """Return the compiler call that makes a library of one wrapper source for one kind of core."""
-        includes = [f"-I{folder}" for folder in include_dirs]
-        header = ["-include-pch", str(_kernel_header(self.folder, kind))]
-        options = [*extra_flags, *kernel_flags(kind), *header, *includes, "-ferror-limit=5", "-c"]
-        return _compile_and_link(clang(*options, source), output)
-
-    def expansion_command(
-        self,
-        kind: CoreKind,
-        source: str,
-        output: str,
-        include_dirs: Sequence[Path],
-        extra_flags: Sequence[str] = (),
-    ) -> list[str]:
-        """Return the preprocessor call that writes what the compiler reads of a kernel."""
-        includes = [f"-I{folder}" for folder in include_dirs]
-        header = ["-include", str(INCLUDE / _KERNEL_HEADER)]
-        return clang(*extra_flags, *kernel_flags(kind), *header, *includes, "-E", source, "-o", output)
+    def kernel(self) -> KernelToolchain:
+        """What building kernels needs."""
+        return KernelToolchain(self.folder / _KERNEL)
 
     def program_command(
         self,
@@ -199,16 +173,6 @@ def _program_flags(kind: CoreKind, include_dirs: Sequence[Path], defines: Sequen
     includes = [f"-I{folder}" for folder in include_dirs]
     macros = [f"-D{define}" for define in defines]
     return [*flags, *macros, *includes, *_PROGRAM_OPTIONS]
-
-
-def _kernel_header(folder: Path, kind: CoreKind) -> Path:
-    """Return the precompiled header for kernels on a kind of core."""
-    return folder / f"{kind.value}-{_KERNEL_HEADER}.pch"
-
-
-@cache
-def _symbols(folder: Path) -> frozenset[str]:
-    return frozenset((folder / _SYMBOLS).read_text(encoding="ascii").split())
 
 
 def kernel_flags(kind: CoreKind = CoreKind.VECTOR) -> tuple[str, ...]:
@@ -261,16 +225,12 @@ def _build(folder: Path, store: ObjectStore) -> None:
     standard, host = StandardLibrary(folder / "standard"), folder / "host"
     for part in (standard.folder, host):
         part.mkdir()
-    run = own_parts(folder, "run", "runtime")
+    run = own_parts(folder, "run", "runtime", options=_KEEPING_IR)
     launcher = own_parts(folder, "asc")
     price = own_parts(folder, "price", options=_ANALYSIS_OPTIONS)
     races = own_parts(folder, "races", options=_ANALYSIS_OPTIONS)
     own = [*price, *races, *run, *launcher]
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        headers = [pool.submit(_precompile_kernel_header, folder, kind, store) for kind in CoreKind]
-        store.compile_all([*standard.parts(), *host_parts(host), *own])
-        for header in headers:
-            header.result()
+    store.compile_all([*standard.parts(), *host_parts(host), *own])
     standard.archive()
     link_host(host, standard, store)
     _link_programs(folder, standard, run, launcher)
@@ -287,15 +247,10 @@ def _link_programs(
     runtime = [part for part in run if part.source.name != "main.cpp"]
     objects = _targets([*runtime, *launcher])
     standard.link_program(folder / _LAUNCHER, [*objects, *host_library(folder / "host")], _EXPORTING)
-    interface = [name for name in dynamic_symbols(folder / _RUN).defined if _INTERFACE.search(name)]
-    (folder / _SYMBOLS).write_text("\n".join(sorted(interface)), encoding="ascii")
+    exported = {name for name in dynamic_symbols(folder / _RUN).defined if _INTERFACE.search(name)}
+    interface = interface_texts(modules_of(part.target for part in run), exported)
+    prepare_kernel_toolchain(KernelToolchain(folder / _KERNEL), interface)
 
 
 def _targets(parts: Sequence[Part]) -> list[str]:
     return [str(part.target) for part in parts]
-
-
-def _precompile_kernel_header(folder: Path, kind: CoreKind, store: ObjectStore) -> None:
-    """Put the precompiled header of a kind of core into ``folder``."""
-    made = store.precompile(kernel_flags(kind), INCLUDE / _KERNEL_HEADER)
-    os.link(made, _kernel_header(folder, kind))

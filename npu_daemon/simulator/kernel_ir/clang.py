@@ -92,8 +92,7 @@ def bitcode_command(
     folders = [f"-I/kernel/{folder}" for folder in include_dirs]
     header = ["-include-pch", f"/built/{_header_name(kind)}"]
     return [
-        *_call(kind, overlay_file, folders),
-        *extra_flags,
+        *_call(kind, overlay_file, folders, extra_flags),
         *header,
         *("-x", "c++", source, "-emit-llvm-bc", "-o", str(output)),
     ]
@@ -109,15 +108,17 @@ def precompile(folder: Path) -> None:
     overlay_file.write_text(overlay(folder, folder), encoding="utf-8")
     for kind in CoreKind:
         output = folder / _header_name(kind)
-        command = [*_call(kind, overlay_file, ()), "-x", "c++-header", f"/asim/{_HEADER}"]
+        command = [*_call(kind, overlay_file, (), ()), "-x", "c++-header", f"/asim/{_HEADER}"]
         call_tool([*command, "-emit-pch", "-o", str(output)])
 
 
-def _call(kind: CoreKind, overlay_file: Path, include_options: Sequence[str]) -> list[str]:
+def _call(
+    kind: CoreKind, overlay_file: Path, include_options: Sequence[str], extra_flags: Sequence[str]
+) -> list[str]:
     headers = [part for name in _HEADER_FOLDERS for part in ("-internal-isystem", name)]
     return [
         *(str(compiler_folder() / "zig"), "clang", "-cc1", "-ivfsoverlay", str(overlay_file)),
-        *(*_TARGET, *_LANGUAGE, *_DIAGNOSTICS, *_MACROS, *_KIND_MACROS[kind]),
+        *(*extra_flags, *_TARGET, *_LANGUAGE, *_DIAGNOSTICS, *_MACROS, *_KIND_MACROS[kind]),
         *(f"-D{name}={value}" for name, value in header_configuration(musl=True).items()),
         *(*include_options, "-I/asim", "-I/asim/kernel", *headers),
     ]

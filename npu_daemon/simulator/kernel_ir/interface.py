@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+import re
+from collections.abc import Iterable, Iterator, Set
+from pathlib import Path
 
-from npu_daemon.simulator.kernel_ir.ir_text import split_module
+from npu_daemon.simulator.kernel_ir.ir_text import with_plain_names
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
 from npu_daemon.simulator.kernel_ir.signatures import Parameter, Signature
 from npu_daemon.simulator.kernel_ir.symbols import read_definition
+
+_TYPE_LINE = re.compile(r"^(%[\w.$-]+) = type (.+)$", re.MULTILINE)
+_DEFINITION = re.compile(r"^define .*? @([\w.$-]+)\(.*$", re.MULTILINE)
+_BITCODE_SECTION = b".llvmbc"  # -fembed-bitcode
+
+
+def modules_of(objects: Iterable[Path]) -> Iterator[str]:
+    """Yield the LLVM IR that object files were made of, from those that have it with them."""
+    import llvmlite.binding as llvm  # loads a large library, for the build of the toolchain alone
+
+    for file in objects:
+        sections = llvm.object_file.ObjectFileRef.from_data(file.read_bytes()).sections()
+        for section in sections:
+            if section.name() == _BITCODE_SECTION:
+                yield str(llvm.parse_bitcode(section.data(), llvm.create_context()))
 
 
 def interface_texts(modules: Iterable[str], exported: Set[str]) -> dict[str, str]:
@@ -21,12 +38,12 @@ def interface_texts(modules: Iterable[str], exported: Set[str]) -> dict[str, str
     """
     texts = {}
     for text in modules:
-        module = split_module(text)
-        types = TypeTable(module.types)
-        for function in module.functions:
-            definition = read_definition(function.header)
-            if definition is not None and definition[0] in exported:
-                texts[definition[0]] = _text(definition[1], types)
+        plain = with_plain_names(text)
+        types = TypeTable(dict(_TYPE_LINE.findall(plain)))
+        for found in _DEFINITION.finditer(plain):
+            if found[1] in exported:
+                definition = read_definition(found[0])
+                texts[found[1]] = _text(definition, types)
     return dict(sorted(texts.items()))
 
 

@@ -101,12 +101,17 @@ def read_symbols(text: ModuleText, types: TypeTable) -> Symbols:
 
 
 
-def read_definition(header: str) -> tuple[str, Signature] | None:
-    """Return name and signature of a ``define`` line, or ``None`` for one of another kind."""
+def read_definition(line: str) -> Signature:
+    """Return the signature of a ``define`` line, whatever its body needs.
+
+    Raises:
+        RefusedIr: the line has another form.
+    """
+    header = line.removesuffix(" {").partition(" personality ")[0]
     found = _DEFINE.fullmatch(header)
     if found is None:
-        return None
-    return found["name"], signature_of(found["marks"], found["type"], found["parameters"])
+        raise _refused_header(header)
+    return signature_of(found["marks"], found["type"], found["parameters"])
 
 
 def _definition(header: str, lines: list[str]) -> OwnFunction:

@@ -25,7 +25,9 @@ from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.search.asker import Answer, Asker
-from ascend_gym.search.llm.prompts import chip_of, describe_result, operator_fields, render
+from ascend_gym.search.llm.measurement import describe_result
+from ascend_gym.search.llm.prompts import chip_of, operator_fields, system_message
+from ascend_gym.search.llm.template import render
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
 from baselines.openevolve_link import Child
@@ -175,7 +177,7 @@ class OpenEvolve:
         settings = asdict(self._evolution)
         return {
             "program": self._program.initial,
-            "system_message": f"{render('system')}\n{_task(self._spec, baseline)}",
+            "system_message": _system_message(self._spec, baseline),
             "templates": {name: _template(name) for name in _TEMPLATES},
             "seed": derived_seed(self._seed, "openevolve"),
             "max_iterations": self._evolution.max_iterations,
@@ -214,8 +216,8 @@ def _verdict(result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
     }
 
 
-def _task(spec: OpSpec, baseline: EvalResult) -> str:
-    return render(
+def _system_message(spec: OpSpec, baseline: EvalResult) -> str:
+    task = render(
         "openevolve/task",
         package="baselines",
         **operator_fields(spec),
@@ -223,6 +225,7 @@ def _task(spec: OpSpec, baseline: EvalResult) -> str:
         description=spec.description,
         chip=chip_of(baseline),
     )
+    return f"{system_message(spec, spec.baseline, baseline, edits=False).content}\n{task}"
 
 
 def _template(name: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,8 @@ from npu_daemon.cann.findings import Finding, missing, ok, warning
 from npu_daemon.sandbox import RLIMITS, sandbox_level
 from npu_daemon.settings import DaemonSettings
 
-_MARKS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
+_MARKS = {"ok": "ok", "warning": "warning", "missing": "MISSING"}
+_OLDEST_COMPILER = 12
 _MODULES = ("gymnasium", "ml_dtypes", "numpy", "prometheus_client", "pydantic", "tree_sitter", "typer", "zmq")
 
 Section = Literal["simulator", "cann"]
@@ -42,10 +44,7 @@ class Report:
         for title, findings in (("simulator", self.simulator), ("cann", self.cann)):
             verdict = "ready" if self.usable(title) else "not usable on this host"
             lines.append(f"{title}: {verdict}")
-            for finding in findings:
-                lines.append(f"  {_MARKS[finding.level]} {finding.name}: {finding.message}")
-                if finding.remedy:
-                    lines.append(f"          -> {finding.remedy}")
+            lines += [f"  {line}" for line in finding_lines(findings, _MARKS)]
         return "\n".join(lines)
 
     def as_json(self) -> str:
@@ -58,6 +57,21 @@ class Report:
             },
             indent=2,
         )
+
+
+def finding_lines(findings: Iterable[Finding], marks: Mapping[str, str]) -> list[str]:
+    """Return a line for each finding, and below it what to do.
+
+    Args:
+        findings: what was found.
+        marks: what each level is called.
+    """
+    width = max(map(len, marks.values()))
+    lines = []
+    for finding in findings:
+        lines.append(f"{marks[finding.level].ljust(width)} {finding.name}: {finding.message}")
+        lines += [f"{'':{width}} -> {finding.remedy}"] if finding.remedy else []
+    return lines
 
 
 def examine(settings: DaemonSettings) -> Report:
@@ -89,11 +103,18 @@ def _modules(settings: DaemonSettings) -> list[Finding]:
 
 def _compiler(settings: DaemonSettings) -> list[Finding]:
     path = shutil.which("g++")
+    remedy = f"install g++ {_OLDEST_COMPILER} or newer (Debian, Ubuntu: apt install g++)"
     if path is None:
-        return [
-            missing("g++", "not found in PATH", "install g++ 12 or newer (Debian, Ubuntu: apt install g++)")
-        ]
-    return [ok("g++", path)]
+        return [missing("g++", "not found in PATH", remedy)]
+    asked = subprocess.run(
+        [path, "-dumpfullversion"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    found = asked.stdout.strip()
+    if asked.returncode or not found.partition(".")[0].isdigit():
+        return [missing("g++", f"{path} does not say its version: {asked.stderr.strip()[:200]}", remedy)]
+    if int(found.partition(".")[0]) < _OLDEST_COMPILER:
+        return [warning("g++", f"{path}, version {found}: not tried", remedy)]
+    return [ok("g++", f"{path}, version {found}")]
 
 
 def _sandbox(settings: DaemonSettings) -> list[Finding]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from ascend_gym.core.config import DAEMON_SETTING_PREFIX, cache_root
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.toml_file import read_toml
+from ascend_gym.core.toml_file import read_toml, unknown_key
 from npu_daemon.broker.fair_queue import Quota
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.request_limits import RequestLimits
@@ -138,14 +138,6 @@ class DaemonSettings(BaseModel):
         return CurvePolicy(self.secret_key, self.allowed_clients, self.operators)
 
 
-_PARTS: Mapping[int | str, type[BaseModel]] = {
-    _CANN: CannSettings,
-    "quota": TenantQuota,
-    "tenants": TenantQuota,
-    "limits": RequestLimits,
-}
-
-
 def daemon_settings(
     options: Mapping[str, Any], environment: Mapping[str, str], config: Path | None
 ) -> DaemonSettings:
@@ -202,6 +194,9 @@ def _validated(source: str, values: Mapping[str, Any]) -> DaemonSettings:
             f"{DAEMON_SETTING_PREFIX}{name.replace('.', '_').upper()}" if source == "environment" else name
         )
         unknown = problem["type"] == "extra_forbidden"
-        model = _PARTS.get(problem["loc"][0], DaemonSettings) if len(problem["loc"]) > 1 else DaemonSettings
-        hint = f"known are {', '.join(model.model_fields)}" if unknown else f"got {problem['input']!r}"
-        raise MisuseError(f"{source}: {shown}: {problem['msg']}; {hint}") from error
+        said = (
+            unknown_key(DaemonSettings, problem["loc"])
+            if unknown
+            else f"{problem['msg']}; got {problem['input']!r}"
+        )
+        raise MisuseError(f"{source}: {shown}: {said}") from error

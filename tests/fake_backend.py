@@ -35,6 +35,7 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
     Phase,
+    TargetSheet,
 )
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
@@ -124,6 +125,10 @@ class FakeBackend:
 
     def chips(self) -> tuple[str, ...]:
         return (self.chip,)
+
+    def target(self, chip: str) -> TargetSheet | None:
+        """Know nothing."""
+        return None
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         if protocol.chip == self.chip:
@@ -221,6 +226,14 @@ class DigestBackend(FakeBackend):
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         latency_us = 50 + int(digest_of(run.handle)[:8], 16) / 2**32 * 100
         return super().measure(replace(run, handle=f"// latency: {latency_us}\n"), case, protocol)
+
+
+class PatientBackend(FakeBackend):
+    """Gets ready when somebody writes to the fifo ``go`` beside its cache."""
+
+    def __init__(self, cache_dir: Path, chip: str = "910B2") -> None:
+        (cache_dir.parent / "go").read_text()
+        super().__init__(cache_dir, chip)
 
 
 class BrokenBackend(FakeBackend):

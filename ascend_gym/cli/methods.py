@@ -27,6 +27,7 @@ class Method(str, Enum):
     """The search methods."""
 
     BEST_OF_N = "best-of-n"
+    ITERATE = "iterate"
     OPENEVOLVE = "openevolve"
     ASCEND_OPTIMIZER = "ascend-optimizer"
     RANDOM_REWRITES = "random-rewrites"
@@ -61,7 +62,9 @@ class RunSettings(BaseModel):
             budget, at most 10.
         refine_steps: evaluations of a pass of kernel refinement; likewise.
         top_k: pieces of experience shown to a step of kernel refinement.
-        islands: populations of the tiling search.
+        leave_one_out: whether experience with the operator itself and its near twins is left out.
+        least_score: experience that is less like a diagnosis than this (cosine) is not shown.
+        islands: populations of AscendOptimizer's tiling search, conversations of iterate.
         checkpoint: folder of the training, or one of its checkpoints, whose policy PPO uses.
     """
 
@@ -88,6 +91,8 @@ class RunSettings(BaseModel):
     tiling_steps: int | None = Field(default=None, ge=1)
     refine_steps: int | None = Field(default=None, ge=1)
     top_k: int = Field(default=3, ge=1)
+    leave_one_out: bool = True
+    least_score: float = Field(default=0.1, ge=0, le=1)
     islands: int = Field(default=1, ge=1)
     checkpoint: str | None = None
 
@@ -99,7 +104,8 @@ class RunSettings(BaseModel):
     def identity(self) -> dict[str, Any]:
         """Return the settings that the journal's header does not tell otherwise."""
         is_agent = self.method is Method.ASCEND_OPTIMIZER
-        told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | (set() if is_agent else _OF_THE_AGENT))
+        of_others = set() if is_agent else _OF_THE_AGENT - _OF_METHODS.get(self.method, set())
+        told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | of_others)
         if self.method is Method.PPO:
             return {**told, "policy": policy_digest(checkpoint_of(self))}
         return {**told, **agent_identity(self)} if is_agent else told
@@ -133,8 +139,13 @@ _OF_THE_AGENT = {
     "tiling_steps",
     "refine_steps",
     "top_k",
+    "leave_one_out",
+    "least_score",
     "islands",
 }
+
+
+_OF_METHODS = {Method.ITERATE: {"islands"}}
 
 
 @dataclass(frozen=True)
@@ -169,6 +180,13 @@ def _best_of_n(setting: Setting) -> Strategy:
     from baselines.best_of_n import BestOfN
 
     return BestOfN(setting.spec, setting.online, samples=setting.settings.budget)
+
+
+def _iterate(setting: Setting) -> Strategy:
+    from baselines.iterate import Iterate
+
+    settings = setting.settings
+    return Iterate(setting.spec, setting.online, budget=settings.budget, islands=settings.islands)
 
 
 def _openevolve(setting: Setting) -> Strategy:
@@ -238,6 +256,7 @@ def needing_training_packages(what: str) -> Iterator[None]:
 
 _FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
     Method.BEST_OF_N: _best_of_n,
+    Method.ITERATE: _iterate,
     Method.OPENEVOLVE: _openevolve,
     Method.ASCEND_OPTIMIZER: ascend_optimizer_of,
     Method.RANDOM_REWRITES: _random_rewrites,

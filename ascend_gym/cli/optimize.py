@@ -37,6 +37,7 @@ from ascend_gym.cli.search_options import (
     DuplicatesOption,
     EmbedderName,
     InFlight,
+    LeaveOneOut,
     OfflineModel,
     PriceOption,
     RefineSteps,
@@ -53,6 +54,7 @@ from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
+from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
@@ -85,6 +87,7 @@ def optimize(
     embedder: EmbedderName = LEXICAL_EMBEDDER,
     tiling_steps: TilingSteps = None,
     refine_steps: RefineSteps = None,
+    leave_one_out: LeaveOneOut = True,
     checkpoint: Checkpoint = None,
     daemon: Daemon = None,
     out: Out = None,
@@ -169,8 +172,11 @@ def _run(
             folder, spec, settings, evaluator, access=access, in_flight=in_flight, on_event=view.show
         )
     try:
-        summary = save_search(folder, outcome, settings.identity())
+        with interrupts_held_back():
+            summary = save_search(folder, outcome, settings.identity())
     except OSError as error:
+        if not as_json:
+            print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), folder / JOURNAL_NAME)
         raise InfrastructureError(
             f"the outcome cannot be written: {error}; 'ascend-gym resume {folder}' does it again"
         ) from error

@@ -51,3 +51,6 @@ Checkpoint = Annotated[
 ]
 TilingSteps = Annotated[int | None, typer.Option(min=1, help="Length of a tiling search.")]
 RefineSteps = Annotated[int | None, typer.Option(min=1, help="Length of a kernel refinement.")]
+LeaveOneOut = Annotated[
+    bool, typer.Option(help="Leave experience with the operator itself, and its near twins, out.")
+]

@@ -17,6 +17,7 @@ from ascend_gym.core.records import (
     EvalResult,
     MeasureProtocol,
     OpSpec,
+    TargetSheet,
 )
 from ascend_gym.core.status import Status
 from ascend_gym.core.text import well_formed
@@ -97,6 +98,9 @@ class Backend(Protocol):
 
     def chips(self) -> tuple[str, ...]:
         """Return the chips that it can measure for."""
+
+    def target(self, chip: str) -> TargetSheet | None:
+        """Return what is known of one of these chips; ``None`` if that is nothing."""
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return ``None`` if the backend can evaluate the operator, else the reason it cannot."""

@@ -29,6 +29,7 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
     Phase,
+    TargetSheet,
 )
 from ascend_gym.core.remove_tree import remove_tree, scratch_folder
 from ascend_gym.core.status import Status
@@ -52,6 +53,7 @@ from npu_daemon.floor import floor_us
 from npu_daemon.sandbox import ProcessOutcome
 from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES
 from npu_daemon.simulator.chips import load_chip
+from npu_daemon.simulator.target import target_sheet
 
 _JUDGING = ("cann/*.py", "backends/cann.py", "simulator/source_guard.py", "simulator/source_text.py")
 SANDBOX = "rlimits"  # at the run: what the driver needs is not known well enough to confine it
@@ -124,6 +126,10 @@ class CannBackend:
     def chips(self) -> tuple[str, ...]:
         """Return the chip of this host."""
         return (self._chip.name,)
+
+    def target(self, chip: str) -> TargetSheet:
+        """Return what is known of a chip."""
+        return target_sheet(chip)
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return the reason why the operator cannot be evaluated, or ``None``."""

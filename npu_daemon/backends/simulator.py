@@ -24,6 +24,7 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
     Phase,
+    TargetSheet,
 )
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
@@ -36,8 +37,9 @@ from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, write_job
 from npu_daemon.simulator.noise import samples_us
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
-from npu_daemon.simulator.profile import profile_of
+from npu_daemon.simulator.profile import core_times_of, profile_of
 from npu_daemon.simulator.races import find_race
+from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
 _COLLECTIVE = re.compile(r'^\s*#\s*include\s*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
@@ -112,6 +114,10 @@ class SimulatorBackend:
     def chips(self) -> tuple[str, ...]:
         """Return the chips that it can measure for: all that it has a description of."""
         return tuple(chip_names())
+
+    def target(self, chip: str) -> TargetSheet:
+        """Return what is known of a chip."""
+        return target_sheet(chip)
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return the reason why the operator cannot be evaluated, or ``None``."""
@@ -236,6 +242,7 @@ class SimulatorBackend:
             ),
             profile=profile.model_copy(update={"task_duration_us": statistics.median(samples)}),
             floor_us=floor_us(handle.spec, case, load_chip(protocol.chip)),
+            cores=core_times_of(price, load_chip(protocol.chip)),
             diagnostics=_beyond(price["read_beyond"], "reads") + _beyond(price["written_beyond"], "writes"),
         )
 

@@ -21,7 +21,7 @@ class TimelineRequest:
     """Asks for what each pipe did when: lines ``CORE PIPE NAME START END BYTES`` in cycles.
 
     Attributes:
-        path: file to write.
+        path: file to write; its folder exists.
         max_events: how many events to write at most; the price says how many there were.
     """
 

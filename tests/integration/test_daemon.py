@@ -240,7 +240,32 @@ def test_a_client_survives_a_restart_of_the_daemon(tmp_path: Path, spec: OpSpec)
     assert collect(evaluator, 1)[pending].status is Status.OK
     evaluator.close()
     second.terminate()
-    assert second.wait(10) == 0
+    assert second.wait(DEADLINE_S) == 0
+
+
+def test_a_daemon_that_is_getting_ready_says_so_to_those_who_wait(tmp_path: Path) -> None:
+    address = f"ipc://{tmp_path}/socket"
+    os.mkfifo(tmp_path / "go")
+    daemon = serve(address, tmp_path, "fake_backend:PatientBackend")
+    with zmq.Context() as context, context.socket(zmq.DEALER) as client:
+        client.setsockopt(zmq.LINGER, 0)
+        client.setsockopt(zmq.RCVTIMEO, int(1000 * DEADLINE_S))
+        client.connect(address)
+        client.send_multipart(encode(WireMessage(Kind.DESCRIBE)))
+        kinds = [_kind(client) for _ in range(3)]
+        assert kinds == [Kind.BEAT] * 3, "at once, and again and again"
+        (tmp_path / "go").write_text("go")
+        while (kind := _kind(client)) is Kind.BEAT:
+            continue
+        assert kind is Kind.DEVICE
+    daemon.terminate()
+    assert daemon.wait(DEADLINE_S) == 0
+
+
+def _kind(client: zmq.Socket[bytes]) -> Kind:
+    message = decode(client.recv_multipart())
+    assert isinstance(message, WireMessage)
+    return message.kind
 
 
 def run_serve(*arguments: str) -> subprocess.CompletedProcess[str]:

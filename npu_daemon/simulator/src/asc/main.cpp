@@ -6,8 +6,7 @@
 #include <string>
 
 #include "asim/host/chip.h"
-#include "asim/machine/device_output.h"
-#include "asim/machine/instrumentation.h"
+#include "asim/machine/kernel_memory.h"
 #include "asim/machine/process.h"
 #include "asim/semantics/gemm.h"
 #include "launch.h"

@@ -15,7 +15,7 @@
 #include "asim/machine/data_stack.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/gm.h"
-#include "asim/machine/list_descriptor.h"
+#include "asim/machine/list_block.h"
 #include "asim/machine/process.h"
 #include "asim/machine/turn.h"
 #include "asim/trace/writer.h"

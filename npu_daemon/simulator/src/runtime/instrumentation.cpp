@@ -6,105 +6,36 @@
 #include "asim/check/check.h"
 #include "asim/machine/block.h"
 #include "asim/machine/gm.h"
+#include "asim/machine/kernel_memory.h"
 #include "asim/machine/local_memory.h"
-#include "asim/machine/sync.h"
+#include "asim/machine/scalar_access.h"
 
 namespace asim {
 
 namespace {
 
 constexpr uint64_t kWordBytes = 8;
-constexpr uint64_t kNullBytes = 4096;           // addresses below are offsets from a null pointer
-constexpr uint64_t kStackGuardBytes = 4u << 20; // below the stack nothing lies
 
-bool g_host_memory = false;
-
-uint64_t words_of(uint64_t bytes) { return (bytes + kWordBytes - 1) / kWordBytes; }
-
-const char *name_of(bool write) { return write ? "store through a raw pointer" : "load through a raw pointer"; }
-
-using WordAccess = void *(*)(const char *, void *, uint32_t, bool);
-
-void access_words(uint8_t *address, uint64_t bytes, bool write, WordAccess access) {
-    for (uint64_t offset = 0; offset < bytes; offset += kWordBytes) {
-        access(name_of(write), address + offset, static_cast<uint32_t>(std::min(kWordBytes, bytes - offset)), write);
-    }
-}
-
-bool inside(const uint8_t *address, uint64_t bytes, const uint8_t *base, uint64_t size) {
-    const auto offset = static_cast<uint64_t>(address - base);
-    return offset <= size && bytes <= size - offset;
-}
-
-bool starts_inside(const uint8_t *address, const uint8_t *base, uint64_t size) {
-    return base != nullptr && static_cast<uint64_t>(address - base) < size;
-}
-
-[[noreturn]] void fault_outside(const uint8_t *address, uint64_t bytes, bool write) {
-    const uint64_t below = static_cast<uint64_t>(block().stack - address);
-    if (starts_inside(address, block().stack, kDataStackBytes) || below <= kStackGuardBytes) {
-        fault(FaultKind::RuntimeFault, name_of(write),
-              below <= kStackGuardBytes ? "the stack is full: the variables of all functions under way take more than its %u bytes"
-                                        : "runs past the end of the stack, which has %u bytes: an array has fewer elements than are used",
-              kDataStackBytes);
-    }
-    if (reinterpret_cast<uint64_t>(address) < kNullBytes) {
-        fault(FaultKind::RuntimeFault, name_of(write), "%llu bytes through a null pointer", static_cast<unsigned long long>(bytes));
-    }
-    fault(FaultKind::RuntimeFault, name_of(write),
-          "%llu bytes outside all memory of the kernel: expected its own variables and constants, the unified buffer or a tensor in "
-          "global memory", static_cast<unsigned long long>(bytes));
-}
-
-// Tables of the code are cached like the stack.
-void access_constants(const uint8_t *address, uint64_t bytes, bool write) {
-    checked_gm(name_of(write), address, bytes, write);
-    count_scalar(ScalarClass::StackAccess, words_of(bytes));
-}
-
-// All but the stack.
-void access_memory(uint8_t *address, uint64_t bytes, bool write) {
-    if (bytes == 0) return;
-    const Block &self = block();
-    if (starts_inside(address, self.ub, self.ub_bytes)) return access_words(address, bytes, write, native_ub);
-    const Space space = local_space_of(address);
-    if (space != Space::Gm) {
-        fault(FaultKind::RuntimeFault, name_of(write), "the scalar unit does not reach %s: move the data with instructions",
-              memory_name(space));
-    }
-    const GmRegion *region = find_gm_region(address);
-    if (region != nullptr && region->role == GmRole::Constant) return access_constants(address, bytes, write);
-    if (region != nullptr) return access_words(address, bytes, write, native_gm);
-    if (self.native_stack != nullptr && inside(address, bytes, self.native_stack, kNativeStackBytes)) return;
-    if (!g_host_memory) fault_outside(address, bytes, write);
-}
-
-}  // namespace
-
-void allow_host_memory() { g_host_memory = true; }
-
-void kernel_access(const void *address, uint64_t bytes, bool write) {
-    auto *pointer = static_cast<uint8_t *>(const_cast<void *>(address));
-    if (!inside(pointer, bytes, block().stack, kDataStackBytes)) return access_memory(pointer, bytes, write);
-    count_scalar(ScalarClass::StackAccess, words_of(bytes));
-}
-
-namespace {
-
-// One access of at most a word is the usual case.
+// One access of at most a word of the stack is the usual case.
 inline void access(void *address, uint64_t bytes, bool write) {
-    auto *pointer = static_cast<uint8_t *>(address);
-    if (__builtin_expect(bytes > kWordBytes || !inside(pointer, bytes, block().stack, kDataStackBytes), 0)) {
-        return kernel_access(address, bytes, write);
-    }
+    const auto offset = static_cast<uint64_t>(static_cast<uint8_t *>(address) - block().stack);
+    if (__builtin_expect(bytes > kWordBytes || offset > kDataStackBytes - kWordBytes, 0)) return kernel_access(address, bytes, write);
     count_scalar(ScalarClass::StackAccess, 1);
+}
+
+void access_words(uint8_t *address, uint64_t bytes, bool write, void *(*access)(const char *, void *, uint32_t, bool)) {
+    const char *call = write ? "store through a raw pointer" : "load through a raw pointer";
+    for (uint64_t offset = 0; offset < bytes; offset += kWordBytes) {
+        access(call, address + offset, static_cast<uint32_t>(std::min(kWordBytes, bytes - offset)), write);
+    }
 }
 
 // Of kernels that g++ has compiled, which has its own words for all this: stack and constants cost nothing there.
 void access_by_sanitizer(const void *address, uint64_t bytes, bool write) {
     auto *pointer = static_cast<uint8_t *>(const_cast<void *>(address));
-    if (starts_inside(pointer, block().ub, block().ub_bytes)) return access_words(pointer, bytes, write, native_ub);
-    if (local_space_of(address) != Space::Gm) return access_memory(pointer, bytes, write);
+    const bool in_ub = block().ub != nullptr && pointer >= block().ub && pointer < block().ub + block().ub_bytes;
+    if (in_ub) return access_words(pointer, bytes, write, native_ub);
+    if (local_space_of(address) != Space::Gm) return kernel_access(pointer, bytes, write);
     const GmRegion *region = find_gm_region(address);
     if (region != nullptr && region->role != GmRole::Constant) access_words(pointer, bytes, write, native_gm);
 }

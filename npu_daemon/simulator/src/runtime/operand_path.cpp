@@ -22,7 +22,7 @@ Operand part_of(Operand whole, uint32_t offset, uint32_t bytes) {
 
 }  // namespace
 
-OperandPath::OperandPath(MatmulState &state, bool left, uint32_t l1_base)
+OperandPath::OperandPath(MatmulState &state, bool left, uint64_t l1_base)
     : state_(state),
       matrix_(left ? state.a : state.b),
       cache_(left ? state.cache_a : state.cache_b),

@@ -14,7 +14,8 @@
 #include "asim/machine/cross_core.h"
 #include "asim/machine/data_stack.h"
 #include "asim/machine/fault.h"
-#include "asim/machine/sync.h"
+#include "asim/machine/buffer_flags.h"
+#include "asim/machine/core.h"
 #include "asim/machine/turn.h"
 #include "asim/trace/writer.h"
 
@@ -108,6 +109,7 @@ void switch_stacks(ucontext_t &from, ucontext_t &to) {
 
 void end_block() {
     check_flags_awaited();
+    block().objects.reset();
     Record record{};
     record.op = Op::BlockEnd;
     emit(record, {});

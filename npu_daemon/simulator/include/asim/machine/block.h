@@ -1,14 +1,15 @@
 // State of one running block (one vector or cube core): its memories, registers and counters.
 #pragma once
 #include <cstdint>
+#include <memory>
 
 #include "asim/machine/cube_registers.h"
+#include "asim/machine/units.h"
+#include "asim/machine/vector_registers.h"
 #include "asim/trace/record.h"
 
 namespace asim {
 
-constexpr uint32_t kUbBlockBytes = 32;      // data block: alignment unit of the unified buffer
-constexpr uint32_t kRepeatBytes = 256;      // one vector repeat
 constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md section 2)
 constexpr uint32_t kDataStackBytes = 128 * 1024;     // a core of the device has 32 KiB for data and return addresses by default
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
@@ -35,8 +36,6 @@ struct LocalMemory {
     uint64_t used_bytes = 0;                // handed out by InitBuffer
 };
 
-enum class AtomicMode : uint8_t { None, Add, Max, Min };
-
 // A queue's buffer that was freed and not yet allocated again.
 struct FreedBuffer {
     Pipe consumer, producer;
@@ -44,6 +43,8 @@ struct FreedBuffer {
     uint32_t event_id;
 };
 constexpr uint32_t kMaxBuffers = 64;        // of one kernel (facts/npu_2201.md section 2)
+
+struct KernelObjects;
 
 struct Block {
     uint64_t scalar_counts[kScalarClassCount] = {};     // since the last record
@@ -61,6 +62,8 @@ struct Block {
     uint64_t ub_used_bytes = 0;             // handed out by InitBuffer; more than ub_bytes is an overflow
     LocalMemory memories[kSpaceCount];      // of a cube core; those of Ub and Gm are empty
     CubeRegisters cube;
+    VectorRegisters vector;
+    std::shared_ptr<KernelObjects> objects;     // once the kernel has some; see kernel_objects.h
     uint32_t buffers = 0;
     FreedBuffer freed[kMaxBuffers];
     uint32_t freed_count = 0;
@@ -96,7 +99,6 @@ inline bool on_cube_core() { return block().kind == CoreKind::Cube; }
 // Notes work of the scalar unit in the running block.
 inline void count_scalar(ScalarClass what, uint64_t count) { block().scalar_counts[static_cast<uint32_t>(what)] += count; }
 
-// Hands control to the other blocks until all of the launch, or all of this kind of core, have arrived here.
-void sync_all_blocks(bool all_kinds = false);
+inline VectorRegisters &vector_registers() { return block().vector; }
 
 }  // namespace asim

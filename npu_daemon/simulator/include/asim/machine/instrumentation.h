@@ -5,36 +5,27 @@
 #pragma once
 #include <cstdint>
 
+#include "asim/machine/export.h"
+
 extern "C" {
 
 // Directly before a load or store, and before a call that reads `bytes` behind a pointer argument.
-void asim_load(const void *address, uint64_t bytes);
-void asim_store(void *address, uint64_t bytes);
+ASIM_API void asim_load(const void *address, uint64_t bytes);
+ASIM_API void asim_store(void *address, uint64_t bytes);
 
 // In the place of memory functions: priced as the loop of words that they are.
-void asim_memcpy(void *destination, const void *source, uint64_t bytes);
-void asim_memmove(void *destination, const void *source, uint64_t bytes);
-void asim_memset(void *destination, int value, uint64_t bytes);
-int asim_memcmp(const void *first, const void *second, uint64_t bytes);
+ASIM_API void asim_memcpy(void *destination, const void *source, uint64_t bytes);
+ASIM_API void asim_memmove(void *destination, const void *source, uint64_t bytes);
+ASIM_API void asim_memset(void *destination, int value, uint64_t bytes);
+ASIM_API int asim_memcmp(const void *first, const void *second, uint64_t bytes);
 
 // At the start of each basic block: how many instructions of each of the first eight scalar classes it has, a byte for each, the
 // lowest first.
-void asim_count(uint64_t packed);
+ASIM_API void asim_count(uint64_t packed);
 
 // Before each call by a pointer: it has to be one of the functions of the module that have the type of the call.
-void asim_call(const void *target, const void *const *targets, uint64_t count);
+ASIM_API void asim_call(const void *target, const void *const *targets, uint64_t count);
 
 // Where code must not be reached.
-[[noreturn]] void asim_unreachable();
+[[noreturn]] ASIM_API void asim_unreachable();
 }
-
-namespace asim {
-
-// Accesses to memory that the simulator does not know are let through from here on: programs with a main function of their own
-// have host memory, too.
-void allow_host_memory();
-
-// A load or store of a kernel's own code, or of a call on its behalf where it gives an address: checked and counted.
-void kernel_access(const void *address, uint64_t bytes, bool write);
-
-}  // namespace asim

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "asim/machine/export.h"
+
 namespace asim {
 
 enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, ALL };
@@ -14,7 +16,7 @@ enum class Cost : uint8_t {
 };
 constexpr uint32_t kCostCount = 9;
 
-enum class Op : uint16_t {
+enum class ASIM_API Op : uint16_t {
 #define INSTRUCTION(name, pipe, cost) name,
 #include "asim/trace/instructions.def"
 #undef INSTRUCTION

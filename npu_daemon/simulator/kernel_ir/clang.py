@@ -37,7 +37,7 @@ _LANGUAGE = (
     *("-fdebug-compilation-dir=/kernel", "-working-directory", "/kernel"),
 )
 _DIAGNOSTICS = (
-    *("-w", "-ferror-limit", "5", "-fno-caret-diagnostics", "-ftemplate-backtrace-limit", "20"),
+    *("-w", "-ferror-limit", "5", "-fno-caret-diagnostics", "-ftemplate-backtrace-limit=20"),
     *("-Wno-c++11-narrowing", "-Wno-missing-template-arg-list-after-template-kw"),
 )
 _KIND_MACROS = {

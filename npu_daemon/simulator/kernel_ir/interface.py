@@ -38,7 +38,7 @@ def interface_texts(modules: Iterable[str], exported: Set[str]) -> dict[str, str
     """
     texts = {}
     for text in modules:
-        plain = with_plain_names(text)
+        plain = with_plain_names(text, symbols_too=False)
         types = TypeTable(dict(_TYPE_LINE.findall(plain)))
         for found in _DEFINITION.finditer(plain):
             if found[1] in exported:

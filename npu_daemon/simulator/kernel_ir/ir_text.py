@@ -46,8 +46,12 @@ class ModuleText:
     nodes: dict[str, str] = field(default_factory=dict)
 
 
-def with_plain_names(text: str) -> str:
+def with_plain_names(text: str, *, symbols_too: bool = True) -> str:
     """Return the text with structures named ``%asim.type.N`` where their names had quotation marks.
+
+    Args:
+        text: of a module.
+        symbols_too: whether functions and variables must have plain names.
 
     Raises:
         RefusedIr: a function or variable has a name that needs quotation marks.
@@ -58,7 +62,7 @@ def with_plain_names(text: str) -> str:
         kind, name = found[1], found[2]
         if kind == "%":
             return numbers.setdefault(name, f"%asim.type.{len(numbers)}")
-        if kind:
+        if kind and symbols_too:
             raise RefusedIr(f"the kernel names a function or variable {name[:80]}: use letters and digits")
         return found[0]
 

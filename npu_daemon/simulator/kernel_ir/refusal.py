@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_PART = re.compile(r"(\d+)([A-Za-z_]\w*)")
+_PART = re.compile(r"(\d{1,4})(?=[A-Za-z_])")
 _PREFIX = re.compile(r"_ZN?K?(?:TV|TI|TS|GV)?N?K?")
 
 
@@ -36,7 +36,7 @@ def readable_name(symbol: str) -> str:
         return symbol
     parts, position = [], prefix.end()
     while found := _PART.match(symbol, position):
-        length, begin = int(found[1][:4]), found.start(2)
+        length, begin = int(found[1]), found.end()
         parts.append(symbol[begin : begin + length])
         position = begin + length
     return "::".join(parts) or symbol

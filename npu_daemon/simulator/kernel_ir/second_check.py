@@ -156,8 +156,9 @@ class _Checker:
         if callee in _CALLBACKS:
             return None
         if callee[0] == "%":
-            target = _TARGETS.fullmatch(_last_before(lines, number, "  call void @asim_call("))
-            if target is None or target[1] != callee:
+            at = _checked_before(lines, number)
+            target = _TARGETS.fullmatch(lines[at]) if at > 0 else None
+            if target is None or target[1] != callee or not _is_frozen(callee, lines[at - 1]):
                 raise _broken("a call by a pointer", line)
             return Cost.BRANCH
         if callee[1:] in self._own:
@@ -175,7 +176,8 @@ class _Checker:
         while number and (_CHECKED.fullmatch(lines[number - 1]) or _FROZEN.match(lines[number - 1])):
             number -= 1
             found = _CHECKED.fullmatch(lines[number])
-            checked |= {(found[2], int(found[3]))} if found else set()
+            if found and found[1] == "asim_load" and number and _is_frozen(found[2], lines[number - 1]):
+                checked.add((found[2], int(found[3])))
         parameters, _ = read_parameters(arguments)
         for its, mine in zip(declared.parameters, parameters, strict=False):
             size = int(its.copied) if its.copied.isdigit() else its.readable_bytes
@@ -208,11 +210,12 @@ def _is_frozen(value: str, before: str) -> bool:
     return found is not None and found[1] == value
 
 
-def _last_before(lines: Sequence[str], number: int, start: str) -> str:
-    """Return the line that begins so and stands before a call, with nothing between but copies of arguments."""
-    while number and lines[number - 1].startswith("  call void @asim_memcpy("):
+def _checked_before(lines: Sequence[str], number: int) -> int:
+    """Return the number of the line before a call and the copies of its arguments."""
+    number -= 1
+    while number > 0 and lines[number].startswith("  call void @asim_memcpy("):
         number -= 1
-    return lines[number - 1] if number and lines[number - 1].startswith(start) else ""
+    return number
 
 
 def _compare(costs: Sequence[int], counted: Sequence[int], line: str) -> None:

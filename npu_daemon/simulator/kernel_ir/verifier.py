@@ -43,6 +43,7 @@ _PHI = re.compile(rf"{FAST_MATH} ({TYPE}) (\[ {VALUE}, {LOCAL} \](?:, \[ {VALUE}
 _INCOMING = re.compile(rf"\[ ({VALUE}), {LOCAL} \]")
 _ADDRESS = re.compile(rf"(?: inbounds| nusw| nuw)* ({TYPE}), ptr ({VALUE})((?:, i\d+ (?:{LOCAL}|-?\d+))*)")
 _SWITCH = re.compile(rf" (i\d+) ({VALUE}), label {LOCAL} \[(?: i\d+ -?\d+, label {LOCAL})* \]")
+_VECTOR = re.compile(r"<(?:vscale x )?\d+ x ")
 _METADATA = ", !"
 _STEPS_OUTSIDE_BLOCKS = ("#dbg_",)
 
@@ -256,4 +257,6 @@ def _whole_lines(lines: list[str]) -> Iterator[str]:
 
 
 def _unknown(opcode: str, rest: str) -> RefusedIr:
+    if _VECTOR.search(rest):
+        return RefusedIr("the kernel uses vectors of the host: use vector instructions")
     return RefusedIr(f"the kernel has an instruction of a form that is not known here: {opcode}{rest[:120]}")

@@ -25,7 +25,7 @@ from ascend_gym.search.llm.attempts import Attempt, describe_attempts
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources, system_message
 from ascend_gym.search.llm.template import render
-from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
+from ascend_gym.search.outcome import BASELINE_ORIGIN
 
 _TURNS_KEPT = 6
 _ANSWER_CHARACTERS = 6000
@@ -151,7 +151,7 @@ class Iterate:
         self._awaited[number] = answer.text
         candidate = candidate_from_answer(answer.text, island.best)
         if isinstance(candidate, ParseProblem):
-            return UnusableProposal(island.best, {**origin, "answer": answer.text}, str(candidate))
+            return answer.unusable(candidate, island.best, origin)
         return Proposal(candidate, origin)
 
     def _messages(self, island: _Island) -> list[Message]:

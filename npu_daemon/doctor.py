@@ -134,6 +134,6 @@ def _cache(settings: DaemonSettings) -> list[Finding]:
         ]
     free_gib = shutil.disk_usage(existing).free / 2**30
     if free_gib < settings.cache_limit_gib:
-        message = f"{folder}: {free_gib:.1f} GiB free, the limit of each part is {settings.cache_limit_gib:g}"
+        message = f"{folder}: {free_gib:.1f} GiB free, the limit of the cache is {settings.cache_limit_gib:g}"
         return [warning("cache", message, "lower cache_limit_gib or make room")]
     return [ok("cache", f"{Path(folder)}: {free_gib:.1f} GiB free")]

@@ -11,8 +11,8 @@ from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.rewrites.answer import ParseProblem
+from ascend_gym.search.asker import Answer
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
-from ascend_gym.search.outcome import UnusableProposal
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ class Memory:
 
 
 def evaluate(
-    candidate: Candidate | ParseProblem, parent: Incumbent, origin: Mapping[str, Any], answer: str
+    candidate: Candidate | ParseProblem, parent: Incumbent, origin: Mapping[str, Any], answer: Answer
 ) -> Generator[Proposal, EvalResult, tuple[Proposal, EvalResult]]:
     """Evaluate what a model made of ``parent``: without markers, or as an unusable answer."""
     if isinstance(candidate, ParseProblem):
         base = unmarked(parent.candidate)
-        proposal: Proposal = UnusableProposal(base, {**origin, "answer": answer}, str(candidate))
+        proposal: Proposal = answer.unusable(candidate, base, origin)
     else:
         proposal = Proposal(unmarked(candidate), origin)
     result = yield proposal

@@ -68,7 +68,7 @@ class KernelRefinement:
         origin = {"kind": "refine", "stage": "kernel", "round": round_, "step": step}
         origin["experience"] = [each.experience.digest[:16] for each in retrieved]
         origin["calls"] = [diagnosis.call, answer.call]
-        proposal, result = yield from evaluate(rewritten, incumbent, origin, answer.text)
+        proposal, result = yield from evaluate(rewritten, incumbent, origin, answer)
         self._memory.note(incumbent, proposal, result, "kernel")
         if isinstance(rewritten, ParseProblem) or not is_faster(result, incumbent):
             self._in_vain.update(each.experience.motif for each in retrieved)

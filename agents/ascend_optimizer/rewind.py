@@ -170,7 +170,7 @@ class RewindStrategy:
         self._strengthened += 1
         candidate = candidate_from_answer(answer.text, current.candidate)
         if isinstance(candidate, ParseProblem):
-            return UnusableProposal(current.candidate, {**origin, "answer": answer.text}, str(candidate))
+            return answer.unusable(candidate, current.candidate, origin)
         return Proposal(candidate, origin)
 
     def _observe_faster(self, current: Implementation, measured: Implementation | None) -> None:
@@ -189,7 +189,7 @@ class RewindStrategy:
         self._attempts += 1
         rewound = rewound_from_answer(answer.text, current.candidate)
         if isinstance(rewound, (ParseProblem, Unreadable)):
-            return UnusableProposal(current.candidate, {**origin, "answer": answer.text}, str(rewound))
+            return answer.unusable(rewound, current.candidate, origin)
         attempt = _attempt_of(rewound, current.candidate)
         origin |= {"motif": attempt.motif, "site": attempt.site, "change": attempt.change}
         if attempt.change in {done.change for done in self._taken + self._in_vain}:

@@ -55,7 +55,7 @@ def synthesize_template(
         untold.append(answer.call)
         return Incumbent(template, incumbent.result), 0
     origin: Mapping[str, Any] = {"kind": "template", "calls": [answer.call]}
-    _, result = yield from evaluate(template, incumbent, origin, answer.text)
+    _, result = yield from evaluate(template, incumbent, origin, answer)
     if behaves_alike(result, incumbent.result):
         return Incumbent(template, result), 1
     return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result), 1

@@ -98,7 +98,7 @@ class TilingSearch:
         origin = {"kind": "mutate-tiling", "stage": "tiling", "round": round_, "step": step}
         origin |= {"mutation": mutation, "calls": [*self._untold, answer.call]}
         self._untold.clear()
-        proposal, result = yield from evaluate(offspring, parent, origin, answer.text)
+        proposal, result = yield from evaluate(offspring, parent, origin, answer)
         self._memory.note(parent, proposal, result, "tiling")
         if isinstance(offspring, ParseProblem) or result.latency_us is None:
             return None

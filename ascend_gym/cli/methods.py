@@ -16,7 +16,7 @@ from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimi
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
-from ascend_gym.search.asker import Asker
+from ascend_gym.search.asker import MAX_TOKENS, Asker
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
@@ -51,6 +51,7 @@ class RunSettings(BaseModel):
         model: model of the search.
         offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
         temperature: sampling temperature; ``None`` leaves it to the endpoint.
+        max_tokens: limit of an answer's length, reasoning included.
         seed: seed of the run.
         chip: chip whose cycles are counted.
         duplicates: what proposing a known candidate costs.
@@ -81,6 +82,7 @@ class RunSettings(BaseModel):
     model: str = OFFLINE_MODEL
     offline_model: str | None = None
     temperature: float | None = Field(default=None, ge=0)
+    max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     seed: int = 0
     chip: str = "910B2"
     duplicates: Duplicates = Duplicates.CHARGED
@@ -190,9 +192,11 @@ def _iterate(setting: Setting) -> Strategy:
 
 
 def _openevolve(setting: Setting) -> Strategy:
-    from baselines.openevolve import OpenEvolve
+    from baselines.openevolve import Evolution, OpenEvolve
 
-    return OpenEvolve(setting.spec, setting.online, seed=setting.settings.seed)
+    settings = setting.settings
+    evolution = Evolution.within(settings.budget)
+    return OpenEvolve(setting.spec, setting.online, seed=settings.seed, evolution=evolution)
 
 
 def _random_rewrites(setting: Setting) -> Strategy:

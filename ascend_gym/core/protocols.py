@@ -197,6 +197,7 @@ class Completion:
         completion_tokens: tokens written, reasoning included; 0 if the model did not tell.
         model: what the model calls itself.
         recorded: whether the answer comes from a recording, and therefore costs nothing.
+        cut_off: whether the answer, reasoning included, ended at the limit of its length.
     """
 
     text: str
@@ -204,6 +205,7 @@ class Completion:
     completion_tokens: int
     model: str
     recorded: bool = False
+    cut_off: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", well_formed(self.text))

@@ -85,13 +85,12 @@ class OppBuilder:
         toolkit: compiles.
         settings: name the chip.
         folder: keeps the builds.
-        limit_bytes: room for them.
     """
 
-    def __init__(self, toolkit: Toolkit, settings: CannSettings, folder: Path, limit_bytes: int) -> None:
+    def __init__(self, toolkit: Toolkit, settings: CannSettings, folder: Path) -> None:
         self._toolkit = toolkit
         self._settings = settings
-        self._store = BuildStore(folder, limit_bytes)
+        self._store = BuildStore(folder)
 
     def build(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol

@@ -54,13 +54,15 @@ class OfflineModel:
         """
         prompt = without_sheets("\n\n".join(message.content for message in messages))
         dice = Dice(digest_of(NAME, seed, [message.content for message in messages]))
-        text = _answer(prompt, dice)[: max_tokens * _CHARACTERS_PER_TOKEN]
+        whole = _answer(prompt, dice)
+        text = whole[: max_tokens * _CHARACTERS_PER_TOKEN]
         read = sum(len(message.content) for message in messages)
         return Completion(
             text=text,
             prompt_tokens=read // _CHARACTERS_PER_TOKEN,
             completion_tokens=len(text) // _CHARACTERS_PER_TOKEN,
             model=NAME,
+            cut_off=len(text) < len(whole),
         )
 
 

@@ -1,8 +1,8 @@
 """The compiler of everything that the simulator builds: clang and lld of the ``ziglang`` wheel, and no other.
 
-Both are called directly. Zig's own compiler driver is not used: it would build a whole C++ library and keep a
-cache of its own, and it changes options. What a program needs beside its objects comes from the standard library
-built here (``standard_library``) and from the C library that this Python process runs on.
+Both are called directly. Zig's own compiler driver is not used: it would build a whole C++ library and keep
+a cache of its own, and it changes options. What a program needs beside its objects comes from the standard
+library built here (``standard_library``) and from the C library that this Python process runs on.
 """
 
 from __future__ import annotations

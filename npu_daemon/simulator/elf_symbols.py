@@ -39,7 +39,8 @@ def dynamic_symbols(path: Path) -> DynamicSymbols:
         return DynamicSymbols(frozenset(), frozenset())
     names = sections[table[6]]
     texts = data[names[4] : names[4] + names[5]]
-    defined, undefined = set(), set()
+    defined: set[str] = set()
+    undefined: set[str] = set()
     for name, _, _, section, _, _ in _SYMBOL.iter_unpack(data[table[4] : table[4] + table[5]]):
         text = texts[name : texts.index(b"\0", name)].decode()
         (undefined if section == _UNDEFINED else defined).add(text)

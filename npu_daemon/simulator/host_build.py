@@ -1,7 +1,7 @@
 """Building the host code of candidates.
 
-Sources become LLVM IR, which is checked (``host_check``), then objects and a shared library. Compiler and linker run
-confined, and start no other program.
+Sources become LLVM IR, which is checked (``host_check``), then objects and a shared library. Compiler and
+linker run confined, and start no other program.
 """
 
 from __future__ import annotations

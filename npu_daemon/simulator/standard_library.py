@@ -1,7 +1,7 @@
 """The C++ standard library that the simulator's programs and tiling programs are linked with.
 
-It is libc++ out of the compiler's wheel, but only the parts that those programs use: all of it takes a minute to
-compile. Threads, clocks, chance, file systems, regular expressions and wide formatted output are left out.
+It is libc++ out of the compiler's wheel, but only the parts that those programs use: all of it takes a minute
+to compile. Threads, clocks, chance, file systems and regular expressions are left out.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ABI = (
     *("stdlib_stdexcept", "cxa_guard", "cxa_exception", "cxa_default_handlers", "cxa_handlers"),
     *("private_typeinfo", "cxa_personality", "cxa_vector", "stdlib_new_delete", "fallback_malloc"),
     *("stdlib_exception", "cxa_exception_storage", "cxa_aux_runtime", "abort_message"),
-    *("stdlib_typeinfo", "cxa_virtual"),
+    *("stdlib_typeinfo", "cxa_virtual", "cxa_thread_atexit"),
 )
 _UNWIND = (
     "libunwind.cpp",
@@ -60,6 +60,7 @@ _CXX_DEFINES = (
     "-D_LIBCXXABI_HAS_NO_THREADS",
     "-DLIBCXX_BUILDING_LIBCXXABI",
     "-DLIBCXXABI_NON_DEMANGLING_TERMINATE",
+    "-DHAVE___CXA_THREAD_ATEXIT_IMPL",
 )
 _UNWIND_DEFINES = ("-D_LIBUNWIND_HAS_NO_THREADS", "-D_LIBUNWIND_IS_NATIVE_ONLY")
 _LINK = ("--eh-frame-hdr", "--gc-sections", "-z", "relro", "-z", "now", "--build-id=none", "--error-limit=5")

@@ -19,10 +19,10 @@ from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.compiler import compiler_folder
+from npu_daemon.simulator.compiler_errors import compiler_diagnostics
 from npu_daemon.simulator.host_check import refused_modules
 from npu_daemon.simulator.host_toolchain import (
     HOST_HEADERS,
-    MAX_ERRORS,
     host_assemble_command,
     host_compile_command,
     host_link_command,
@@ -32,19 +32,11 @@ from npu_daemon.simulator.host_toolchain import (
 BUILD_LIMITS = Limits(
     wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
 )
-_EXPANSION_LIMITS = Limits(
-    wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20, folder_bytes=512 << 20
-)
 
 _BUILT = "host.so"
 _ENVIRONMENT = {"SOURCE_DATE_EPOCH": "0"}  # what __DATE__ and __TIME__ say
 _SOURCE_SUFFIXES = (".cpp", ".cc")
 _ACLNN_INCLUDE = re.compile(r'^[^\S\n]*#[^\S\n]*include[^\S\n]*[<"](?:opdev/|aclnn)', re.MULTILINE)
-_LOCATED = re.compile(r"^(?P<file>[^\s:][^:]*):(?P<line>\d+):(?:\d+:)?\s*(?P<text>.*)$")
-_ERROR = re.compile(r"^(?:fatal )?error: (?P<message>.*)$")
-_LINK_ERROR = re.compile(
-    r"undefined (?:reference to|symbol:) .*|multiple definition of .*|duplicate symbol: .*"
-)
 
 
 def build_host(
@@ -81,33 +73,6 @@ def build_host(
     library = work_dir / _BUILT
     (folder / _BUILT).rename(library)
     return library
-
-
-def expansion(
-    command: Sequence[str], written: Path, reach: Reach, sources: Sources, phase: Phase
-) -> str | Failure:
-    """Return what the preprocessor makes of sources, and remove it again.
-
-    What it cannot read is not compiled either: another time the compiler might find it readable.
-
-    Args:
-        command: the preprocessor's call, in the folder of ``written``.
-        written: the file that it makes.
-        reach: what it may read.
-        sources: for diagnostics.
-        phase: of diagnostics.
-    """
-    outcome = run_limited(command, cwd=written.parent, limits=_EXPANSION_LIMITS, reach=reach)
-    if outcome.exceeded is not None:
-        limits = f"{_EXPANSION_LIMITS.wall_s:g} s and {_EXPANSION_LIMITS.file_bytes >> 20} MiB"
-        message = f"what macros and includes make of the sources takes more than {limits}; make them simpler"
-        status = Status.TIMEOUT if outcome.timed_out else Status.RESOURCE_LIMIT
-        return _failure(status, [Diagnostic(phase=phase, message=message)], outcome.seconds)
-    if outcome.returncode != 0:
-        return _failure(Status.BUILD_ERROR, compiler_diagnostics(outcome, sources, phase), outcome.seconds)
-    text = written.read_text("utf-8", "replace")
-    written.unlink()
-    return text
 
 
 @dataclass
@@ -168,56 +133,6 @@ def header_folders(sources: Sources) -> list[str]:
     files = sorted(sources.files, key=lambda file: (file.path != sources.main, file.path))
     folders = (str(parent) for file in files for parent in PurePosixPath(file.path).parents)
     return list(dict.fromkeys(folders))
-
-
-def parse_compiler_errors(text: str, sources: Sources, phase: Phase) -> list[Diagnostic]:
-    """Return the first errors of a compiler output, located in the files of ``sources``.
-
-    An error inside a header of the simulator is reported where the operator's code led to it.
-    """
-    lines = {file.path: file.text.splitlines() for file in sources.files}
-    diagnostics: list[Diagnostic] = []
-    latest: tuple[str, int] | None = None
-    for row in text.splitlines():
-        located = _LOCATED.match(row)
-        if located is None:
-            link_error = _LINK_ERROR.search(row)
-            if link_error is not None:
-                diagnostics.append(Diagnostic(phase=phase, message=link_error.group()))
-            continue
-        path, line = PurePosixPath(located["file"]).as_posix(), int(located["line"])
-        error = _ERROR.match(located["text"])
-        if path in lines:
-            latest = (path, line)
-        if error is not None:
-            place = (path, line) if path in lines else latest
-            diagnostics.append(_compiler_diagnostic(phase, error["message"], place, lines))
-            latest = None
-    return diagnostics[:MAX_ERRORS]
-
-
-def _compiler_diagnostic(
-    phase: Phase, message: str, place: tuple[str, int] | None, lines: dict[str, list[str]]
-) -> Diagnostic:
-    if place is None:
-        return Diagnostic(phase=phase, message=message)
-    path, line = place
-    shown = lines[path][line - 1].strip() if 0 < line <= len(lines[path]) else ""
-    text = f"{message}\n    {shown}" if shown else message
-    return Diagnostic(phase=phase, message=text, file=path, line=line)
-
-
-def compiler_diagnostics(outcome: ProcessOutcome, sources: Sources, phase: Phase) -> list[Diagnostic]:
-    """Return what a failed compiler call said about ``sources``; at least one diagnostic."""
-    if outcome.exceeded is not None:
-        message = f"the compiler exceeded its {outcome.exceeded} limit on these sources; make them simpler"
-        return [Diagnostic(phase=phase, message=message)]
-    text = outcome.stderr.decode("utf-8", "replace")
-    found = parse_compiler_errors(text, sources, phase)
-    if found:
-        return found
-    ending = " ".join(text.split()[-60:]) or f"the compiler ended with signal {outcome.signal}"
-    return [Diagnostic(phase=phase, message=f"the compiler failed: {ending}")]
 
 
 def _is_compiled(file: SourceFile) -> bool:

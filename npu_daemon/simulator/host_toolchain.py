@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from npu_daemon.simulator.compiler_errors import MAX_ERRORS
 from npu_daemon.simulator.compiler import clang, lld, system_libraries
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
 from npu_daemon.simulator.object_store import ObjectStore, Part
@@ -34,7 +35,6 @@ _FLAGS = (
     '-DOPS_UTILS_LOG_PACKAGE_TYPE="[Custom]"',
     f"-I{HOST_HEADERS}",
 )
-MAX_ERRORS = 5
 _PREFIX_HEADER, _PRECOMPILED = "asim_host.h", "asim_host.h.pch"
 _LIBRARY, _RUNNER, _START, _SYMBOLS = "libasim_host.so", "host_tiling", "library.o", "symbols"
 _LIBRARY_SOURCES = (

@@ -11,6 +11,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits
+from npu_daemon.simulator.build_flags import refused_flags
 from npu_daemon.simulator.host_build import header_folders
 from npu_daemon.simulator.kernel_ir.compilation import KernelSource, build_library
 from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_types
@@ -31,7 +32,6 @@ _LIBRARIES = {CoreKind.VECTOR: "kernel.so", CoreKind.CUBE: "kernel_cube.so"}
 _BUILD_MEMORY_BYTES = 3 * 2**30
 _BUILD_FILE_BYTES = 256 * 2**20
 _BUILD_FOLDER_BYTES = 512 * 2**20
-_FLAG = re.compile(r"-D\w+(?:=[\w.]*)?|-O[0-3]")
 
 
 def entry_name(sources: Sources, preferred: str) -> str | None:
@@ -125,7 +125,7 @@ def build_kernel(
         protocol: holds the time limit.
         extra_flags: the candidate's own compiler flags.
     """
-    refused = _refused_flags(extra_flags)
+    refused = refused_flags(extra_flags)
     if refused is not None:
         return refused
     sources = _readable(sources)
@@ -161,14 +161,6 @@ def _write_sources(sources: Sources, prelude: str, wrapper: str, work_dir: Path)
         path.write_text(file.text, encoding="utf-8")
     (work_dir / _PRELUDE).write_text(prelude, encoding="utf-8")
     (work_dir / _WRAPPER).write_text(wrapper, encoding="utf-8")
-
-
-def _refused_flags(flags: Sequence[str]) -> Failure | None:
-    unknown = [flag for flag in flags if _FLAG.fullmatch(flag) is None]
-    if not unknown:
-        return None
-    message = f"expected build flags of the forms -DNAME, -DNAME=VALUE or -O0 to -O3, got {unknown}"
-    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
 
 
 def _build_error(message: str) -> Failure:

@@ -43,7 +43,7 @@ from npu_daemon.simulator.races import find_race
 from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
-_COLLECTIVE = re.compile(r'^\s*#\s*include\s*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
+_COLLECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class SimulatorBackend:
             message = f"the simulator has no chip {protocol.chip!r}; it has: {', '.join(chip_names())}"
             return Diagnostic(phase=Phase.REQUEST, message=message)
         files = (*spec.baseline.host.files, *spec.baseline.kernel.files)
-        if any(_COLLECTIVE.search(file.text) for file in files):
+        if any(includes_collectives(file.text) for file in files):
             message = "collective communication (hccl) is not simulated: a launch has one device to itself"
             return Diagnostic(phase=Phase.REQUEST, message=message)
         return None
@@ -261,6 +261,11 @@ class SimulatorBackend:
         handle: _Run = run.handle
         handle.job.close()
         remove_tree(handle.job.folder)
+
+
+def includes_collectives(text: str) -> bool:
+    """Whether a source includes collective communication."""
+    return _COLLECTIVE.search(text) is not None
 
 
 def _tell(message: str) -> None:

@@ -24,7 +24,7 @@ _LAUNCH_REST = re.compile(r">>>\s*\(")
 # A static array in global memory, static volatile __gm__ TYPE NAME[COUNT]; constants are left alone.
 _GM_ARRAY = re.compile(
     r"\b(const(?:expr)?[ \t]+(?:inline[ \t]+)?)?static[ \t]+((?:volatile[ \t]+)?)__gm__[ \t]+"
-    r"((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^\]\n]+)\]"
+    r"((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^][\n]+)\]"
 )
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"

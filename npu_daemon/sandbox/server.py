@@ -254,7 +254,9 @@ def become_program(
 def run_loaded(program: Program, arguments: list[str], passed: list[int]) -> NoReturn:
     """Run a program that this process has loaded, with no descriptors but the streams and those passed on."""
     kept = [-1, 0, 1, 2, *sorted(passed)]
-    for before, after in zip(kept[3:], [*kept[4:], resource.getrlimit(resource.RLIMIT_NOFILE)[1]], strict=True):
+    for before, after in zip(
+        kept[3:], [*kept[4:], resource.getrlimit(resource.RLIMIT_NOFILE)[1]], strict=True
+    ):
         os.closerange(before + 1, after)
     status = 1
     try:
@@ -361,9 +363,7 @@ def limit_of_end(code: int, cpu_seconds: float, spec: dict[str, Any]) -> str | N
     return None
 
 
-def supervise(
-    control: socket.socket, streams: list[int], passed: list[int], program: Program | None
-) -> None:
+def supervise(control: socket.socket, streams: list[int], passed: list[int], program: Program | None) -> None:
     """Run the program that the caller describes on ``control`` and report how it ended."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     run_first()

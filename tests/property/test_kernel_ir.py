@@ -20,7 +20,18 @@ from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
 from npu_daemon.simulator.kernel_ir.second_check import check_again
 from npu_daemon.simulator.kernel_ir.verifier import verified
 
-BYTES = {"i8": 1, "i16": 2, "i24": 3, "i32": 4, "i40": 5, "i64": 8, "half": 2, "float": 4, "double": 8, "ptr": 8}
+BYTES = {
+    "i8": 1,
+    "i16": 2,
+    "i24": 3,
+    "i32": 4,
+    "i40": 5,
+    "i64": 8,
+    "half": 2,
+    "float": 4,
+    "double": 8,
+    "ptr": 8,
+}
 _ZERO = {"half": "0xH0000", "float": "0.0", "double": "0.0", "ptr": "null"}
 
 

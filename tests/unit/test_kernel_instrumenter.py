@@ -73,13 +73,23 @@ def test_every_kind_of_callback_is_written() -> None:
     text = _instrumented()
     called = set(re.findall(r"call \w+ @(asim_\w+)\(", text))
     assert called == {
-        *("asim_load", "asim_store", "asim_memcpy", "asim_memset", "asim_count", "asim_call", "asim_unreachable")
+        *(
+            "asim_load",
+            "asim_store",
+            "asim_memcpy",
+            "asim_memset",
+            "asim_count",
+            "asim_call",
+            "asim_unreachable",
+        )
     }
 
 
 def test_objects_that_are_passed_by_copy_are_copied_by_the_caller() -> None:
     text = _instrumented()
-    assert re.search(r"call void @asim_memcpy\(ptr (%asim\.\d+), ptr %3, i64 24\)\n +call void @own\(ptr \1\)", text)
+    assert re.search(
+        r"call void @asim_memcpy\(ptr (%asim\.\d+), ptr %3, i64 24\)\n +call void @own\(ptr \1\)", text
+    )
     assert "byval" not in text.replace("@_ZN4asim5shapeENS_5ShapeE(ptr byval", "")
 
 
@@ -111,7 +121,10 @@ def _mutations(text: str) -> Iterator[tuple[str, str]]:
         for callback, other in (("asim_load", "asim_store"), ("asim_store", "asim_load")):
             if f"call void @{callback}(" in line:
                 changed = line.replace(callback, other)
-                yield f"{other} in {line.strip()}", "\n".join([*lines[:number], changed, *lines[number + 1 :]])
+                yield (
+                    f"{other} in {line.strip()}",
+                    "\n".join([*lines[:number], changed, *lines[number + 1 :]]),
+                )
 
 
 MUTATIONS = dict(_mutations(_instrumented()))

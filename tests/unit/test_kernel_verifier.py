@@ -29,7 +29,10 @@ REFUSED: dict[str, tuple[Part, str]] = {
     # linkage and sections
     "a writable variable": (Part(outside="@kept = global i32 0"), "static or global variables: kept"),
     "an internal variable": (
-        Part("  %3 = load i32, ptr @kept, align 4\n  store i32 %3, ptr @kept, align 4", "@kept = internal global i32 0"),
+        Part(
+            "  %3 = load i32, ptr @kept, align 4\n  store i32 %3, ptr @kept, align 4",
+            "@kept = internal global i32 0",
+        ),
         "static or global variables",
     ),
     "a variable of elsewhere": (
@@ -149,11 +152,15 @@ REFUSED: dict[str, tuple[Part, str]] = {
     ),
     "inline assembly": (Part('  call void asm sideeffect "nop", ""()'), "inline assembly"),
     "an argument in a register": (
-        Part("  call void @f(i32 inreg 1)", functions="define internal void @f(i32 inreg %n) {\n  ret void\n}"),
+        Part(
+            "  call void @f(i32 inreg 1)", functions="define internal void @f(i32 inreg %n) {\n  ret void\n}"
+        ),
         "inreg",
     ),
     "a nest argument": (
-        Part("  call void @f(ptr nest %0)", functions="define internal void @f(ptr nest %n) {\n  ret void\n}"),
+        Part(
+            "  call void @f(ptr nest %0)", functions="define internal void @f(ptr nest %n) {\n  ret void\n}"
+        ),
         "nest",
     ),
     "an operand bundle": (
@@ -166,7 +173,9 @@ REFUSED: dict[str, tuple[Part, str]] = {
         "addresses of the code that called it",
     ),
     "the frame": (
-        Part("  %3 = call ptr @llvm.frameaddress.p0(i32 0)", functions="declare ptr @llvm.frameaddress.p0(i32)"),
+        Part(
+            "  %3 = call ptr @llvm.frameaddress.p0(i32 0)", functions="declare ptr @llvm.frameaddress.p0(i32)"
+        ),
         "addresses of the code that called it",
     ),
     "the stack pointer": (
@@ -204,14 +213,20 @@ REFUSED: dict[str, tuple[Part, str]] = {
     "a quad": (Part("  %3 = load fp128, ptr %0, align 16"), "a float of 128 bits"),
     "the compiler's bfloat": (Part("  %3 = load bfloat, ptr %0, align 2"), "bfloat"),
     "a structure at once": (Part("  %3 = load { i64, i64 }, ptr %0, align 8"), "a whole structure at once"),
-    "an array at once": (Part("  store [2 x i64] zeroinitializer, ptr %0, align 8"), "a whole structure at once"),
+    "an array at once": (
+        Part("  store [2 x i64] zeroinitializer, ptr %0, align 8"),
+        "a whole structure at once",
+    ),
     "a huge stack": (Part("  %3 = alloca [2000000 x i8], align 1"), "bytes of stack"),
     "another address space": (
         Part("  %3 = load i32, ptr addrspace(1) null, align 4"),
         "not known here",
     ),
     # instructions
-    "a remainder of floats": (Part("  %3 = frem float 1.0, 2.0\n  store float %3, ptr %0, align 4"), "remainder of floats"),
+    "a remainder of floats": (
+        Part("  %3 = frem float 1.0, 2.0\n  store float %3, ptr %0, align 4"),
+        "remainder of floats",
+    ),
     "an array of a variable length": (Part("  %3 = alloca i8, i32 %1, align 1"), "not known here"),
     "an atomic load": (Part("  %3 = load atomic i32, ptr %0 seq_cst, align 4"), "atomic accesses"),
     "an atomic store": (Part("  store atomic i32 1, ptr %0 seq_cst, align 4"), "atomic accesses"),
@@ -243,7 +258,9 @@ def test_it_is_refused_with_its_reason(name: str) -> None:
 
 
 ALLOWED: dict[str, Part] = {
-    "a constant": Part("  %3 = load i32, ptr @table, align 4", "@table = private unnamed_addr constant i32 7, align 4"),
+    "a constant": Part(
+        "  %3 = load i32, ptr @table, align 4", "@table = private unnamed_addr constant i32 7, align 4"
+    ),
     "a table of its own functions": Part(
         outside="@table = internal constant [1 x ptr] [ptr @f]",
         functions="define internal void @f() {\n  ret void\n}",
@@ -251,7 +268,9 @@ ALLOWED: dict[str, Part] = {
     "a static array in global memory": Part(
         outside='@shared = internal global [4 x i32] zeroinitializer, section "asim_gm_static", align 4096'
     ),
-    "a note": Part(outside='@note = internal constant { i64, i8, i32 } { i64 1, i8 0, i32 2 }, section "asim_task_types"'),
+    "a note": Part(
+        outside='@note = internal constant { i64, i8, i32 } { i64 1, i8 0, i32 2 }, section "asim_task_types"'
+    ),
     "functions that are merged": Part(
         "  call void @f()",
         "$f = comdat any",
@@ -269,7 +288,7 @@ ALLOWED: dict[str, Part] = {
     "odd integers": Part("  store i40 5, ptr %0, align 8\n  store i24 7, ptr %0, align 4"),
     "an address of an element": Part(
         "  %3 = load i8, ptr getelementptr inbounds nuw (i8, ptr @table, i64 2), align 1",
-        "@table = internal constant [4 x i8] c\"a,\\22]\"",
+        '@table = internal constant [4 x i8] c"a,\\22]"',
     ),
     "an undefined value": Part("  store i32 undef, ptr %0, align 4"),
     "nested structures": Part(
@@ -277,7 +296,9 @@ ALLOWED: dict[str, Part] = {
         '%"class.Outer<int>" = type <{ %inner, [3 x { i8, [2 x i16] }], i8 }>\n'
         '%inner = type { ptr, float }\n%outer = type { %"class.Outer<int>" }',
     ),
-    "volatile accesses": Part("  %3 = load volatile i32, ptr %0, align 4\n  store volatile i32 %3, ptr %0, align 4"),
+    "volatile accesses": Part(
+        "  %3 = load volatile i32, ptr %0, align 4\n  store volatile i32 %3, ptr %0, align 4"
+    ),
 }
 
 

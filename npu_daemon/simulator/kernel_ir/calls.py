@@ -88,7 +88,9 @@ class CallReader:
             self._values.check(parameter.value)
             if parameter.copied:
                 self._types.check(parameter.copied)
-        step = Step(Kind.POINTER_CALL, "", debug, parameters=parameters, result=result, result_type=found["type"])
+        step = Step(
+            Kind.POINTER_CALL, "", debug, parameters=parameters, result=result, result_type=found["type"]
+        )
         if found["pointer"]:
             return step._replace(operand=found["pointer"], cost=Cost.BRANCH)
         return self._named(found, step)
@@ -121,7 +123,9 @@ class CallReader:
         if not same_for_calls(used, declared, self._types):
             raise _mismatch(name)
         self._checked.outer[name] = declared
-        return step._replace(kind=Kind.OUTER_CALL, operand=f"@{name}", parameters=_as_declared(step, declared))
+        return step._replace(
+            kind=Kind.OUTER_CALL, operand=f"@{name}", parameters=_as_declared(step, declared)
+        )
 
     def _intrinsic(self, found: re.Match[str], step: Step) -> Step:
         name = found["name"]
@@ -143,7 +147,9 @@ def _as_declared(step: Step, declared: Signature) -> tuple[Parameter, ...]:
     """Return the arguments with what the interface says of its parameters."""
     extra = step.parameters[len(declared.parameters) :]
     named = zip(declared.parameters, step.parameters, strict=False)
-    copied = [its._replace(value=mine.value, copied=mine.copied, result_of=mine.result_of) for its, mine in named]
+    copied = [
+        its._replace(value=mine.value, copied=mine.copied, result_of=mine.result_of) for its, mine in named
+    ]
     return (*copied, *(Parameter(each.type, each.extension, value=each.value) for each in extra))
 
 
@@ -162,7 +168,9 @@ def _undefined(name: str) -> RefusedIr:
 
 
 def _mismatch(name: str) -> RefusedIr:
-    return RefusedIr(f"the kernel calls {readable_name(name)} with other types than it takes: include its header")
+    return RefusedIr(
+        f"the kernel calls {readable_name(name)} with other types than it takes: include its header"
+    )
 
 
 def _unknown(rest: str) -> RefusedIr:

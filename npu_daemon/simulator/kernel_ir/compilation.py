@@ -113,9 +113,7 @@ def _emit(
 ) -> Failure | None:
     arguments = [str(bitcode), str(toolchain.interface_file), str(object_file), toolchain.processor]
     reach = Reach((toolchain.interface_file,))
-    outcome = run_limited(
-        arguments, cwd=source.folder, limits=limits, reach=reach, preload=emitter()
-    )
+    outcome = run_limited(arguments, cwd=source.folder, limits=limits, reach=reach, preload=emitter())
     if outcome.returncode != 0 or outcome.exceeded is not None:
         return _exceeded("generating code of the kernel", outcome, limits) or _unreadable(outcome)
     answer = _answer(outcome.stdout)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-_LOCATION = re.compile(r"(?:distinct )?!DILocation\(line: (\d+)(?:, column: \d+)?, scope: !(\d+)(?:, inlinedAt: !(\d+))?")
+_LOCATION = re.compile(
+    r"(?:distinct )?!DILocation\(line: (\d+)(?:, column: \d+)?, scope: !(\d+)(?:, inlinedAt: !(\d+))?"
+)
 _FILE_OF = re.compile(r"(?:distinct )?!DI\w+\(.*?\bfile: !(\d+)")
 _FILE_NAME = re.compile(r'!DIFile\(filename: "([^"]*)"')
 _LINE_OF = re.compile(r"(?:distinct )?!DISubprogram\(.*?\bline: (\d+)")

@@ -60,7 +60,10 @@ def instrumented(module: CheckedModule) -> str:
             *targets.arrays(),
             *CALLBACKS,
             *(_declaration(name, signature) for name, signature in module.outer.items()),
-            *(f"declare {result} @{name}({', '.join(types)})" for name, (result, types) in module.intrinsics.items()),
+            *(
+                f"declare {result} @{name}({', '.join(types)})"
+                for name, (result, types) in module.intrinsics.items()
+            ),
             *(_stub(name, signature) for name, signature in module.stubs.items()),
             *functions,
             _ATTRIBUTES,
@@ -198,7 +201,11 @@ class _FunctionWriter:
 
     def _write_call(self, step: Step, target: str, arguments: Sequence[str]) -> None:
         signature = self._module.outer.get(target[1:]) if step.kind is Kind.OUTER_CALL else None
-        types = f" ({', '.join([each.type for each in signature.parameters] + ['...'])})" if signature and signature.variadic else ""
+        types = (
+            f" ({', '.join([each.type for each in signature.parameters] + ['...'])})"
+            if signature and signature.variadic
+            else ""
+        )
         extension = f"{signature.result_extension} " if signature and signature.result_extension else ""
         self._write(
             f"  {step.result}call {extension}{step.result_type}{types} {target}({', '.join(arguments)})", step
@@ -266,7 +273,9 @@ def _marks(parameter: Parameter) -> str:
 
 
 def _declaration(name: str, signature: Signature) -> str:
-    parameters = [f"{each.type}{f' {each.extension}' if each.extension else ''}" for each in signature.parameters]
+    parameters = [
+        f"{each.type}{f' {each.extension}' if each.extension else ''}" for each in signature.parameters
+    ]
     dots = ["..."] if signature.variadic else []
     extension = f"{signature.result_extension} " if signature.result_extension else ""
     return f"declare {extension}{signature.result} @{name}({', '.join([*parameters, *dots])})"

@@ -37,7 +37,9 @@ MEMORY_FUNCTIONS = {
 }
 # Parts of classes with virtual functions that a kernel never comes to: there is no heap, and no object of an
 # abstract class. A call ends the run.
-NEVER_REACHED = frozenset({"__cxa_pure_virtual", "_ZdlPv", "_ZdlPvm", "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t"})
+NEVER_REACHED = frozenset(
+    {"__cxa_pure_virtual", "_ZdlPv", "_ZdlPvm", "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t"}
+)
 
 
 def is_dropped(name: str) -> bool:

@@ -18,7 +18,9 @@ _EXPRESSION = re.compile(
     r"|(?P<cast>ptrtoint|ptrtoaddr|inttoptr|bitcast|trunc)"
     r"|(?P<binary>add|sub|xor)(?: nuw| nsw)*) \("
 )
-_TYPE = re.compile(r"(?:\[\d+ x )*(?:[a-z]\w*|%[\w.$-]+|<?\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\}>?)\]*")
+_TYPE = re.compile(
+    r"(?:\[\d+ x )*(?:[a-z]\w*|%[\w.$-]+|<?\{[^{}]*(?:\{[^{}]*(?:\{[^{}]*\}[^{}]*)*\}[^{}]*)*\}>?)\]*"
+)
 
 
 class ConstantReader:

@@ -111,8 +111,8 @@ def _scalar(word: str, text: str) -> Layout:
         return _FLOAT_BYTES[word], _FLOAT_BYTES[word]
     integer = _INTEGER.fullmatch(word)
     if integer is None:
-        raise RefusedIr(f"the kernel uses {_REFUSED_WORDS[word]}") if word in _REFUSED_WORDS else _unknown(
-            text
+        raise (
+            RefusedIr(f"the kernel uses {_REFUSED_WORDS[word]}") if word in _REFUSED_WORDS else _unknown(text)
         )
     bits = int(integer[1])
     if not 1 <= bits <= MAX_INTEGER_BITS:

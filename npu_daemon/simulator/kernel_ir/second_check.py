@@ -19,7 +19,9 @@ from npu_daemon.simulator.kernel_ir.signatures import Interface, read_parameters
 _WORD = re.compile(r"  (?:%[\w.$-]+ = )?([a-z]\w*)")
 _LOAD = re.compile(r"  %[\w.]+ = load (?:volatile )?(ptr|half|float|double|i\d+), ptr (\S+), align \d+")
 _STORE = re.compile(r"  store (?:volatile )?(ptr|half|float|double|i\d+) .+, ptr (\S+), align \d+")
-_STORE_TO_CONSTANT = re.compile(r"  (?:%[\w.]+ = load|store) .*ptr (getelementptr \(.*\)|inttoptr \(.*\)), align \d+")
+_STORE_TO_CONSTANT = re.compile(
+    r"  (?:%[\w.]+ = load|store) .*ptr (getelementptr \(.*\)|inttoptr \(.*\)), align \d+"
+)
 _CALL = re.compile(r"  (?:%[\w.]+ = )?call [^@%]*?(?:\{[^{}]*\} )?(?:\([^()]*\) )?([@%][\w.$-]+)\((.*)\)$")
 _CHECKED = re.compile(r"  call void @(asim_load|asim_store)\(ptr (.+), i64 (\d+)\)")
 _COUNTED = re.compile(r"  call void @asim_count\(i64 (-?\d+)\)")
@@ -35,7 +37,9 @@ _VARIABLE = re.compile(
 )
 _GROUP = re.compile(r"attributes #(\d+) = \{(.*)\}")
 _SAFE_ATTRIBUTES = {"safestack", '"no-builtins"'}
-_ALLOWED_BESIDE = frozenset({"alloca", "phi", "br", "ret", "unreachable", "switch", "getelementptr", "call", "load", "store"})
+_ALLOWED_BESIDE = frozenset(
+    {"alloca", "phi", "br", "ret", "unreachable", "switch", "getelementptr", "call", "load", "store"}
+)
 _FLOAT_BYTES = {"half": 2, "float": 4, "double": 8, "ptr": 8}
 _CALLBACKS = frozenset(
     f"@asim_{name}"
@@ -88,7 +92,11 @@ class _Checker:
         if line.startswith("declare"):
             declared = _DECLARED.match(line)
             name = declared[1] if declared else ""
-            if f"@{name}" not in _CALLBACKS and name not in self._interface.functions and cost_of(name) is None:
+            if (
+                f"@{name}" not in _CALLBACKS
+                and name not in self._interface.functions
+                and cost_of(name) is None
+            ):
                 raise _broken("a function of elsewhere", line)
         elif line.startswith("@") and _VARIABLE.fullmatch(line) is None:
             raise _broken("a variable", line)

@@ -20,7 +20,9 @@ _DROPPED = (
 _BY_COPY = rf"(?:byval|sret)\((?:{TYPE}|\d+)\)"
 _ATTRIBUTES = rf"(?: (?:{_DROPPED}|{_BY_COPY}))*"
 RESULT = rf"(?P<marks>(?:(?:{_DROPPED}) )*)(?P<type>void|{TYPE})"
-_PARAMETER = re.compile(rf"(?:(?P<dots>\.\.\.)|(?P<type>{TYPE})(?P<marks>{_ATTRIBUTES})(?: (?P<value>{VALUE}))?)(?:, |\Z)")
+_PARAMETER = re.compile(
+    rf"(?:(?P<dots>\.\.\.)|(?P<type>{TYPE})(?P<marks>{_ATTRIBUTES})(?: (?P<value>{VALUE}))?)(?:, |\Z)"
+)
 _COPIED = re.compile(r"\b(byval|sret)\(([^()]*)\)")
 _EXTENSION = re.compile(r"\b(zeroext|signext)\b")
 _READ = re.compile(r"\bdereferenceable\((\d+)\)")

@@ -17,7 +17,9 @@ from npu_daemon.simulator.kernel_ir.signatures import RESULT, Signature, signatu
 GM_SECTION = "asim_gm_static"
 NOTE_SECTION = "asim_task_types"
 # Where the linker says that these sections begin and end.
-SECTION_ENDS = frozenset(f"__{end}_{name}" for name in (GM_SECTION, NOTE_SECTION) for end in ("start", "stop"))
+SECTION_ENDS = frozenset(
+    f"__{end}_{name}" for name in (GM_SECTION, NOTE_SECTION) for end in ("start", "stop")
+)
 _ENTRY_PREFIX = "asim_entry_"
 _RESERVED = re.compile(r"asim_|llvm\.|__safestack|__(?:start|stop)_")
 _LINKAGE = r"(?:(?:private|internal|linkonce|linkonce_odr|weak|weak_odr|available_externally|external|extern_weak) )?"
@@ -100,7 +102,6 @@ def read_symbols(text: ModuleText, types: TypeTable) -> Symbols:
     return symbols
 
 
-
 def read_definition(line: str) -> Signature:
     """Return the signature of a ``define`` line, whatever its body needs.
 
@@ -158,7 +159,9 @@ def _variable(line: str, types: TypeTable) -> Variable | None:
             f"the kernel keeps data in static or global variables: {readable_name(name)}. {_VARIABLES_HELP}"
         )
     if section not in ("", GM_SECTION, NOTE_SECTION) or (not mutable and section == GM_SECTION):
-        raise RefusedIr(f"{readable_name(name)} has a section of its own ({section[:40]}): leave out the attribute")
+        raise RefusedIr(
+            f"{readable_name(name)} has a section of its own ({section[:40]}): leave out the attribute"
+        )
     types.check(found["type"])
     return Variable(name, found["type"], found["value"], mutable, section, found["alignment"] or "1")
 

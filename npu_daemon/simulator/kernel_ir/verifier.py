@@ -119,7 +119,9 @@ class _FunctionReader:
         except RefusedIr as refused:
             refused.debug = refused.debug or debug[1:] or function.debug
             raise
-        return CheckedFunction(function.name, signature, f"!{function.debug}" if function.debug else "", steps)
+        return CheckedFunction(
+            function.name, signature, f"!{function.debug}" if function.debug else "", steps
+        )
 
     def _step(self, line: str, debug: str) -> Step | None:
         opening = _OPENING.match(line)

@@ -35,6 +35,7 @@ NOTHING_ELSE = Reach()
 _READ_BYTES = 1 << 16
 _DROPPED_BYTES = 16 << 20
 _SERVER_SCRIPT = Path(__file__).with_name("server.py")
+_PRELOADED_SERVER_SCRIPT = Path(__file__).with_name("preloaded_server.py")
 
 ExceededLimit = Literal["wall", "cpu", "file", "folder", "output", "processes"]
 
@@ -118,7 +119,7 @@ def run_limited(
             process can, for programs that are as trusted.
         env: variables on top of ``ALLOWED_ENVIRONMENT`` of this process; nothing else is inherited.
         pass_fds: descriptors that the program inherits under the same numbers (all above 2).
-        preload: program to run; ``argv`` are then only its arguments. It is loaded once by this process's server.
+        preload: program to run, which is loaded once; ``argv`` are then only its arguments.
 
     Raises:
         InfrastructureError: the program cannot be executed, or could not be supervised or killed.
@@ -301,11 +302,12 @@ class _ProcessServer:
 
     def __init__(self, preload: Preload | None) -> None:
         self.owner_pid = os.getpid()
+        script = _SERVER_SCRIPT if preload is None else _PRELOADED_SERVER_SCRIPT
         program = [preload.as_argument()] if preload is not None else []
         self._socket, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with server_end:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_SERVER_SCRIPT), str(server_end.fileno()), *program],
+                [sys.executable, "-I", "-S", str(script), str(server_end.fileno()), *program],
                 pass_fds=[server_end.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

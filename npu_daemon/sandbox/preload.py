@@ -31,7 +31,7 @@ class Preload:
         return json.dumps({"module": self.module, "paths": [str(path) for path in self.paths]})
 
     def as_command(self, arguments: Sequence[str]) -> list[str]:
-        """Return the call that does the same in a new interpreter, where forked processes cannot be confined."""
+        """Return the call that does the same in a new interpreter."""
         paths = f"sys.path[:0] = json.loads({json.dumps(json.dumps([str(path) for path in self.paths]))})"
         script = _RUN.format(paths=paths, module=self.module)
         return [sys.executable, "-I", "-S", "-c", script, *arguments]

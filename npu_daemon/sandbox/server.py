@@ -12,8 +12,6 @@ import contextlib
 import ctypes
 import errno
 import fcntl
-import gc
-import importlib
 import json
 import math
 import os
@@ -37,8 +35,8 @@ SIGNAL_EXIT = 128  # plus its number: how a wrapper tells the signal that ended 
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
-Program = Callable[[list[str]], int]
-"""What runs in the place of an executable: gets the arguments, returns the exit status."""
+Program = Callable[[list[str], list[int]], NoReturn]
+"""What runs in the place of an executable: gets the arguments, and the descriptors that are passed on."""
 
 
 def prctl(option: int, value: int) -> None:
@@ -248,23 +246,7 @@ def become_program(
     executable, arguments = confine(spec)
     if program is None:
         os.execve(executable, arguments, spec["env"])
-    run_loaded(program, arguments, spec["fds"])
-
-
-def run_loaded(program: Program, arguments: list[str], passed: list[int]) -> NoReturn:
-    """Run a program that this process has loaded, with no descriptors but the streams and those passed on."""
-    kept = [-1, 0, 1, 2, *sorted(passed)]
-    for before, after in zip(
-        kept[3:], [*kept[4:], resource.getrlimit(resource.RLIMIT_NOFILE)[1]], strict=True
-    ):
-        os.closerange(before + 1, after)
-    status = 1
-    try:
-        status = program(arguments[1:])
-    except MemoryError:
-        os.write(2, b"out of memory\n")
-    finally:
-        os._exit(status)
+    program(arguments, spec["fds"])
 
 
 def start_program(
@@ -451,7 +433,7 @@ def fork_supervisor(listener: socket.socket, fds: list[int], program: Program | 
 
 
 def serve(listener: socket.socket, program: Program | None) -> None:
-    """Fork one supervisor per message on ``listener`` until its peer closes it; they run ``program``, if any."""
+    """Fork one supervisor per message on ``listener`` until its peer closes it, for ``program`` if given."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -475,22 +457,11 @@ def serve(listener: socket.socket, program: Program | None) -> None:
                 poller.unregister(listener)
 
 
-def load(description: str) -> Program:
-    """Import the module of a ``Preload`` and return its function ``main``."""
-    wanted: dict[str, Any] = json.loads(description)
-    sys.path[:0] = wanted["paths"]
-    program: Program = importlib.import_module(wanted["module"]).main
-    gc.collect()
-    gc.freeze()  # the pages of what is loaded stay shared with forked processes
-    return program
-
-
-def main() -> None:
-    """Serve the socket whose descriptor is the first argument, with the program of the second, if there is one."""
+def main(program: Program | None = None) -> None:
+    """Serve the socket whose descriptor is the first argument."""
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the owner's exit ends this process, nothing else does
-    program = load(sys.argv[2]) if len(sys.argv) > 2 else None
     serve(socket.socket(fileno=int(sys.argv[1])), program)
 
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from npu_daemon.simulator.compiler_errors import MAX_ERRORS
 from npu_daemon.simulator.compiler import clang, lld, system_libraries
+from npu_daemon.simulator.compiler_errors import MAX_ERRORS
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
 from npu_daemon.simulator.object_store import ObjectStore, Part
 from npu_daemon.simulator.own_sources import INCLUDE, SOURCES, own_part

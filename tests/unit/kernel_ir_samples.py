@@ -33,6 +33,6 @@ define void @asim_kernel_entry(ptr %0, i32 %1) {{
 
 
 def module_text(body: str = "", outside: str = "", functions: str = "") -> str:
-    """Return a module as LLVM prints it: the entry with ``body`` (arguments ``%0`` and ``%1``), and what is around it."""
+    """Return a module as LLVM prints it: the entry with ``body``, after ``%0`` and ``%1``, and more."""
     text = _FRAME.format(layout=DATA_LAYOUT, triple=TRIPLE, body=body, outside=outside, functions=functions)
     return str(llvm.parse_assembly(text, llvm.create_context()))

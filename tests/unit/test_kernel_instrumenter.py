@@ -98,14 +98,17 @@ def test_calls_by_a_pointer_may_lead_to_functions_of_their_type_alone() -> None:
 
 
 def test_what_the_candidate_says_of_functions_is_not_written() -> None:
-    functions = 'define linkonce_odr noundef i32 @f(ptr noalias %p) nounwind memory(none) "probe-stack"="x" {\n  ret i32 1\n}'
+    functions = (
+        'define linkonce_odr noundef i32 @f(ptr noalias %p) nounwind memory(none) "probe-stack"="x" {\n'
+        "  ret i32 1\n}"
+    )
     text = instrumented(verified(module_text("  %3 = call i32 @f(ptr %0)", functions=functions), INTERFACE))
     assert "define internal i32 @f(ptr) #0" in text
     assert not re.search("noalias|memory|probe-stack|linkonce|noundef", text)
 
 
 def _mutations(text: str) -> Iterator[tuple[str, str]]:
-    """Yield the module without each single line that the instrumenter has put in, and with each changed a little."""
+    """Yield the module without each line that the instrumenter has put in, and with it changed."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
         if " freeze " in line:

@@ -30,7 +30,8 @@ from npu_daemon.simulator.kernel_ir.values import ValueChecker
 
 _DROPPED_CALL = re.compile(r" void @(llvm\.[\w.]+)\(")
 _CALL = re.compile(
-    rf"(?P<flags>{FAST_MATH}) (?:(?:ccc|fastcc) )?{RESULT}(?: \((?P<types>[^()]*)\))? (?:@(?P<name>[\w.$-]+)|(?P<pointer>{LOCAL}))"
+    rf"(?P<flags>{FAST_MATH}) (?:(?:ccc|fastcc) )?{RESULT}(?: \((?P<types>[^()]*)\))? "
+    rf"(?:@(?P<name>[\w.$-]+)|(?P<pointer>{LOCAL}))"
     r"\((?P<arguments>.*)\)(?: #\d+)?"
 )
 _SIMULATOR_SYMBOL = re.compile(r"_ZNK?(?:4asim|7AscendC)")
@@ -159,11 +160,12 @@ def _undefined(name: str) -> RefusedIr:
         return RefusedIr(f"the kernel uses what the simulator does not provide: {shown}", unprovided=True)
     if name.startswith("__cxa_"):
         return RefusedIr(
-            "the kernel needs what only programs of a host have: exceptions, or static variables that are made "
-            f"when they are first used ({shown})"
+            "the kernel needs what only programs of a host have: exceptions, or static variables that are "
+            f"made when they are first used ({shown})"
         )
     return RefusedIr(
-        f"the kernel calls {shown}, which is not part of Ascend C as the simulator knows it: no libc, threads or files"
+        f"the kernel calls {shown}, which is not part of Ascend C as the simulator knows it: "
+        "no libc, threads or files"
     )
 
 

@@ -1,8 +1,8 @@
-"""How kernels become bitcode: clang of the wheel, called without its driver, in a file system of its own.
+"""How kernels become bitcode: clang of the wheel, without its driver, in a file system of its own.
 
-What it can open is listed in an overlay, so that no include leads anywhere else, and paths are the same on every
-host: ``/kernel`` is the candidate's folder, ``/asim`` the simulator's headers, ``/c++``, ``/clang`` and ``/libc``
-those of the wheel, and ``/built`` the precompiled headers.
+What it can open is listed in an overlay, so that no include leads anywhere else, and paths are the same
+on every host: ``/kernel`` is the candidate's folder, ``/asim`` the simulator's headers, ``/c++``,
+``/clang`` and ``/libc`` those of the wheel, and ``/built`` the precompiled headers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The program that turns a kernel's bitcode into an object file: verified, instrumented, looked at again, emitted.
+"""The program that makes an object file of a kernel's bitcode: verified, instrumented, checked again.
 
-It runs confined and with limits, since parsers and code generation of LLVM were not written for hostile input. It
-writes the object to a file, and one line of JSON about the module to standard output. The process server of the
-sandbox loads it once and forks for each kernel; nothing here may import more than the standard library and
-llvmlite.
+It runs confined and with limits, since parsers and code generation of LLVM were not written for hostile
+input. It writes the object to a file, and one line of JSON about the module to standard output. The
+process server of the sandbox loads it once and forks for each kernel; nothing here may import more than
+the standard library and llvmlite.
 """
 
 from __future__ import annotations

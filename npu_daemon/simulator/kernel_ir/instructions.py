@@ -1,7 +1,7 @@
-"""The grammar of instructions that compute: how LLVM prints them, and what class of scalar work they are.
+"""The grammar of instructions that compute: how LLVM prints them, and what scalar work they are.
 
-Each row is a pattern of what follows the opcode. In it ``<T>`` is a type, ``<V>`` an operand, ``<L>`` a label.
-Instructions that touch memory, call or branch have readers of their own (``verifier``).
+Each row is a pattern of what follows the opcode. In it ``<T>`` is a type, ``<V>`` an operand, ``<L>`` a
+label. Instructions that touch memory, call or branch have readers of their own (``verifier``).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Writes a checked module anew, with a callback before everything that a kernel does to memory or control.
+"""Writes a checked module anew, with a callback before all that a kernel does to memory or control.
 
-What is written comes from what the verifier understood: attributes and metadata of the candidate are not among
-it, but for source lines. Operands that are checked at run time are frozen first, so that the check and the
-access see one value whatever the optimiser made of undefined ones.
+What is written comes from what the verifier understood: attributes and metadata of the candidate are not
+among it, but for source lines. Operands that are checked at run time are frozen first, so that the check
+and the access see one value whatever the optimiser made of undefined ones.
 """
 
 from __future__ import annotations
@@ -292,7 +292,8 @@ def _variable(variable: Variable) -> str:
         return f"@{variable.name} = extern_weak hidden global {variable.type}"
     kind = "global" if variable.mutable else "constant"
     section = f', section "{variable.section}"' if variable.section else ""
-    return f"@{variable.name} = internal {kind} {variable.type} {variable.value}{section}, align {variable.alignment}"
+    placed = f"{section}, align {variable.alignment}"
+    return f"@{variable.name} = internal {kind} {variable.type} {variable.value}{placed}"
 
 
 def _debug_metadata(module: CheckedModule) -> Iterator[str]:

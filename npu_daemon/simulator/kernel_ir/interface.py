@@ -1,4 +1,4 @@
-"""The kernel interface: the functions that the run program exports, with their types as the compiler has them."""
+"""The kernel interface: the functions that the run program exports, with their types."""
 
 from __future__ import annotations
 

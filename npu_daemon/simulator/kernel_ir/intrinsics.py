@@ -14,7 +14,7 @@ _DROPPED = re.compile(
 )
 _MEMORY = re.compile(r"llvm\.(?P<what>memcpy|memmove|memset)(?:\.inline)?(?:\.p0)+\.i64")
 _INTEGER = r"\.i\d+"
-# Code generation makes instructions of them, not library calls, on every processor that kernels are emitted for.
+# Code generation makes instructions of them, not library calls, for each processor that it is done for.
 _COMPUTING: tuple[tuple[Cost, str], ...] = (
     (Cost.INTEGER, rf"(?:[us](?:min|max)|[us](?:add|sub)\.sat|[us](?:add|sub)\.with\.overflow){_INTEGER}"),
     (Cost.MULTIPLY, rf"[us]mul\.with\.overflow{_INTEGER}"),

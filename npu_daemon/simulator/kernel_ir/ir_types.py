@@ -66,7 +66,7 @@ class TypeTable:
         found = _TOKEN.match(text, position)
         if found is None or depth > MAX_TYPE_DEPTH:
             raise _unknown(text)
-        packed, braces, count, name, word = found.groups()
+        packed, _, count, name, word = found.groups()
         if word:
             return _scalar(word, text), found.end()
         if name:

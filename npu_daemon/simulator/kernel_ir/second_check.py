@@ -1,8 +1,8 @@
-"""Looks at an instrumented module once more, as LLVM has read it, without the verifier's or writer's notes.
+"""Looks at an instrumented module once more, as LLVM has read it, without the writer's notes.
 
-It knows the rules and nothing of how they were followed: directly before each access stands its callback with the
-same pointer and the size of the access, and so on. What it finds is a fault of this program, or worse, so that
-nothing is made of the module.
+It knows the rules and nothing of how they were followed: directly before each access stands its callback
+with the same pointer and the size of the access, and so on. What it finds is a fault of this program, or
+worse, so that nothing is made of the module.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def check_again(text: str, interface: Interface) -> None:
     lines = text.split("\n")
     own = {found[2] for line in lines if (found := _HEADER.fullmatch(line))}
     groups = [found for line in lines if (found := _GROUP.fullmatch(line))]
-    safe = {found[1] for found in groups if _SAFE_ATTRIBUTES <= set(found[2].split())}
+    safe = {found[1] for found in groups if set(found[2].split()) >= _SAFE_ATTRIBUTES}
     checker = _Checker(own, safe, interface)
     body: list[str] | None = None
     for line in lines:

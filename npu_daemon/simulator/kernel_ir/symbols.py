@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 from npu_daemon.simulator.kernel_ir.checked import ENTRY_POINTS, Variable
 from npu_daemon.simulator.kernel_ir.instructions import TYPE
-from npu_daemon.simulator.kernel_ir.ir_constants import ConstantReader
 from npu_daemon.simulator.kernel_ir.ir_text import ModuleText
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr, readable_name
@@ -22,23 +21,27 @@ SECTION_ENDS = frozenset(
 )
 _ENTRY_PREFIX = "asim_entry_"
 _RESERVED = re.compile(r"asim_|llvm\.|__safestack|__(?:start|stop)_")
-_LINKAGE = r"(?:(?:private|internal|linkonce|linkonce_odr|weak|weak_odr|available_externally|external|extern_weak) )?"
+_LINKAGE = (
+    r"(?:(?:private|internal|linkonce|linkonce_odr|weak|weak_odr|available_externally|external|extern_weak)"
+    r" )?"
+)
 _SCOPE = r"(?:(?:dso_local|dso_preemptable) )?(?:(?:default|hidden|protected) )?"
 _NAME = r"@(?P<name>[\w.$-]+)"
 _UNNAMED = r"(?: (?:local_)?unnamed_addr)?"
 _CONVENTION = r"(?:(?:ccc|fastcc) )?"
-_ENDING = r"(?: #\d+)?(?P<rest>.*)"
 _DEFINE = re.compile(
     rf"define {_LINKAGE}{_SCOPE}{_CONVENTION}{RESULT} {_NAME}\((?P<parameters>.*?)\){_UNNAMED}(?: #\d+)?"
     r"(?: comdat(?:\(\$[\w.$-]+\))?)?(?: align \d+)?(?: !dbg !(?P<debug>\d+))?"
 )
 _DECLARE = re.compile(
-    rf"declare (?:!dbg !\d+ )?{_LINKAGE}{_SCOPE}{_CONVENTION}{RESULT} {_NAME}\((?P<parameters>.*?)\){_UNNAMED}(?: #\d+)?"
+    rf"declare (?:!dbg !\d+ )?{_LINKAGE}{_SCOPE}{_CONVENTION}{RESULT} {_NAME}\((?P<parameters>.*?)\)"
+    rf"{_UNNAMED}(?: #\d+)?"
 )
 _VARIABLE = re.compile(
     rf"{_NAME} = (?P<linkage>{_LINKAGE}){_SCOPE}(?:(?:local_)?unnamed_addr )?"
     rf"(?P<kind>global|constant) (?P<type>{TYPE})(?: (?P<value>.*?))?"
-    r'(?:, section "(?P<section>[^"]*)")?(?:, comdat(?:\(\$[\w.$-]+\))?)?(?:, align (?P<alignment>\d+))?(?:, !dbg !\d+)?'
+    r'(?:, section "(?P<section>[^"]*)")?(?:, comdat(?:\(\$[\w.$-]+\))?)?(?:, align (?P<alignment>\d+))?'
+    r"(?:, !dbg !\d+)?"
 )
 _SECTION_OF_FUNCTION = re.compile(r'section "([^"]*)"')
 _INITIALISERS = re.compile(r"ptr (@[\w.$-]+)")
@@ -51,8 +54,8 @@ _FUNCTION_WORDS = {
     "partition ": "sections of its own: leave out the attribute",
 }
 _VARIABLES_HELP = (
-    "Expected only constants there (constexpr or const with constant values): keep what changes in the kernel's "
-    "class, in UB or in the workspace, or share it in global memory (static __gm__ T name[count])"
+    "Expected only constants there (constexpr or const with constant values): keep what changes in the "
+    "kernel's class, in UB or in the workspace, or share it in global memory (static __gm__ T name[count])"
 )
 
 
@@ -170,7 +173,7 @@ def _initialiser(line: str) -> RefusedIr:
     found = _INITIALISERS.search(line)
     name = found[1][1:] if found else "a function"
     return RefusedIr(
-        f"the kernel runs code before its launch ({readable_name(name)}), to make or destroy static or global "
+        f"the kernel runs code before its launch ({readable_name(name)}), for static or global "
         f"variables. {_VARIABLES_HELP}"
     )
 

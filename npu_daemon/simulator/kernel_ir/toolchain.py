@@ -1,4 +1,4 @@
-"""What building kernels needs besides the wheel: precompiled headers, the interface, an object to link with."""
+"""What building kernels needs besides the wheel: headers, the interface, an object to link with."""
 
 from __future__ import annotations
 

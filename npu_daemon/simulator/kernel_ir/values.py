@@ -34,5 +34,6 @@ class ValueChecker:
             self._checked.stubs[name] = self._symbols.declared[name]
         elif name not in self._symbols.variables:
             raise RefusedIr(
-                f"the kernel takes the address of {readable_name(name)}, which is not its own: call it directly"
+                f"the kernel takes the address of {readable_name(name)}, which is not its own: "
+                "call it directly"
             )

@@ -1,7 +1,7 @@
 """Reads every line of a kernel's IR and refuses what is not on the lists of what is allowed.
 
-The text comes from LLVM's printer, so that it has one form for each thing; a line that no pattern here matches
-as a whole is refused. Nothing is decided by names of the source.
+The text comes from LLVM's printer, so that it has one form for each thing; a line that no pattern here
+matches as a whole is refused. Nothing is decided by names of the source.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from npu_daemon.simulator.kernel_ir.ir_text import split_module
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
 from npu_daemon.simulator.kernel_ir.signatures import Interface
-from npu_daemon.simulator.kernel_ir.symbols import OwnFunction, Symbols, read_symbols
+from npu_daemon.simulator.kernel_ir.symbols import OwnFunction, read_symbols
 from npu_daemon.simulator.kernel_ir.values import ValueChecker
 
 DATA_LAYOUT = '"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"'

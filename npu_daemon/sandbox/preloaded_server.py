@@ -48,7 +48,8 @@ def run(program: Callable[[list[str]], int], arguments: list[str], passed: list[
 def main() -> None:
     """Serve the socket whose descriptor is the first argument."""
     spec = importlib.util.spec_from_file_location("server", Path(__file__).with_name("server.py"))
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     server = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(server)
     program = load(sys.argv[2])

@@ -186,7 +186,8 @@ def _exceeded(what: str, outcome: ProcessOutcome, limits: Limits) -> Failure | N
 
 
 def _unreadable(outcome: ProcessOutcome) -> Failure:
-    log = " ".join(outcome.stderr.decode("utf-8", "replace").split()[-40:])[-_MAX_MESSAGE:]
+    lines = outcome.stderr[-_MAX_MESSAGE:].decode("utf-8", "replace").strip().splitlines()
+    log = lines[-1] if lines else ""
     ending = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.returncode}"
     message = f"LLVM could not make code of the kernel ({ending}): make it simpler. {log}".strip()
     return _failure(Status.BUILD_ERROR, Phase.BUILD_KERNEL, message, outcome.seconds)

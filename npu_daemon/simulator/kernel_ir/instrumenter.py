@@ -7,6 +7,7 @@ and the access see one value whatever the optimiser made of undefined ones.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from npu_daemon.simulator.kernel_ir.checked import (
@@ -33,7 +34,12 @@ CALLBACKS = (
     "declare void @asim_unreachable()",
 )
 MAX_COUNT = 255  # of a class, in one call of asim_count
-_ATTRIBUTES = 'attributes #0 = { nounwind safestack uwtable(sync) "frame-pointer"="all" "no-builtins" }'
+_ATTRIBUTES = (
+    'attributes #0 = { nounwind safestack uwtable(sync) "frame-pointer"="all" "no-builtins"'
+    ' "probe-stack"="inline-asm" }'
+)
+# Everything else may be undefined, and then have another value each time that somebody looks.
+_ONE_VALUE = re.compile(r"@[\w.$-]+|-?\d+")
 _FLAGS = (
     "!llvm.module.flags = !{{!{0}, !{1}}}",
     '!{0} = !{{i32 7, !"Dwarf Version", i32 4}}',
@@ -237,7 +243,7 @@ class _FunctionWriter:
         self._write(step.head, step)
 
     def _frozen(self, type_: str, value: str, step: Step) -> str:
-        if not value.startswith("%"):
+        if _ONE_VALUE.fullmatch(value):
             return value
         name = self._new_name()
         self._write(f"  {name} = freeze {type_} {value}", step)

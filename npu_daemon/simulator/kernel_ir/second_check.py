@@ -19,14 +19,12 @@ from npu_daemon.simulator.kernel_ir.signatures import Interface, read_parameters
 _WORD = re.compile(r"  (?:%[\w.$-]+ = )?([a-z]\w*)")
 _LOAD = re.compile(r"  %[\w.]+ = load (?:volatile )?(ptr|half|float|double|i\d+), ptr (\S+), align \d+")
 _STORE = re.compile(r"  store (?:volatile )?(ptr|half|float|double|i\d+) .+, ptr (\S+), align \d+")
-_STORE_TO_CONSTANT = re.compile(
-    r"  (?:%[\w.]+ = load|store) .*ptr (getelementptr \(.*\)|inttoptr \(.*\)), align \d+"
-)
 _CALL = re.compile(r"  (?:%[\w.]+ = )?call [^@%]*?(?:\{[^{}]*\} )?(?:\([^()]*\) )?([@%][\w.$-]+)\((.*)\)$")
 _CHECKED = re.compile(r"  call void @(asim_load|asim_store)\(ptr (.+), i64 (\d+)\)")
 _COUNTED = re.compile(r"  call void @asim_count\(i64 (-?\d+)\)")
 _TARGETS = re.compile(r"  call void @asim_call\(ptr (%\S+), ptr (?:null|@asim\.targets\.\d+), i64 \d+\)")
 _FROZEN = re.compile(r"  (%[\w.]+) = freeze ")
+_DEFINED = re.compile(r"@[\w.$-]+|-?\d+")
 _SWITCH = re.compile(r"  switch i\d+ (\S+), label ")
 _ADDRESS = re.compile(r"  %[\w.]+ = getelementptr .*, i\d+ %")
 _HEADER = re.compile(r"define (internal |dso_local )?.*@([\w.$-]+)\(.*\) #(\d+)(?: !dbg !\d+)? \{")
@@ -201,8 +199,6 @@ def _access(opcode: str, line: str, before: str, earlier: str) -> None:
     if checked is None or checked[1] != f"asim_{opcode}":
         raise _broken("an access without a check", line)
     if found is None:
-        if _STORE_TO_CONSTANT.fullmatch(line) and f"ptr {checked[2]}, align" in line:
-            return
         raise _broken("an access", line)
     type_, pointer = found.groups()
     size = _FLOAT_BYTES.get(type_) or (int(type_[1:]) + 7) // 8
@@ -212,7 +208,7 @@ def _access(opcode: str, line: str, before: str, earlier: str) -> None:
 
 def _is_frozen(value: str, before: str) -> bool:
     """Whether a value has one value for all who look at it."""
-    if not value.startswith("%"):
+    if _DEFINED.fullmatch(value):
         return True
     found = _FROZEN.match(before)
     return found is not None and found[1] == value

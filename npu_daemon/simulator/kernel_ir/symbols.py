@@ -20,7 +20,7 @@ SECTION_ENDS = frozenset(
     f"__{end}_{name}" for name in (GM_SECTION, NOTE_SECTION) for end in ("start", "stop")
 )
 _ENTRY_PREFIX = "asim_entry_"
-_RESERVED = re.compile(r"asim_|llvm\.|__safestack|__(?:start|stop)_")
+_RESERVED = re.compile(r"asim[_.]|llvm\.|__safestack|__(?:start|stop)_")
 _LINKAGE = (
     r"(?:(?:private|internal|linkonce|linkonce_odr|weak|weak_odr|available_externally|external|extern_weak)"
     r" )?"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import re
-import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -32,57 +31,36 @@ _RUN, _LAUNCHER, _PRICE, _RACES, _KERNEL, _COMPLETE, _LOCK = (
     "lock",
 )
 # What kernels may take from the run program: not its main function, nor where its data lie.
-_INTERFACE = re.compile(r"\d(?:asim|AscendC)|^__(?:asan|sanitizer_cov|wrap)_")
+_INTERFACE = re.compile(r"\d(?:asim|AscendC)")
 # Pricing and the race check are each optimised as a whole.
 _ANALYSIS_OPTIONS = ("-O3", "-flto")
 _ANALYSIS_LINK = ("--lto-O3",)
 # The types of what kernels may call are read from the LLVM IR of the runtime.
 _KEEPING_IR = ("-Xclang", "-fembed-bitcode=all")
 _EXPORTING = ("--export-dynamic", "--exclude-libs=ALL")
-# Kernels: instrumented to count the basic blocks they execute and every load and store they make themselves
-# (calls only: no sanitizer run-time library), and compiled so that an endless loop stays one.
-_KERNEL_OPTIONS = (
-    "-std=c++17",
-    "-O1",
-    "-g1",
-    "-fPIC",
-    "-w",
-    "-ffp-contract=off",
-    "-fno-finite-loops",
-    "-fno-math-errno",
-    "-fno-exceptions",
-    "-fno-threadsafe-statics",
-    "-fsanitize-coverage=trace-pc",
-    "-fsanitize=kernel-address",
-    *("-mllvm", "-asan-instrumentation-with-call-threshold=0"),
-    *("-mllvm", "-asan-stack=0"),
-    *("-mllvm", "-asan-globals=0"),
-    "-Wno-c++11-narrowing",
-    "-Wno-missing-template-arg-list-after-template-kw",
-    "-DASCENDC_CPU_DEBUG",
-    "-D__CCE_AICORE__=220",
+# Programs with kernels and a main function of their own: compiled like kernels (``kernel_ir.clang``), but they
+# may throw, and call acl and the C library.
+_PROGRAM_OPTIONS = (
+    *(
+        "-std=c++17",
+        "-O1",
+        "-g1",
+        "-gno-column-info",
+        "-fPIC",
+        "-w",
+        "-ffp-contract=off",
+        "-fno-finite-loops",
+    ),
+    *("-fno-builtin", "-fno-threadsafe-statics"),
+    *("-Wno-c++11-narrowing", "-Wno-missing-template-arg-list-after-template-kw"),
+    *("-D__CCE_AICORE__=220", "-D__NPU_ARCH__=2201", HOST_INCLUDE),
+    *("-include", "kernel_operator.h", "-include", "asim/asc/launch.h"),
 )
 _KIND_OPTIONS = {
     CoreKind.VECTOR: ("-D__DAV_C220_VEC__", "-D__DAV_VEC__"),
     CoreKind.CUBE: ("-D__DAV_C220_CUBE__", "-D__DAV_CUBE__"),
 }
-
-
-# Programs with a main function of their own are compiled as kernels are, but they may throw and call acl.
-_PROGRAM_OMITTED = ("-fno-exceptions", "-DASCENDC_CPU_DEBUG")
-_PROGRAM_OPTIONS = (
-    "-D__NPU_ARCH__=2201",
-    HOST_INCLUDE,
-    "-include",
-    "kernel_operator.h",
-    "-include",
-    "asim/asc/launch.h",
-)
-
-# Memory functions go through the simulator too, which prices them as the loop of words that they are.
-_WRAPPED = ("memcpy", "memmove", "memset", "memcmp")
-_KERNEL_LINK = ("-shared", "--eh-frame-hdr", *(f"--wrap={name}" for name in _WRAPPED))
-_KERNEL_OBJECT = "asim_kernel.o"
+_PROGRAM_LINK = ("-shared", "--eh-frame-hdr")
 
 
 @dataclass(frozen=True)
@@ -137,17 +115,17 @@ class Toolchain:
         """What building kernels needs."""
         return KernelToolchain(self.folder / _KERNEL)
 
-    def program_command(
-        self,
-        kind: CoreKind,
-        source: str,
-        output: str,
-        include_dirs: Sequence[Path],
-        defines: Sequence[str] = (),
-    ) -> list[str]:
-        """Return the compiler call that makes a library of a program with launches and a main function."""
-        compiler = clang(*_program_flags(kind, include_dirs, defines), "-c", "-x", "c++", source)
-        return _compile_and_link(compiler, output, *host_library(self.host_folder))
+    def program_link_command(self, object_file: str, output: str) -> list[str]:
+        """Return the linker call that makes a library of a program with launches and a main function."""
+        return lld(*_PROGRAM_LINK, object_file, *host_library(self.host_folder), "-o", output)
+
+
+def program_bitcode_command(
+    kind: CoreKind, source: str, output: str, include_dirs: Sequence[Path], defines: Sequence[str]
+) -> list[str]:
+    """Return the compiler call that makes bitcode of a program, to be emitted by ``emit_program``."""
+    flags = _program_flags(kind, include_dirs, defines)
+    return clang(*flags, "-c", "-emit-llvm", "-x", "c++", source, "-o", output)
 
 
 def program_text_command(
@@ -161,22 +139,10 @@ def program_text_command(
     return clang(*flags, "-DASIM_KEEP_QUALIFIERS", "-E", "-x", "c++", source, "-o", output)
 
 
-def _compile_and_link(compiler: Sequence[str], output: str, *libraries: str) -> list[str]:
-    """Return one call that makes a library by a compiler call without an output, and the linker."""
-    link = lld(*_KERNEL_LINK, _KERNEL_OBJECT, *libraries, "-o", output)
-    return ["/bin/sh", "-c", f"{shlex.join([*compiler, '-o', _KERNEL_OBJECT])} && {shlex.join(link)}"]
-
-
 def _program_flags(kind: CoreKind, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:
-    flags = [flag for flag in kernel_flags(kind) if flag not in _PROGRAM_OMITTED]
     includes = [f"-I{folder}" for folder in include_dirs]
     macros = [f"-D{define}" for define in defines]
-    return [*flags, *macros, *includes, *_PROGRAM_OPTIONS]
-
-
-def kernel_flags(kind: CoreKind = CoreKind.VECTOR) -> tuple[str, ...]:
-    """Return the flags that kernels and their precompiled header are compiled with."""
-    return (*_KERNEL_OPTIONS, *_KIND_OPTIONS[kind], *cpu_flags(), *INCLUDES)
+    return [*_PROGRAM_OPTIONS, *_KIND_OPTIONS[kind], *INCLUDES, *macros, *includes]
 
 
 def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolchain:

@@ -111,7 +111,7 @@ def _compile(
 def _emit(
     source: KernelSource, bitcode: Path, object_file: Path, toolchain: KernelToolchain, limits: Limits
 ) -> Failure | None:
-    arguments = [str(bitcode), str(toolchain.interface_file), str(object_file), toolchain.processor]
+    arguments = [str(bitcode), str(object_file), toolchain.processor, str(toolchain.interface_file)]
     reach = Reach((toolchain.interface_file,))
     outcome = run_limited(arguments, cwd=source.folder, limits=limits, reach=reach, preload=emitter())
     if outcome.returncode != 0 or outcome.exceeded is not None:
@@ -122,6 +122,17 @@ def _emit(
     if "refused" not in answer:
         return None
     return _refused(answer, source.sources, outcome.seconds)
+
+
+def emit_program(
+    folder: Path, bitcode: Path, object_file: Path, toolchain: KernelToolchain, limits: Limits
+) -> Failure | None:
+    """Make the object of a user's own program, whose scalar work is counted as that of kernels is."""
+    arguments = [str(bitcode), str(object_file), toolchain.processor]
+    outcome = run_limited(arguments, cwd=folder, limits=limits, preload=emitter())
+    if outcome.returncode == 0 and outcome.exceeded is None:
+        return None
+    return _exceeded("generating code of the program", outcome, limits) or _unreadable(outcome)
 
 
 def _link(

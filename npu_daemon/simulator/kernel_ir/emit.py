@@ -20,6 +20,7 @@ import llvmlite.binding as llvm
 from npu_daemon.simulator.kernel_ir.debug_info import places_of
 from npu_daemon.simulator.kernel_ir.instrumenter import instrumented
 from npu_daemon.simulator.kernel_ir.ir_text import ModuleText, split_module
+from npu_daemon.simulator.kernel_ir.program_instrumenter import instrumented_program
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
 from npu_daemon.simulator.kernel_ir.second_check import check_again
 from npu_daemon.simulator.kernel_ir.signatures import Interface
@@ -46,29 +47,42 @@ def emitted(bitcode: bytes, interface: Interface, processor: str) -> bytes:
         RefusedIr: it has something that is not allowed.
         RuntimeError: LLVM cannot read it.
     """
-    text = str(llvm.parse_bitcode(bitcode, llvm.create_context()))
+    text = _text_of(bitcode)
     try:
         checked = verified(text, interface)
     except RefusedIr as refused:
         refused.places = _places(text, refused.debug)
         raise
-    module = llvm.parse_assembly(instrumented(checked), llvm.create_context())
-    module.verify()
+    module = _module_of(instrumented(checked))
     check_again(str(module), interface)
-    return _target(processor, text.count("\n")).emit_object(module)
+    return _object_of(module, processor, text.count("\n"))
+
+
+def emitted_program(bitcode: bytes, processor: str) -> bytes:
+    """Return the object file of a user's own program, counted and not verified.
+
+    Raises:
+        RuntimeError: LLVM cannot read it.
+    """
+    text = _text_of(bitcode)
+    return _object_of(_module_of(instrumented_program(text)), processor, text.count("\n"))
 
 
 def main(arguments: Sequence[str]) -> int:
     """Emit the bitcode file into the object file; return the exit status.
 
     Args:
-        arguments: paths of bitcode, interface and object, and the processor.
+        arguments: paths of bitcode and object, the processor, and for a kernel the path of the interface.
     """
-    bitcode, interface, output, processor = arguments
-    texts: dict[str, str] = json.loads(Path(interface).read_text("utf-8"))
+    bitcode, output, processor, *interface = arguments
+    data = Path(bitcode).read_bytes()
     answer: dict[str, Any]
     try:
-        data = emitted(Path(bitcode).read_bytes(), Interface.of_texts(texts), processor)
+        if interface:
+            texts: dict[str, str] = json.loads(Path(interface[0]).read_text("utf-8"))
+            data = emitted(data, Interface.of_texts(texts), processor)
+        else:
+            data = emitted_program(data, processor)
         Path(output).write_bytes(data)
         answer = {"object_bytes": len(data)}
     except RefusedIr as refused:
@@ -89,10 +103,22 @@ def _places(text: str, debug: str) -> list[tuple[str, int]]:
     return places_of(module.nodes, debug)
 
 
-def _target(processor: str, lines: int) -> llvm.TargetMachine:
-    target = llvm.Target.from_default_triple()
+def _text_of(bitcode: bytes) -> str:
+    return str(llvm.parse_bitcode(bitcode, llvm.create_context()))
+
+
+def _module_of(text: str) -> llvm.ModuleRef:
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.verify()
+    return module
+
+
+def _object_of(module: llvm.ModuleRef, processor: str, lines: int) -> bytes:
+    target = llvm.Target.from_triple(module.triple)
     opt = 1 if lines <= _OPTIMISED_LINES else 0
-    return target.create_target_machine(cpu=processor, opt=opt, reloc="pic", codemodel="default")
+    machine = target.create_target_machine(cpu=processor, opt=opt, reloc="pic", codemodel="default")
+    data: bytes = machine.emit_object(module)
+    return data
 
 
 if __name__ == "__main__":

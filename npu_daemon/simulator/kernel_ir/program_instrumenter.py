@@ -23,7 +23,11 @@ _ACCESSES = {
     "store": re.compile(rf"  store (?:volatile )?({TYPE}) .+, ptr (.+), align \d+"),
 }
 _MEMORY = re.compile(
-    r"  (?:tail )?call void @llvm\.(memcpy|memmove|memset)(?:\.inline)?(?:\.p0)+\.i64\((.*), i1 (?:true|false)\)"
+    r"  (?:tail )?call void @llvm\.(memcpy|memmove|memset)(?:\.inline)?(?:\.p0)+\.i64"
+    r"\((.*), i1 (?:true|false)\)(?: #\d+)?"
+)
+_MEMORY_FUNCTION = re.compile(
+    r"  (?:(%\d+) = )?(?:tail )?call [\w ()]*(?:ptr|i32) @(memcpy|memmove|memset|memcmp)\((.*)\)(?: #\d+)?"
 )
 _OPENING = re.compile(r"  (?:%[\w.]+ = )?([a-z]\w*)")
 _CALLED = re.compile(r"(?:call|invoke) [^@%]*(?:@([\w.$-]+)|%[\w.]+)\(")
@@ -77,10 +81,8 @@ class _Writer:
             self._first.append(line)
             return []
         self._count(opcode, body)
-        in_its_place = _memory_callback(body)
-        self._rest.append(
-            f"{in_its_place}{debug}" if in_its_place else f"{self._callback(opcode, body, debug)}{line}"
-        )
+        in_its_place = _memory_callback(body, debug)
+        self._rest.append(in_its_place or f"{self._callback(opcode, body, debug)}{line}")
         return []
 
     def flushed(self) -> list[str]:
@@ -127,19 +129,33 @@ class _Writer:
             return 0  # a type that no kernel has
 
 
-def _memory_callback(body: str) -> str:
-    """Return the callback in the place of a memory intrinsic, or nothing where it is none that kernels have."""
-    found = _MEMORY.fullmatch(body)
-    if found is None:
+def _memory_callback(body: str, debug: str) -> str:
+    """Return what stands in the place of a memory function, or nothing where a line is none."""
+    intrinsic, function = _MEMORY.fullmatch(body), _MEMORY_FUNCTION.fullmatch(body)
+    if intrinsic is not None:
+        what, result, texts = intrinsic[1], "", intrinsic[2]
+    elif function is not None:
+        what, result, texts = function[2], function[1] or "", function[3]
+    else:
         return ""
-    parameters, _ = read_parameters(found[2])
-    destination, second, size = ((each.type, each.value) for each in parameters)
-    if second[0] == "i8":
-        if not second[1].lstrip("-").isdigit():
-            return ""
-        second = ("i32", str(int(second[1]) & 255))
-    arguments = ", ".join(f"{type_} {value}" for type_, value in (destination, second, size))
-    return f"  call void @asim_{found[1]}({arguments})"
+    arguments = _byte_as_word([(each.type, each.value) for each in read_parameters(texts)[0]])
+    if arguments is None:
+        return ""
+    shown = ", ".join(f"{type_} {value}" for type_, value in arguments)
+    if what == "memcmp":
+        return f"  {f'{result} = ' if result else ''}call i32 @asim_memcmp({shown}){debug}"
+    returned = f"\n  {result} = getelementptr i8, ptr {arguments[0][1]}, i64 0{debug}" if result else ""
+    return f"  call void @asim_{what}({shown}){debug}{returned}"
+
+
+def _byte_as_word(arguments: list[tuple[str, str]]) -> list[tuple[str, str]] | None:
+    """Return arguments with the byte of ``memset`` as a word; ``None`` for a byte that is no constant."""
+    type_, value = arguments[1]
+    if type_ != "i8":
+        return arguments
+    if not value.lstrip("-").isdigit():
+        return None
+    return [arguments[0], ("i32", str(int(value) & 255)), *arguments[2:]]
 
 
 def _debug(attached: str) -> str:

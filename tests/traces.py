@@ -14,7 +14,9 @@ from npu_daemon.simulator import chips
 from npu_daemon.simulator.chips import Chip, load_chip
 
 MAGIC = b"ASIMTRC\n"
-VERSION = 3
+VERSION = 4
+HEAD_BYTES = 16  # of a record, before its operands and its scalar work
+BLOCK = 9  # class of scalar work: basic blocks of the library
 IN_FULL = b"\0"  # before a record that is written as it lies in memory
 S, V, M, MTE2, MTE3, FIX = 0, 1, 2, 4, 5, 6
 UB, GM, L1, L0A, L0B, L0C = range(6)
@@ -45,15 +47,16 @@ def record(
 ) -> bytes:
     """Return one record; each costs two basic blocks of scalar work."""
     head = struct.pack(
-        "<HBBBBHIIII",
-        *(OPCODES[name], element_bytes, len(operands), *pipes, flag),
-        *(2, 0, repeats, burst_bytes),
+        "<HBBBBHII", OPCODES[name], element_bytes, len(operands), *pipes, flag, repeats, burst_bytes
     )
-    return (
-        IN_FULL
-        + head
-        + b"".join(struct.pack("<QII", at | space << 56, *rest) for space, at, *rest in operands)
-    )
+    ranges = b"".join(struct.pack("<QII", at | space << 56, *rest) for space, at, *rest in operands)
+    return IN_FULL + head + ranges + changed_counts({}, {BLOCK: 2})
+
+
+def changed_counts(before: dict[int, int], now: dict[int, int]) -> bytes:
+    """Return how scalar work is written: a bit for each class whose count changed, and those counts."""
+    changed = [kind for kind in sorted(before | now) if before.get(kind, 0) != now.get(kind, 0)]
+    return number(sum(1 << kind for kind in changed)) + b"".join(number(now.get(kind, 0)) for kind in changed)
 
 
 def copy_in(ub: int, gm: int, bursts: int, burst_bytes: int, stride: int = 0, flag: int = 0) -> bytes:
@@ -177,16 +180,29 @@ def number(value: int) -> bytes:
     return low if value <= 0x7F else low + number(value >> 7)
 
 
+def _counts(raw: bytes) -> dict[int, int]:
+    """Return the scalar work by class of a record that is written in full."""
+    numbers, value, shift = [], 0, 0
+    for byte in raw:
+        value, shift = value | (byte & 0x7F) << shift, shift + 7
+        if byte < 0x80:
+            numbers.append(value)
+            value, shift = 0, 0
+    kinds = [kind for kind in range(numbers[0].bit_length()) if numbers[0] >> kind & 1]
+    return dict(zip(kinds, numbers[1:], strict=True))
+
+
 class _Site:
     """A record that was written in full, and how its addresses have moved since."""
 
     def __init__(self, raw: bytes) -> None:
         count = raw[4]
-        fields = [struct.unpack_from("<QII", raw, 25 + 16 * index) for index in range(count)]
+        begin = 1 + HEAD_BYTES
+        fields = [struct.unpack_from("<QII", raw, begin + 16 * index) for index in range(count)]
         self.addresses = [first & ADDRESS_MASK for first, _, _ in fields]
         self.steps = [(0, 0)] * count  # the last one, and the one before
-        self.scalar = struct.unpack_from("<II", raw, 9)
-        self.shape = (raw[:9], raw[17:25], [(first >> 56, *rest) for first, *rest in fields])
+        self.scalar = _counts(raw[begin + 16 * count :])
+        self.shape = (raw[:begin], [(first >> 56, *rest) for first, *rest in fields])
         self.next: int | None = None
 
     def foreseen(self) -> list[int]:
@@ -205,10 +221,9 @@ class _Site:
             if foreseen != at:
                 mask |= 1 << index
                 codes += number(2 * (at - foreseen) if at > foreseen else 2 * (foreseen - at) - 1)
-        for bit, was, count in zip((5, 6), self.scalar, entry.scalar, strict=True):
-            if was != count:
-                mask |= 1 << bit
-                codes += number(count)
+        if self.scalar != entry.scalar:
+            mask |= 1 << 5
+            codes += changed_counts(self.scalar, entry.scalar)
         self._move(entry)
         self.scalar = entry.scalar
         return bytes([mask]) + codes

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import npu_daemon.simulator
 from npu_daemon.backends.simulator import SimulatorBackend
+from tests.traces import VERSION
 
 _DEFINITIONS = Path(npu_daemon.simulator.__file__).parent / "include" / "asim" / "trace" / "instructions.def"
 _OPS = re.findall(r"^INSTRUCTION\((\w+),", _DEFINITIONS.read_text(encoding="ascii"), re.MULTILINE)
@@ -120,8 +121,8 @@ def _ub(stretch: Range | None) -> bytes:
 
 def _record(op: str, source: str = "", target: str = "", operands: tuple[bytes, ...] = ()) -> bytes:
     pipes = [_PIPES.get(pipe, 7 if pipe == "ALL" else 0) for pipe in (source, target)]
-    head = struct.pack("<HBBBBHIIII", _OPS.index(op), 4, len(operands), *pipes, 0, 0, 0, 1, 0)
-    return b"\0" + head + b"".join(operands)
+    head = struct.pack("<HBBBBHII", _OPS.index(op), 4, len(operands), *pipes, 0, 1, 0)
+    return b"\0" + head + b"".join(operands) + b"\0"
 
 
 def _encoded(steps: list[Step]) -> bytes:
@@ -143,7 +144,7 @@ def _encoded(steps: list[Step]) -> bytes:
 
 
 def _trace(blocks: list[bytes]) -> bytes:
-    header = b"ASIMTRC\n" + struct.pack("<IIHHI", 3, len(blocks), 0, 1, 0)
+    header = b"ASIMTRC\n" + struct.pack("<IIHHI", VERSION, len(blocks), 0, 1, 0)
     return header + b"".join(
         struct.pack("<II", index, len(records)) + records for index, records in enumerate(blocks)
     )

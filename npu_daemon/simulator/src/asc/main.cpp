@@ -6,7 +6,7 @@
 #include <string>
 
 #include "asim/host/chip.h"
-#include "asim/machine/device_output.h"
+#include "asim/machine/kernel_memory.h"
 #include "asim/machine/process.h"
 #include "asim/semantics/gemm.h"
 #include "launch.h"
@@ -35,6 +35,7 @@ int execute(const Job &job, int argc, char **argv) {
     setvbuf(stdout, nullptr, _IOLBF, 0);  // what was printed before a fault is not lost
     install_handlers(job.time_limit_ms);
     show_device_output();
+    allow_host_memory();
     describe_chip(job);
     if (job.price_only) skip_products();
     std::string name = job.kernel_path.empty() ? job.cube_kernel_path : job.kernel_path;

@@ -1,5 +1,6 @@
 #include "asim/timing/chip.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <map>
@@ -43,6 +44,15 @@ std::map<std::string, double Chip::*> figures() {
         {"block_start_us", &Chip::block_start_us},
         {"block_fetch_us", &Chip::block_fetch_us},
         {"block_restart_us", &Chip::block_restart_us},
+        {"scalar_integer_cycles", &Chip::scalar_integer_cycles},
+        {"scalar_multiply_cycles", &Chip::scalar_multiply_cycles},
+        {"scalar_divide_cycles", &Chip::scalar_divide_cycles},
+        {"scalar_float_cycles", &Chip::scalar_float_cycles},
+        {"scalar_float_divide_cycles", &Chip::scalar_float_divide_cycles},
+        {"scalar_branch_cycles", &Chip::scalar_branch_cycles},
+        {"scalar_call_cycles", &Chip::scalar_call_cycles},
+        {"scalar_convert_cycles", &Chip::scalar_convert_cycles},
+        {"scalar_stack_cycles", &Chip::scalar_stack_cycles},
         {"scalar_block_cycles", &Chip::scalar_block_cycles},
         {"scalar_access_cycles", &Chip::scalar_access_cycles},
         {"scalar_gm_miss_cycles", &Chip::scalar_gm_miss_cycles},
@@ -101,6 +111,14 @@ void compute_shared_rates(Chip &chip) {
     chip.hbm_queue_bytes_per_cycle = 1 / (chip.clock_mhz / (chip.hbm_gb_per_s * 1000) - 1 / unshared);
 }
 
+void list_scalar_cycles(Chip &chip) {
+    const double by_class[kScalarClassCount] = {
+        chip.scalar_integer_cycles, chip.scalar_multiply_cycles, chip.scalar_divide_cycles, chip.scalar_float_cycles,
+        chip.scalar_float_divide_cycles, chip.scalar_branch_cycles, chip.scalar_call_cycles, chip.scalar_convert_cycles,
+        chip.scalar_stack_cycles, chip.scalar_block_cycles, chip.scalar_access_cycles};
+    std::copy_n(by_class, kScalarClassCount, chip.scalar_cycles);
+}
+
 }  // namespace
 
 double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
@@ -134,6 +152,7 @@ Chip load_chip(const std::string &path) {
     const bool line = power_of_two(chip.l2_line_bytes) && chip.l2_line_bytes >= kLeastLineBytes && chip.l2_line_bytes <= chip.l2_bytes;
     if (!line) throw std::runtime_error("chip figure 'l2_line_bytes' must be a power of two, from 64 to l2_bytes");
     compute_shared_rates(chip);
+    list_scalar_cycles(chip);
     return chip;
 }
 

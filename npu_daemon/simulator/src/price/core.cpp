@@ -230,7 +230,9 @@ void Core::take_record() {
     if (!records_->next()) throw std::runtime_error("malformed trace: a block has no end");
     const Entry &entry = records_->current();
     const Record &record = entry.record;
-    work(chip_.issue_cycles + record.scalar_blocks * chip_.scalar_block_cycles + record.scalar_accesses * chip_.scalar_access_cycles);
+    double cycles = chip_.issue_cycles;
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) cycles += record.scalar[i] * chip_.scalar_cycles[i];
+    work(cycles);
     if (entry.flag != 0) return take_flag(entry);
     shared_.coverage.mark(entry);
     order_vectors();

@@ -131,12 +131,23 @@ uint16_t Cursor::number_of_flag(const Record &record) {
     return static_cast<uint16_t>(number);
 }
 
+// Counts that are not as they were.
+void Cursor::read_scalar(uint32_t *scalar) {
+    const uint64_t changed = number();
+    check(changed >> kScalarClassCount == 0, "unknown class of scalar work");
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) {
+        if ((changed >> i & 1) != 0) scalar[i] = static_cast<uint32_t>(number());
+    }
+}
+
 void Cursor::read_record() {
     Site site;
-    take(&site.entry.record, sizeof(Record));
+    site.entry.record = {};
+    take(&site.entry.record, kRecordHeadBytes);
     check_record(site.entry.record);
     take(site.entry.operands, site.entry.record.operands * sizeof(Operand));
     check_operands(site.entry);
+    read_scalar(site.entry.record.scalar);
     site.entry.pipe = pipe_of(site.entry.record);
     if (is_flag(site.entry.record.op)) site.entry.flag = number_of_flag(site.entry.record);
     const auto index = static_cast<uint32_t>(site_count_++ % kMaxSites);
@@ -160,8 +171,7 @@ void Cursor::read_changes(uint64_t index) {
         const uint64_t difference = (mask & 1u << i) == 0 ? 0 : number();
         site.move(i, (site.foreseen(i) + (difference >> 1 ^ (0 - (difference & 1)))) & kAddressMask);
     }
-    if ((mask & kBlocksChanged) != 0) site.entry.record.scalar_blocks = static_cast<uint32_t>(number());
-    if ((mask & kAccessesChanged) != 0) site.entry.record.scalar_accesses = static_cast<uint32_t>(number());
+    if ((mask & kScalarChanged) != 0) read_scalar(site.entry.record.scalar);
 }
 
 void Cursor::follow() {

@@ -12,9 +12,10 @@
 #include <stdexcept>
 
 #include "asim/machine/block.h"
+#include "asim/machine/data_stack.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/gm.h"
-#include "asim/machine/list_descriptor.h"
+#include "asim/machine/list_block.h"
 #include "asim/machine/process.h"
 #include "asim/machine/turn.h"
 #include "asim/trace/writer.h"
@@ -194,7 +195,8 @@ void execute(const Job &job) {
     install_handlers(job.time_limit_ms);
     g_tiling_key = job.tiling_key;
     run_blocks(shape, [&] {
-        (on_cube_core() ? cube : vector).entry(arguments.data(), static_cast<uint32_t>(arguments.size()));
+        const auto *passed = static_cast<uint8_t *const *>(push_on_data_stack(arguments.data(), arguments.size() * sizeof arguments[0]));
+        (on_cube_core() ? cube : vector).entry(passed, static_cast<uint32_t>(arguments.size()));
         check_tiling_key();
     });
     close_trace();

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "asim/check/check.h"
+#include "asim/check/copy_bounds.h"
 #include "asim/machine/call_sync.h"
 #include "asim/machine/gm.h"
 #include "asim/machine/turn.h"
@@ -87,15 +88,22 @@ void fill_around(uint8_t *row, uint32_t burst_bytes, uint32_t written_bytes, con
     }
 }
 
+void check_shape(const char *call, const CopyShape &shape) {
+    check_bursts(call, {shape.burst_count}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
+}
+
 }  // namespace
 
-void copy_gm_to_ub(const char *call, uint8_t *ub, const uint8_t *gm, const CopyShape &shape, const PadShape &pad) {
+void copy_gm_to_ub(CopyCall named, uint8_t *ub, const uint8_t *gm, CopyShape shape, PadShape pad) {
     if (on_cube_core()) return;  // as on the device
+    const char *call = named == CopyCall::DataCopy ? "DataCopy(GM->UB)" : "DataCopyPad(GM->UB)";
+    check_shape(call, shape);
+    check_element_bytes(call, pad.element_bytes);
     if (pad.left_bytes > kUbBlockBytes || pad.right_bytes > kUbBlockBytes) {
         fault(FaultKind::RuntimeFault, call, "padding of %u bytes on the left and %u on the right: at most %u on either side", pad.left_bytes,
               pad.right_bytes, kUbBlockBytes);
     }
-    const uint64_t padded = pad.left_bytes + shape.burst_bytes + pad.right_bytes;
+    const uint64_t padded = uint64_t{pad.left_bytes} + shape.burst_bytes + pad.right_bytes;
     const uint64_t written = round_to_block(padded);
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const Operand origin = gm_operand(gm_span ? checked_gm(call, gm, gm_span, false) : 0, shape);
@@ -108,8 +116,10 @@ void copy_gm_to_ub(const char *call, uint8_t *ub, const uint8_t *gm, const CopyS
     emit(copy_record(Op::CopyGmToUb, shape), {destination, origin});
 }
 
-void copy_ub_to_gm(const char *call, uint8_t *gm, const uint8_t *ub, const CopyShape &shape, uint32_t dtype_code) {
+void copy_ub_to_gm(CopyCall named, uint8_t *gm, const uint8_t *ub, CopyShape shape, uint32_t dtype_code) {
     if (on_cube_core()) return;
+    const char *call = named == CopyCall::DataCopy ? "DataCopy(UB->GM)" : "DataCopyPad(UB->GM)";
+    check_shape(call, shape);
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const Operand origin = ub_operand(call, "src", ub, shape, shape.burst_bytes);
     const Operand destination = gm_operand(gm_span ? checked_gm(call, gm, gm_span, true) : 0, shape);
@@ -140,11 +150,12 @@ void copy_ub_to_gm(const char *call, uint8_t *gm, const uint8_t *ub, const CopyS
 void copy_ub_to_ub(uint8_t *dst, const uint8_t *src, uint32_t burst_count, uint32_t burst_bytes,
                    uint32_t dst_stride_bytes, uint32_t src_stride_bytes) {
     CopyShape shape{burst_count, burst_bytes, 0, dst_stride_bytes};
+    check_shape("DataCopy(UB->UB)", shape);
     Operand destination = ub_operand("DataCopy(UB->UB)", "dst", dst, shape, burst_bytes);
     shape.ub_stride_bytes = src_stride_bytes;
     Operand origin = ub_operand("DataCopy(UB->UB)", "src", src, shape, burst_bytes);
     for (uint32_t burst = 0; burst < burst_count; ++burst) {
-        std::memmove(dst + burst * dst_stride_bytes, src + burst * src_stride_bytes, burst_bytes);
+        std::memmove(dst + uint64_t{burst} * dst_stride_bytes, src + uint64_t{burst} * src_stride_bytes, burst_bytes);
     }
     // A vector instruction as far as pricing goes: eight blocks a repeat, in whatever place the bursts put them.
     const uint32_t block_bytes = std::min(burst_bytes, kUbBlockBytes);
@@ -154,7 +165,8 @@ void copy_ub_to_ub(uint8_t *dst, const uint8_t *src, uint32_t burst_count, uint3
     record.op = Op::CopyUbToUb;
     record.source_pipe = place_in_call();
     record.dtype_bytes = 2;
-    record.repeats = (burst_count * burst_bytes + kRepeatBytes - 1) / kRepeatBytes;
+    const uint64_t repeats = (uint64_t{burst_count} * burst_bytes + kRepeatBytes - 1) / kRepeatBytes;
+    record.repeats = static_cast<uint32_t>(std::min<uint64_t>(repeats, UINT32_MAX));
     emit(record, {destination, origin});
 }
 

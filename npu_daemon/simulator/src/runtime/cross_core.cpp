@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "asim/check/check.h"
+#include "asim/machine/buffer_flags.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/gm.h"
 #include "asim/machine/scheduler.h"
@@ -100,6 +101,11 @@ void await_room(const Concerned &concerned, uint32_t flag) {
 }  // namespace
 
 void cross_core_set(uint32_t mode, Pipe pipe, uint32_t flag) {
+    check_pipes("CrossCoreSetFlag", pipe, pipe);
+    if (mode > static_cast<uint32_t>(CrossCoreMode::Group)) {
+        fault(FaultKind::RuntimeFault, "CrossCoreSetFlag", "mode %u does not exist: 0 is for all cores of a kind, 1 for the vector cores of a group, 2 for its "
+              "cube and vector cores", mode);
+    }
     const auto which = static_cast<CrossCoreMode>(mode);
     flag %= kKernelCrossCoreFlags;  // the lowest four bits count, as documented
     if (which == CrossCoreMode::AllOfKind) require_residency("CrossCoreSetFlag");
@@ -150,6 +156,7 @@ void check_cross_core_flags_awaited() {
 }
 
 void sync_by_signals(const int32_t *signals, const uint8_t *work, uint32_t used_cores) {
+    if (on_cube_core()) return;
     const uint32_t cores = block().count * block().sub_count;
     if (used_cores != 0 && used_cores != cores) {
         fault(FaultKind::Unsupported, "SyncAll", "a meeting of %u of the %u cores is not simulated", used_cores, cores);
@@ -161,10 +168,12 @@ void sync_by_signals(const int32_t *signals, const uint8_t *work, uint32_t used_
         if (signal == 0) continue;
         fault(FaultKind::RuntimeFault, "SyncAll", "the signal of core %u is %d: clear 32 bytes for each core in gmWorkspace first", core, signal);
     }
-    sync_all_blocks();
+    sync_all_blocks(false);
 }
 
-void cross_core_wait(uint32_t flag) {
+void cross_core_wait(uint32_t flag) { await_cross_core(flag % kKernelCrossCoreFlags); }
+
+void await_cross_core(uint32_t flag) {
     uint8_t &counter = block().cross_core_flags[flag % kCrossCoreFlags];
     char what[64];
     snprintf(what, sizeof what, "flag %u, which not all cores have set", flag);

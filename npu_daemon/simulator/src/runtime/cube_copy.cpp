@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "asim/check/check.h"
+#include "asim/check/copy_bounds.h"
+#include "asim/machine/block.h"
 #include "asim/machine/gm.h"
 #include "asim/numeric/types.h"
 #include "asim/trace/writer.h"
@@ -57,9 +59,12 @@ void copy_matrix(uint8_t *l1, const uint8_t *gm, const Nd2NzShape &shape) {
 
 }  // namespace
 
-void copy_gm_to_l1(const char *call, Space space, uint8_t *dst, const uint8_t *gm, const CopyShape &shape, const PadShape &pad) {
+void copy_gm_to_l1(CopyCall named, Space space, uint8_t *dst, const uint8_t *gm, CopyShape shape, PadShape pad) {
     if (!on_cube_core() || shape.burst_count == 0 || shape.burst_bytes == 0) return;
-    const uint64_t written = round_to_block(pad.left_bytes + uint64_t{shape.burst_bytes} + pad.right_bytes);
+    const char *call = named == CopyCall::LoadData ? "LoadData(GM)" : "DataCopy(GM->L1)";
+    check_bursts(call, {shape.burst_count}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
+    check_element_bytes(call, pad.element_bytes);
+    const uint64_t written = round_to_block(uint64_t{pad.left_bytes} + shape.burst_bytes + pad.right_bytes);
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const uint64_t extent = span(shape.burst_count, shape.ub_stride_bytes, written);
     const uint64_t origin = checked_gm(call, gm, gm_span, false);
@@ -71,8 +76,10 @@ void copy_gm_to_l1(const char *call, Space space, uint8_t *dst, const uint8_t *g
          {operand(space, offset, extent, shape.ub_stride_bytes), operand(Space::Gm, origin, gm_span, shape.gm_stride_bytes)});
 }
 
-void copy_l1_to_gm(const char *call, uint8_t *gm, const uint8_t *src, const CopyShape &shape) {
+void copy_l1_to_gm(uint8_t *gm, const uint8_t *src, CopyShape shape) {
+    constexpr const char *call = "DataCopy(L1->GM)";
     if (!on_cube_core() || shape.burst_count == 0 || shape.burst_bytes == 0) return;
+    check_bursts(call, {shape.burst_count}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const uint64_t extent = span(shape.burst_count, shape.ub_stride_bytes, shape.burst_bytes);
     const uint64_t offset = checked_local(call, "src", Space::L1, src, extent, kUbBlockBytes);
@@ -84,9 +91,12 @@ void copy_l1_to_gm(const char *call, uint8_t *gm, const uint8_t *src, const Copy
          {operand(Space::Gm, target, gm_span, shape.gm_stride_bytes), operand(Space::L1, offset, extent, shape.ub_stride_bytes)});
 }
 
-void copy_nd_to_nz(uint8_t *l1, const uint8_t *gm, const Nd2NzShape &shape) {
+void copy_nd_to_nz(uint8_t *l1, const uint8_t *gm, Nd2NzShape shape) {
     constexpr const char *kCall = "DataCopy(ND2NZ)";
     if (!on_cube_core() || shape.rows == 0 || shape.columns == 0) return;
+    check_bursts(kCall, {shape.matrices, shape.rows, shape.columns},
+                 {shape.row_stride_bytes, shape.nz_column_stride_bytes, shape.nz_row_stride_bytes});
+    check_element_bytes(kCall, shape.element_bytes);
     const uint64_t row_bytes = uint64_t{shape.columns} * shape.element_bytes;
     const uint64_t columns = (row_bytes + kUbBlockBytes - 1) / kUbBlockBytes;
     const uint64_t gm_span = span(shape.rows, shape.row_stride_bytes, row_bytes);
@@ -102,8 +112,12 @@ void copy_nd_to_nz(uint8_t *l1, const uint8_t *gm, const Nd2NzShape &shape) {
     }
 }
 
-void fill_local(const char *call, Space space, uint8_t *dst, const FillShape &shape) {
+void fill_local(Space space, uint8_t *dst, FillShape shape) {
+    constexpr const char *call = "InitConstValue";
     if (!on_cube_core() || shape.repeats == 0 || shape.blocks == 0) return;
+    check_bursts(call, {shape.repeats, shape.blocks, shape.gap_blocks}, {});
+    check_element_bytes(call, shape.element_bytes);
+    if (shape.element_bytes > sizeof shape.value) fault(FaultKind::RuntimeFault, call, "a buffer is filled with elements of up to 4 bytes");
     const uint64_t unit = unit_of(space);
     const uint64_t bytes = shape.blocks * unit;
     const uint64_t stride = bytes + shape.gap_blocks * unit;
@@ -117,9 +131,11 @@ void fill_local(const char *call, Space space, uint8_t *dst, const FillShape &sh
          {operand(space, offset, extent, stride)});
 }
 
-void copy_l1_to_table(const char *call, Space space, uint8_t *dst, const uint8_t *src, const CopyShape &shape, bool half_to_float) {
+void copy_l1_to_table(Space space, uint8_t *dst, const uint8_t *src, CopyShape shape, bool half_to_float) {
+    const char *call = half_to_float ? "DataCopy(L1->bias table)" : "DataCopy(L1->table)";
     if (!on_cube_core() || shape.burst_count == 0 || shape.burst_bytes == 0) return;
-    const uint32_t written = half_to_float ? 2 * shape.burst_bytes : shape.burst_bytes;
+    check_bursts(call, {shape.burst_count}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
+    const uint64_t written = half_to_float ? uint64_t{2} * shape.burst_bytes : shape.burst_bytes;
     const uint64_t read = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const uint64_t extent = span(shape.burst_count, shape.ub_stride_bytes, written);
     const uint64_t origin = checked_local(call, "src", Space::L1, src, read, kUbBlockBytes);

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "asim/check/check.h"
+#include "asim/check/copy_bounds.h"
+#include "asim/machine/block.h"
 #include "asim/trace/writer.h"
 
 namespace asim {
@@ -48,6 +50,16 @@ void check_target(const char *call, Space space) {
     fault(FaultKind::RuntimeFault, call, "dst must lie in L0A or L0B, and lies in %s: check the tensor's position", memory_name(space));
 }
 
+// Numbers of an instruction that has 16 bits for each.
+void check_loads(const char *call, uint32_t start, uint32_t repeats, int64_t stride, uint32_t gap) {
+    check_bursts(call, {start, repeats, gap, static_cast<uint64_t>(stride < 0 ? -(stride + 1) : stride)}, {});
+}
+
+void check_element_width(const char *call, uint32_t element_bytes) {
+    if (element_bytes == 1 || element_bytes == 2 || element_bytes == 4) return;
+    fault(FaultKind::RuntimeFault, call, "elements have 1, 2 or 4 bytes, these have %u", element_bytes);
+}
+
 // Where element (row, column) of a square lies within its fractals, for one, two and four bytes.
 uint32_t square_offset(uint32_t row, uint32_t column, uint32_t element_bytes, uint32_t fractal_stride) {
     const uint32_t width = kUbBlockBytes / element_bytes;
@@ -66,26 +78,50 @@ void transpose_square(uint8_t *dst, const uint8_t *src, const LoadSquaresShape &
     }
 }
 
+const FeatureMap &map_of(const Load3dShape &shape) { return block().cube.maps[shape.right_matrix ? 1 : 0]; }
+
+void check_convolution(const Load3dShape &shape) {
+    constexpr const char *kCall = "LoadData(3D)";
+    check_element_width(kCall, shape.element_bytes);
+    const FeatureMap &map = map_of(shape);
+    for (const uint32_t number : {shape.channels, shape.columns, shape.rows, shape.first_column, shape.first_row, map.height, map.width,
+                                  shape.stride_width, shape.stride_height, shape.filter_width, shape.filter_height, shape.dilation_width,
+                                  shape.dilation_height}) {
+        if (number > UINT16_MAX) fault(FaultKind::RuntimeFault, kCall, "a number of %u: all of them have 16 bits", number);
+    }
+    if (shape.stride_width == 0 || shape.stride_height == 0 || shape.filter_width == 0 || shape.filter_height == 0) {
+        fault(FaultKind::RuntimeFault, kCall, "strides of %u and %u, a filter of %u x %u: expected at least 1", shape.stride_width, shape.stride_height,
+              shape.filter_width, shape.filter_height);
+    }
+}
+
 // Reads elements of the matrix of a convolution.
 class Patches {
 public:
-    Patches(const uint8_t *l1, const Load3dShape &shape) : l1_(l1), shape_(shape), lanes_(kUbBlockBytes / shape.element_bytes) {
-        const uint32_t padded = shape.map.width + shape.map.pad_left + shape.map.pad_right;
+    Patches(const uint8_t *l1, const Load3dShape &shape) : l1_(l1), shape_(shape), lanes_(kUbBlockBytes / shape.element_bytes), map_(map_of(shape)) {
+        const uint32_t padded = map_.width + map_.pad_left + map_.pad_right;
         const uint32_t reach = (shape.filter_width - 1) * shape.dilation_width + 1;
         out_width_ = padded < reach ? 1 : (padded - reach) / shape.stride_width + 1;
     }
+
+    // Bytes of the feature map in L1.
+    uint64_t bytes() const { return uint64_t{(shape_.channels + lanes_ - 1) / lanes_} * map_.height * map_.width * kUbBlockBytes; }
 
     // The 32 B of channels at a row and a block of columns, or null where the padding is.
     const uint8_t *block(uint32_t row, uint32_t column_block) const {
         const uint32_t taps = shape_.filter_width * shape_.filter_height;
         const uint32_t tap = column_block % taps;
         const int64_t y = int64_t{row / out_width_} * shape_.stride_height + tap / shape_.filter_width * shape_.dilation_height -
-                          shape_.map.pad_top;
+                          map_.pad_top;
         const int64_t x = int64_t{row % out_width_} * shape_.stride_width + tap % shape_.filter_width * shape_.dilation_width -
-                          shape_.map.pad_left;
-        if (y < 0 || x < 0 || y >= shape_.map.height || x >= shape_.map.width) return nullptr;
-        const uint64_t position = (uint64_t{column_block / taps} * shape_.map.height + y) * shape_.map.width + x;
-        return l1_ + position * kUbBlockBytes;
+                          map_.pad_left;
+        if (y < 0 || x < 0 || y >= map_.height || x >= map_.width) return nullptr;
+        const uint64_t offset = ((uint64_t{column_block / taps} * map_.height + y) * map_.width + x) * kUbBlockBytes;
+        if (offset + kUbBlockBytes > bytes()) {
+            fault(FaultKind::RuntimeFault, "LoadData(3D)", "column block %u lies beyond the %u channels: kStartPt and kExtension name more than there are",
+                  column_block, shape_.channels);
+        }
+        return l1_ + offset;
     }
 
     uint32_t lanes() const { return lanes_; }
@@ -94,6 +130,7 @@ private:
     const uint8_t *l1_;
     const Load3dShape &shape_;
     uint32_t lanes_;
+    FeatureMap map_;
     uint32_t out_width_;
 };
 
@@ -117,8 +154,10 @@ uint64_t target_offset(Space space, const Load3dShape &shape, uint32_t lanes, ui
 
 }  // namespace
 
-void load_2d(const char *call, Space space, uint8_t *dst, const uint8_t *l1, const Load2dShape &shape) {
+void load_2d(Space space, uint8_t *dst, const uint8_t *l1, Load2dShape shape) {
+    constexpr const char *call = "LoadData(2D)";
     if (!on_cube_core() || shape.repeats == 0) return;
+    check_loads(call, shape.start, shape.repeats, shape.src_stride, shape.dst_gap);
     check_target(call, space);
     const Range src = range_of(int64_t{shape.start} * kFractalBytes, shape.repeats, shape.src_stride * kFractalBytes, kFractalBytes);
     const uint64_t dst_stride = (uint64_t{shape.dst_gap} + 1) * kFractalBytes;
@@ -140,10 +179,13 @@ void load_2d(const char *call, Space space, uint8_t *dst, const uint8_t *l1, con
     emit_load(space, shape.repeats, shape.element_bytes, offset, dst_bytes, origin, src.extent);
 }
 
-void load_transposed(Space space, uint8_t *dst, const uint8_t *l1, const LoadSquaresShape &shape) {
+void load_transposed(Space space, uint8_t *dst, const uint8_t *l1, LoadSquaresShape shape) {
     constexpr const char *kCall = "LoadDataWithTranspose";
     if (!on_cube_core() || shape.repeats == 0) return;
     check_target(kCall, space);
+    check_loads(kCall, shape.start, shape.repeats, shape.src_stride, shape.dst_gap);
+    check_loads(kCall, 0, 0, 0, shape.dst_fractal_gap);
+    check_element_width(kCall, shape.element_bytes);
     const uint32_t fractals = shape.element_bytes == 2 ? 1 : 2;
     const uint64_t square = fractals * kFractalBytes;
     const Range src = range_of(int64_t{shape.start} * static_cast<int64_t>(square), shape.repeats,
@@ -160,20 +202,21 @@ void load_transposed(Space space, uint8_t *dst, const uint8_t *l1, const LoadSqu
     emit_load(space, shape.repeats * fractals, shape.element_bytes, offset, dst_bytes, origin, src.extent);
 }
 
-void load_3d(Space space, uint8_t *dst, const uint8_t *l1, const Load3dShape &shape) {
+void load_3d(Space space, uint8_t *dst, const uint8_t *l1, Load3dShape shape) {
     constexpr const char *kCall = "LoadData(3D)";
     if (!on_cube_core() || shape.rows == 0 || shape.columns == 0) return;
     check_target(kCall, space);
+    check_convolution(shape);
     const Patches patches(l1, shape);
     const uint32_t lanes = patches.lanes();
     const uint32_t rows = round_up(shape.rows, kRows);
     const uint32_t columns = round_up(shape.columns, lanes);
     const uint64_t dst_bytes = target_offset(space, shape, lanes, rows - 1, columns - 1) + shape.element_bytes;
-    const uint64_t src_bytes = uint64_t{(shape.channels + lanes - 1) / lanes} * shape.map.height * shape.map.width * kUbBlockBytes;
+    const uint64_t src_bytes = patches.bytes();
     const uint64_t origin = checked_local(kCall, "src", Space::L1, l1, src_bytes, kUbBlockBytes);
     const uint64_t offset = checked_local(kCall, "dst", space, dst, dst_bytes, kFractalBytes);
     uint8_t padding[kUbBlockBytes];
-    for (uint32_t i = 0; i < lanes; ++i) std::memcpy(padding + i * shape.element_bytes, &shape.pad_value, shape.element_bytes);
+    for (uint32_t i = 0; i < lanes; ++i) std::memcpy(padding + i * shape.element_bytes, &block().cube.pad_value, shape.element_bytes);
     const bool whole_blocks = space == Space::L0A && !shape.transpose;
     for (uint32_t row = 0; row < rows; ++row) {
         for (uint32_t column = 0; column < columns; column += lanes) {

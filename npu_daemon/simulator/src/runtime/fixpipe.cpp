@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "asim/check/check.h"
+#include "asim/check/copy_bounds.h"
+#include "asim/machine/block.h"
 #include "asim/machine/gm.h"
 #include "asim/numeric/types.h"
 #include "asim/semantics/atomic.h"
@@ -100,6 +102,23 @@ void for_each_run(const uint8_t *l0c, const FixpipeShape &shape, const Put &put)
     }
 }
 
+// What the DataCopy forms take from registers.
+void take_registers(FixpipeShape &shape) {
+    if (!shape.by_registers) return;
+    const CubeRegisters &cube = block().cube;
+    shape.matrices = shape.to_rows ? cube.nd_matrices : 1;
+    shape.src_matrix_stride_bytes = uint64_t{cube.nd_src_stride} * kSide * kSide * 4;
+    shape.dst_matrix_stride_bytes = uint64_t{cube.nd_dst_stride} * bytes_of(shape.result);
+    shape.scale = cube.quant_scale;
+    shape.scales = shape.by_column ? cube.quant_scales : nullptr;
+}
+
+void check_numbers(const FixpipeShape &shape) {
+    check_bursts("Fixpipe", {shape.matrices, shape.src_stride_rows}, {shape.src_matrix_stride_bytes, shape.dst_stride_bytes, shape.dst_matrix_stride_bytes});
+    if (shape.m <= UINT16_MAX && shape.n <= UINT16_MAX && shape.result <= ResultType::U8 && shape.quantization <= Quantization::ScaledB8) return;
+    fault(FaultKind::RuntimeFault, "Fixpipe", "%u x %u results: sizes have 16 bits, and types are those of the documentation", shape.m, shape.n);
+}
+
 void check_types(const FixpipeShape &shape) {
     const bool same = shape.integers ? shape.result == ResultType::I32 : shape.result == ResultType::F32;
     const bool fits = shape.quantization == Quantization::None        ? same
@@ -164,8 +183,10 @@ void check_scales(const FixpipeShape &shape) {
 
 }  // namespace
 
-void fixpipe_to_gm(uint8_t *gm, const uint8_t *l0c, const FixpipeShape &shape) {
+void fixpipe_to_gm(uint8_t *gm, const uint8_t *l0c, FixpipeShape shape) {
     if (!on_cube_core() || shape.m == 0 || shape.n == 0) return;
+    take_registers(shape);
+    check_numbers(shape);
     check_types(shape);
     check_scales(shape);
     check_apart(shape);
@@ -185,8 +206,10 @@ void fixpipe_to_gm(uint8_t *gm, const uint8_t *l0c, const FixpipeShape &shape) {
     }
 }
 
-void fixpipe_to_l1(uint8_t *l1, const uint8_t *l0c, const FixpipeShape &shape) {
+void fixpipe_to_l1(uint8_t *l1, const uint8_t *l0c, FixpipeShape shape) {
     if (!on_cube_core() || shape.m == 0 || shape.n == 0) return;
+    take_registers(shape);
+    check_numbers(shape);
     check_types(shape);
     check_scales(shape);
     check_apart(shape);

@@ -153,7 +153,8 @@ uint64_t checked_gm(const char *call, const void *pointer, uint64_t bytes, bool 
               static_cast<unsigned long long>(bytes));
     }
     const uint64_t offset = address - region->base;
-    if (offset + bytes > region->size_bytes + region->slack_bytes) {
+    const uint64_t size = region->size_bytes + region->slack_bytes;
+    if (bytes > size || offset > size - bytes) {
         fault(FaultKind::RuntimeFault, call, "%s bytes [%llu, %llu) of %s, which has %llu bytes: out of bounds", verb,
               static_cast<unsigned long long>(offset), static_cast<unsigned long long>(offset + bytes), region->name,
               static_cast<unsigned long long>(region->size_bytes));

@@ -8,6 +8,8 @@
 #include "asim/semantics/gather.h"
 #include "asim/semantics/reduce.h"
 #include "asim/semantics/steps.h"
+#include "row_bounds.h"
+#include "spread_rows.h"
 
 namespace asim {
 
@@ -52,6 +54,7 @@ void spread_blocks(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks
 template <typename Bits>
 void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch) {
     const LibraryCall call;
+    check_rows("BroadCast", shape.rows, shape.columns);
     const uint32_t blocks = blocks_of<Bits>(shape.columns);
     const bool packed = uint64_t{blocks} * kUbBlockBytes == uint64_t{shape.columns} * sizeof(Bits);
     // Eight rows at a time: their elements spread to blocks, and for odd lengths the padded rows.
@@ -74,6 +77,8 @@ void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch s
 template <typename Bits>
 void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch) {
     const LibraryCall call;
+    check_rows("BroadCast", shape.rows, shape.columns);
+    if (shape.columns == 0) return;
     const uint32_t bytes = blocks_of<Bits>(shape.columns) * kUbBlockBytes;
     const bool packed = bytes == shape.columns * sizeof(Bits);
     const uint32_t at_once = packed ? shape.rows : scratch.bytes / bytes;
@@ -92,6 +97,7 @@ void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scra
 template <typename T>
 void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
     const LibraryCall call;
+    check_rows("Sum", shape.rows, std::max(shape.columns, stride));
     constexpr uint32_t lanes = kRepeatBytes / sizeof(T);
     for (uint32_t row = 0; row < shape.rows; ++row) {
         uint8_t *from = mutable_bytes(src) + uint64_t{row} * stride * sizeof(T);
@@ -112,9 +118,17 @@ void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, S
 }
 
 template <typename T>
+void mean_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
+    const LibraryCall call;
+    sum_rows<T>(dst, src, shape, stride, scratch);
+    with_scalar<Op::Muls, T>({dst}, {dst}, static_cast<T>(1.0f / static_cast<float>(shape.columns)), Shape::first(shape.rows));
+}
+
+template <typename T>
 void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape, uint32_t mask_columns,
                      bool keep_where_zero, Scratch scratch) {
     const LibraryCall call;
+    check_rows("SelectWithBytesMask", shape.rows, std::max(shape.columns, mask_columns));
     const Pieces<half> pieces = divide<half>("SelectWithBytesMask", scratch, 2, shape.columns);
     for (uint32_t row = 0; row < shape.rows; ++row) {
         for (uint32_t done = 0; done < shape.columns; done += pieces.elems) {
@@ -135,6 +149,8 @@ template void broadcast_rows<uint16_t>(uint8_t *, const uint8_t *, Matrix, Scrat
 template void broadcast_rows<uint32_t>(uint8_t *, const uint8_t *, Matrix, Scratch);
 template void sum_rows<half>(uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
 template void sum_rows<float>(uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
+template void mean_rows<half>(uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
+template void mean_rows<float>(uint8_t *, const uint8_t *, Matrix, uint32_t, Scratch);
 template void select_by_bytes<half>(uint8_t *, const uint8_t *, half, const uint8_t *, Matrix, uint32_t, bool, Scratch);
 template void select_by_bytes<float>(uint8_t *, const uint8_t *, float, const uint8_t *, Matrix, uint32_t, bool, Scratch);
 

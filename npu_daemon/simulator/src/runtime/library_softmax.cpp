@@ -7,6 +7,7 @@
 #include "asim/semantics/gather.h"
 #include "asim/semantics/reduce.h"
 #include "asim/semantics/steps.h"
+#include "row_bounds.h"
 
 namespace asim {
 
@@ -114,7 +115,8 @@ void for_each_group(Matrix shape, uint32_t stride, Work work) {
 
 }  // namespace
 
-void softmax_piece(uint8_t *dst, const uint8_t *src, const SoftmaxPieces &pieces, Matrix shape, uint32_t stride, Scratch scratch) {
+void softmax_piece(uint8_t *dst, const uint8_t *src, SoftmaxPieces pieces, Matrix shape, uint32_t stride, Scratch scratch) {
+    check_rows("SoftmaxFlashV2", shape.rows, std::max(shape.columns, stride));
     const Group group = split(scratch, shape.columns, false);
     for_each_group(shape, stride, [&](uint32_t rows, uint64_t offset, uint64_t reduced) {
         uint8_t *const from = const_cast<uint8_t *>(src) + offset, *const to = dst + offset;
@@ -148,6 +150,7 @@ void softmax_piece(uint8_t *dst, const uint8_t *src, const SoftmaxPieces &pieces
 
 void softmax_gradient(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
                       Scratch scratch) {
+    check_rows("SoftmaxGrad", shape.rows, std::max(shape.columns, stride));
     const Group group = split(scratch, shape.columns, true);
     for_each_group(shape, stride, [&](uint32_t rows, uint64_t offset, uint64_t reduced) {
         uint8_t *const slope = const_cast<uint8_t *>(grad) + offset, *const value = const_cast<uint8_t *>(src) + offset;
@@ -174,6 +177,7 @@ template <typename T>
 void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch) {
     const LibraryCall call;
     constexpr bool converts = std::is_same_v<T, half>;
+    check_rows("SoftMax", shape.rows, std::max(shape.columns, stride));
     const Group group = split(scratch, shape.columns, converts);
     for (uint32_t done = 0; done < shape.rows; done += kRows) {
         const Matrix part{std::min(kRows, shape.rows - done), shape.columns};

@@ -1,7 +1,11 @@
 #include "asim/machine/list_descriptor.h"
 
+#include <cstring>
+
 #include "asim/machine/fault.h"
-#include "asim/machine/sync.h"
+#include "asim/machine/kernel_memory.h"
+#include "asim/machine/list_block.h"
+#include "asim/machine/scalar_access.h"
 
 namespace asim {
 
@@ -11,7 +15,9 @@ constexpr uint64_t kNoShapes = 0xffffffff;
 constexpr const char *kCall = "ListTensorDesc";
 
 uint64_t read_word(const uint64_t *word) {
-    return *static_cast<const uint64_t *>(scalar_gm(kCall, const_cast<uint64_t *>(word), sizeof *word, false));
+    uint64_t value;
+    std::memcpy(&value, scalar_gm(kCall, const_cast<uint64_t *>(word), sizeof value, false), sizeof value);
+    return value;
 }
 
 uint32_t low(uint64_t word) { return static_cast<uint32_t>(word); }
@@ -34,7 +40,9 @@ std::vector<uint64_t> build_list_descriptor(const std::vector<ListEntry> &tensor
     return words;
 }
 
-ListDescriptor read_list_descriptor(const void *block) {
+namespace {
+
+ListDescriptor read_descriptor(const void *block) {
     ListDescriptor list;
     list.block = static_cast<const uint64_t *>(block);
     const uint64_t table_word = read_word(list.block) / sizeof(uint64_t);
@@ -53,11 +61,19 @@ ListDescriptor read_list_descriptor(const void *block) {
     return list;
 }
 
-void *list_data(const ListDescriptor &list, uint32_t index) {
+}  // namespace
+
+void read_list_descriptor(const void *block, ListDescriptor *list) {
+    const ListDescriptor read = read_descriptor(block);
+    kernel_access(list, sizeof *list, true);
+    *list = read;
+}
+
+void *list_data(ListDescriptor list, uint32_t index) {
     return reinterpret_cast<void *>(static_cast<uintptr_t>(read_word(list.table + index)));
 }
 
-uint32_t list_size(const ListDescriptor &list) {
+uint32_t list_size(ListDescriptor list) {
     if (list.count == 0) {
         fault(FaultKind::RuntimeFault, kCall,
               "the tensors of this list have different ranks, which ListTensorDesc cannot describe: "
@@ -66,13 +82,15 @@ uint32_t list_size(const ListDescriptor &list) {
     return list.count;
 }
 
-void read_list_shape(const ListDescriptor &list, uint32_t index, uint64_t *shape) {
+void read_list_shape(ListDescriptor list, uint32_t index, uint64_t *shape) {
     if (index >= list_size(list)) {
         fault(FaultKind::RuntimeFault, kCall, "GetDesc of tensor %u of a list of %u", index, list.count);
     }
     const uint64_t *entry = list.block + 1 + uint64_t{index} * (1 + uint64_t{list.rank});
     for (uint32_t axis = 0; axis < list.rank; ++axis) {
-        shape[axis] = read_word(entry + 1 + axis);
+        const uint64_t extent = read_word(entry + 1 + axis);
+        kernel_access(shape + axis, sizeof extent, true);
+        shape[axis] = extent;
     }
 }
 

@@ -14,9 +14,12 @@ uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / u
 
 uint64_t checked_local(const char *call, const char *operand, Space space, const void *pointer, uint64_t bytes,
                        uint32_t unit_bytes) {
+    if (static_cast<uint32_t>(space) >= kSpaceCount) {
+        fault(FaultKind::RuntimeFault, call, "%s lies in memory %u, which does not exist", operand, static_cast<unsigned>(space));
+    }
     const LocalMemory &memory = block().memories[static_cast<int>(space)];
     const int64_t offset = static_cast<const uint8_t *>(pointer) - memory.base;
-    if (offset < 0 || static_cast<uint64_t>(offset) + bytes > memory.bytes) {
+    if (offset < 0 || bytes > memory.bytes || static_cast<uint64_t>(offset) > memory.bytes - bytes) {
         const Space actual = local_space_of(pointer);
         if (actual != space && actual != Space::Gm) {
             fault(FaultKind::RuntimeFault, call, "%s must lie in %s, and lies in %s: check the tensor's position", operand,

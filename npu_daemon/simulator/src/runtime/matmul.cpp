@@ -1,7 +1,7 @@
-#include "asim/semantics/matmul.h"
+#include "asim/semantics/gemm.h"
+#include "asim/semantics/matmul_state.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <vector>
 
@@ -9,6 +9,8 @@
 #include "asim/machine/call_sync.h"
 #include "asim/machine/cross_core.h"
 #include "asim/machine/fault.h"
+#include "asim/machine/gm.h"
+#include "asim/machine/kernel_objects.h"
 #include "asim/machine/scheduler.h"
 #include "asim/trace/writer.h"
 #include "matmul_trace.h"
@@ -102,6 +104,8 @@ template <typename Sum>
 void write_block(const MatmulState &state, const ResultBlock &block, const MatmulTarget &target, const Sum *sums, size_t row) {
     const BlockPlace place = place_of(state, block, target);
     checked_part("Matmul result", place.matrix, place.part, true);
+    const uint64_t *const parameters = state.store.quantisation.vector;
+    if (parameters != nullptr) checked_gm("SetQuantVector", parameters + block.n, block.columns * sizeof *parameters, false);
     write_part(place.matrix, place.part, sums, row, store_of(state, block, target));
 }
 
@@ -157,7 +161,7 @@ void tell_result(const MatmulState &state, Block &caller) {
 void await_result(MatmulState &state, MatmulWait wait) {
     if (wait == MatmulWait::Later) ++state.unread_results;
     if (wait != MatmulWait::Now) return;
-    cross_core_wait(kResultFlag + block().sub_index);
+    await_cross_core(kResultFlag + block().sub_index);
     let_others_run();
 }
 
@@ -169,11 +173,11 @@ void on_cube(MatmulState &state, MatmulWait wait, const std::function<void()> &w
         fault(FaultKind::RuntimeFault, "Matmul", "there is no cube core: the task type of the kernel starts vector cores only");
     }
     Block &caller = block();
-    caller.scalar_accesses += kMessageAccesses;
+    count_scalar(ScalarClass::Access, kMessageAccesses);
     direct_set(Pipe::MTE3, *cube, kRequestFlag + caller.sub_index);
     run_as(*cube, [&] {
-        block().scalar_accesses += kMessageAccesses;
-        cross_core_wait(kRequestFlag + caller.sub_index);
+        count_scalar(ScalarClass::Access, kMessageAccesses);
+        await_cross_core(kRequestFlag + caller.sub_index);
         work();
         if (wait != MatmulWait::Never) tell_result(state, caller);
     });
@@ -194,15 +198,16 @@ void receive_result(const BlockPlace &place) {
     synchronise(Pipe::MTE2, Pipe::V);
 }
 
+// The block in L0C.
 template <typename Sum>
 Sum *sums_of(MatmulState &state) {
-    const uint64_t elements = uint64_t{state.blocks.base.m} * state.blocks.base.n;
-    if (state.sums_elements < elements) {
-        matmul_release(state);
-        state.sums = std::calloc(elements, sizeof(Sum));
-        state.sums_elements = elements;
-    }
-    return static_cast<Sum *>(state.sums);
+    const size_t elements = size_t{state.blocks.base.m} * state.blocks.base.n;
+    const auto with_room = [elements](auto &sums) {
+        if (sums.size() < elements) sums.assign(elements, 0);
+        return sums.data();
+    };
+    if constexpr (std::is_same_v<Sum, float>) return with_room(state.sums);
+    else return with_room(state.integer_sums);
 }
 
 template <typename Sum>
@@ -229,38 +234,90 @@ bool advance(MatmulState &state, bool accumulate) {
     return true;
 }
 
-}  // namespace
+void check_target(const char *call, const MatmulTarget &target) {
+    if (static_cast<uint32_t>(target.space) < kSpaceCount && target.atomic <= AtomicMode::Min) return;
+    fault(FaultKind::RuntimeFault, call, "a result goes to a memory that exists, in an atomic mode that does");
+}
 
-void matmul_restart(MatmulState &state) {
+constexpr uint32_t kMostObjects = 4096;     // of a block at a time
+
+MatmulState &state_of(uint32_t object) {
+    auto &objects = kernel_objects().matmuls;
+    if (object == 0 || object > objects.size() || !objects[object - 1]) {
+        fault(FaultKind::RuntimeFault, "Matmul", "there is no such object: it has ended, or was never made");
+    }
+    return *objects[object - 1];
+}
+
+void restart(MatmulState &state) {
     state.next_block = 0;
     forget_l1(state);
 }
 
-bool matmul_iterate(MatmulState &state, bool accumulate, bool asynchronous) {
+}  // namespace
+
+uint32_t matmul_create() {
+    auto &objects = kernel_objects().matmuls;
+    auto place = std::find(objects.begin(), objects.end(), nullptr);
+    if (place == objects.end()) {
+        if (objects.size() == kMostObjects) fault(FaultKind::ResourceLimit, "Matmul", "a block has at most %u objects at a time", kMostObjects);
+        place = objects.emplace(objects.end());
+    }
+    *place = std::make_unique<MatmulState>();
+    return static_cast<uint32_t>(place - objects.begin()) + 1;
+}
+
+void matmul_destroy(uint32_t object) {
+    state_of(object);
+    kernel_objects().matmuls[object - 1].reset();
+}
+
+void matmul_restart(uint32_t object) { restart(state_of(object)); }
+
+bool matmul_iterate(uint32_t object, MatmulProblem problem, bool accumulate, bool asynchronous) {
+    MatmulState &state = state_of(object);
+    state.take("Iterate", problem);
     if (!active(state)) return false;
     require_shared_way(state, "Iterate", false);
     require_operands(state, "Iterate");
     bind_extents(state);
     state.asynchronous = asynchronous;
+    if (asynchronous) state.cached_bytes = 0;
     return asynchronous || advance(state, accumulate);
 }
 
-void matmul_fetch(MatmulState &state, const MatmulTarget &target) {
-    if (!active(state)) return;
-    if (state.asynchronous && !advance(state, false)) {
+namespace {
+
+void fetch(MatmulState &state, const MatmulTarget &target, bool again) {
+    check_target("GetTensorC", target);
+    if (state.asynchronous && !again && !advance(state, false)) {
         fault(FaultKind::RuntimeFault, "GetTensorC", "all blocks of the result have been fetched");
     }
-    if (state.next_block == 0) fault(FaultKind::RuntimeFault, "GetTensorC", "Iterate has to be called first");
+    if (state.next_block == 0 || state.next_block > block_count(state)) {
+        fault(FaultKind::RuntimeFault, "GetTensorC", "Iterate has to be called first");
+    }
     const ResultBlock block = block_at(state, state.next_block - 1);
     const BlockPlace place = place_of(state, block, target);
     on_cube(state, MatmulWait::Now, [&] { trace_result(state, place, target.atomic); });
     receive_result(place);
     const size_t row = state.blocks.base.n;
-    integers(state) ? write_block(state, block, target, static_cast<const int32_t *>(state.sums), row)
-                    : write_block(state, block, target, static_cast<const float *>(state.sums), row);
+    integers(state) ? write_block(state, block, target, sums_of<int32_t>(state), row)
+                    : write_block(state, block, target, sums_of<float>(state), row);
 }
 
-uint8_t *matmul_fetch_cached(MatmulState &state) {
+}  // namespace
+
+void matmul_fetch(uint32_t object, MatmulProblem problem, MatmulTarget target, bool again) {
+    MatmulState &state = state_of(object);
+    state.take("GetTensorC", problem);
+    bind_extents(state);
+    if (active(state)) fetch(state, target, again);
+}
+
+uint8_t *matmul_fetch_cached(uint32_t object, MatmulProblem problem) {
+    MatmulState &state = state_of(object);
+    state.take("GetTensorC", problem);
+    bind_extents(state);
     if (!active(state)) return nullptr;
     if (state.cached_results == nullptr) {
         fault(FaultKind::RuntimeFault, "GetTensorC", "SetWorkspace has to give room for the blocks first");
@@ -268,13 +325,14 @@ uint8_t *matmul_fetch_cached(MatmulState &state) {
     MatmulTarget target;
     target.base = state.cached_results + state.cached_bytes;
     target.sequential = true;
-    matmul_fetch(state, target);
+    fetch(state, target, false);
     state.cached_bytes += uint64_t{state.blocks.base.m} * state.blocks.base.n * type_bits(state.result.type) / 8;
     return target.base;
 }
 
-void matmul_all(MatmulState &state, const MatmulTarget &target, MatmulWait wait) {
-    if (!active(state)) return;
+namespace {
+
+void multiply_all(MatmulState &state, const MatmulTarget &target, MatmulWait wait) {
     require_shared_way(state, "IterateAll", target.space == Space::Gm);
     if (served_by_first(state)) return await_result(state, wait);
     require_operands(state, "IterateAll");
@@ -300,7 +358,20 @@ void matmul_all(MatmulState &state, const MatmulTarget &target, MatmulWait wait)
     state.next_block = 0;
 }
 
-void matmul_batches(MatmulState &state, const MatmulTarget &target, const MatmulBatches &batches, MatmulWait wait) {
+}  // namespace
+
+void matmul_all(uint32_t object, MatmulProblem problem, MatmulTarget target, MatmulWait wait) {
+    MatmulState &state = state_of(object);
+    state.take("IterateAll", problem);
+    check_target("IterateAll", target);
+    if (active(state)) multiply_all(state, target, wait);
+}
+
+void matmul_batches(uint32_t object, MatmulProblem problem, MatmulTarget target, MatmulBatches batches, MatmulWait wait) {
+    MatmulState &state = state_of(object);
+    state.take("IterateBatch", problem);
+    check_target("IterateBatch", target);
+    if (batches.a == 0 || batches.b == 0) fault(FaultKind::RuntimeFault, "IterateBatch", "multiplies %u batches by %u", batches.a, batches.b);
     if (!active(state)) return;
     bind_extents(state);
     uint8_t *const a = state.a.base, *const b = state.b.base;
@@ -314,24 +385,19 @@ void matmul_batches(MatmulState &state, const MatmulTarget &target, const Matmul
         state.b.base = b + batch % batches.b * b_bytes;
         MatmulTarget place = target;
         place.base += batch * c_bytes;
-        matmul_restart(state);
-        matmul_all(state, place, batch + 1 == std::max(batches.a, batches.b) ? wait : MatmulWait::Never);
+        restart(state);
+        multiply_all(state, place, batch + 1 == std::max(batches.a, batches.b) ? wait : MatmulWait::Never);
     }
     state.a.base = a;
     state.b.base = b;
 }
 
-void matmul_wait(MatmulState &state) {
+void matmul_wait(uint32_t object) {
+    MatmulState &state = state_of(object);
     if (on_cube_core() || state.unread_results == 0) return;
     --state.unread_results;
-    cross_core_wait(kResultFlag + block().sub_index);
+    await_cross_core(kResultFlag + block().sub_index);
     let_others_run();
-}
-
-void matmul_release(MatmulState &state) {
-    std::free(state.sums);
-    state.sums = nullptr;
-    state.sums_elements = 0;
 }
 
 bool serves_vector_cores() { return on_cube_core() && group_block(CoreKind::Vector, 0) != nullptr; }

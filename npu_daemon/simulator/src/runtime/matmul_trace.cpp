@@ -4,6 +4,8 @@
 #include <iterator>
 
 #include "asim/semantics/atomic.h"
+#include "asim/machine/fault.h"
+#include "asim/machine/scheduler.h"
 #include "asim/trace/writer.h"
 #include "matrix_copies.h"
 #include "operand_path.h"
@@ -28,7 +30,7 @@ Operand l0c_operand(const MatmulState &state, const ResultBlock &block) {
 }
 
 void trace_mmad(const MatmulState &state, const ResultBlock &block, uint32_t k, bool last, const Operand &a, const Operand &b) {
-    asim::block().scalar_blocks += kBlockScalarBlocks;
+    count_scalar(ScalarClass::Block, kBlockScalarBlocks);
     Record record{};
     record.op = Op::Mmad;
     record.source_pipe = kInsideCall;
@@ -64,6 +66,15 @@ void trace_bias(const MatmulState &state, const ResultBlock &block, uint32_t l1_
     const Operand in_l1 = local(Space::L1, l1_address, bytes);
     emit(copy_record(Op::CopyGmToL1, state.bias, bursts), {in_l1, gm_operand("Matmul bias", state.bias, part, bursts, false)});
     emit(copy_record(Op::CopyL1ToBias, state.bias, {1, bytes, bytes}), {local(Space::BiasTable, 0, bytes), in_l1});
+}
+
+// Both operands and the bias have to have room side by side.
+void check_l1(const MatmulState &state, uint64_t operands_bytes) {
+    const uint64_t needed = operands_bytes + (state.has_bias ? uint64_t{align_up(state.blocks.base.n, kFractalRows)} * sizeof(float) : 0);
+    const uint64_t room = launch_shape().memory_bytes[static_cast<uint32_t>(Space::L1)];
+    if (room == 0 || needed <= room) return;
+    fault(FaultKind::RuntimeFault, "Matmul", "the plan keeps %llu bytes of both operands and the bias in L1 (depthA1, depthB1, baseM, baseN, baseK), which has "
+          "%llu: use smaller depths", static_cast<unsigned long long>(needed), static_cast<unsigned long long>(room));
 }
 
 }  // namespace
@@ -116,10 +127,11 @@ void forget_l1(MatmulState &state) {
 
 void trace_multiplication(MatmulState &state, const ResultBlock &block, bool accumulate) {
     OperandPath left(state, true, state.l1_offset), right(state, false, left.l1_end());
+    check_l1(state, right.l1_end());
     const OperandRows rows{block.m, block.rows}, columns{block.n, block.columns};
     if (!accumulate) {
         ++state.turn_c;
-        trace_bias(state, block, right.l1_end());
+        trace_bias(state, block, static_cast<uint32_t>(right.l1_end()));
     }
     left.begin_block(rows);
     right.begin_block(columns);

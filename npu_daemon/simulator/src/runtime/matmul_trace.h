@@ -1,6 +1,6 @@
 // What a multiplication makes a cube core do, block by block.
 #pragma once
-#include "asim/semantics/matmul.h"
+#include "asim/semantics/matmul_state.h"
 
 namespace asim {
 

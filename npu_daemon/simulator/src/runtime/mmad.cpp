@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "asim/check/check.h"
+#include "asim/machine/block.h"
 #include "asim/numeric/types.h"
 #include "asim/semantics/gemm.h"
 #include "asim/trace/writer.h"
@@ -123,7 +125,15 @@ uint64_t left_bytes(const MmadShape &shape) {
 }
 uint64_t right_bytes(const MmadShape &shape) { return uint64_t{round_up(shape.n, kSide)} * padded_depth(shape) * element_bytes(shape.b); }
 
-}  // namespace
+void check_shape(const MmadShape &shape) {
+    if (shape.a == MatrixType::I4 || shape.b == MatrixType::I4) {
+        fault(FaultKind::Unsupported, "Mmad", "matrices of 4-bit integers are not simulated");
+    }
+    if (shape.a > MatrixType::I4 || shape.b > MatrixType::I4 || shape.start > MatrixStart::Bias || element_bytes(shape.a) != element_bytes(shape.b)) {
+        fault(FaultKind::RuntimeFault, "Mmad", "both matrices have elements of one width, of a type that exists");
+    }
+    if (std::max({shape.m, shape.n, shape.k}) > UINT16_MAX) fault(FaultKind::RuntimeFault, "Mmad", "%u x %u x %u elements: sizes have 16 bits", shape.m, shape.n, shape.k);
+}
 
 void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b, std::optional<uint64_t> bias) {
     Record record{};
@@ -139,11 +149,12 @@ void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b, std::
     emit(record, {result, left, right});
 }
 
-void mmad(uint8_t *c, const uint8_t *a, const uint8_t *b, const uint8_t *bias, const MmadShape &shape) {
+}  // namespace
+
+void mmad(uint8_t *c, const uint8_t *a, const uint8_t *b, const uint8_t *bias, MmadShape shape) {
     if (!on_cube_core() || shape.m == 0 || shape.n == 0 || shape.k == 0) return;
-    if (shape.a == MatrixType::I4 || shape.b == MatrixType::I4) {
-        fault(FaultKind::Unsupported, "Mmad", "matrices of 4-bit integers are not simulated");
-    }
+    check_shape(shape);
+    if (bias == nullptr) bias = block().memories[static_cast<int>(Space::BiasTable)].base;
     const uint64_t result = checked_local("Mmad", "dst", Space::L0C, c, result_bytes(shape), 1024);
     const uint64_t left = checked_local("Mmad", "fm", Space::L0A, a, left_bytes(shape), 512);
     const uint64_t right = checked_local("Mmad", "filter", Space::L0B, b, right_bytes(shape), 512);

@@ -22,7 +22,7 @@ Operand part_of(Operand whole, uint32_t offset, uint32_t bytes) {
 
 }  // namespace
 
-OperandPath::OperandPath(MatmulState &state, bool left, uint32_t l1_base)
+OperandPath::OperandPath(MatmulState &state, bool left, uint64_t l1_base)
     : state_(state),
       matrix_(left ? state.a : state.b),
       cache_(left ? state.cache_a : state.cache_b),
@@ -145,7 +145,7 @@ uint32_t OperandPath::in_l1(const OperandRows &rows, uint32_t part) {
     cache_.parts[place] = name;
     if (matrix_.space == Space::L1) return place;
     await_copy(place);
-    block().scalar_blocks += kCopyScalarBlocks;
+    count_scalar(ScalarClass::Block, kCopyScalarBlocks);
     begin_filling(cache_.emptied[buffer], Pipe::MTE2, Pipe::MTE1, l1_flag(buffer));
     copy_to_l1(copied, part, l1_address(place));
     set_buffer_flag(Pipe::MTE2, Pipe::MTE1, l1_flag(place));

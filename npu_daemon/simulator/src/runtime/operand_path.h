@@ -1,7 +1,7 @@
 // One of the two operands of a Matmul object on its way from global memory to the cube.
 #pragma once
 #include "asim/machine/call_sync.h"
-#include "asim/semantics/matmul.h"
+#include "asim/semantics/matmul_state.h"
 #include "asim/trace/record.h"
 
 namespace asim {
@@ -36,9 +36,10 @@ struct OperandRows {
 // time as the plan says, along k and across it (scheduler_mdl_common.h), Norm one (scheduler_norm.h, cube_in_buffer_normal.h).
 class OperandPath {
 public:
-    OperandPath(MatmulState &state, bool left, uint32_t l1_base);
+    OperandPath(MatmulState &state, bool left, uint64_t l1_base);
 
-    uint32_t l1_end() const { return l1_base_ + cache_.capacity * part_bytes(); }
+    // Bytes of L1 up to the end of this operand's; it fits only if the plan does.
+    uint64_t l1_end() const { return l1_base_ + uint64_t{cache_.capacity} * part_bytes(); }
 
     // Before the first base block along k: Norm gives up what stays in L1, unless these rows still need it.
     void begin_block(const OperandRows &rows);
@@ -63,8 +64,8 @@ private:
     uint32_t k_extent(uint32_t k_block, uint32_t blocks) const;
     uint32_t load_count(uint32_t k) const;
     uint32_t l1_flag(uint32_t place) const { return kL1Flag + (left_ ? 0 : L1Cache::kMostParts) + place; }
-    uint32_t part_bytes() const { return step_ * across_ * block_bytes_; }
-    uint32_t l1_address(uint32_t place) const { return l1_base_ + place * part_bytes(); }
+    uint64_t part_bytes() const { return uint64_t{step_} * across_ * block_bytes_; }
+    uint32_t l1_address(uint32_t place) const { return static_cast<uint32_t>(l1_base_ + place * part_bytes()); }
     OperandRows copied_with(const OperandRows &rows) const;
     void set_places(uint32_t depth);
     uint32_t find(uint64_t name) const;
@@ -78,7 +79,7 @@ private:
     L1Cache &cache_;
     uint32_t &turn_;
     bool left_;
-    uint32_t l1_base_;
+    uint64_t l1_base_;
     uint32_t step_, across_, l0_buffers_, block_bytes_;     // base blocks of a copy along k, and of rows or columns
     uint32_t place_ = 0;
 };

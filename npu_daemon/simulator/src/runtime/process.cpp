@@ -9,9 +9,13 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <set>
 #include <stdexcept>
 
 #include "asim/machine/block.h"
+#include "asim/machine/data_stack.h"
 #include "asim/machine/gm.h"
 #include "asim/machine/report.h"
 
@@ -47,15 +51,19 @@ void on_alarm(int) {
     _exit(kFaultExit);
 }
 
-// Arrays of the kernel library that kernels pass to GlobalTensor: whatever it holds beside code and variables.
-int add_constants(dl_phdr_info *library, size_t, void *load_address) {
-    if (library->dlpi_addr != reinterpret_cast<ElfW(Addr)>(load_address)) return 0;
-    for (int i = 0; i < library->dlpi_phnum; ++i) {
-        const ElfW(Phdr) &segment = library->dlpi_phdr[i];
-        if (segment.p_type != PT_LOAD || (segment.p_flags & (PF_X | PF_W)) != 0) continue;
-        add_gm_constants(reinterpret_cast<const void *>(library->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+// Arrays and tables of the kernel library: the sections that it keeps constants in, and no others.
+void add_constants(const Dl_info &image) {
+    std::ifstream file(image.dli_fname, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+    const auto *header = reinterpret_cast<const ElfW(Ehdr) *>(bytes.data());
+    const auto *sections = reinterpret_cast<const ElfW(Shdr) *>(bytes.data() + header->e_shoff);
+    const char *names = bytes.data() + sections[header->e_shstrndx].sh_offset;
+    for (uint32_t i = 0; i < header->e_shnum; ++i) {
+        const std::string name = names + sections[i].sh_name;
+        const bool constants = name.rfind(".rodata", 0) == 0 || name.rfind(".data.rel.ro", 0) == 0 || name == "asim_task_types";
+        if (!constants || sections[i].sh_size == 0) continue;
+        add_gm_constants(static_cast<const uint8_t *>(image.dli_fbase) + sections[i].sh_addr, sections[i].sh_size);
     }
-    return 1;
 }
 
 // Makes the variables of a loaded library read-only.
@@ -77,10 +85,12 @@ void open_gm_arrays(const char *path) {
     using Query = void (*)(uint8_t **begin, uint8_t **end);
     const auto query = reinterpret_cast<Query>(dlsym(dlopen(path, RTLD_NOW | RTLD_NOLOAD), "asim_gm_arrays"));
     if (query == nullptr) return;
-    uint8_t *begin = nullptr;
-    uint8_t *end = nullptr;
-    query(&begin, &end);
-    add_gm_arrays(begin, end);
+    // The library's code writes to its stack alone.
+    uint8_t *none = nullptr;
+    auto *begin = static_cast<uint8_t **>(push_on_data_stack(&none, sizeof none));
+    auto *end = static_cast<uint8_t **>(push_on_data_stack(&none, sizeof none));
+    query(begin, end);
+    add_gm_arrays(*begin, *end);
 }
 
 }  // namespace
@@ -114,7 +124,8 @@ void *load_kernel_symbol(CoreKind kind, const std::string &path, const char *sym
     if (address == nullptr) throw std::runtime_error(std::string("the kernel library has no ") + symbol);
     set_kernel_image(kind, address);
     Dl_info image;
-    if (dladdr(address, &image) != 0) dl_iterate_phdr(add_constants, image.dli_fbase);
+    static std::set<const void *> known;
+    if (dladdr(address, &image) != 0 && known.insert(image.dli_fbase).second) add_constants(image);
     return address;
 }
 

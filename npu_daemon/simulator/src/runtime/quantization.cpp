@@ -8,6 +8,7 @@
 #include "asim/numeric/rounding.h"
 #include "asim/semantics/cast.h"
 #include "asim/semantics/gather.h"
+#include "row_bounds.h"
 
 namespace asim {
 
@@ -87,6 +88,11 @@ void narrow(uint8_t *dst, uint8_t *wide, uint32_t columns, uint32_t elements) {
 template <typename D>
 void dequantize(uint8_t *dst, const uint8_t *src, Factors factors, ScaledRows rows, Scratch scratch) {
     const LibraryCall call;
+    if (rows.columns == 0 || rows.columns % kPerBlock != 0 || rows.counted > rows.columns || factors.type > FactorType::LowWord) {
+        fault(FaultKind::RuntimeFault, "AscendDequant", "rows of %u elements with %u to scale: expected a multiple of 8, and at most all of them", rows.columns,
+              rows.counted);
+    }
+    check_rows("AscendDequant", 1, rows.columns);
     const uint32_t factor_bytes = padded(rows.counted, kPerBlock) * sizeof(float), row_bytes = rows.columns * sizeof(float);
     if (scratch.bytes < factor_bytes + row_bytes) {
         fault(FaultKind::RuntimeFault, "AscendDequant", "the temporary buffer has %u bytes, but the call needs at least %u",

@@ -1,13 +1,19 @@
-#include "asim/machine/queue.h"
+#include "asim/machine/queue_state.h"
+
+#include <algorithm>
 
 #include "asim/machine/block.h"
+#include "asim/machine/call_sync.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/local_memory.h"
-#include "asim/machine/sync.h"
+#include "asim/machine/buffer_flags.h"
+#include "asim/machine/kernel_objects.h"
 
 namespace asim {
 
 namespace {
+
+constexpr uint32_t kBufferFlags = kCallFlag - kBufferFlagBase;
 
 uint64_t round_to_block(uint64_t bytes) { return (bytes + kUbBlockBytes - 1) / kUbBlockBytes * kUbBlockBytes; }
 
@@ -16,7 +22,7 @@ void await_free(const FreedBuffer &buffer) { await_event(buffer.consumer, buffer
 // A buffer is free once `consumer` is done with it; the flag tells `producer`.
 void announce_free(Pipe consumer, Pipe producer, uint32_t flag) {
     Block &self = block();
-    if (self.freed_count == kMaxBuffers) {
+    if (self.freed_count >= kMaxBuffers) {
         fault(FaultKind::RuntimeFault, "FreeTensor", "a kernel has at most %u buffers in queues", kMaxBuffers);
     }
     self.freed[self.freed_count++] = {consumer, producer, flag, raise_event("FreeTensor", consumer, producer, flag)};
@@ -40,14 +46,16 @@ void wait_for_freed_buffers() {
     for (; self.freed_count > 0; --self.freed_count) await_free(self.freed[self.freed_count - 1]);
 }
 
-uint8_t *allocate_buffer_ub(uint64_t bytes) {
+namespace {
+
+uint8_t *take_ub(uint64_t bytes) {
     Block &self = block();
     uint8_t *base = self.ub + self.ub_used_bytes;
     self.ub_used_bytes += round_to_block(bytes);
     return base;
 }
 
-uint8_t *allocate_queue_ub(uint64_t bytes) {
+uint8_t *take_queue_ub(uint64_t bytes) {
     const Block &self = block();
     if (self.ub_used_bytes + round_to_block(bytes) > self.ub_bytes) {
         fault(FaultKind::RuntimeFault, "InitBuffer",
@@ -55,7 +63,19 @@ uint8_t *allocate_queue_ub(uint64_t bytes) {
               static_cast<unsigned long long>(round_to_block(bytes)), static_cast<unsigned long long>(self.ub_used_bytes),
               self.ub_bytes);
     }
-    return allocate_buffer_ub(bytes);
+    return take_ub(bytes);
+}
+
+void check_space(Space space) {
+    if (static_cast<uint32_t>(space) < kSpaceCount && space != Space::Gm) return;
+    fault(FaultKind::RuntimeFault, "InitBuffer", "buffers lie in memories of a core, there is none of number %u", static_cast<unsigned>(space));
+}
+
+}  // namespace
+
+uint8_t *allocate_buffer(Space space, uint32_t bytes) {
+    check_space(space);
+    return space == Space::Ub ? take_ub(bytes) : allocate_local(space, bytes);
 }
 
 void reset_buffers() {
@@ -68,28 +88,22 @@ void Queue::init(uint32_t buffers, uint64_t bytes_each) {
         fault(FaultKind::RuntimeFault, "InitBuffer", "a queue holds 1 to %u buffers, got %u", kMaxQueueBuffers, buffers);
     }
     bytes_each_ = round_to_block(bytes_each);
-    buffer_count_ = buffers;
     next_ = queued_count_ = 0;
+    buffers_.clear();
     for (uint32_t i = 0; i < buffers; ++i) {
-        uint8_t *base = space_ == Space::Ub ? allocate_queue_ub(bytes_each_) : allocate_local(space_, bytes_each_);
-        buffers_[i] = Buffer{base, block().buffers++, 0, State::Free};
+        uint8_t *base = shape_.space == Space::Ub ? take_queue_ub(bytes_each_) : allocate_local(shape_.space, bytes_each_);
+        buffers_.push_back({base, block().buffers++ % kBufferFlags, 0, State::Free});
     }
 }
 
 bool Queue::has_free() const {
-    for (uint32_t i = 0; i < buffer_count_; ++i) {
-        if (buffers_[i].state == State::Free) return true;
-    }
-    return false;
+    return std::any_of(buffers_.begin(), buffers_.end(), [](const Buffer &buffer) { return buffer.state == State::Free; });
 }
 
 uint8_t *Queue::allocate() {
-    if (buffer_count_ == 0) {
-        fault(FaultKind::RuntimeFault, "AllocTensor", "the queue has no buffers: call TPipe::InitBuffer first");
-    }
-    for (uint32_t tried = 0; tried < buffer_count_; ++tried) {
+    for (size_t tried = 0; tried < buffers_.size(); ++tried) {
         Buffer &buffer = buffers_[next_];
-        next_ = (next_ + 1) % buffer_count_;
+        next_ = (next_ + 1) % static_cast<uint32_t>(buffers_.size());
         if (buffer.state == State::Free) {
             wait_until_free(buffer.flag);
             buffer.state = State::Allocated;
@@ -97,14 +111,13 @@ uint8_t *Queue::allocate() {
         }
     }
     fault(FaultKind::RuntimeFault, "AllocTensor",
-          "all %u buffers of the queue are in use: FreeTensor one first, or give the queue more buffers", buffer_count_);
+          "all %zu buffers of the queue are in use: FreeTensor one first, or give the queue more buffers", buffers_.size());
 }
 
 // The buffer that a tensor lies in. Buffers of no length share an address: the one in use is meant.
 Queue::Buffer &Queue::find(const char *call, const uint8_t *base) {
     Buffer *found = nullptr;
-    for (uint32_t i = 0; i < buffer_count_; ++i) {
-        Buffer &buffer = buffers_[i];
+    for (Buffer &buffer : buffers_) {
         const bool inside = base == buffer.base || (base > buffer.base && base < buffer.base + bytes_each_);
         if (inside && (found == nullptr || found->state == State::Free)) found = &buffer;
     }
@@ -117,11 +130,11 @@ void Queue::enqueue(const uint8_t *base, Pipe producer, Pipe consumer) {
     if (buffer.state != State::Allocated && buffer.state != State::Taken) {
         fault(FaultKind::RuntimeFault, "EnQue", "the tensor was not allocated: AllocTensor comes first");
     }
-    const uint32_t capacity = depth_ > 0 ? static_cast<uint32_t>(depth_) : buffer_count_;
+    const auto capacity = static_cast<uint32_t>(shape_.depth > 0 ? static_cast<size_t>(shape_.depth) : buffers_.size());
     if (queued_count_ >= capacity) {
         fault(FaultKind::RuntimeFault, "EnQue", "the queue is full (depth %u): DeQue first", capacity);
     }
-    order_[queued_count_++] = static_cast<uint8_t>(&buffer - buffers_);
+    order_[queued_count_++] = static_cast<uint8_t>(&buffer - buffers_.data());
     buffer.state = State::Queued;
     if (producer != consumer) buffer.event_id = raise_event("EnQue", producer, consumer, buffer.flag);
 }
@@ -147,11 +160,70 @@ void Queue::release(const uint8_t *base) {
         fault(FaultKind::RuntimeFault, "FreeTensor", "the tensor is still enqueued: DeQue it first");
     }
     buffer.state = State::Free;
-    if (producer_ != consumer_) announce_free(consumer_, producer_, buffer.flag);
+    if (shape_.producer != shape_.consumer) announce_free(shape_.consumer, shape_.producer, buffer.flag);
 }
 
 void Queue::free_all_events() {
-    for (uint32_t i = 0; i < buffer_count_; ++i) wait_until_free(buffers_[i].flag);
+    for (const Buffer &buffer : buffers_) wait_until_free(buffer.flag);
+}
+
+namespace {
+
+constexpr uint32_t kMostQueues = 65536;     // of a block, also one after another
+
+Queue *find_queue(uint32_t number) {
+    std::vector<Queue> &queues = kernel_objects().queues;
+    return number == 0 || number > queues.size() ? nullptr : &queues[number - 1];
+}
+
+Queue &queue_of(const char *call, uint32_t number) {
+    Queue *queue = find_queue(number);
+    if (queue == nullptr) fault(FaultKind::RuntimeFault, call, "the queue has no buffers: call TPipe::InitBuffer first");
+    return *queue;
+}
+
+}  // namespace
+
+uint32_t queue_init(uint32_t number, QueueShape shape, uint32_t buffers, uint32_t bytes_each) {
+    check_pipes("InitBuffer", shape.producer, shape.consumer);
+    check_space(shape.space);
+    std::vector<Queue> &queues = kernel_objects().queues;
+    if (find_queue(number) == nullptr) {
+        if (queues.size() >= kMostQueues) fault(FaultKind::ResourceLimit, "InitBuffer", "a block has at most %u queues", kMostQueues);
+        queues.emplace_back(shape);
+        number = static_cast<uint32_t>(queues.size());
+    }
+    queues[number - 1] = Queue(shape);
+    queues[number - 1].init(buffers, bytes_each);
+    return number;
+}
+
+uint8_t *queue_allocate(uint32_t queue) { return queue_of("AllocTensor", queue).allocate(); }
+
+void queue_enqueue(uint32_t queue, const uint8_t *buffer, Pipe producer, Pipe consumer) {
+    check_pipes("EnQue", producer, consumer);
+    queue_of("EnQue", queue).enqueue(buffer, producer, consumer);
+}
+
+uint8_t *queue_dequeue(uint32_t queue, Pipe producer, Pipe consumer) {
+    check_pipes("DeQue", producer, consumer);
+    return queue_of("DeQue", queue).dequeue(producer, consumer);
+}
+
+void queue_release(uint32_t queue, const uint8_t *buffer) { queue_of("FreeTensor", queue).release(buffer); }
+
+void queue_free_all_events(uint32_t queue) {
+    if (Queue *found = find_queue(queue)) found->free_all_events();
+}
+
+uint32_t queue_count(uint32_t queue) {
+    const Queue *found = find_queue(queue);
+    return found == nullptr ? 0 : found->queued_count();
+}
+
+bool queue_has_free(uint32_t queue) {
+    const Queue *found = find_queue(queue);
+    return found != nullptr && found->has_free();
 }
 
 }  // namespace asim

@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "asim/machine/block.h"
 #include "asim/machine/cross_core.h"
+#include "asim/machine/data_stack.h"
 #include "asim/machine/fault.h"
-#include "asim/machine/sync.h"
+#include "asim/machine/buffer_flags.h"
+#include "asim/machine/core.h"
 #include "asim/machine/turn.h"
 #include "asim/trace/writer.h"
 
@@ -23,8 +26,6 @@
 namespace asim {
 
 namespace {
-
-constexpr size_t kStackBytes = 1u << 20;
 
 constexpr size_t kGuardBytes = 4u << 20;  // raw pointers into buffers that overflowed still end here
 
@@ -53,9 +54,10 @@ private:
 };
 
 // Fibers lie at the same addresses in every run, so that nothing a kernel does can depend on them. From the start of a
-// fiber's place: its stack, its unified buffer, and the memories of a cube core.
+// fiber's place: its stack of return addresses, its data stack, its unified buffer, and the memories of a cube core.
 constexpr uint64_t kFiberBase = 1ull << 45;
 constexpr uint64_t kFiberBytes = 256ull << 20;
+constexpr uint64_t kDataStackPlace = 16ull << 20;
 constexpr uint64_t kUbPlace = 32ull << 20;
 constexpr uint64_t kMemoryPlace = 64ull << 20;
 constexpr uint64_t kMemoryStep = 10ull << 20;
@@ -63,9 +65,12 @@ constexpr uint64_t kMemoryStep = 10ull << 20;
 enum class FiberState : uint8_t { Ready, Waiting, Done };
 
 struct Fiber {
-    Fiber(uint32_t ub_bytes, uint8_t *where) : place(where), stack(kStackBytes, where), ub(ub_bytes, where + kUbPlace) {}
+    Fiber(uint32_t ub_bytes, uint8_t *where)
+        : place(where), stack(kNativeStackBytes, where), data_stack(kDataStackBytes, where + kDataStackPlace), ub(ub_bytes, where + kUbPlace) {}
     uint8_t *place;
     GuardedMemory stack;
+    GuardedMemory data_stack;
+    void *data_stack_top = nullptr;         // while the fiber is parked
     GuardedMemory ub;
     std::unique_ptr<GuardedMemory> memories[kSpaceCount];   // once the fiber has been a cube core
     Block *block = nullptr;
@@ -78,7 +83,13 @@ ucontext_t g_scheduler;
 Fiber *g_running = nullptr;
 const std::function<void()> *g_entry = nullptr;
 LaunchShape g_shape;
-Block g_outside;  // what counts before and after the blocks
+uint8_t g_outside_stack[kDataStackBytes];
+// What counts before and after the blocks.
+Block g_outside = [] {
+    Block block;
+    block.stack = g_outside_stack;
+    return block;
+}();
 std::vector<Block> g_blocks;
 size_t g_deadlocked = 0;    // blocks that wait, once none can go on
 uint32_t g_sync_arrived[kCoreKinds + 1] = {};       // by kind, and of all kinds
@@ -98,6 +109,7 @@ void switch_stacks(ucontext_t &from, ucontext_t &to) {
 
 void end_block() {
     check_flags_awaited();
+    block().objects.reset();
     Record record{};
     record.op = Op::BlockEnd;
     emit(record, {});
@@ -138,7 +150,11 @@ void prepare_memories(Fiber &fiber) {
 
 void prepare(Fiber &fiber, Block &block) {
     std::memset(fiber.ub.data(), turn().poison, fiber.ub.size());
+    std::memset(fiber.data_stack.data(), turn().poison, kDataStackBytes);
+    fiber.data_stack_top = fiber.data_stack.data() + kDataStackBytes;
     fiber.block = &block;
+    block.stack = fiber.data_stack.data();
+    block.native_stack = fiber.stack.data();
     block.ub = end_aligned(fiber.ub, g_shape.ub_bytes);
     block.ub_bytes = g_shape.ub_bytes;
     prepare_memories(fiber);
@@ -154,7 +170,9 @@ void resume(Fiber &fiber) {
     g_running = &fiber;
     g_block = fiber.block;
     switch_trace(fiber.block->trace_index);
+    std::swap(fiber.data_stack_top, __safestack_unsafe_stack_ptr);
     switch_stacks(g_scheduler, fiber.context);
+    std::swap(fiber.data_stack_top, __safestack_unsafe_stack_ptr);
     g_block = &g_outside;
 }
 
@@ -247,6 +265,18 @@ uint32_t cores_of(uint32_t kind) {
 }
 
 }  // namespace
+
+extern "C" __attribute__((visibility("default"), tls_model("initial-exec"))) thread_local void *__safestack_unsafe_stack_ptr =
+    g_outside_stack + kDataStackBytes;
+
+void *push_on_data_stack(const void *values, uint64_t bytes) {
+    constexpr uint64_t kAlignment = 16;
+    auto *top = static_cast<uint8_t *>(__safestack_unsafe_stack_ptr) - (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    if (top < block().stack) fault(FaultKind::RuntimeFault, "launch", "the arguments of the kernel take more than its stack");
+    std::memcpy(top, values, bytes);
+    __safestack_unsafe_stack_ptr = top;
+    return top;
+}
 
 Block *g_block = &g_outside;
 uint64_t g_tiling_key = 0;

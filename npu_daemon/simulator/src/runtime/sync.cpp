@@ -5,7 +5,9 @@
 #include <iterator>
 
 #include "asim/check/check.h"
+#include "asim/machine/buffer_flags.h"
 #include "asim/machine/gm.h"
+#include "asim/machine/scalar_access.h"
 #include "asim/trace/writer.h"
 
 namespace asim {
@@ -31,6 +33,8 @@ void check_event_id(const char *call, uint32_t event_id) {
               kEventIds - 1);
     }
 }
+
+bool is_pipe(Pipe pipe) { return static_cast<uint32_t>(pipe) < kPipeCount; }
 
 uint8_t &raised(Pipe source, Pipe target) {
     return block().flags_raised[static_cast<int>(source)][static_cast<int>(target)];
@@ -93,7 +97,7 @@ Record scalar_record(uint32_t bytes, bool write, uint16_t how) {
 // the record's flag_id.
 void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uint16_t how) {
     Block &self = block();
-    ++self.scalar_accesses;
+    count_scalar(ScalarClass::Access, 1);
     // Stores to global memory are told one by one: every output byte must have its writer in the trace.
     const bool fold = space == Space::Ub || !write;
     const uint64_t line = address / kScalarLineBytes;
@@ -109,7 +113,14 @@ void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uin
 
 }  // namespace
 
+void check_pipes(const char *call, Pipe source, Pipe target) {
+    if (is_pipe(source) && is_pipe(target)) return;
+    fault(FaultKind::RuntimeFault, call, "from pipe %u to pipe %u: expected two of the pipes S, V, M, MTE1, MTE2, MTE3 and FIX",
+          static_cast<unsigned>(source), static_cast<unsigned>(target));
+}
+
 void set_flag(Pipe source, Pipe target, uint32_t event_id) {
+    check_pipes("SetFlag", source, target);
     check_event_id("SetFlag", event_id);
     if (of_buffers(source, target) & bit_of(event_id)) fault_of_buffer("SetFlag", source, target, event_id);
     if (raised(source, target) & bit_of(event_id)) {
@@ -121,6 +132,7 @@ void set_flag(Pipe source, Pipe target, uint32_t event_id) {
 }
 
 void wait_flag(Pipe source, Pipe target, uint32_t event_id) {
+    check_pipes("WaitFlag", source, target);
     check_event_id("WaitFlag", event_id);
     if (of_buffers(source, target) & bit_of(event_id)) fault_of_buffer("WaitFlag", source, target, event_id);
     if (!(raised(source, target) & bit_of(event_id))) {
@@ -150,7 +162,10 @@ void check_flags_awaited() {
     }
 }
 
-void pipe_barrier(Pipe pipe) { emit_flag(Op::PipeBarrier, pipe, pipe, 0); }
+void pipe_barrier(Pipe pipe) {
+    if (pipe != Pipe::ALL) check_pipes("PipeBarrier", pipe, pipe);
+    emit_flag(Op::PipeBarrier, pipe, pipe, 0);
+}
 
 void set_buffer_flag(Pipe source, Pipe target, uint32_t buffer) {
     emit_flag(Op::SetFlag, source, target, kBufferFlagBase + buffer);
@@ -186,15 +201,20 @@ void forget_event_ids() {
     for (auto &of_source : block().event_ids) std::fill(std::begin(of_source), std::end(of_source), uint8_t{0});
 }
 
-uint32_t fetch_event_id(Pipe source, Pipe target) { return first_free_event(source, target, "FetchEventID"); }
+uint32_t fetch_event_id(Pipe source, Pipe target) {
+    check_pipes("FetchEventID", source, target);
+    return first_free_event(source, target, "FetchEventID");
+}
 
 uint32_t alloc_event_id(Pipe source, Pipe target) {
+    check_pipes("AllocEventID", source, target);
     const uint32_t event_id = first_free_event(source, target, "AllocEventID");
     allocated(source, target) |= bit_of(event_id);
     return event_id;
 }
 
 void release_event_id(Pipe source, Pipe target, uint32_t event_id) {
+    check_pipes("ReleaseEventID", source, target);
     check_event_id("ReleaseEventID", event_id);
     allocated(source, target) &= static_cast<uint8_t>(~bit_of(event_id));
 }

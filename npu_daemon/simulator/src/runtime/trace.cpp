@@ -140,8 +140,7 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     if (self.kind == CoreKind::Cube && !exists_on_cube_core(record.op)) return;
     if (++g_records > g_record_limit) too_large();
     record.operands = static_cast<uint8_t>(operands.size());
-    record.scalar_blocks = take(self.scalar_blocks);
-    record.scalar_accesses = take(self.scalar_accesses);
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) record.scalar[i] = take(self.scalar_counts[i]);
     self.last_call = instruction.name;
     const bool full = g_segments[g_current].size() >= kFlushBytes;
     if (full) flush_segment(g_current);

@@ -7,7 +7,7 @@ namespace asim {
 
 namespace {
 
-// The words of a record, without its counts of scalar work.
+// The words of a record's head.
 struct Words {
     uint64_t head, tail;
     explicit Words(const Record &record)
@@ -45,8 +45,7 @@ uint8_t changes(const Site &site, const Record &record, const Operand *operands)
     for (uint32_t i = 0; i < record.operands; ++i) {
         if (site.foreseen(i) != operands[i].address) mask |= static_cast<uint8_t>(1u << i);
     }
-    if (site.entry.record.scalar_blocks != record.scalar_blocks) mask |= kBlocksChanged;
-    if (site.entry.record.scalar_accesses != record.scalar_accesses) mask |= kAccessesChanged;
+    if (std::memcmp(site.entry.record.scalar, record.scalar, sizeof record.scalar) != 0) mask |= kScalarChanged;
     return mask;
 }
 
@@ -62,6 +61,15 @@ void SegmentEncoder::begin() {
 void SegmentEncoder::put(uint64_t number) {
     for (; number >= 0x80; number >>= 7) bytes_.push_back(static_cast<uint8_t>(number | 0x80));
     bytes_.push_back(static_cast<uint8_t>(number));
+}
+
+void SegmentEncoder::put_scalar(const uint32_t *before, const uint32_t *now) {
+    uint64_t changed = 0;
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) changed |= uint64_t{before[i] != now[i]} << i;
+    put(changed);
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) {
+        if (before[i] != now[i]) put(now[i]);
+    }
 }
 
 void SegmentEncoder::end_run() {
@@ -106,10 +114,11 @@ uint32_t SegmentEncoder::find(const Record &record, const Operand *operands, uin
 void SegmentEncoder::add_new(const Record &record, const Operand *operands, uint64_t hash, size_t place) {
     put(0);
     const auto *raw = reinterpret_cast<const uint8_t *>(&record);
-    bytes_.insert(bytes_.end(), raw, raw + sizeof record);
+    bytes_.insert(bytes_.end(), raw, raw + kRecordHeadBytes);
     raw = reinterpret_cast<const uint8_t *>(operands);
     bytes_.insert(bytes_.end(), raw, raw + record.operands * sizeof(Operand));
     Known known{};
+    put_scalar(known.site.entry.record.scalar, record.scalar);
     known.site.entry.record = record;
     std::copy_n(operands, record.operands, known.site.entry.operands);
     known.hash = hash;
@@ -133,10 +142,9 @@ void SegmentEncoder::add_changed(uint32_t index, const Record &record, const Ope
         }
         site.move(i, operands[i].address);
     }
-    if ((mask & kBlocksChanged) != 0) put(record.scalar_blocks);
-    if ((mask & kAccessesChanged) != 0) put(record.scalar_accesses);
-    site.entry.record.scalar_blocks = record.scalar_blocks;
-    site.entry.record.scalar_accesses = record.scalar_accesses;
+    uint32_t *scalar = site.entry.record.scalar;
+    if ((mask & kScalarChanged) != 0) put_scalar(scalar, record.scalar);
+    std::copy_n(record.scalar, kScalarClassCount, scalar);
     last_ = index;
 }
 

@@ -1,7 +1,6 @@
 // Type conversion of tensors.
 #include "asim/semantics/cast.h"
 
-#include "asim/machine/vector_registers.h"
 #include "asim/numeric/half_run.h"
 #include "asim/semantics/lanes.h"
 
@@ -58,6 +57,10 @@ void convert_scaled(Lanes dst, Lanes src, const Shape &shape) {
                         source<int32_t>(src));
 }
 
+void check_mode(RoundMode mode) {
+    if (mode > RoundMode::CAST_ODD) fault(FaultKind::RuntimeFault, "Cast", "there is no rounding mode of number %u", static_cast<unsigned>(mode));
+}
+
 constexpr int kInt4Min = -8, kInt4Max = 7;
 
 int8_t round_to_int8(RoundMode mode, half x) {
@@ -73,10 +76,10 @@ int8_t round_to_int8(RoundMode mode, half x) {
 // Traces a conversion between `count` halves and packed four-bit numbers; `packed` says which side is packed.
 void emit_int4(uint8_t *dst, bool dst_packed, uint8_t *src, bool src_packed, uint32_t count) {
     const auto operand = [count](const char *role, const uint8_t *base, bool packed) {
-        const uint32_t bytes = packed ? (count + 1) / 2 : count * static_cast<uint32_t>(sizeof(half));
+        const uint64_t bytes = packed ? (uint64_t{count} + 1) / 2 : uint64_t{count} * sizeof(half);
         const uint64_t offset = checked_ub("Cast", base, bytes);
         check_ub_alignment("Cast", role, offset, kUbBlockBytes);
-        return Operand{offset, static_cast<uint64_t>(Space::Ub), bytes, 1u | 8u << 16};
+        return Operand{offset, static_cast<uint64_t>(Space::Ub), static_cast<uint32_t>(bytes), 1u | 8u << 16};
     };
     const Operand out = operand("dst", dst, dst_packed), in = operand("src", src, src_packed);
     emit_vector(Op::Cast, sizeof(half), repeats_of(Shape::first(count), sizeof(half)), {out, in});
@@ -85,6 +88,7 @@ void emit_int4(uint8_t *dst, bool dst_packed, uint8_t *src, bool src_packed, uin
 }  // namespace
 
 void cast_to_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count) {
+    check_mode(mode);
     if (mode == RoundMode::CAST_ODD) {
         fault(FaultKind::RuntimeFault, "Cast", "CAST_ODD is not a rounding mode of half to int4b_t");
     }
@@ -109,7 +113,8 @@ void cast_from_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count) 
 }
 
 template <typename D, typename S>
-void cast(Lanes dst, Lanes src, RoundMode mode, const Shape &shape) {
+void cast(Lanes dst, Lanes src, RoundMode mode, Shape shape) {
+    check_mode(mode);
     if (!takes_mode<D, S>(mode)) {
         fault(FaultKind::RuntimeFault, "Cast", "%s is not a rounding mode of this pair of element types on Atlas A2: use %s",
               kModeNames[static_cast<int>(mode)],
@@ -126,7 +131,7 @@ void cast(Lanes dst, Lanes src, RoundMode mode, const Shape &shape) {
 
 template <typename... D, typename... S>
 void instantiate_casts(TypeList<CastPair<D, S>...>) {
-    static void (*const volatile kept[])(Lanes, Lanes, RoundMode, const Shape &) = {&cast<D, S>...};
+    static void (*const kept[])(Lanes, Lanes, RoundMode, Shape) __attribute__((used)) = {&cast<D, S>...};
     (void)kept;
 }
 

@@ -44,6 +44,7 @@ void set_bit(uint8_t *bits, uint32_t index, bool value) {
 
 template <typename T>
 void check_mode(Op op, CompareMode mode) {
+    if (mode > CompareMode::NE) fault(FaultKind::RuntimeFault, info(op).name, "there is no comparison of number %u", static_cast<unsigned>(mode));
     if (std::is_same_v<T, int32_t> && mode != CompareMode::EQ) {
         fault(FaultKind::RuntimeFault, info(op).name, "int32_t supports only CMPMODE::EQ on Atlas A2: cast to float first");
     }
@@ -166,8 +167,9 @@ void compare_scalar(uint8_t *dst, Lanes src0, T scalar, CompareMode mode, uint32
 }
 
 template <typename T>
-void compare_to_register(Lanes src0, Lanes src1, CompareMode mode, const Shape &shape) {
+void compare_to_register(Lanes src0, Lanes src1, CompareMode mode, Shape shape) {
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
+    check_mode<T>(Op::Compare, mode);
     const Operand first = vector_operand<T>(Op::Compare, "src0", src0, shape, sizeof(T));
     const Operand second = vector_operand<T>(Op::Compare, "src1", src1, shape, sizeof(T));
     uint64_t result[2] = {0, 0};
@@ -184,7 +186,7 @@ void compare_to_register(Lanes src0, Lanes src1, CompareMode mode, const Shape &
 }
 
 template <typename T>
-void select(Lanes dst, Selector selector, Lanes src0, Lanes src1, const Shape &shape) {
+void select(Lanes dst, Selector selector, Lanes src0, Lanes src1, Shape shape) {
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
     const uint32_t repeats = repeats_of(shape, sizeof(T));
     const Operand out = vector_operand<T>(Op::Select, "dst", dst, shape, sizeof(T));
@@ -198,13 +200,13 @@ void select(Lanes dst, Selector selector, Lanes src0, Lanes src1, const Shape &s
 }
 
 template <typename T>
-void select_scalar(Lanes dst, Selector selector, Lanes src0, T scalar, const Shape &shape) {
+void select_scalar(Lanes dst, Selector selector, Lanes src0, T scalar, Shape shape) {
     set_up_register(selector);
     select_bits_or_scalar<T>(dst, selector, src0, scalar, shape);
 }
 
 template <typename T>
-void select_by_register_scalar(Lanes dst, const uint8_t *bits, Lanes src0, const Shape &shape) {
+void select_by_register_scalar(Lanes dst, const uint8_t *bits, Lanes src0, Shape shape) {
     T scalar;
     std::memcpy(&scalar, block().compare_mask, sizeof scalar);
     select_bits_or_scalar<T>(dst, {bits, true}, src0, scalar, shape);
@@ -228,13 +230,13 @@ template void compare<int32_t>(uint8_t *, Lanes, Lanes, CompareMode, uint32_t);
 template void compare_scalar<half>(uint8_t *, Lanes, half, CompareMode, uint32_t);
 template void compare_scalar<float>(uint8_t *, Lanes, float, CompareMode, uint32_t);
 template void compare_scalar<int32_t>(uint8_t *, Lanes, int32_t, CompareMode, uint32_t);
-template void compare_to_register<half>(Lanes, Lanes, CompareMode, const Shape &);
-template void compare_to_register<float>(Lanes, Lanes, CompareMode, const Shape &);
-template void select<half>(Lanes, Selector, Lanes, Lanes, const Shape &);
-template void select<float>(Lanes, Selector, Lanes, Lanes, const Shape &);
-template void select_scalar<half>(Lanes, Selector, Lanes, half, const Shape &);
-template void select_scalar<float>(Lanes, Selector, Lanes, float, const Shape &);
-template void select_by_register_scalar<half>(Lanes, const uint8_t *, Lanes, const Shape &);
-template void select_by_register_scalar<float>(Lanes, const uint8_t *, Lanes, const Shape &);
+template void compare_to_register<half>(Lanes, Lanes, CompareMode, Shape);
+template void compare_to_register<float>(Lanes, Lanes, CompareMode, Shape);
+template void select<half>(Lanes, Selector, Lanes, Lanes, Shape);
+template void select<float>(Lanes, Selector, Lanes, Lanes, Shape);
+template void select_scalar<half>(Lanes, Selector, Lanes, half, Shape);
+template void select_scalar<float>(Lanes, Selector, Lanes, float, Shape);
+template void select_by_register_scalar<half>(Lanes, const uint8_t *, Lanes, Shape);
+template void select_by_register_scalar<float>(Lanes, const uint8_t *, Lanes, Shape);
 
 }  // namespace asim

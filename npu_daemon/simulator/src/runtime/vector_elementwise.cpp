@@ -7,19 +7,19 @@ namespace {
 
 template <Op O, typename... T>
 void keep_unary(TypeList<T...>) {
-    static void (*const volatile kept[])(Lanes, Lanes, const Shape &) = {&unary<O, T>...};
+    static void (*const kept[])(Lanes, Lanes, Shape) __attribute__((used)) = {&unary<O, T>...};
     (void)kept;
 }
 
 template <Op O, typename... T>
 void keep_binary(TypeList<T...>) {
-    static void (*const volatile kept[])(Lanes, Lanes, Lanes, const Shape &) = {&binary<O, T>...};
+    static void (*const kept[])(Lanes, Lanes, Lanes, Shape) __attribute__((used)) = {&binary<O, T>...};
     (void)kept;
 }
 
 template <Op O, typename T>
 void keep_with_scalar_of() {
-    static void (*const volatile kept)(Lanes, Lanes, T, const Shape &) = &with_scalar<O, T>;
+    static void (*const kept)(Lanes, Lanes, T, Shape) __attribute__((used)) = &with_scalar<O, T>;
     (void)kept;
 }
 
@@ -53,18 +53,18 @@ void instantiate_elementwise() {
     keep_all_with_scalar<Op::Adds, Op::Muls, Op::Maxs, Op::Mins, Op::LeakyRelu, Op::ShiftLeft, Op::ShiftRight>();
 }
 
-template void axpy<half, half>(Lanes, Lanes, half, const Shape &);
-template void axpy<float, float>(Lanes, Lanes, float, const Shape &);
-template void axpy<float, half>(Lanes, Lanes, half, const Shape &);
-template void mul_add_dst<half, half>(Lanes, Lanes, Lanes, const Shape &);
-template void mul_add_dst<float, float>(Lanes, Lanes, Lanes, const Shape &);
-template void mul_add_dst<float, half>(Lanes, Lanes, Lanes, const Shape &);
-template void duplicate<half>(Lanes, half, const Shape &);
-template void duplicate<bfloat16_t>(Lanes, bfloat16_t, const Shape &);
-template void duplicate<float>(Lanes, float, const Shape &);
-template void duplicate<int16_t>(Lanes, int16_t, const Shape &);
-template void duplicate<uint16_t>(Lanes, uint16_t, const Shape &);
-template void duplicate<int32_t>(Lanes, int32_t, const Shape &);
-template void duplicate<uint32_t>(Lanes, uint32_t, const Shape &);
+template void axpy<half, half>(Lanes, Lanes, half, Shape);
+template void axpy<float, float>(Lanes, Lanes, float, Shape);
+template void axpy<float, half>(Lanes, Lanes, half, Shape);
+template void mul_add_dst<half, half>(Lanes, Lanes, Lanes, Shape);
+template void mul_add_dst<float, float>(Lanes, Lanes, Lanes, Shape);
+template void mul_add_dst<float, half>(Lanes, Lanes, Lanes, Shape);
+template void duplicate<half>(Lanes, half, Shape);
+template void duplicate<bfloat16_t>(Lanes, bfloat16_t, Shape);
+template void duplicate<float>(Lanes, float, Shape);
+template void duplicate<int16_t>(Lanes, int16_t, Shape);
+template void duplicate<uint16_t>(Lanes, uint16_t, Shape);
+template void duplicate<int32_t>(Lanes, int32_t, Shape);
+template void duplicate<uint32_t>(Lanes, uint32_t, Shape);
 
 }  // namespace asim

@@ -3,6 +3,7 @@
 
 #include "asim/machine/call_sync.h"
 #include "asim/semantics/indexed_lanes.h"
+#include "spread_rows.h"
 
 namespace asim {
 
@@ -81,7 +82,7 @@ uint64_t for_each_kept(const GatherPattern &pattern, uint32_t elements, uint32_t
 }  // namespace
 
 template <typename Bits>
-void gather(Lanes dst, const uint8_t *src, const uint8_t *offsets, uint32_t base_bytes, const Shape &shape) {
+void gather(Lanes dst, const uint8_t *src, const uint8_t *offsets, uint32_t base_bytes, Shape shape) {
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(Bits));
     const Operand out = vector_operand<Bits>(Op::Gather, "dst", dst, shape, sizeof(Bits));
     const Operand index = range_operand(Op::Gather, "srcOffset", offsets,
@@ -122,8 +123,13 @@ void gather_blocks(Lanes dst, const uint8_t *src, const uint8_t *offsets, uint32
 }
 
 template <typename Bits>
-uint64_t gather_mask(uint8_t *dst, Lanes src, const GatherPattern &pattern, uint32_t elements, uint32_t repeats) {
+uint64_t gather_mask(uint8_t *dst, Lanes src, GatherPattern pattern, uint32_t elements, uint32_t repeats) {
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(Bits));
+    constexpr uint32_t kMostElements = 1u << 24;    // of all repeats together
+    for (const uint32_t units : {src.block_stride, src.repeat_stride, pattern.repeat_stride, repeats}) check_units("GatherMask", "a stride or repeat", units);
+    if (uint64_t{elements} * repeats > kMostElements) {
+        fault(FaultKind::RuntimeFault, "GatherMask", "%u repeats of %u elements are more than the unified buffer holds", repeats, elements);
+    }
     const Operand bits = pattern_operand(pattern, elements, repeats);
     const Operand in = range_operand(Op::GatherMask, "src0", src.base, gathered_span<Bits>(src, elements, repeats));
     const uint64_t count = for_each_kept(pattern, elements, repeats, [](uint64_t, uint32_t, uint32_t) {});
@@ -134,6 +140,7 @@ uint64_t gather_mask(uint8_t *dst, Lanes src, const GatherPattern &pattern, uint
     });
     emit_vector(Op::GatherMask, sizeof(Bits), repeats * ((elements + lanes - 1) / lanes), {out, in, bits});
     synchronise(Pipe::V, Pipe::S);  // the caller gets the count
+    vector_registers().gathered = count;
     return count;
 }
 
@@ -154,7 +161,7 @@ void broadcast_blocks(Lanes dst, const uint8_t *src, uint32_t repeats) {
 }
 
 template <typename Bits>
-void copy_lanes(Lanes dst, Lanes src, const Shape &shape) {
+void copy_lanes(Lanes dst, Lanes src, Shape shape) {
     const Operand out = vector_operand<Bits>(Op::CopyUbToUb, "dst", dst, shape, sizeof(Bits));
     const Operand in = vector_operand<Bits>(Op::CopyUbToUb, "src", src, shape, sizeof(Bits));
     for_each_lane<Bits>(shape, [](Bits &d, const Bits &x) { d = x; }, dst, source<Bits>(src));
@@ -164,7 +171,8 @@ void copy_lanes(Lanes dst, Lanes src, const Shape &shape) {
 template <typename Bits>
 void spread_rows(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks_per_row) {
     const uint32_t row_bytes = blocks_per_row * kUbBlockBytes, repeats = (blocks_per_row + 7) / 8;
-    const Operand out = vector_operand<Bits>(Op::CopyUbToUb, "dst", {dst}, Shape::first(rows * row_bytes / sizeof(Bits)), sizeof(Bits));
+    check_units("BroadCast", "the number of data blocks of a row", blocks_per_row);
+    const Operand out = vector_operand<Bits>(Op::CopyUbToUb, "dst", {dst}, Shape::first(uint64_t{rows} * row_bytes / sizeof(Bits)), sizeof(Bits));
     Operand in = vector_operand<Bits>(Op::CopyUbToUb, "src", {blocks}, Shape::first(rows * kUbBlockBytes / sizeof(Bits)), sizeof(Bits));
     in.stride = 0;                      // the same block for all of a repeat
     for (uint32_t block = 0; block < rows * blocks_per_row; ++block) {
@@ -173,16 +181,16 @@ void spread_rows(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks_p
     emit_vector(Op::CopyUbToUb, sizeof(Bits), rows * repeats, {out, in});
 }
 
-template void gather<uint16_t>(Lanes, const uint8_t *, const uint8_t *, uint32_t, const Shape &);
-template void gather<uint32_t>(Lanes, const uint8_t *, const uint8_t *, uint32_t, const Shape &);
+template void gather<uint16_t>(Lanes, const uint8_t *, const uint8_t *, uint32_t, Shape);
+template void gather<uint32_t>(Lanes, const uint8_t *, const uint8_t *, uint32_t, Shape);
 template void gather_blocks<uint16_t>(Lanes, const uint8_t *, const uint8_t *, uint32_t);
 template void gather_blocks<uint32_t>(Lanes, const uint8_t *, const uint8_t *, uint32_t);
-template uint64_t gather_mask<uint16_t>(uint8_t *, Lanes, const GatherPattern &, uint32_t, uint32_t);
-template uint64_t gather_mask<uint32_t>(uint8_t *, Lanes, const GatherPattern &, uint32_t, uint32_t);
+template uint64_t gather_mask<uint16_t>(uint8_t *, Lanes, GatherPattern, uint32_t, uint32_t);
+template uint64_t gather_mask<uint32_t>(uint8_t *, Lanes, GatherPattern, uint32_t, uint32_t);
 template void broadcast_blocks<uint16_t>(Lanes, const uint8_t *, uint32_t);
 template void broadcast_blocks<uint32_t>(Lanes, const uint8_t *, uint32_t);
-template void copy_lanes<uint16_t>(Lanes, Lanes, const Shape &);
-template void copy_lanes<uint32_t>(Lanes, Lanes, const Shape &);
+template void copy_lanes<uint16_t>(Lanes, Lanes, Shape);
+template void copy_lanes<uint32_t>(Lanes, Lanes, Shape);
 template void spread_rows<uint16_t>(uint8_t *, uint8_t *, uint32_t, uint32_t);
 template void spread_rows<uint32_t>(uint8_t *, uint8_t *, uint32_t, uint32_t);
 

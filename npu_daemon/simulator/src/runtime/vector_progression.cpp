@@ -1,6 +1,8 @@
 // Arithmetic progressions: one block stored by the scalar unit, the rest added up by the vector unit.
 #include "asim/check/check.h"
 #include "asim/machine/call_sync.h"
+#include "asim/machine/scalar_access.h"
+#include "asim/machine/sync.h"
 #include "asim/semantics/gather.h"
 #include "asim/semantics/indexed_lanes.h"
 
@@ -34,7 +36,7 @@ void add(const Lanes &dst, uint32_t to_block, uint32_t from_block, T value, uint
 }  // namespace
 
 template <typename T>
-void progression(Lanes dst, T first, T step, const ProgressionShape &shape) {
+void progression(Lanes dst, T first, T step, ProgressionShape shape) {
     constexpr uint32_t per_block = kUbBlockBytes / sizeof(T);
     constexpr uint32_t per_repeat = lanes_per_repeat(sizeof(T));
     if (shape.repeats == 0) {
@@ -57,9 +59,9 @@ void progression(Lanes dst, T first, T step, const ProgressionShape &shape) {
     }
 }
 
-template void progression<half>(Lanes, half, half, const ProgressionShape &);
-template void progression<float>(Lanes, float, float, const ProgressionShape &);
-template void progression<int16_t>(Lanes, int16_t, int16_t, const ProgressionShape &);
-template void progression<int32_t>(Lanes, int32_t, int32_t, const ProgressionShape &);
+template void progression<half>(Lanes, half, half, ProgressionShape);
+template void progression<float>(Lanes, float, float, ProgressionShape);
+template void progression<int16_t>(Lanes, int16_t, int16_t, ProgressionShape);
+template void progression<int32_t>(Lanes, int32_t, int32_t, ProgressionShape);
 
 }  // namespace asim

@@ -1,5 +1,4 @@
 // Reductions of one instruction: over pairs, data blocks and repeats.
-#include "asim/machine/vector_registers.h"
 #include "asim/numeric/half_run.h"
 #include "asim/numeric/rounding.h"
 #include "asim/semantics/lanes.h"
@@ -102,6 +101,7 @@ Extreme find_extreme(Reduction kind, const Repeat &repeat, uint32_t first, uint3
 // Checks a result operand, whose start need only be aligned to one result.
 Operand result_operand(Op op, const Results &dst, uint32_t repeats, uint32_t bytes_per_repeat) {
     const char *call = info(op).name;
+    check_units(call, "the repeat stride of dst", dst.repeat_stride);
     const uint64_t extent =
         repeats == 0 ? 0 : (uint64_t{repeats - 1} * dst.repeat_stride + 1) * bytes_per_repeat;
     const uint64_t offset = checked_ub(call, dst.base, extent);
@@ -163,6 +163,10 @@ void whole_sums(const Results &dst, const Lanes &src, const Shape &shape) {
     }
 }
 
+void check_kind(Reduction kind) {
+    if (kind > Reduction::Min) fault(FaultKind::RuntimeFault, "Reduce", "there is no reduction of number %u", static_cast<unsigned>(kind));
+}
+
 // Nothing to do: the instruction still issues.
 bool idle(const Shape &shape, uint32_t element_bytes) {
     return repeats_of(shape, element_bytes) == 0 || (!shape.counted && active_span(shape, element_bytes) == 0);
@@ -171,7 +175,8 @@ bool idle(const Shape &shape, uint32_t element_bytes) {
 }  // namespace
 
 template <typename T>
-void whole_reduce(Reduction kind, Results dst, Lanes src, const Shape &shape, ReduceOrder order) {
+void whole_reduce(Reduction kind, Results dst, Lanes src, Shape shape, ReduceOrder order) {
+    check_kind(kind);
     const Op op = kWholeOps[static_cast<int>(kind)];
     const uint32_t repeats = repeats_of(shape, sizeof(T));
     const bool nothing = idle(shape, sizeof(T));
@@ -185,9 +190,10 @@ void whole_reduce(Reduction kind, Results dst, Lanes src, const Shape &shape, Re
 }
 
 template <typename T>
-void block_reduce(Reduction kind, Results dst, Lanes src, const Shape &shape) {
+void block_reduce(Reduction kind, Results dst, Lanes src, Shape shape) {
     constexpr uint32_t blocks = kRepeatBytes / kUbBlockBytes;
     constexpr uint32_t per_block = kUbBlockBytes / sizeof(T);
+    check_kind(kind);
     const Op op = kBlockOps[static_cast<int>(kind)];
     const uint32_t repeats = repeats_of(shape, sizeof(T));
     const Operand out = result_operand(op, dst, idle(shape, sizeof(T)) ? 0 : repeats, blocks * sizeof(T));
@@ -207,7 +213,7 @@ void block_reduce(Reduction kind, Results dst, Lanes src, const Shape &shape) {
 }
 
 template <typename T>
-void pair_reduce_sum(Results dst, Lanes src, const Shape &shape) {
+void pair_reduce_sum(Results dst, Lanes src, Shape shape) {
     constexpr uint32_t pairs = lanes_per_repeat(sizeof(T)) / 2;
     const uint32_t repeats = repeats_of(shape, sizeof(T));
     const Operand out = result_operand(Op::PairReduceSum, dst, idle(shape, sizeof(T)) ? 0 : repeats, kRepeatBytes / 2);
@@ -224,7 +230,7 @@ void pair_reduce_sum(Results dst, Lanes src, const Shape &shape) {
 }
 
 template <typename T>
-T accumulate_sum(uint8_t *dst, Lanes src, const Shape &shape) {
+T accumulate_sum(uint8_t *dst, Lanes src, Shape shape) {
     const uint32_t repeats = repeats_of(shape, sizeof(T));
     const Operand out = result_operand(Op::WholeReduceSum, {dst, 1}, 1, sizeof(T));
     const Operand in = vector_operand<T>(Op::WholeReduceSum, "src", src, shape, sizeof(T));
@@ -238,13 +244,13 @@ T accumulate_sum(uint8_t *dst, Lanes src, const Shape &shape) {
     return total;
 }
 
-template half accumulate_sum<half>(uint8_t *, Lanes, const Shape &);
-template float accumulate_sum<float>(uint8_t *, Lanes, const Shape &);
-template void whole_reduce<half>(Reduction, Results, Lanes, const Shape &, ReduceOrder);
-template void whole_reduce<float>(Reduction, Results, Lanes, const Shape &, ReduceOrder);
-template void block_reduce<half>(Reduction, Results, Lanes, const Shape &);
-template void block_reduce<float>(Reduction, Results, Lanes, const Shape &);
-template void pair_reduce_sum<half>(Results, Lanes, const Shape &);
-template void pair_reduce_sum<float>(Results, Lanes, const Shape &);
+template half accumulate_sum<half>(uint8_t *, Lanes, Shape);
+template float accumulate_sum<float>(uint8_t *, Lanes, Shape);
+template void whole_reduce<half>(Reduction, Results, Lanes, Shape, ReduceOrder);
+template void whole_reduce<float>(Reduction, Results, Lanes, Shape, ReduceOrder);
+template void block_reduce<half>(Reduction, Results, Lanes, Shape);
+template void block_reduce<float>(Reduction, Results, Lanes, Shape);
+template void pair_reduce_sum<half>(Results, Lanes, Shape);
+template void pair_reduce_sum<float>(Results, Lanes, Shape);
 
 }  // namespace asim

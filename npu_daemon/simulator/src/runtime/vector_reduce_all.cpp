@@ -3,6 +3,8 @@
 
 #include "asim/check/check.h"
 #include "asim/machine/call_sync.h"
+#include "asim/machine/scalar_access.h"
+#include "asim/machine/sync.h"
 #include "asim/numeric/rounding.h"
 #include "asim/semantics/lanes.h"
 #include "asim/semantics/reduce.h"
@@ -146,7 +148,7 @@ void reduce_tail(Reduction kind, uint8_t *dst, const Lanes &src, uint8_t *work, 
 }  // namespace
 
 template <typename T>
-void reduce_sum(uint8_t *dst, Lanes src, const Shape &shape) {
+void reduce_sum(uint8_t *dst, Lanes src, Shape shape) {
     const LibraryCall call;
     if (repeats_of(shape, sizeof(T)) == 0) {
         return;
@@ -158,7 +160,7 @@ void reduce_sum(uint8_t *dst, Lanes src, const Shape &shape) {
 }
 
 template <typename T>
-void reduce_sum_repeats(uint8_t *dst, Lanes src, uint8_t *work, const Shape &shape) {
+void reduce_sum_repeats(uint8_t *dst, Lanes src, uint8_t *work, Shape shape) {
     const LibraryCall call;
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
     if (shape.repeats == 0) {
@@ -181,7 +183,7 @@ void reduce_sum_repeats(uint8_t *dst, Lanes src, uint8_t *work, const Shape &sha
 }
 
 template <typename T>
-void reduce_extreme(Reduction kind, uint8_t *dst, Lanes src, uint8_t *work, const Shape &shape, bool with_index) {
+void reduce_extreme(Reduction kind, uint8_t *dst, Lanes src, uint8_t *work, Shape shape, bool with_index) {
     const LibraryCall call;
     constexpr uint32_t lanes = lanes_per_repeat(sizeof(T));
     if (!shape.counted) {
@@ -199,11 +201,11 @@ void reduce_extreme(Reduction kind, uint8_t *dst, Lanes src, uint8_t *work, cons
     }
 }
 
-template void reduce_sum<half>(uint8_t *, Lanes, const Shape &);
-template void reduce_sum<float>(uint8_t *, Lanes, const Shape &);
-template void reduce_sum_repeats<half>(uint8_t *, Lanes, uint8_t *, const Shape &);
-template void reduce_sum_repeats<float>(uint8_t *, Lanes, uint8_t *, const Shape &);
-template void reduce_extreme<half>(Reduction, uint8_t *, Lanes, uint8_t *, const Shape &, bool);
-template void reduce_extreme<float>(Reduction, uint8_t *, Lanes, uint8_t *, const Shape &, bool);
+template void reduce_sum<half>(uint8_t *, Lanes, Shape);
+template void reduce_sum<float>(uint8_t *, Lanes, Shape);
+template void reduce_sum_repeats<half>(uint8_t *, Lanes, uint8_t *, Shape);
+template void reduce_sum_repeats<float>(uint8_t *, Lanes, uint8_t *, Shape);
+template void reduce_extreme<half>(Reduction, uint8_t *, Lanes, uint8_t *, Shape, bool);
+template void reduce_extreme<float>(Reduction, uint8_t *, Lanes, uint8_t *, Shape, bool);
 
 }  // namespace asim

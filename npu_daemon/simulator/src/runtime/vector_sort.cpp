@@ -5,8 +5,11 @@
 #include <numeric>
 #include <vector>
 
+#include "asim/machine/call_sync.h"
 #include "asim/machine/fault.h"
+#include "asim/machine/kernel_memory.h"
 #include "asim/numeric/rounding.h"
+#include "asim/semantics/copy.h"
 #include "asim/semantics/indexed_lanes.h"
 
 namespace asim {
@@ -64,6 +67,7 @@ uint32_t merge_once(uint8_t *dst, const MergeQueues &queues, uint64_t skip_bytes
 
 template <typename T>
 void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats) {
+    check_units("Sort32", "repeatTime", repeats);
     const uint32_t elements = repeats * kSortedTogether;
     const Operand out = range_operand(Op::Sort32, "dst", dst, uint64_t{elements} * kSortRecordBytes);
     const Operand first = range_operand(Op::Sort32, "src0", scores, uint64_t{elements} * sizeof(T));
@@ -85,8 +89,12 @@ void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_
     emit_vector(Op::Sort32, sizeof(T), repeats, {out, first, second});
 }
 
+namespace {
+
+// Merges queues into one; `merged` tells how many records were taken from each.
 template <typename T>
-void merge_sort(uint8_t *dst, const MergeQueues &queues, uint32_t merged[kMergeQueues], uint32_t repeats) {
+void merge_queues(uint8_t *dst, const MergeQueues &queues, uint32_t (&merged)[kMergeQueues], uint32_t repeats) {
+    check_units("MrgSort", "repeatTime", repeats);
     check_queues(queues, repeats);
     uint64_t records = 0;
     Operand in[kMergeQueues] = {};
@@ -106,9 +114,64 @@ void merge_sort(uint8_t *dst, const MergeQueues &queues, uint32_t merged[kMergeQ
     emit_vector(Op::MrgSort, sizeof(T), groups, {out, in[0], in[1], in[2], in[3]});
 }
 
+}  // namespace
+
+template <typename T>
+void merge_sort(uint8_t *dst, MergeQueues queues, uint32_t *taken, uint32_t repeats) {
+    uint32_t merged[kMergeQueues] = {};
+    merge_queues<T>(dst, queues, merged, repeats);
+    if (taken == nullptr) {
+        std::copy_n(merged, kMergeQueues, vector_registers().merged);
+        return;
+    }
+    if (queues.stop_when_one_is_empty) synchronise(Pipe::V, Pipe::S);   // for the counts that it returns
+    kernel_access(taken, sizeof merged, true);
+    std::copy_n(merged, kMergeQueues, taken);
+}
+
+namespace {
+
+// Merges up to four runs of `run` records that begin at `from`, of `left` in all, into one at `to`.
+template <typename T>
+void merge_runs(uint8_t *to, uint8_t *from, uint32_t run, uint32_t left) {
+    MergeQueues queues;
+    for (queues.count = 0; queues.count < kMergeQueues && queues.count * run < left; ++queues.count) {
+        queues.base[queues.count] = from + uint64_t{queues.count} * run * kSortRecordBytes;
+        queues.length[queues.count] = static_cast<uint16_t>(std::min(run, left - queues.count * run));
+    }
+    if (queues.count > 1) {
+        uint32_t taken[kMergeQueues];
+        return merge_queues<T>(to, queues, taken, 1);
+    }
+    const uint32_t bytes = queues.length[0] * kSortRecordBytes / kUbBlockBytes * kUbBlockBytes;
+    copy_ub_to_ub(to, from, 1, bytes, bytes, bytes);
+}
+
+}  // namespace
+
+template <typename T>
+void sort_all(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint8_t *other, uint32_t repeats, bool whole) {
+    const LibraryCall call;
+    sort32<T>(dst, scores, indices, repeats);
+    if (!whole) return;
+    const uint32_t total = repeats * kSortedTogether;
+    uint8_t *from = dst, *to = other;
+    for (uint32_t run = kSortedTogether; run < total; run *= kMergeQueues) {
+        for (uint32_t start = 0; start < total; start += kMergeQueues * run) {
+            const uint64_t offset = uint64_t{start} * kSortRecordBytes;
+            merge_runs<T>(to + offset, from + offset, run, total - start);
+        }
+        std::swap(from, to);
+    }
+    const uint32_t bytes = total * kSortRecordBytes / kUbBlockBytes * kUbBlockBytes;
+    if (from != dst) copy_ub_to_ub(dst, from, 1, bytes, bytes, bytes);
+}
+
 template void sort32<half>(uint8_t *, const uint8_t *, const uint8_t *, uint32_t);
 template void sort32<float>(uint8_t *, const uint8_t *, const uint8_t *, uint32_t);
-template void merge_sort<half>(uint8_t *, const MergeQueues &, uint32_t *, uint32_t);
-template void merge_sort<float>(uint8_t *, const MergeQueues &, uint32_t *, uint32_t);
+template void sort_all<half>(uint8_t *, const uint8_t *, const uint8_t *, uint8_t *, uint32_t, bool);
+template void sort_all<float>(uint8_t *, const uint8_t *, const uint8_t *, uint8_t *, uint32_t, bool);
+template void merge_sort<half>(uint8_t *, MergeQueues, uint32_t *, uint32_t);
+template void merge_sort<float>(uint8_t *, MergeQueues, uint32_t *, uint32_t);
 
 }  // namespace asim

@@ -1,6 +1,7 @@
 // Transposition of 16 data blocks at a time.
 #include "asim/semantics/transpose.h"
 
+#include "asim/machine/kernel_memory.h"
 #include "asim/semantics/indexed_lanes.h"
 
 namespace asim {
@@ -9,14 +10,14 @@ namespace {
 
 using Blocks = uint8_t *[kTransposeBlocks];
 
-void locate(Blocks &blocks, const uint64_t addresses[kTransposeBlocks], uint32_t shift_blocks) {
+void locate(Blocks &blocks, const uint64_t (&addresses)[kTransposeBlocks], uint32_t shift_blocks) {
     for (uint32_t i = 0; i < kTransposeBlocks; ++i) {
         blocks[i] = reinterpret_cast<uint8_t *>(static_cast<uintptr_t>(addresses[i])) + uint64_t{shift_blocks} * kUbBlockBytes;
     }
 }
 
 // The span of the unified buffer that the blocks of all repeats lie in.
-Operand blocks_operand(const char *role, const uint64_t addresses[kTransposeBlocks], uint32_t repeats, uint32_t stride,
+Operand blocks_operand(const char *role, const uint64_t (&addresses)[kTransposeBlocks], uint32_t repeats, uint32_t stride,
                        uint32_t first_shift) {
     uint64_t low = UINT64_MAX;
     uint64_t high = 0;
@@ -58,8 +59,11 @@ void transpose_once(const Blocks &dst, const Blocks &src, const TransposeShape &
 
 }  // namespace
 
+namespace {
+
 template <typename Bits>
-void transpose_blocks(const uint64_t dst[kTransposeBlocks], const uint64_t src[kTransposeBlocks], const TransposeShape &shape) {
+void transpose_lists(const uint64_t (&dst)[kTransposeBlocks], const uint64_t (&src)[kTransposeBlocks], const TransposeShape &shape) {
+    for (const uint32_t units : {shape.repeats, shape.dst_repeat_stride, shape.src_repeat_stride}) check_units("TransDataTo5HD", "a stride or repeat", units);
     constexpr uint32_t repeats_per_transpose = kTransposeBlocks * kUbBlockBytes / kRepeatBytes;
     const uint32_t dst_shift = shape.repeats == 1 ? shape.dst_repeat_stride : 0;
     const uint32_t src_shift = shape.repeats == 1 ? shape.src_repeat_stride : 0;
@@ -77,8 +81,33 @@ void transpose_blocks(const uint64_t dst[kTransposeBlocks], const uint64_t src[k
     emit_vector(Op::Transpose, sizeof(Bits), shape.repeats * repeats_per_transpose, {out, in});
 }
 
-template void transpose_blocks<uint8_t>(const uint64_t[], const uint64_t[], const TransposeShape &);
-template void transpose_blocks<uint16_t>(const uint64_t[], const uint64_t[], const TransposeShape &);
-template void transpose_blocks<uint32_t>(const uint64_t[], const uint64_t[], const TransposeShape &);
+}  // namespace
+
+template <typename Bits>
+void transpose_blocks(const uint64_t dst[kTransposeBlocks], const uint64_t src[kTransposeBlocks], TransposeShape shape) {
+    uint64_t lists[2][kTransposeBlocks];
+    kernel_access(dst, sizeof lists[0], false);
+    kernel_access(src, sizeof lists[1], false);
+    std::copy_n(dst, kTransposeBlocks, lists[0]);
+    std::copy_n(src, kTransposeBlocks, lists[1]);
+    transpose_lists<Bits>(lists[0], lists[1], shape);
+}
+
+void transpose_by_registers(uint32_t dst, uint32_t src, uint32_t repeats, uint32_t dst_repeat_stride, uint32_t src_repeat_stride) {
+    if (dst + 1ull >= kAddressRegisters || src + 1ull >= kAddressRegisters) {
+        fault(FaultKind::RuntimeFault, "scatter_vnchwconv", "VA%u is not followed by another address register", std::max(dst, src));
+    }
+    const auto &addresses = vector_registers().addresses;
+    uint64_t lists[2][kTransposeBlocks];
+    for (uint32_t i = 0; i < kTransposeBlocks; ++i) {
+        lists[0][i] = addresses[dst + i / kAddressesOfRegister][i % kAddressesOfRegister];
+        lists[1][i] = addresses[src + i / kAddressesOfRegister][i % kAddressesOfRegister];
+    }
+    transpose_lists<uint16_t>(lists[0], lists[1], {repeats, dst_repeat_stride, src_repeat_stride, false, false});
+}
+
+template void transpose_blocks<uint8_t>(const uint64_t[], const uint64_t[], TransposeShape);
+template void transpose_blocks<uint16_t>(const uint64_t[], const uint64_t[], TransposeShape);
+template void transpose_blocks<uint32_t>(const uint64_t[], const uint64_t[], TransposeShape);
 
 }  // namespace asim

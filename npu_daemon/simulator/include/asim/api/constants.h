@@ -2,7 +2,7 @@
 #pragma once
 #include <cstdint>
 
-#include "asim/machine/block.h"
+#include "asim/machine/units.h"
 
 namespace AscendC {
 

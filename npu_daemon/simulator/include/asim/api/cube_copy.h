@@ -55,7 +55,7 @@ __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T>
 template <typename T, typename U, typename = std::enable_if_t<!std::is_same_v<T, U>>>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const DataCopyParams &params) {
     static_assert(std::is_same_v<T, float> && std::is_same_v<U, half>, "the bias table takes floats from float or half, int32 from int32");
-    asim::copy_l1_to_table("DataCopy(L1->bias table)", space_of(dst.GetPosition()), dst.bytes(), src.bytes(),
+    asim::copy_l1_to_table(space_of(dst.GetPosition()), dst.bytes(), src.bytes(),
                            table_copy(space_of(dst.GetPosition()), params, true), true);
 }
 
@@ -69,7 +69,7 @@ __aicore__ inline void InitConstValue(const LocalTensor<T> &dst, const InitConst
     static_assert(sizeof(T) <= sizeof shape.value, "a buffer is filled with elements of up to 4 bytes");
     const T value = static_cast<T>(params.initValue);
     std::memcpy(shape.value, &value, sizeof value);
-    asim::fill_local("InitConstValue", space_of(dst.GetPosition()), dst.bytes(), shape);
+    asim::fill_local(space_of(dst.GetPosition()), dst.bytes(), shape);
 }
 
 template <typename T, typename U = T>

@@ -89,7 +89,7 @@ enum class FmatrixMode : uint8_t { FMATRIX_LEFT = 0, FMATRIX_RIGHT = 1 };
 template <typename T>
 __aicore__ inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LoadData2DParams &params) {
     const int64_t stride = params.addrMode == 0 ? params.srcStride : -int64_t{params.srcStride};
-    asim::load_2d("LoadData(2D)", space_of(dst.GetPosition()), dst.bytes(), src.bytes(),
+    asim::load_2d(space_of(dst.GetPosition()), dst.bytes(), src.bytes(),
                   {params.startIndex, params.repeatTimes, stride, params.dstGap, sizeof(T), params.ifTranspose});
 }
 
@@ -99,7 +99,7 @@ __aicore__ inline void LoadData(const LocalTensor<T> &dst, const GlobalTensor<T>
     constexpr uint64_t kFractalBytes = 512;
     asim::CopyShape shape{params.repeatTimes, kFractalBytes, params.srcStride * kFractalBytes,
                           (uint64_t{params.dstGap} + 1) * kFractalBytes};
-    asim::copy_gm_to_l1("LoadData(GM)", space_of(dst.GetPosition()), dst.bytes(), src.bytes() + params.startIndex * kFractalBytes,
+    asim::copy_gm_to_l1(asim::CopyCall::LoadData, space_of(dst.GetPosition()), dst.bytes(), src.bytes() + params.startIndex * kFractalBytes,
                         shape, {});
 }
 
@@ -112,7 +112,7 @@ __aicore__ inline void LoadDataWithTranspose(const LocalTensor<T> &dst, const Lo
 }
 
 __aicore__ inline void SetFmatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[PAD_SIZE], const FmatrixMode &fmatrixMode) {
-    asim::block().cube.maps[static_cast<int>(fmatrixMode)] = {l1H, l1W, padList[0], padList[1], padList[2], padList[3]};
+    asim::set_feature_map(fmatrixMode == FmatrixMode::FMATRIX_RIGHT, {l1H, l1W, padList[0], padList[1], padList[2], padList[3]});
 }
 __aicore__ inline void Load3DSetFMatrix(uint16_t l1H, uint16_t l1W, const uint8_t padList[PAD_SIZE]) {
     SetFmatrix(l1H, l1W, padList, FmatrixMode::FMATRIX_LEFT);
@@ -124,8 +124,7 @@ __aicore__ inline void Load3DSetFMatrixCal(uint16_t l1H, uint16_t l1W, const uin
 
 template <typename T>
 __aicore__ inline void SetLoadDataPaddingValue(const T padValue) {
-    asim::block().cube.pad_value = 0;
-    std::memcpy(&asim::block().cube.pad_value, &padValue, sizeof padValue);
+    asim::set_load_padding(asim::bits_of_element(padValue));
 }
 template <typename T>
 __aicore__ inline void Load3DSetPaddingCal(const T padValue) { SetLoadDataPaddingValue(padValue); }
@@ -136,7 +135,7 @@ __aicore__ inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> 
     if (defaultConfig.isSetFMatrix) SetFmatrix(params.l1H, params.l1W, params.padList, map);
     if (defaultConfig.isSetPadding) SetLoadDataPaddingValue(params.padValue);
     asim::Load3dShape shape;
-    shape.map = asim::block().cube.maps[static_cast<int>(map)];
+    shape.right_matrix = params.fMatrixCtrl;
     shape.channels = params.channelSize;
     shape.columns = params.kExtension, shape.rows = params.mExtension;
     shape.first_column = params.kStartPt, shape.first_row = params.mStartPt;
@@ -146,7 +145,6 @@ __aicore__ inline void LoadData(const LocalTensor<T> &dst, const LocalTensor<T> 
     shape.dilation_width = params.dilationFilterW, shape.dilation_height = params.dilationFilterH;
     shape.transpose = params.enTranspose;
     shape.element_bytes = sizeof(T);
-    shape.pad_value = asim::block().cube.pad_value;
     asim::load_3d(space_of(dst.GetPosition()), dst.bytes(), src.bytes(), shape);
 }
 

@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "asim/api/pipe.h"
-#include "asim/machine/vector_registers.h"
-#include "asim/semantics/atomic.h"
+#include "asim/machine/registers.h"
+#include "asim/semantics/atomic_type.h"
 #include "asim/semantics/copy.h"
 #include "asim/semantics/cube_copy.h"
 
@@ -95,42 +95,42 @@ asim::CopyShape contiguous_copy(uint32_t size_elems) {
 
 // Copies with the cache hint of the tensor in global memory.
 template <typename T>
-void copy_in(const char *call, const LocalTensor<T> &dst, const GlobalTensor<T> &src, asim::CopyShape shape,
+void copy_in(asim::CopyCall call, const LocalTensor<T> &dst, const GlobalTensor<T> &src, asim::CopyShape shape,
              const asim::PadShape &pad) {
     shape.bypass_l2 = src.reads_bypass_l2();
     const asim::Space space = space_of(dst.GetPosition());
-    if (space == asim::Space::L1) return asim::copy_gm_to_l1("DataCopy(GM->L1)", space, dst.bytes(), src.bytes(), shape, pad);
+    if (space == asim::Space::L1) return asim::copy_gm_to_l1(asim::CopyCall::DataCopy, space, dst.bytes(), src.bytes(), shape, pad);
     asim::copy_gm_to_ub(call, dst.bytes(), src.bytes(), shape, pad);
 }
 
 template <typename T>
-void copy_out(const char *call, const GlobalTensor<T> &dst, const LocalTensor<T> &src, asim::CopyShape shape) {
+void copy_out(asim::CopyCall call, const GlobalTensor<T> &dst, const LocalTensor<T> &src, asim::CopyShape shape) {
     shape.bypass_l2 = dst.writes_bypass_l2();
     if (space_of(src.GetPosition()) == asim::Space::L1) {
-        return asim::copy_l1_to_gm("DataCopy(L1->GM)", dst.bytes(), src.bytes(), shape);
+        return asim::copy_l1_to_gm(dst.bytes(), src.bytes(), shape);
     }
     asim::copy_ub_to_gm(call, dst.bytes(), src.bytes(), shape, atomic_type<T>());
 }
 
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const uint32_t count) {
-    copy_in("DataCopy(GM->UB)", dst, src, contiguous_copy<T>(count), {});
+    copy_in(asim::CopyCall::DataCopy, dst, src, contiguous_copy<T>(count), {});
 }
 
 template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyParams &params) {
-    copy_in("DataCopy(GM->UB)", dst, src,
+    copy_in(asim::CopyCall::DataCopy, dst, src,
             block_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride), {});
 }
 
 template <typename T>
 __aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count) {
-    copy_out("DataCopy(UB->GM)", dst, src, contiguous_copy<T>(count));
+    copy_out(asim::CopyCall::DataCopy, dst, src, contiguous_copy<T>(count));
 }
 
 template <typename T>
 __aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params) {
-    copy_out("DataCopy(UB->GM)", dst, src,
+    copy_out(asim::CopyCall::DataCopy, dst, src,
              block_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride));
 }
 
@@ -150,7 +150,7 @@ template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params) {
     const asim::Space space = space_of(dst.GetPosition());
     if (is_table(space)) {
-        return asim::copy_l1_to_table("DataCopy(L1->table)", space, dst.bytes(), src.bytes(), table_copy(space, params, false), false);
+        return asim::copy_l1_to_table(space, dst.bytes(), src.bytes(), table_copy(space, params, false), false);
     }
     const auto shape = block_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride);
     asim::copy_ub_to_ub(dst.bytes(), src.bytes(), shape.burst_count, shape.burst_bytes,
@@ -161,7 +161,7 @@ template <typename T>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint32_t count) {
     const auto shape = contiguous_copy<T>(count);
     const asim::Space space = space_of(dst.GetPosition());
-    if (is_table(space)) return asim::copy_l1_to_table("DataCopy(L1->table)", space, dst.bytes(), src.bytes(), shape, false);
+    if (is_table(space)) return asim::copy_l1_to_table(space, dst.bytes(), src.bytes(), shape, false);
     asim::copy_ub_to_ub(dst.bytes(), src.bytes(), 1, shape.burst_bytes, shape.burst_bytes, shape.burst_bytes);
 }
 
@@ -175,23 +175,21 @@ inline asim::CopyShape padded_copy(uint32_t count, uint32_t bytes, uint64_t gm_g
 // What padded copies that give no value of their own fill in.
 template <typename T, TPosition position = TPosition::MAX>
 __aicore__ inline void SetPadValue(T paddingValue) {
-    asim::VectorRegisters &registers = asim::vector_registers();
-    registers.padding_set = true;
-    std::memcpy(&registers.padding, &paddingValue, sizeof paddingValue);
+    asim::set_padding(asim::bits_of_element(paddingValue));
 }
 
 template <typename T, typename Value>
 asim::PadShape padding(bool fill, uint32_t left_elems, uint32_t right_elems, Value value) {
-    const asim::VectorRegisters &registers = asim::vector_registers();
     asim::PadShape pad;
-    pad.fill = fill || registers.padding_set;
+    pad.fill = fill || asim::padding_is_set();
     pad.left_bytes = left_elems * sizeof(T);
     pad.right_bytes = right_elems * sizeof(T);
     pad.element_bytes = sizeof(T);
     if (fill) {
         std::memcpy(pad.value, &value, std::min(sizeof(T), sizeof value));
     } else {
-        std::memcpy(pad.value, &registers.padding, sizeof(T));
+        const uint64_t bits = asim::padding_bits();
+        std::memcpy(pad.value, &bits, sizeof(T));
     }
     return pad;
 }
@@ -200,7 +198,7 @@ template <typename T, PaddingMode mode = PaddingMode::Normal>
 __aicore__ inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyExtParams &params,
                                    const DataCopyPadExtParams<T> &pad_params) {
     const auto pad = padding<T>(pad_params.isPad, pad_params.leftPadding, pad_params.rightPadding, pad_params.paddingValue);
-    copy_in("DataCopyPad(GM->UB)", dst, src,
+    copy_in(asim::CopyCall::DataCopyPad, dst, src,
             padded_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride,
                         pad.left_bytes + pad.right_bytes),
             pad);
@@ -210,7 +208,7 @@ template <typename T, PaddingMode mode = PaddingMode::Normal>
 __aicore__ inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor<T> &src, const DataCopyParams &params,
                                    const DataCopyPadParams &pad_params) {
     const auto pad = padding<T>(pad_params.isPad, pad_params.leftPadding, pad_params.rightPadding, pad_params.paddingValue);
-    copy_in("DataCopyPad(GM->UB)", dst, src,
+    copy_in(asim::CopyCall::DataCopyPad, dst, src,
             padded_copy(params.blockCount, params.blockLen, params.srcStride, params.dstStride,
                         pad.left_bytes + pad.right_bytes),
             pad);
@@ -218,29 +216,29 @@ __aicore__ inline void DataCopyPad(const LocalTensor<T> &dst, const GlobalTensor
 
 template <typename T, PaddingMode mode = PaddingMode::Normal>
 __aicore__ inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyExtParams &params) {
-    copy_out("DataCopyPad(UB->GM)", dst, src,
+    copy_out(asim::CopyCall::DataCopyPad, dst, src,
              padded_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride, 0));
 }
 
 template <typename T, PaddingMode mode = PaddingMode::Normal>
 __aicore__ inline void DataCopyPad(const GlobalTensor<T> &dst, const LocalTensor<T> &src, const DataCopyParams &params) {
-    copy_out("DataCopyPad(UB->GM)", dst, src,
+    copy_out(asim::CopyCall::DataCopyPad, dst, src,
              padded_copy(params.blockCount, params.blockLen, params.dstStride, params.srcStride, 0));
 }
 
 template <typename T>
 __aicore__ inline void SetAtomicAdd() {
-    asim::block().atomic = asim::AtomicMode::Add;
+    asim::set_atomic(asim::AtomicMode::Add);
 }
 template <typename T>
 __aicore__ inline void SetAtomicMax() {
-    asim::block().atomic = asim::AtomicMode::Max;
+    asim::set_atomic(asim::AtomicMode::Max);
 }
 template <typename T>
 __aicore__ inline void SetAtomicMin() {
-    asim::block().atomic = asim::AtomicMode::Min;
+    asim::set_atomic(asim::AtomicMode::Min);
 }
-__aicore__ inline void DisableDmaAtomic() { asim::block().atomic = asim::AtomicMode::None; }
-__aicore__ inline void SetAtomicNone() { asim::block().atomic = asim::AtomicMode::None; }
+__aicore__ inline void DisableDmaAtomic() { asim::set_atomic(asim::AtomicMode::None); }
+__aicore__ inline void SetAtomicNone() { asim::set_atomic(asim::AtomicMode::None); }
 
 }  // namespace AscendC

@@ -1,7 +1,7 @@
 // DataCopy of slices: a subset of a tensor of several dimensions, with a slice of each of them on both sides.
 #pragma once
 #include "asim/api/data_copy.h"
-#include "asim/machine/fault.h"
+#include "asim/machine/refusal.h"
 
 namespace AscendC {
 
@@ -27,13 +27,10 @@ inline uint32_t slice_count(const SliceInfo &slice, uint32_t piece) {
 }
 
 inline void check_slices(const SliceInfo slices[], uint32_t dims) {
-    if (dims == 0 || dims > kMaxSliceDims) {
-        asim::fault(asim::FaultKind::RuntimeFault, "DataCopy", "slices have 1 to 8 dimensions");
-    }
+    if (dims == 0 || dims > kMaxSliceDims) asim::refuse(asim::Refusal::SliceDimensions);
     for (uint32_t dim = 0; dim < dims; ++dim) {
         if (slices[dim].shapeValue == 0 || slices[dim].endIndex < slices[dim].startIndex) {
-            asim::fault(asim::FaultKind::RuntimeFault, "DataCopy",
-                        "a slice needs the extent of its dimension in shapeValue and an end that is not before its start");
+            asim::refuse(asim::Refusal::SliceExtents);
         }
     }
 }
@@ -70,7 +67,7 @@ __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const GlobalTensor<T>
                                 const SliceInfo srcSliceInfo[], const uint32_t dimValue = 1) {
     copy_slices<T>(srcSliceInfo, dstSliceInfo, srcSliceInfo, dimValue,
                    [&](uint64_t gm_elems, uint64_t ub_elems, const asim::CopyShape &shape) {
-                       copy_in("DataCopy(GM->UB)", dst[static_cast<uint32_t>(ub_elems)], src[gm_elems], shape, {});
+                       copy_in(asim::CopyCall::DataCopy, dst[static_cast<uint32_t>(ub_elems)], src[gm_elems], shape, {});
                    });
 }
 
@@ -79,7 +76,7 @@ __aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<T>
                                 const SliceInfo srcSliceInfo[], const uint32_t dimValue = 1) {
     copy_slices<T>(dstSliceInfo, srcSliceInfo, srcSliceInfo, dimValue,
                    [&](uint64_t gm_elems, uint64_t ub_elems, const asim::CopyShape &shape) {
-                       copy_out("DataCopy(UB->GM)", dst[gm_elems], src[static_cast<uint32_t>(ub_elems)], shape);
+                       copy_out(asim::CopyCall::DataCopy, dst[gm_elems], src[static_cast<uint32_t>(ub_elems)], shape);
                    });
 }
 

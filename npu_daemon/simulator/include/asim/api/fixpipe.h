@@ -150,37 +150,38 @@ __aicore__ inline void Fixpipe(const LocalTensor<T> &dst, const LocalTensor<U> &
 
 // Registers of the DataCopy forms below.
 __aicore__ inline void SetFixpipeNz2ndFlag(uint16_t ndNum, uint16_t srcNdStride, uint16_t dstNdStride) {
-    asim::CubeRegisters &cube = asim::block().cube;
-    cube.nd_matrices = ndNum, cube.nd_src_stride = srcNdStride, cube.nd_dst_stride = dstNdStride;
+    asim::set_nz2nd(ndNum, srcNdStride, dstNdStride);
 }
-__aicore__ inline void SetFixpipePreQuantFlag(uint64_t config) { asim::block().cube.quant_scale = config; }
+__aicore__ inline void SetFixpipePreQuantFlag(uint64_t config) { asim::set_quant_scale(config); }
 template <typename T, bool setRelu = false>
 __aicore__ inline void SetFixPipeConfig(const LocalTensor<T> &preData, bool = false) {
-    if (!setRelu) asim::block().cube.quant_scales = preData.bytes();
+    if (!setRelu) asim::set_quant_scales(preData.bytes());
 }
 template <typename T>
 __aicore__ inline void SetFixPipeConfig(const LocalTensor<T> &, const LocalTensor<T> &quantPre, bool = false) {
-    asim::block().cube.quant_scales = quantPre.bytes();
+    asim::set_quant_scales(quantPre.bytes());
 }
 
-inline FixpipeParamsV220 fixpipe_params(const DataCopyCO12DstParams &params) {
-    const asim::CubeRegisters &cube = asim::block().cube;
-    return {params.nSize, params.mSize, params.srcStride, params.dstStride, params.reluPre != 0, params.quantPre,
-            static_cast<int64_t>(cube.quant_scale), cube.nd_matrices, cube.nd_src_stride, cube.nd_dst_stride, params.unitFlag,
-            params.channelSplit};
+template <typename T, typename U>
+asim::FixpipeShape fixpipe_shape(const DataCopyCO12DstParams &params) {
+    const FixpipeParamsV220 same(params.nSize, params.mSize, params.srcStride, params.dstStride, params.reluPre != 0, params.quantPre, 0, 1,
+                                 0, 0, params.unitFlag, params.channelSplit);
+    asim::FixpipeShape shape = fixpipe_shape<T, U>(same, params.nz2ndEn, nullptr);
+    shape.by_registers = true;
+    shape.by_column = scales_by_column(params.quantPre);
+    return shape;
 }
 
 template <typename T, typename U>
 __aicore__ inline void DataCopy(const GlobalTensor<T> &dst, const LocalTensor<U> &src, const DataCopyCO12DstParams &params) {
-    auto shape = fixpipe_shape<T, U>(fixpipe_params(params), params.nz2ndEn, asim::block().cube.quant_scales);
+    auto shape = fixpipe_shape<T, U>(params);
     shape.bypass_l2 = dst.writes_bypass_l2();
     asim::fixpipe_to_gm(dst.bytes(), src.bytes(), shape);
 }
 
 template <typename T, typename U>
 __aicore__ inline void DataCopy(const LocalTensor<T> &dst, const LocalTensor<U> &src, const DataCopyCO12DstParams &params) {
-    asim::fixpipe_to_l1(dst.bytes(), src.bytes(),
-                        fixpipe_shape<T, U>(fixpipe_params(params), params.nz2ndEn, asim::block().cube.quant_scales));
+    asim::fixpipe_to_l1(dst.bytes(), src.bytes(), fixpipe_shape<T, U>(params));
 }
 
 }  // namespace AscendC

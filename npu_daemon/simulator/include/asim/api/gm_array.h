@@ -11,14 +11,15 @@ extern uint8_t __stop_asim_gm_static[] __attribute__((weak, visibility("hidden")
 
 namespace asim {
 
-// An array whose accesses are all counted. Compilers do not instrument those that they know to lie inside a variable, so the address
-// is hidden from them.
+// An array whose accesses are all counted.
 template <typename T, size_t count>
 struct GmArray {
     T asim_values[count];
     operator T *() {
         T *first = asim_values;
-        asm("" : "+r"(first));
+#ifndef __clang__
+        asm("" : "+r"(first));  // g++ does not instrument accesses that it knows to lie inside a variable
+#endif
         return first;
     }
     template <typename Other>

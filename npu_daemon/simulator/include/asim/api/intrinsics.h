@@ -4,14 +4,14 @@
 #include "asim/api/data_copy.h"
 #include "asim/api/vector_reduce.h"
 #include "asim/api/vector_transpose.h"
-#include "asim/machine/fault.h"
-#include "asim/machine/vector_registers.h"
+#include "asim/machine/refusal.h"
+#include "asim/machine/registers.h"
 #include "asim/numeric/rounding.h"
 
 namespace AscendC {
 
 // Bits of the accumulator of the last accumulating sum.
-__aicore__ inline int64_t GetAccVal() { return asim::vector_registers().accumulated; }
+__aicore__ inline int64_t GetAccVal() { return asim::accumulated_bits(); }
 
 // An event between two pipes under an id of the caller's choice.
 template <pipe_t source, pipe_t target>
@@ -78,7 +78,7 @@ __aicore__ inline void TransDataTo5HDImpl(T *dstList[NCHW_CONV_ADDR_LIST_SIZE], 
 __aicore__ constexpr inline int64_t Ceil(int64_t value, int64_t divisor) { return (value + divisor - 1) / divisor; }
 
 // Stops the kernel with an error.
-__aicore__ inline void Trap() { asim::fault(asim::FaultKind::RuntimeFault, "Trap", "the kernel stopped itself"); }
+__aicore__ inline void Trap() { asim::refuse(asim::Refusal::Trap); }
 
 template <typename T>
 __aicore__ inline void OOMCheckAddrRange(const T *, uint64_t) {}
@@ -87,7 +87,7 @@ __aicore__ inline void OOMCheckAddrRange(const T *, uint64_t) {}
 
 // The compiler's variable for the number of this block.
 struct BlockIndexVariable {
-    operator int64_t() const { return asim::block().index; }
+    operator int64_t() const { return asim::block_index(); }
 };
 constexpr BlockIndexVariable block_idx{};
 
@@ -108,8 +108,7 @@ __aicore__ inline void vcadd(T *dst, const T *src, uint64_t repeat, uint64_t dst
 
 // Value in the low word, index in the high word.
 __aicore__ inline int64_t get_max_min_cnt() {
-    const asim::VectorRegisters &registers = asim::vector_registers();
-    return static_cast<int64_t>(static_cast<uint64_t>(registers.reduce_index) << 32 | registers.reduce_value);
+    return static_cast<int64_t>(static_cast<uint64_t>(asim::reduced_index()) << 32 | asim::reduced_value());
 }
 __aicore__ inline int64_t get_acc_val() { return AscendC::GetAccVal(); }
 
@@ -145,21 +144,12 @@ __aicore__ inline void vor(T *dst, T *src0, T *src1, uint8_t repeat, uint8_t dst
 enum ub_addr8_t { VA0, VA1, VA2, VA3, VA4, VA5, VA6, VA7 };
 
 __aicore__ inline void set_va_reg_sb(ub_addr8_t target, const uint64_t *addresses) {
-    std::copy_n(addresses, 8, asim::vector_registers().addresses[target]);
+    asim::set_address_register(target, addresses);
 }
 
 __aicore__ inline void scatter_vnchwconv_b16(ub_addr8_t dst, ub_addr8_t src, uint8_t repeat, uint16_t dst_repeat_stride,
                                              uint16_t src_repeat_stride) {
-    if (dst == VA7 || src == VA7) {
-        asim::fault(asim::FaultKind::RuntimeFault, "scatter_vnchwconv", "VA7 is not followed by another address register");
-    }
-    auto &addresses = asim::vector_registers().addresses;
-    uint64_t lists[2][asim::kTransposeBlocks];
-    for (uint32_t i = 0; i < asim::kTransposeBlocks; ++i) {
-        lists[0][i] = addresses[dst + i / 8][i % 8];
-        lists[1][i] = addresses[src + i / 8][i % 8];
-    }
-    asim::transpose_blocks<uint16_t>(lists[0], lists[1], {repeat, dst_repeat_stride, src_repeat_stride, false, false});
+    asim::transpose_by_registers(dst, src, repeat, dst_repeat_stride, src_repeat_stride);
 }
 
 __aicore__ inline void vtranspose(uint16_t *dst, uint16_t *src) {

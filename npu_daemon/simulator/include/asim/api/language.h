@@ -7,7 +7,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "asim/machine/block.h"
+#include "asim/machine/core.h"
 #include "asim/machine/task_type.h"
 #include "asim/machine/tiling_data.h"
 #include "asim/numeric/types.h"
@@ -93,12 +93,12 @@ struct Conditional {
     using type = std::conditional_t<Condition, Then, Else>;
 };
 
-__aicore__ inline int64_t GetBlockIdx() { return asim::block().index; }
-__aicore__ inline int64_t GetBlockNum() { return asim::block().count; }
-__aicore__ inline int64_t GetSubBlockIdx() { return asim::block().sub_index; }
-__aicore__ inline int64_t GetSubBlockNum() { return asim::block().sub_count; }
-__aicore__ inline int64_t GetTaskRation() { return asim::block().sub_count; }
-__aicore__ inline int64_t GetTaskRatio() { return asim::block().sub_count; }
+__aicore__ inline int64_t GetBlockIdx() { return asim::block_index(); }
+__aicore__ inline int64_t GetBlockNum() { return asim::block_count(); }
+__aicore__ inline int64_t GetSubBlockIdx() { return asim::sub_block_index(); }
+__aicore__ inline int64_t GetSubBlockNum() { return asim::sub_block_count(); }
+__aicore__ inline int64_t GetTaskRation() { return asim::sub_block_count(); }
+__aicore__ inline int64_t GetTaskRatio() { return asim::sub_block_count(); }
 
 template <typename T, typename U>
 __aicore__ constexpr inline auto DivCeil(T value, U divisor) {

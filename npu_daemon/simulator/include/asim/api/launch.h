@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "asim/api/gm_array.h"
-#include "asim/machine/fault.h"
+#include "asim/machine/refusal.h"
 #include "asim/machine/task_type.h"
 
 // The notes of the library, from the linker; none if the kernel leaves no note.
@@ -16,18 +16,15 @@ extern const asim::TaskTypeNote __stop_asim_task_types[] __attribute__((weak, vi
 
 namespace asim {
 
+// Inlined, so that the entry is called directly and not by its address.
 template <typename... Arguments, size_t... Index>
-void call_entry(void (*entry)(Arguments...), uint8_t *const *arguments, std::index_sequence<Index...>) {
+inline __attribute__((always_inline)) void call_entry(void (*entry)(Arguments...), uint8_t *const *arguments, std::index_sequence<Index...>) {
     entry(reinterpret_cast<Arguments>(arguments[Index])...);
 }
 
 template <typename... Arguments>
-void launch(void (*entry)(Arguments...), uint8_t *const *arguments, uint32_t count) {
-    if (count != sizeof...(Arguments)) {
-        fault(FaultKind::RuntimeFault, "launch",
-              "the kernel entry takes %zu arguments, but inputs, outputs, workspace and tiling are %u",
-              sizeof...(Arguments), count);
-    }
+inline __attribute__((always_inline)) void launch(void (*entry)(Arguments...), uint8_t *const *arguments, uint32_t count) {
+    if (count != sizeof...(Arguments)) refuse(Refusal::ArgumentCount, sizeof...(Arguments), count);
     call_entry(entry, arguments, std::index_sequence_for<Arguments...>{});
 }
 

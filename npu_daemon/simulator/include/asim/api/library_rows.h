@@ -2,7 +2,6 @@
 #pragma once
 #include "asim/api/math.h"
 #include "asim/api/vector_gather.h"
-#include "asim/machine/call_sync.h"
 #include "asim/semantics/rows.h"
 
 namespace AscendC {
@@ -80,9 +79,8 @@ template <typename T, typename accType = T, bool isReuseSource = false, bool isB
 __aicore__ inline void Mean(const LocalTensor<T> &dst, const LocalTensor<T> &src, const LocalTensor<uint8_t> &sharedTmpBuffer,
                             const MeanParams &params) {
     static_assert(std::is_same_v<T, accType>, "Mean is simulated with the element type as accumulator");
-    const asim::LibraryCall call;
-    Sum(dst, src, sharedTmpBuffer, SumParams{params.outter, params.inner, params.n});
-    Muls(dst, dst, static_cast<T>(1.0f / static_cast<float>(params.n)), static_cast<int32_t>(params.outter));
+    require_math_type<T>();
+    asim::mean_rows<T>(dst.bytes(), src.bytes(), {params.outter, params.n}, params.inner, scratch_of(sharedTmpBuffer));
 }
 template <typename T, typename accType = T, bool isReuseSource = false, bool isBasicBlock = false, int32_t reduceDim = -1>
 __aicore__ inline void Mean(const LocalTensor<T> &dst, const LocalTensor<T> &src, const MeanParams &params) {

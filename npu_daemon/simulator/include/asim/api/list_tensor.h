@@ -39,7 +39,7 @@ public:
     ListTensorDesc(void *block, uint32_t = 0xffffffff, uint32_t = 0xffffffff) { Init(block); }
 
     // The lengths that upstream takes too serve only checks that every access here makes anyway.
-    void Init(void *block, uint32_t = 0xffffffff, uint32_t = 0xffffffff) { list_ = asim::read_list_descriptor(block); }
+    void Init(void *block, uint32_t = 0xffffffff, uint32_t = 0xffffffff) { asim::read_list_descriptor(block, &list_); }
 
     template <typename T>
     void GetDesc(TensorDesc<T> &desc, uint32_t index) const {

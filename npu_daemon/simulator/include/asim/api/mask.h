@@ -1,16 +1,14 @@
 // The vector mask register, and how an instruction's mask argument becomes the lanes it works on.
 #pragma once
 #include "asim/api/tensor.h"
-#include "asim/machine/vector_registers.h"
+#include "asim/machine/registers.h"
 #include "asim/semantics/vector.h"
 
 namespace asim {
 
 // Lanes from the mask register, for calls that do not set it themselves (isSetMask = false).
 inline Shape register_shape(uint32_t repeats) {
-    const Block &self = block();
-    return self.counter_mode ? Shape::counter(static_cast<int64_t>(self.mask[0]))
-                             : Shape::masked(self.mask[0], self.mask[1], repeats);
+    return counter_mode() ? Shape::counter(static_cast<int64_t>(mask_low())) : Shape::masked(mask_low(), mask_high(), repeats);
 }
 
 // `mask` leading lanes of each repeat; in counter mode the number of elements in all. A mask that comes with a call
@@ -19,7 +17,7 @@ template <typename T, bool set_mask>
 Shape mask_shape(uint64_t mask, uint32_t repeats) {
     if (!set_mask) return register_shape(repeats);
     keep_leading_mask(mask);
-    return block().counter_mode ? Shape::counter(static_cast<int64_t>(mask)) : Shape::leading(mask, repeats);
+    return counter_mode() ? Shape::counter(static_cast<int64_t>(mask)) : Shape::leading(mask, repeats);
 }
 
 // One bit a lane.
@@ -27,7 +25,7 @@ template <typename T, bool set_mask>
 Shape mask_shape(const uint64_t mask[], uint32_t repeats) {
     if (!set_mask) return register_shape(repeats);
     keep_mask(mask[0], mask[1]);
-    return block().counter_mode ? Shape::counter(static_cast<int64_t>(mask[0])) : Shape::masked(mask[0], mask[1], repeats);
+    return counter_mode() ? Shape::counter(static_cast<int64_t>(mask[0])) : Shape::masked(mask[0], mask[1], repeats);
 }
 
 // The first `count` elements, contiguous. A call with a count leaves the register at its default (same page); without a
@@ -45,27 +43,24 @@ namespace AscendC {
 
 enum class MaskMode : uint8_t { NORMAL = 0, COUNTER };
 
-__aicore__ inline void SetMaskCount() { asim::block().counter_mode = true; }
-__aicore__ inline void SetMaskNorm() { asim::block().counter_mode = false; }
+__aicore__ inline void SetMaskCount() { asim::set_counter_mode(true); }
+__aicore__ inline void SetMaskNorm() { asim::set_counter_mode(false); }
 
 template <typename T, MaskMode mode = MaskMode::NORMAL>
 __aicore__ inline void SetVectorMask(const uint64_t maskHigh, const uint64_t maskLow) {
-    asim::block().mask[0] = maskLow;
-    asim::block().mask[1] = maskHigh;
+    asim::keep_mask(maskLow, maskHigh);
 }
 
 template <typename T, MaskMode mode = MaskMode::NORMAL>
 __aicore__ inline void SetVectorMask(int32_t length) {
     if (mode == MaskMode::COUNTER) {
-        asim::block().mask[0] = static_cast<uint64_t>(length);
-        asim::block().mask[1] = 0;
+        asim::keep_mask(static_cast<uint64_t>(length), 0);
         return;
     }
     const asim::Shape shape = asim::Shape::leading(static_cast<uint64_t>(length), 1);
-    asim::block().mask[0] = shape.mask[0];
-    asim::block().mask[1] = shape.mask[1];
+    asim::keep_mask(shape.mask[0], shape.mask[1]);
 }
 
-__aicore__ inline void ResetMask() { asim::block().mask[0] = asim::block().mask[1] = ~0ull; }
+__aicore__ inline void ResetMask() { asim::keep_mask(~0ull, ~0ull); }
 
 }  // namespace AscendC

@@ -5,8 +5,8 @@
 #pragma once
 #include "asim/api/matmul_config.h"
 #include "asim/api/pipe.h"
-#include "asim/machine/fault.h"
-#include "asim/machine/scheduler.h"
+#include "asim/machine/core.h"
+#include "asim/machine/refusal.h"
 #include "asim/semantics/matmul.h"
 
 namespace AscendC {
@@ -65,14 +65,11 @@ constexpr asim::MatrixLayout matrix_layout(CubeFormat format) {
                                             : asim::MatrixLayout::Rows;
 }
 
-// Elements of 32 bytes; results of 32 bits are not split: 16 of them.
-template <typename Type, bool result>
+template <typename Type>
 constexpr asim::StoredMatrix matrix_of() {
     asim::StoredMatrix matrix;
     matrix.type = number_type<typename Type::T>();
     matrix.layout = matrix_layout(Type::format);
-    const uint32_t columns = 256 / (std::is_same_v<typename Type::T, int4b_t> ? 4 : 8 * sizeof(typename Type::T));
-    matrix.fractal_columns = static_cast<uint8_t>(result && columns < 16 ? 16 : columns);
     return matrix;
 }
 
@@ -91,24 +88,24 @@ public:
     using CType = C;
     using BiasType = Bias;
 
-    MatmulObject() {
-        state_.a = matrix_of<A, false>();
-        state_.b = matrix_of<B, false>();
-        state_.result = matrix_of<C, true>();
-        state_.bias = matrix_of<Bias, false>();
-        state_.bias.layout = asim::MatrixLayout::Rows;
-        state_.delegates = delegates;
-        state_.shared_by_group = delegates && A::ibShare && B::ibShare;
+    MatmulObject() : number_(asim::matmul_create()) {
+        problem_.a = matrix_of<A>();
+        problem_.b = matrix_of<B>();
+        problem_.result = matrix_of<C>();
+        problem_.bias = matrix_of<Bias>();
+        problem_.bias.layout = asim::MatrixLayout::Rows;
+        problem_.delegates = delegates;
+        problem_.shared_by_group = delegates && A::ibShare && B::ibShare;
         constexpr bool kMultiDataLoad = kConfig.doMultiDataLoad || kConfig.doSpecialMDL;
-        state_.one_block_a_copy = !kMultiDataLoad && A::layout == LayoutMode::NONE;
-        if (kMultiDataLoad) state_.preload = static_cast<asim::MatmulPreload>(kConfig.doMTE2Preload);
-        state_.unit_flag = kConfig.enUnitFlag;
-        state_.keeps_left = keeps_left;
-        state_.staggers_k = kConfig.doMultiDataLoad && kConfig.enableKdimReorderLoad;
-        state_.store.relu = kConfig.enableRelu;
+        problem_.one_block_a_copy = !kMultiDataLoad && A::layout == LayoutMode::NONE;
+        if (kMultiDataLoad) problem_.preload = static_cast<asim::MatmulPreload>(kConfig.doMTE2Preload);
+        problem_.unit_flag = kConfig.enUnitFlag;
+        problem_.keeps_left = keeps_left;
+        problem_.staggers_k = kConfig.doMultiDataLoad && kConfig.enableKdimReorderLoad;
+        problem_.relu = kConfig.enableRelu;
     }
     MatmulObject(const MatmulObject &) = delete;
-    ~MatmulObject() { asim::matmul_release(state_); }
+    ~MatmulObject() { asim::matmul_destroy(number_); }
 
     void Init(const TCubeTiling *tiling, TPipe * = nullptr) {
         TCubeTiling plan{};
@@ -119,42 +116,42 @@ public:
 
     void SetOrgShape(int m, int n, int k) { SetOrgShape(m, n, k, k); }
     void SetOrgShape(int m, int n, int ka, int kb, int kc = 0) {
-        state_.original_m = static_cast<uint64_t>(m);
-        state_.original_n = static_cast<uint64_t>(n);
-        state_.original_ka = static_cast<uint64_t>(ka);
-        state_.original_kb = static_cast<uint64_t>(kb);
-        state_.original_kc = static_cast<uint64_t>(kc);
+        problem_.original_m = static_cast<uint64_t>(m);
+        problem_.original_n = static_cast<uint64_t>(n);
+        problem_.original_ka = static_cast<uint64_t>(ka);
+        problem_.original_kb = static_cast<uint64_t>(kb);
+        problem_.original_kc = static_cast<uint64_t>(kc);
     }
     // -1 keeps an extent.
     void SetSingleShape(int m, int n, int k) {
-        if (m >= 0) state_.single.m = static_cast<uint32_t>(m);
-        if (n >= 0) state_.single.n = static_cast<uint32_t>(n);
-        if (k >= 0) state_.single.k = static_cast<uint32_t>(k);
-        asim::matmul_restart(state_);
+        if (m >= 0) problem_.single.m = static_cast<uint32_t>(m);
+        if (n >= 0) problem_.single.n = static_cast<uint32_t>(n);
+        if (k >= 0) problem_.single.k = static_cast<uint32_t>(k);
+        asim::matmul_restart(number_);
     }
     void SetTail(int m = -1, int n = -1, int k = -1) { SetSingleShape(m, n, k); }
 
-    void SetTensorA(const GlobalTensor<SrcA> &tensor, bool transposed = false) { set(state_.a, tensor, transposed); }
-    void SetTensorB(const GlobalTensor<SrcB> &tensor, bool transposed = false) { set(state_.b, tensor, transposed); }
-    void SetTensorA(const LocalTensor<SrcA> &tensor, bool transposed = false) { set(state_.a, tensor, transposed); }
-    void SetTensorB(const LocalTensor<SrcB> &tensor, bool transposed = false) { set(state_.b, tensor, transposed); }
+    void SetTensorA(const GlobalTensor<SrcA> &tensor, bool transposed = false) { set(problem_.a, tensor, transposed); }
+    void SetTensorB(const GlobalTensor<SrcB> &tensor, bool transposed = false) { set(problem_.b, tensor, transposed); }
+    void SetTensorA(const LocalTensor<SrcA> &tensor, bool transposed = false) { set(problem_.a, tensor, transposed); }
+    void SetTensorB(const LocalTensor<SrcB> &tensor, bool transposed = false) { set(problem_.b, tensor, transposed); }
     void SetBias(const GlobalTensor<BiasT> &tensor) { set_bias(tensor); }
     void SetBias(const LocalTensor<BiasT> &tensor) { set_bias(tensor); }
-    void ClearBias() { state_.has_bias = false; }
+    void ClearBias() { problem_.has_bias = false; }
     void DisableBias() { ClearBias(); }
 
-    void SetQuantScalar(uint64_t parameter) { state_.store.quantisation = {nullptr, parameter, true}; }
+    void SetQuantScalar(uint64_t parameter) { problem_.quantisation = {nullptr, parameter, true}; }
     void SetQuantVector(const GlobalTensor<uint64_t> &parameters) {
-        state_.store.quantisation = {parameters.GetPhyAddr(), 0, true};
+        problem_.quantisation = {parameters.GetPhyAddr(), 0, true};
     }
     void SetHF32(bool enabled = false, int32_t mode = 0) {
-        state_.hf32 = enabled;
-        state_.hf32_ties_away = mode == 1;
+        problem_.hf32 = enabled;
+        problem_.hf32_ties_away = mode == 1;
     }
 
     // Parts of the interface that this library has no use for: it needs no scratch, and callbacks are not simulated.
     void SetSubBlockIdx(uint8_t) {}
-    uint8_t GetSubBlockIdx() const { return static_cast<uint8_t>(asim::block().sub_index); }
+    uint8_t GetSubBlockIdx() const { return static_cast<uint8_t>(asim::sub_block_index()); }
     void SetLocalWorkspace(const LocalTensor<uint8_t> &) {}
     void SetUserDefInfo(uint64_t) {}
     template <typename T>
@@ -163,8 +160,7 @@ public:
     // Room in global memory for asynchronous blocks.
     template <typename T>
     void SetWorkspace(const T *address, int) {
-        state_.cached_results = reinterpret_cast<uint8_t *>(const_cast<T *>(address));
-        state_.cached_bytes = 0;
+        problem_.cached_results = reinterpret_cast<uint8_t *>(const_cast<T *>(address));
     }
     template <typename T>
     void SetWorkspace(GlobalTensor<T> &tensor) {
@@ -174,30 +170,27 @@ public:
     template <bool sync = true>
     bool Iterate(bool accumulate = false) {
         require_library_copies();
-        if (!sync) state_.cached_bytes = 0;
-        return asim::matmul_iterate(state_, accumulate, !sync);
+        return asim::matmul_iterate(number_, problem_, accumulate, !sync);
     }
     template <bool sync = true>
     void GetTensorC(const GlobalTensor<Dst> &tensor, uint8_t atomic = 0, bool sequential = false) {
-        asim::matmul_fetch(state_, target_of(tensor, atomic, sequential));
+        asim::matmul_fetch(number_, problem_, target_of(tensor, atomic, sequential), false);
     }
     template <bool sync = true, bool padded = false>
     void GetTensorC(const LocalTensor<Dst> &tensor, uint8_t atomic = 0, bool sequential = false, uint32_t = 0, uint32_t = 0,
                     uint32_t = 0, uint32_t = 0) {
-        asim::matmul_fetch(state_, target_of(tensor, atomic, sequential));
+        asim::matmul_fetch(number_, problem_, target_of(tensor, atomic, sequential), false);
     }
     template <bool sync = true>
     void GetTensorC(const GlobalTensor<Dst> &tensor, const LocalTensor<Dst> &local, uint8_t atomic = 0, bool sequential = false) {
         GetTensorC(tensor, atomic, sequential);
-        state_.asynchronous = false;
-        GetTensorC(local, atomic, sequential);
-        state_.asynchronous = !sync;
+        asim::matmul_fetch(number_, problem_, target_of(local, atomic, sequential), true);
     }
     template <bool sync = true>
     GlobalTensor<Dst> GetTensorC(uint8_t = 0, bool = false) {
         GlobalTensor<Dst> block;
-        const uint64_t elements = uint64_t{state_.blocks.base.m} * state_.blocks.base.n;
-        block.SetGlobalBuffer(reinterpret_cast<Dst *>(asim::matmul_fetch_cached(state_)), elements);
+        const uint64_t elements = uint64_t{problem_.blocks.base.m} * problem_.blocks.base.n;
+        block.SetGlobalBuffer(reinterpret_cast<Dst *>(asim::matmul_fetch_cached(number_, problem_)), elements);
         return block;
     }
 
@@ -205,16 +198,16 @@ public:
     void IterateAll(const GlobalTensor<Dst> &tensor, uint8_t atomic = 0, bool sequential = false, bool waits = false,
                     bool pretended = false) {
         require_library_copies();
-        if (!pretended) asim::matmul_all(state_, target_of(tensor, atomic, sequential), wait_for<sync>(waits));
+        if (!pretended) asim::matmul_all(number_, problem_, target_of(tensor, atomic, sequential), wait_for<sync>(waits));
     }
     template <bool sync = true>
     void IterateAll(const LocalTensor<Dst> &tensor, uint8_t atomic = 0) {
         require_library_copies();
-        asim::matmul_all(state_, target_of(tensor, atomic, false), asim::MatmulWait::Now);
+        asim::matmul_all(number_, problem_, target_of(tensor, atomic, false), asim::MatmulWait::Now);
     }
-    void WaitIterateAll() { asim::matmul_wait(state_); }
-    void WaitIterateBatch() { asim::matmul_wait(state_); }
-    void End() { asim::matmul_release(state_); }
+    void WaitIterateAll() { asim::matmul_wait(number_); }
+    void WaitIterateBatch() { asim::matmul_wait(number_); }
+    void End() {}
 
     void SetBatchNum(int32_t a, int32_t b) {
         batches_a_ = static_cast<uint32_t>(a);
@@ -228,13 +221,13 @@ public:
         static_assert(A::layout == LayoutMode::NORMAL || A::layout == LayoutMode::NONE, "batches are simulated in NORMAL layout");
         if (delegates) SetBatchNum(static_cast<int32_t>(first), static_cast<int32_t>(second));
         const asim::MatmulTarget target = target_of(tensor, delegates ? atomic : static_cast<uint8_t>(second), false);
-        asim::matmul_batches(state_, target, {batches_a_, batches_b_, stride_a, stride_b, stride_c}, wait_for<sync>(waits));
+        asim::matmul_batches(number_, problem_, target, {batches_a_, batches_b_, stride_a, stride_b, stride_c}, wait_for<sync>(waits));
     }
 
 private:
     static void require_library_copies() {
         if constexpr (CallBack::any) {
-            asim::fault(asim::FaultKind::Unsupported, "Matmul", "copies of the kernel's own (MatmulCallBackFunc) are not simulated");
+            asim::refuse(asim::Refusal::OwnMatmulCopies);
         }
     }
 
@@ -257,7 +250,7 @@ private:
     void take(const TCubeTiling &plan) {
         SetOrgShape(plan.M, plan.N, plan.Ka, plan.Kb);
         SetSingleShape(plan.singleCoreM, plan.singleCoreN, plan.singleCoreK);
-        asim::MatmulBlocks &blocks = state_.blocks;
+        asim::MatmulBlocks &blocks = problem_.blocks;
         const auto at_least_one = [](int32_t value) { return value < 1 ? 1u : static_cast<uint32_t>(value); };
         blocks.base = {at_least_one(plan.baseM), at_least_one(plan.baseN), at_least_one(plan.baseK)};
         blocks.step_m = at_least_one(plan.stepM);
@@ -281,19 +274,19 @@ private:
         matrix.space = asim::Space::Gm;
         matrix.bypass_l2 = tensor.reads_bypass_l2();
         matrix.transposed = transposed;
-        asim::matmul_restart(state_);
+        asim::matmul_restart(number_);
     }
     template <typename T>
     void set(asim::StoredMatrix &matrix, const LocalTensor<T> &tensor, bool transposed) {
         matrix.base = tensor.bytes();
         matrix.space = space_of(tensor.GetPosition());
         matrix.transposed = transposed;
-        asim::matmul_restart(state_);
+        asim::matmul_restart(number_);
     }
     template <typename Tensor>
     void set_bias(const Tensor &tensor) {
-        set(state_.bias, tensor, false);
-        state_.has_bias = true;
+        set(problem_.bias, tensor, false);
+        problem_.has_bias = true;
     }
 
     static asim::AtomicMode atomic_mode(uint8_t atomic) { return static_cast<asim::AtomicMode>(atomic & 3); }
@@ -304,7 +297,8 @@ private:
         return {tensor.bytes(), space_of(tensor.GetPosition()), false, sequential, atomic_mode(atomic)};
     }
 
-    asim::MatmulState state_;
+    asim::MatmulProblem problem_;
+    uint32_t number_;               // of what the machine keeps for the object
     uint32_t batches_a_ = 1;
     uint32_t batches_b_ = 1;
 };

@@ -1,6 +1,7 @@
 // Mmad and the registers it takes from.
 #pragma once
 #include "asim/api/tensor.h"
+#include "asim/machine/registers.h"
 #include "asim/semantics/mmad.h"
 
 namespace AscendC {
@@ -31,9 +32,9 @@ struct MmadParams {
 enum class HF32Mode : uint8_t { DISABLE = 0, ENABLE = 1 };
 enum class HF32TransMode : uint8_t { NEAREST_EVEN = 0, NEAREST_ZERO = 1 };
 
-__aicore__ inline void SetHF32Mode(bool hf32Mode) { asim::block().cube.hf32 = hf32Mode; }
+__aicore__ inline void SetHF32Mode(bool hf32Mode) { asim::set_hf32(hf32Mode); }
 __aicore__ inline void SetHF32Mode(HF32Mode mode) { SetHF32Mode(mode == HF32Mode::ENABLE); }
-__aicore__ inline void SetHF32TransMode(bool hf32TransMode) { asim::block().cube.hf32_ties_to_zero = hf32TransMode; }
+__aicore__ inline void SetHF32TransMode(bool hf32TransMode) { asim::set_hf32_ties_to_zero(hf32TransMode); }
 __aicore__ inline void SetHF32TransMode(HF32TransMode mode) { SetHF32TransMode(mode == HF32TransMode::NEAREST_ZERO); }
 // In which order tiles are computed: no result depends on it.
 __aicore__ inline void SetMMLayoutTransform(bool) {}
@@ -66,8 +67,7 @@ __aicore__ inline void Mmad(const LocalTensor<T> &dst, const LocalTensor<U> &fm,
     using asim::MatrixStart;
     const bool accumulates = params.isBias || (!params.cmatrixInitVal && !params.cmatrixSource);
     const auto start = accumulates ? MatrixStart::Accumulate : params.cmatrixInitVal ? MatrixStart::Zero : MatrixStart::Bias;
-    const uint8_t *table = asim::block().memories[static_cast<int>(asim::Space::BiasTable)].base;
-    asim::mmad(dst.bytes(), fm.bytes(), filter.bytes(), table, mmad_shape<T, U, S>(params, start));
+    asim::mmad(dst.bytes(), fm.bytes(), filter.bytes(), nullptr, mmad_shape<T, U, S>(params, start));
 }
 
 // The result starts from a row in the bias table, or from a matrix in L0C.

@@ -1,7 +1,7 @@
 // TPipe, TQue, TQueBind and TBuf: how a kernel obtains buffers and passes them between pipes.
 #pragma once
 #include "asim/api/sync.h"
-#include "asim/machine/local_memory.h"
+#include "asim/machine/core.h"
 #include "asim/machine/queue.h"
 
 namespace AscendC {
@@ -71,7 +71,7 @@ public:
 
     template <typename T>
     LocalTensor<T> AllocTensor() {
-        return view<T>(queue_.allocate());
+        return view<T>(asim::queue_allocate(number_));
     }
     template <typename T>
     void AllocTensor(LocalTensor<T> &tensor) {
@@ -79,23 +79,23 @@ public:
     }
     template <typename T>
     bool EnQue(const LocalTensor<T> &tensor) {
-        queue_.enqueue(tensor.bytes());
+        asim::queue_enqueue(number_, tensor.bytes(), kProducer, kConsumer);
         return true;
     }
     template <TPosition from, TPosition to, typename T>
     bool EnQue(const LocalTensor<T> &tensor) {
-        queue_.enqueue(tensor.bytes(), stage_producer(to), stage_consumer(from));
+        asim::queue_enqueue(number_, tensor.bytes(), stage_producer(to), stage_consumer(from));
         return true;
     }
     template <typename T>
     LocalTensor<T> DeQue() {
-        return view<T>(queue_.dequeue());
+        return view<T>(DeQue());
     }
-    TBufHandle DeQue() { return queue_.dequeue(); }
-    TBufHandle AllocBuffer() { return queue_.allocate(); }
-    void FreeBuffer(TBufHandle buffer) { queue_.release(buffer); }
+    TBufHandle DeQue() { return asim::queue_dequeue(number_, kProducer, kConsumer); }
+    TBufHandle AllocBuffer() { return asim::queue_allocate(number_); }
+    void FreeBuffer(TBufHandle buffer) { asim::queue_release(number_, buffer); }
     bool EnQue(TBufHandle buffer) {
-        queue_.enqueue(buffer);
+        asim::queue_enqueue(number_, buffer, kProducer, kConsumer);
         return true;
     }
     template <typename T>
@@ -104,34 +104,40 @@ public:
     }
     template <TPosition from, TPosition to, typename T>
     LocalTensor<T> DeQue() {
-        return view<T>(queue_.dequeue(stage_producer(to), stage_consumer(from)));
+        return view<T>(asim::queue_dequeue(number_, stage_producer(to), stage_consumer(from)));
     }
     template <typename T>
     void FreeTensor(LocalTensor<T> &tensor) {
-        queue_.release(tensor.bytes());
+        asim::queue_release(number_, tensor.bytes());
     }
     template <typename T>
     void FreeTensor(const LocalTensor<T> &tensor) {
-        queue_.release(tensor.bytes());
+        asim::queue_release(number_, tensor.bytes());
     }
-    void FreeAllEvent() { queue_.free_all_events(); }
-    bool HasTensorInQue() const { return queue_.has_queued(); }
-    bool HasIdleBuffer() const { return queue_.has_free(); }
-    bool VacantInQue() const { return static_cast<int32_t>(queue_.queued_count()) < depth; }
-    int32_t GetTensorCountInQue() const { return static_cast<int32_t>(queue_.queued_count()); }
+    void FreeAllEvent() { asim::queue_free_all_events(number_); }
+    bool HasTensorInQue() const { return GetTensorCountInQue() > 0; }
+    bool HasIdleBuffer() const { return asim::queue_has_free(number_); }
+    bool VacantInQue() const { return GetTensorCountInQue() < depth; }
+    int32_t GetTensorCountInQue() const { return static_cast<int32_t>(asim::queue_count(number_)); }
 
-    asim::Queue &queue() { return queue_; }
+    void init(uint32_t buffers, uint32_t bytes_each) {
+        number_ = asim::queue_init(number_, {kProducer, kConsumer, space_of(home), depth}, buffers, bytes_each);
+        bytes_each_ = AlignUp(uint64_t{bytes_each}, uint64_t{asim::kUbBlockBytes});
+    }
 
 private:
     template <typename T>
     LocalTensor<T> view(uint8_t *base) const {
-        return LocalTensor<T>(base, queue_.bytes_each(), home);
+        return LocalTensor<T>(base, bytes_each_, home);
     }
 
     // Where the buffers lie: those of a queue that global memory fills, at its other end.
     static constexpr TPosition home = source == TPosition::GM ? destination : source;
 
-    asim::Queue queue_{producer_of(source), consumer_of(destination), depth, space_of(home)};
+    static constexpr asim::Pipe kProducer = producer_of(source), kConsumer = consumer_of(destination);
+
+    uint32_t number_ = 0;           // of the queue that the machine keeps
+    uint64_t bytes_each_ = 0;
 };
 
 template <TPosition position, int32_t depth, auto mask = 0>
@@ -183,16 +189,10 @@ public:
     }
 
     void Init() {
-        asim::reset_buffers();
-        asim::forget_event_ids();
-        asim::block().pipe = this;
+        asim::begin_pipe(this);
         destroyed_ = false;
     }
-    void Reset() {
-        asim::wait_for_freed_buffers();
-        asim::reset_buffers();
-        asim::forget_event_ids();
-    }
+    void Reset() { asim::reset_pipe(); }
     void Destroy() {
         Reset();
         asim::pipe_barrier(asim::Pipe::ALL);
@@ -201,13 +201,12 @@ public:
 
     template <TPosition source, TPosition destination, int32_t depth, auto mask>
     bool InitBuffer(TQueBind<source, destination, depth, mask> &queue, uint8_t buffers, uint32_t bytes_each) {
-        queue.queue().init(buffers, bytes_each);
+        queue.init(buffers, bytes_each);
         return true;
     }
     template <TPosition position>
     bool InitBuffer(TBuf<position> &buffer, uint32_t bytes) {
-        constexpr asim::Space space = TBuf<position>::space;
-        buffer.bind(space == asim::Space::Ub ? asim::allocate_buffer_ub(bytes) : asim::allocate_local(space, bytes), bytes);
+        buffer.bind(asim::allocate_buffer(TBuf<position>::space, bytes), bytes);
         return true;
     }
 
@@ -233,7 +232,7 @@ private:
 
 }  // namespace AscendC
 
-__aicore__ inline AscendC::TPipe *GetTPipePtr() { return static_cast<AscendC::TPipe *>(asim::block().pipe); }
+__aicore__ inline AscendC::TPipe *GetTPipePtr() { return static_cast<AscendC::TPipe *>(asim::current_pipe()); }
 
 namespace AscendC {
 using ::GetTPipePtr;

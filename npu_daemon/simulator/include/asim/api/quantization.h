@@ -1,7 +1,7 @@
 // AscendDequant: from int32 back to floating point, with a scale for each column or for all.
 #pragma once
 #include "asim/api/math.h"
-#include "asim/check/check.h"
+#include "asim/machine/refusal.h"
 #include "asim/semantics/quantization.h"
 
 namespace AscendC {
@@ -28,9 +28,7 @@ constexpr asim::FactorType factor_type = std::is_same_v<S, float>        ? asim:
 template <typename D, DeQuantMode mode>
 asim::ScaledRows dequant_rows(const DequantParams &params) {
     if (params.calCount == 0 || params.calCount > params.n || params.n % 8 != 0) {
-        asim::fault(asim::FaultKind::RuntimeFault, "AscendDequant",
-                    "rows of %u elements with %u to scale: expected a multiple of 8, and between 1 and all of them",
-                    params.n, params.calCount);
+        asim::refuse(asim::Refusal::DequantRows, params.n, params.calCount);
     }
     const bool splits = mode == DeQuantMode::DEQUANT_WITH_SINGLE_ROW && params.m == 1 &&
                         params.calCount % (asim::kUbBlockBytes / sizeof(D)) == 0 && params.n % params.calCount == 0;
@@ -41,10 +39,7 @@ template <typename D, typename S, DeQuantMode mode>
 void dequantize(const LocalTensor<D> &dst, const LocalTensor<int32_t> &src, const LocalTensor<S> &scales,
                 const DequantParams &params, asim::Scratch scratch) {
     static_assert(can_dequantize<D, S, false>, "AscendDequant does not take these types of result and scale");
-    if (params.calCount > scales.GetSize()) {
-        asim::fault(asim::FaultKind::RuntimeFault, "AscendDequant", "calCount is %u, but there are %u scales", params.calCount,
-                    scales.GetSize());
-    }
+    if (params.calCount > scales.GetSize()) asim::refuse(asim::Refusal::DequantScales, params.calCount, scales.GetSize());
     asim::dequantize<D>(dst.bytes(), src.bytes(), {scales.bytes(), factor_type<S>}, dequant_rows<D, mode>(params), scratch);
 }
 
@@ -82,9 +77,7 @@ void dequantize_elements(const LocalTensor<D> &dst, const LocalTensor<int32_t> &
     static_assert(can_dequantize<D, S, false>, "AscendDequant does not take these types of result and scale");
     const uint32_t columns = scales.GetSize();
     if (columns == 0 || columns % 8 != 0 || src.GetSize() % columns != 0 || elements > src.GetSize()) {
-        asim::fault(asim::FaultKind::RuntimeFault, "AscendDequant",
-                    "%u elements of %u, with %u scales: expected a multiple of 8 scales, and whole rows of that many elements",
-                    elements, src.GetSize(), columns);
+        asim::refuse(asim::Refusal::DequantElements, elements, src.GetSize(), columns);
     }
     asim::dequantize<D>(dst.bytes(), src.bytes(), {scales.bytes(), factor_type<S>}, {columns, columns, elements}, scratch);
 }

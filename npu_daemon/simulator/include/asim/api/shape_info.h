@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 
+#include "asim/machine/export.h"
+
 namespace AscendC {
 
 enum class DataFormat : uint8_t { ND = 0, NZ, NCHW, NC1HWC0, NHWC, NCDHW, NDC1HWC0, FRACTAL_Z_3D };
@@ -30,7 +32,7 @@ struct ShapeInfo {
 namespace asim {
 
 // The latest shape noted for a tensor that starts at `base`; one without dimensions where there is none.
-void note_shape(const void *base, const AscendC::ShapeInfo &shape);
-AscendC::ShapeInfo noted_shape(const void *base);
+ASIM_API void note_shape(const void *base, AscendC::ShapeInfo shape);
+ASIM_API void noted_shape(const void *base, AscendC::ShapeInfo *shape);
 
 }  // namespace asim

@@ -1,7 +1,6 @@
 // Events between pipes, barriers and synchronisation of all blocks.
 #pragma once
 #include "asim/api/tensor.h"
-#include "asim/machine/cross_core.h"
 #include "asim/machine/sync.h"
 
 enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX, PIPE_ALL };
@@ -55,7 +54,7 @@ __aicore__ inline void SyncAll() {
 
 template <bool isAIVOnly = true>
 __aicore__ inline void SyncAll(const GlobalTensor<int32_t> &signals, const LocalTensor<int32_t> &work, const int32_t used_cores = 0) {
-    if (!asim::on_cube_core()) asim::sync_by_signals(signals.GetPhyAddr(), work.bytes(), static_cast<uint32_t>(used_cores));
+    asim::sync_by_signals(signals.GetPhyAddr(), work.bytes(), static_cast<uint32_t>(used_cores));
 }
 
 template <uint8_t modeId, pipe_t pipe>

@@ -2,19 +2,27 @@
 #pragma once
 #include "asim/api/language.h"
 #include "asim/api/shape_info.h"
-#include "asim/machine/sync.h"
+#include "asim/machine/scalar_memory.h"
 #include "asim/semantics/vector.h"
 
 namespace asim {
 
-// Loads and stores of an access that has been counted already, so not by the compiler's instrumentation again.
+// Element types of Ascend C: numbers of up to eight bytes.
 template <typename T>
-__attribute__((no_sanitize("kernel-address"))) T counted_load(const void *address) {
-    return *static_cast<const T *>(address);
+constexpr bool is_element = (std::is_arithmetic_v<T> && sizeof(T) <= sizeof(uint64_t)) || is_floating<std::remove_cv_t<T>> ||
+                            std::is_same_v<std::remove_cv_t<T>, int4b_t>;
+
+template <size_t bytes>
+using Unsigned = std::conditional_t<bytes == 1, uint8_t,
+                                    std::conditional_t<bytes == 2, uint16_t, std::conditional_t<bytes == 4, uint32_t, uint64_t>>>;
+
+template <typename T>
+uint64_t bits_of_element(T value) {
+    return __builtin_bit_cast(Unsigned<sizeof(T)>, value);
 }
 template <typename T>
-__attribute__((no_sanitize("kernel-address"))) void counted_store(void *address, T value) {
-    *static_cast<T *>(address) = value;
+std::remove_cv_t<T> element_of_bits(uint64_t bits) {
+    return __builtin_bit_cast(std::remove_cv_t<T>, static_cast<Unsigned<sizeof(T)>>(bits));
 }
 
 }  // namespace asim
@@ -36,11 +44,6 @@ constexpr asim::Space space_of(TPosition position) {
         case TPosition::C2PIPE2GM: return asim::Space::FixpipeBuffer;
         default: return asim::Space::Ub;
     }
-}
-
-// Where a memory of the running core starts.
-inline uint8_t *local_memory(asim::Space space) {
-    return space == asim::Space::Ub ? asim::block().ub : asim::block().memories[static_cast<size_t>(space)].base;
 }
 
 // An element of a tensor as `tensor(index)` names it: reads and writes go through the scalar unit.
@@ -67,6 +70,8 @@ private:
 
 template <typename T>
 class LocalTensor {
+    static_assert(asim::is_element<T>, "the elements of a LocalTensor are numbers of up to eight bytes");
+
 public:
     using PrimType = T;
 
@@ -75,7 +80,7 @@ public:
         : base_(base), size_elems_(static_cast<uint32_t>(bytes / sizeof(T))), position_(position) {}
     // Without a TPipe: `size_elems` elements from byte `address` of the memory of that position on.
     LocalTensor(TPosition position, uint32_t address, uint32_t size_elems)
-        : base_(local_memory(space_of(position)) + address), size_elems_(size_elems), position_(position) {}
+        : base_(asim::local_memory(space_of(position)) + address), size_elems_(size_elems), position_(position) {}
 
     // Runs the instruction that an expression of tensors stands for.
     template <typename Expression, typename = typename Expression::TensorExpression>
@@ -84,12 +89,12 @@ public:
         return *this;
     }
 
-    T GetValue(uint32_t index) const { return asim::counted_load<T>(access("GetValue", index, false)); }
+    T GetValue(uint32_t index) const { return asim::element_of_bits<T>(asim::load_ub(element(index), sizeof(T))); }
     ElementReference<LocalTensor, uint32_t> operator()(uint32_t index) const { return {*this, index}; }
 
     template <typename U>
     void SetValue(uint32_t index, U value) const {
-        asim::counted_store<T>(access("SetValue", index, true), static_cast<T>(value));
+        asim::store_ub(element(index), asim::bits_of_element(static_cast<T>(value)), sizeof(T));
     }
 
     LocalTensor operator[](uint32_t offset) const {
@@ -108,7 +113,11 @@ public:
     void SetSize(uint32_t size_elems) { size_elems_ = size_elems; }
     uint32_t GetLength() const { return size_elems_ * sizeof(T); }
     void SetShapeInfo(const ShapeInfo &shape) const { asim::note_shape(base_, shape); }
-    ShapeInfo GetShapeInfo() const { return asim::noted_shape(base_); }
+    ShapeInfo GetShapeInfo() const {
+        ShapeInfo shape;
+        asim::noted_shape(base_, &shape);
+        return shape;
+    }
     TPosition GetPosition() const { return position_; }
     T *GetPhyAddr() const { return reinterpret_cast<T *>(base_); }
     T *GetPhyAddr(uint32_t offset) const { return GetPhyAddr() + offset; }
@@ -116,9 +125,7 @@ public:
     uint8_t *bytes() const { return base_; }
 
 private:
-    void *access(const char *call, uint32_t index, bool write) const {
-        return asim::scalar_ub(call, base_ + static_cast<uint64_t>(index) * sizeof(T), sizeof(T), write);
-    }
+    uint8_t *element(uint32_t index) const { return base_ + static_cast<uint64_t>(index) * sizeof(T); }
 
     uint8_t *base_ = nullptr;
     uint32_t size_elems_ = 0;
@@ -127,6 +134,8 @@ private:
 
 template <typename T>
 class GlobalTensor {
+    static_assert(asim::is_element<T>, "the elements of a GlobalTensor are numbers of up to eight bytes");
+
 public:
     using PrimType = T;
 
@@ -136,12 +145,10 @@ public:
     }
     void SetGlobalBuffer(T *buffer) { SetGlobalBuffer(buffer, 0); }
 
-    T GetValue(uint64_t index) const {
-        return asim::counted_load<T>(asim::scalar_gm("GetValue(GM)", base_ + index, sizeof(T), false));
-    }
+    T GetValue(uint64_t index) const { return asim::element_of_bits<T>(asim::load_gm(element(index), sizeof(T))); }
     ElementReference<GlobalTensor, uint64_t> operator()(uint64_t index) const { return {*this, index}; }
     void SetValue(uint64_t index, T value) const {
-        asim::counted_store<T>(asim::scalar_gm_store("SetValue(GM)", base_ + index, &value, sizeof(T)), value);
+        asim::store_gm(element(index), asim::bits_of_element(value), sizeof(T));
     }
 
     GlobalTensor operator[](uint64_t offset) const {
@@ -161,11 +168,13 @@ public:
         if (rw != CacheRwMode::READ) writes_bypass_l2_ = bypass;
     }
 
-    uint8_t *bytes() const { return reinterpret_cast<uint8_t *>(base_); }
+    uint8_t *bytes() const { return (uint8_t *)base_; }     // whatever qualifiers T has
     bool reads_bypass_l2() const { return reads_bypass_l2_; }
     bool writes_bypass_l2() const { return writes_bypass_l2_; }
 
 private:
+    void *element(uint64_t index) const { return bytes() + index * sizeof(T); }
+
     T *base_ = nullptr;
     uint64_t size_elems_ = 0;
     bool reads_bypass_l2_ = false;

@@ -13,13 +13,13 @@ __aicore__ inline void DataSyncBarrier() {}
 template <typename T>
 __aicore__ inline T ReadGmByPassDCache(__gm__ T *addr) {
     static_assert(std::is_integral_v<T>, "ReadGmByPassDCache takes whole numbers");
-    return asim::counted_load<T>(asim::uncached_gm("ReadGmByPassDCache", addr, sizeof(T), false));
+    return asim::element_of_bits<T>(asim::load_uncached(addr, sizeof(T)));
 }
 
 template <typename T>
 __aicore__ inline void WriteGmByPassDCache(__gm__ T *addr, T value) {
     static_assert(std::is_integral_v<T>, "WriteGmByPassDCache takes whole numbers");
-    asim::counted_store<T>(asim::uncached_gm("WriteGmByPassDCache", addr, sizeof(T), true), value);
+    asim::store_uncached(addr, asim::bits_of_element(value), sizeof(T));
 }
 
 // Where a kernel that is part of a larger one may overlap with its neighbours; a launch of its own has none.

@@ -39,4 +39,4 @@ __aicore__ constexpr inline uint32_t GetDataBlockSizeInBytes() { return asim::kU
 
 }  // namespace AscendC
 
-__aicore__ inline int64_t get_block_idx() { return asim::block().index; }
+__aicore__ inline int64_t get_block_idx() { return asim::block_index(); }

@@ -1,7 +1,7 @@
 // Cast: conversion between element types. Lanes of a repeat are those of the wider type.
 #pragma once
 #include "asim/api/vector_elementwise.h"
-#include "asim/machine/vector_registers.h"
+#include "asim/machine/registers.h"
 #include "asim/semantics/cast.h"
 
 namespace AscendC {
@@ -49,9 +49,7 @@ __aicore__ inline void Cast(const LocalTensor<T> &dst, const LocalTensor<U> &src
 
 // Scale of the int32_t to half conversion.
 __aicore__ inline void SetDeqScale(half scale) {
-    asim::VectorRegisters &registers = asim::vector_registers();
-    registers.deq_scale = asim::float_bits(scale);
-    registers.deq_scale_set = true;
+    asim::set_deq_scale(asim::float_bits(scale));
 }
 
 }  // namespace AscendC

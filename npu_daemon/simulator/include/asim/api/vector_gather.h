@@ -2,7 +2,7 @@
 #pragma once
 #include "asim/api/mask.h"
 #include "asim/api/tensor.h"
-#include "asim/machine/vector_registers.h"
+#include "asim/machine/registers.h"
 #include "asim/semantics/gather.h"
 
 namespace AscendC {
@@ -87,7 +87,6 @@ __aicore__ inline void gather_pattern(const LocalTensor<T> &dst, const LocalTens
     kept = asim::gather_mask<asim::BitsOf<T>>(dst.bytes(), asim::strided(src, params.src0BlockStride, params.src0RepeatStride),
                                               pattern, counter_mode ? mask : asim::kRepeatBytes / sizeof(T),
                                               params.repeatTimes);
-    asim::vector_registers().gathered = kept;
 }
 
 template <typename T, typename U, GatherMaskMode mode = GatherMaskMode::VERSION_V1>
@@ -105,7 +104,7 @@ __aicore__ inline void GatherMask(const LocalTensor<T> &dst, const LocalTensor<T
     gather_pattern(dst, src0, {src1Pattern, nullptr, 0}, reduceMode, mask, params, rsvdCnt);
 }
 
-__aicore__ inline int64_t GetGatherMaskRemainCount() { return static_cast<int64_t>(asim::vector_registers().gathered); }
+__aicore__ inline int64_t GetGatherMaskRemainCount() { return static_cast<int64_t>(asim::gathered_count()); }
 
 template <typename T>
 __aicore__ inline void Brcb(const LocalTensor<T> &dst, const LocalTensor<T> &src, const uint8_t repeatTime,

@@ -4,7 +4,7 @@
 
 #include "asim/api/mask.h"
 #include "asim/api/tensor.h"
-#include "asim/machine/vector_registers.h"
+#include "asim/machine/registers.h"
 #include "asim/numeric/rounding.h"
 #include "asim/semantics/reduce.h"
 
@@ -199,14 +199,14 @@ __aicore__ inline void ReduceMin(const LocalTensor<T> &dst, const LocalTensor<T>
 template <typename T>
 __aicore__ inline void GetReduceMaxMinCount(T &maxMinValue, T &maxMinIndex) {
     using Bits = typename asim::FloatBits<T>::Type;
-    maxMinValue = asim::from_float_bits<T>(static_cast<Bits>(asim::vector_registers().reduce_value));
-    maxMinIndex = asim::from_float_bits<T>(static_cast<Bits>(asim::vector_registers().reduce_index));
+    maxMinValue = asim::from_float_bits<T>(static_cast<Bits>(asim::reduced_value()));
+    maxMinIndex = asim::from_float_bits<T>(static_cast<Bits>(asim::reduced_index()));
 }
 
 template <typename T>
 __aicore__ inline void GetReduceMaxMinCount(uint32_t &maxMinValue, uint32_t &maxMinIndex) {
-    maxMinValue = asim::vector_registers().reduce_value;
-    maxMinIndex = asim::vector_registers().reduce_index;
+    maxMinValue = asim::reduced_value();
+    maxMinIndex = asim::reduced_index();
 }
 
 template <typename T>
@@ -218,7 +218,7 @@ __aicore__ inline void GetReduceRepeatMaxMinSpr(T &maxMinValue, T &maxMinIndex) 
 template <typename T>
 __aicore__ inline T GetAccVal() {
     using Bits = typename asim::FloatBits<T>::Type;
-    return asim::from_float_bits<T>(static_cast<Bits>(asim::vector_registers().accumulated));
+    return asim::from_float_bits<T>(static_cast<Bits>(asim::accumulated_bits()));
 }
 
 template <typename T>

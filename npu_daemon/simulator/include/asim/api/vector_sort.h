@@ -2,7 +2,7 @@
 #pragma once
 #include "asim/api/data_copy.h"
 #include "asim/api/vector_gather.h"
-#include "asim/machine/call_sync.h"
+#include "asim/machine/registers.h"
 #include "asim/semantics/sort.h"
 
 namespace AscendC {
@@ -67,24 +67,19 @@ __aicore__ inline void MrgSort(const LocalTensor<T> &dst, const MrgSortSrcList<T
                                uint16_t validBit, const int32_t repeatTime) {
     asim::merge_sort<T>(dst.bytes(), merge_queues(sortList, elementCountList, validBit, isExhaustedSuspension), sortedNum,
                         static_cast<uint32_t>(repeatTime));
-    if constexpr (isExhaustedSuspension) asim::synchronise(asim::Pipe::V, asim::Pipe::S);  // for the counts that it returns
 }
-
-// How many records the last MrgSort with parameters took from each queue.
-inline uint32_t (&last_merge())[asim::kMergeQueues] { return asim::vector_registers().merged; }
 
 template <typename T>
 __aicore__ inline void MrgSort(const LocalTensor<T> &dst, const MrgSortSrcList<T> &src, const MrgSort4Info &params) {
     asim::merge_sort<T>(dst.bytes(), merge_queues(src, params.elementLengths, params.validBit, params.ifExhaustedSuspension),
-                        last_merge(), params.repeatTimes);
+                        nullptr, params.repeatTimes);
 }
 
 __aicore__ inline void GetMrgSortResult(uint16_t &first, uint16_t &second, uint16_t &third, uint16_t &fourth) {
-    const auto &merged = last_merge();
-    first = static_cast<uint16_t>(merged[0]);
-    second = static_cast<uint16_t>(merged[1]);
-    third = static_cast<uint16_t>(merged[2]);
-    fourth = static_cast<uint16_t>(merged[3]);
+    first = static_cast<uint16_t>(asim::merged_count(0));
+    second = static_cast<uint16_t>(asim::merged_count(1));
+    third = static_cast<uint16_t>(asim::merged_count(2));
+    fourth = static_cast<uint16_t>(asim::merged_count(3));
 }
 
 // Atlas A2 sorts scores as they are: there is nothing to prepare.
@@ -93,43 +88,11 @@ __aicore__ inline void Concat(LocalTensor<T> &concat, const LocalTensor<T> &src,
     concat = src;
 }
 
-// Merges sorted runs of `run` records until one is left, between `from` and `other`; returns where the result is.
-template <typename T>
-LocalTensor<T> merge_runs(LocalTensor<T> from, LocalTensor<T> other, uint32_t run, uint32_t total) {
-    while (run < total) {
-        for (uint32_t start = 0; start < total; start += asim::kMergeQueues * run) {
-            LocalTensor<T> parts[asim::kMergeQueues];
-            uint16_t lengths[asim::kMergeQueues] = {};
-            uint32_t count = 0, taken[asim::kMergeQueues];
-            for (; count < asim::kMergeQueues && start + count * run < total; ++count) {
-                const uint32_t first = start + count * run;
-                parts[count] = from[GetSortLen<T>(first)];
-                lengths[count] = static_cast<uint16_t>(std::min(run, total - first));
-            }
-            const LocalTensor<T> to = other[GetSortLen<T>(start)];
-            if (count == 1) {
-                DataCopy(to, parts[0], GetSortLen<T>(lengths[0]));
-            } else {
-                MrgSort<T>(to, MrgSortSrcList<T>(parts[0], parts[1], parts[2], parts[3]), lengths, taken,
-                           static_cast<uint16_t>((1u << count) - 1), 1);
-            }
-        }
-        std::swap(from, other);
-        run *= asim::kMergeQueues;
-    }
-    return from;
-}
-
 template <typename T, bool isFullSort>
 __aicore__ inline void Sort(const LocalTensor<T> &dst, const LocalTensor<T> &concat, const LocalTensor<uint32_t> &index,
                             LocalTensor<T> &tmp, const int32_t repeatTime) {
-    const asim::LibraryCall call;
-    Sort32(dst, concat, index, repeatTime);
-    if constexpr (isFullSort) {
-        const uint32_t total = static_cast<uint32_t>(repeatTime) * asim::kSortedTogether;
-        const LocalTensor<T> result = merge_runs(dst, tmp, asim::kSortedTogether, total);
-        if (result.bytes() != dst.bytes()) DataCopy(dst, result, GetSortLen<T>(total));
-    }
+    static_assert(asim::contains<T, asim::FloatTypes>::value, "Sort takes half or float");
+    asim::sort_all<T>(dst.bytes(), concat.bytes(), index.bytes(), tmp.bytes(), static_cast<uint32_t>(repeatTime), isFullSort);
 }
 
 // Splits records into scores and indices.

@@ -12,7 +12,7 @@ inline uint64_t checked_ub(const char *call, const void *pointer, uint64_t bytes
     const Block &self = block();
     const auto *bytes_pointer = static_cast<const uint8_t *>(pointer);
     const int64_t offset = bytes_pointer - self.ub;
-    if (__builtin_expect(offset < 0 || static_cast<uint64_t>(offset) + bytes > self.ub_bytes, 0)) {
+    if (__builtin_expect(offset < 0 || bytes > self.ub_bytes || static_cast<uint64_t>(offset) > self.ub_bytes - bytes, 0)) {
         fault(FaultKind::RuntimeFault, call,
               "touches unified buffer bytes [%lld, %lld), but this core has %u, of which InitBuffer handed out %llu: %s",
               static_cast<long long>(offset), static_cast<long long>(offset + bytes), self.ub_bytes,
@@ -26,7 +26,7 @@ inline uint64_t checked_ub(const char *call, const void *pointer, uint64_t bytes
 // What messages call a memory.
 inline const char *memory_name(Space space) {
     constexpr const char *kNames[] = {"unified buffer", "global memory", "L1", "L0A", "L0B", "L0C", "bias table", "fixpipe buffer"};
-    return kNames[static_cast<int>(space)];
+    return static_cast<uint32_t>(space) < kSpaceCount ? kNames[static_cast<int>(space)] : "no memory";
 }
 
 // Byte offset in a memory of this cube core of a range that must lie inside it and start at a multiple of `unit_bytes`.

@@ -1,16 +1,20 @@
 // State of one running block (one vector or cube core): its memories, registers and counters.
 #pragma once
 #include <cstdint>
+#include <memory>
 
 #include "asim/machine/cube_registers.h"
+#include "asim/machine/units.h"
+#include "asim/machine/vector_registers.h"
 #include "asim/trace/record.h"
 
 namespace asim {
 
-constexpr uint32_t kUbBlockBytes = 32;      // data block: alignment unit of the unified buffer
-constexpr uint32_t kRepeatBytes = 256;      // one vector repeat
 constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md section 2)
+constexpr uint32_t kDataStackBytes = 128 * 1024;     // a core of the device has 32 KiB for data and return addresses by default
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
+
+constexpr uint32_t kNativeStackBytes = 1u << 20;
 
 // How many lines of scalar accesses are told apart: some of each remainder, as streams of tiles lie at even distances.
 constexpr uint32_t kScalarSets = 4;
@@ -32,8 +36,6 @@ struct LocalMemory {
     uint64_t used_bytes = 0;                // handed out by InitBuffer
 };
 
-enum class AtomicMode : uint8_t { None, Add, Max, Min };
-
 // A queue's buffer that was freed and not yet allocated again.
 struct FreedBuffer {
     Pipe consumer, producer;
@@ -42,7 +44,12 @@ struct FreedBuffer {
 };
 constexpr uint32_t kMaxBuffers = 64;        // of one kernel (facts/npu_2201.md section 2)
 
+struct KernelObjects;
+
 struct Block {
+    uint64_t scalar_counts[kScalarClassCount] = {};     // since the last record
+    uint8_t *stack = nullptr;               // data stack of the kernel's own code, kDataStackBytes from here on
+    uint8_t *native_stack = nullptr;        // kNativeStackBytes: variables of kernels that g++ has compiled lie there
     CoreKind kind = CoreKind::Vector;
     uint32_t index = 0;                     // among the cores of its kind: GetBlockIdx
     uint32_t count = 1;                     // groups of the launch, its block dim: GetBlockNum
@@ -55,6 +62,8 @@ struct Block {
     uint64_t ub_used_bytes = 0;             // handed out by InitBuffer; more than ub_bytes is an overflow
     LocalMemory memories[kSpaceCount];      // of a cube core; those of Ub and Gm are empty
     CubeRegisters cube;
+    VectorRegisters vector;
+    std::shared_ptr<KernelObjects> objects;     // once the kernel has some; see kernel_objects.h
     uint32_t buffers = 0;
     FreedBuffer freed[kMaxBuffers];
     uint32_t freed_count = 0;
@@ -69,8 +78,6 @@ struct Block {
     uint8_t buffer_events[kPipeCount][kPipeCount] = {}; // those of them that queues have set for their buffers
     uint8_t cross_core_sets[kCrossCoreFlags] = {};      // set here, while other cores of the meeting have yet to
     uint8_t cross_core_flags[kCrossCoreFlags] = {};     // counters that waits of this core take from
-    uint64_t scalar_blocks = 0;
-    uint64_t scalar_accesses = 0;
     ScalarLine scalar_lines[kScalarSets][kScalarWays];
     int64_t clock_reads = 0;
     bool tiling_key_asked = false;          // some TILING_KEY_IS was evaluated
@@ -89,7 +96,9 @@ inline Block &block() { return *g_block; }
 
 inline bool on_cube_core() { return block().kind == CoreKind::Cube; }
 
-// Hands control to the other blocks until all of the launch, or all of this kind of core, have arrived here.
-void sync_all_blocks(bool all_kinds = false);
+// Notes work of the scalar unit in the running block.
+inline void count_scalar(ScalarClass what, uint64_t count) { block().scalar_counts[static_cast<uint32_t>(what)] += count; }
+
+inline VectorRegisters &vector_registers() { return block().vector; }
 
 }  // namespace asim

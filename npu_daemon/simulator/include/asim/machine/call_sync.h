@@ -1,7 +1,7 @@
 // Synchronisation inside calls that are more than one instruction.
 #pragma once
 #include "asim/machine/block.h"
-#include "asim/machine/sync.h"
+#include "asim/machine/buffer_flags.h"
 
 namespace asim {
 

@@ -8,14 +8,12 @@
 #include <cstdint>
 
 #include "asim/machine/block.h"
+#include "asim/machine/sync.h"
 
 namespace asim {
 
-constexpr uint32_t kKernelCrossCoreFlags = 16;  // facts/npu_2201.md section 2
 constexpr uint32_t kCrossCoreLimit = 15;        // largest count
 
-// `mode` as CrossCoreSetFlag numbers it: 0, 1 or 2. Takes effect when `pipe` has done what was issued to it.
-void cross_core_set(uint32_t mode, Pipe pipe, uint32_t flag);
 void direct_set(Pipe pipe, Block &target, uint32_t flag);
 
 // Before a meeting by SyncAll: none of the flags that the library takes for it on this core is in use by the kernel.
@@ -24,11 +22,7 @@ void check_sync_all_flags(bool all_kinds);
 // At the end of a launch: every flag of the kernel's own that was set has been waited for.
 void check_cross_core_flags_awaited();
 
-// Blocks the core until the flag's counter is not zero, and takes one from it.
-void cross_core_wait(uint32_t flag);
-
-// The meeting of all vector cores by signals in global memory: 32 bytes for each, zero at first, and as many in UB to read
-// them. `used_cores` is the number of cores that meet; 0: all.
-void sync_by_signals(const int32_t *signals, const uint8_t *work, uint32_t used_cores);
+// As cross_core_wait, for any flag, those of the library included.
+void await_cross_core(uint32_t flag);
 
 }  // namespace asim

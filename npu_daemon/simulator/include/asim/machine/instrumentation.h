@@ -1,11 +1,31 @@
-// Native code of a kernel is not free: the compiler reports what it executes, and it is counted and checked.
+// What a kernel's own code does is counted and checked: it is compiled to call these functions.
+//
+// Its code reaches the data stack of its block, the constants of its own library, the unified buffer, and global memory with the
+// static arrays that lie there; all else is a fault. Nobody else calls these functions: a kernel that names them is refused.
 #pragma once
 #include <cstdint>
 
-namespace asim {
+#include "asim/machine/export.h"
 
-// A load or store of the kernel's own code. Only unified buffer and global memory count: they are what the
-// scalar unit reaches through its data cache; registers and stack do not.
-void native_access(const void *address, uint64_t bytes, bool write);
+extern "C" {
 
-}  // namespace asim
+// Directly before a load or store, and before a call that reads `bytes` behind a pointer argument.
+ASIM_API void asim_load(const void *address, uint64_t bytes);
+ASIM_API void asim_store(void *address, uint64_t bytes);
+
+// In the place of memory functions: priced as the loop of words that they are.
+ASIM_API void asim_memcpy(void *destination, const void *source, uint64_t bytes);
+ASIM_API void asim_memmove(void *destination, const void *source, uint64_t bytes);
+ASIM_API void asim_memset(void *destination, int value, uint64_t bytes);
+ASIM_API int asim_memcmp(const void *first, const void *second, uint64_t bytes);
+
+// At the start of each basic block: how many instructions of each of the first eight scalar classes it has, a byte for each, the
+// lowest first.
+ASIM_API void asim_count(uint64_t packed);
+
+// Before each call by a pointer: it has to be one of the functions of the module that have the type of the call.
+ASIM_API void asim_call(const void *target, const void *const *targets, uint64_t count);
+
+// Where code must not be reached.
+[[noreturn]] ASIM_API void asim_unreachable();
+}

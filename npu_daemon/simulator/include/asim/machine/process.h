@@ -7,6 +7,9 @@
 
 namespace asim {
 
+// What kernels print is shown from here on.
+void show_device_output();
+
 // Reports SIGSEGV and its like, and ends the process after `time_limit_ms` of CPU time.
 void install_handlers(uint32_t time_limit_ms);
 

@@ -27,9 +27,6 @@ Block *group_block(CoreKind kind, uint32_t sub_index);
 // Does `work` in the name of another block: on its memories and flags, and in its trace.
 void run_as(Block &other, const std::function<void()> &work);
 
-// On a cube core whose work its vector cores hand to it: parks until they have ended.
-void wait_for_group_end();
-
 // All blocks of the launch, and its shape.
 Block *launch_blocks();
 const LaunchShape &launch_shape();

@@ -2,16 +2,18 @@
 #pragma once
 #include <cstdint>
 
+#include "asim/machine/export.h"
+
 namespace asim {
 
 // Copies `bytes` bytes of tiling data from GM; a bounds-checked scalar copy, priced by its size.
-void copy_tiling_bytes(void *destination, const uint8_t *source, uint32_t bytes);
+ASIM_API void copy_tiling_bytes(void *destination, const uint8_t *source, uint32_t bytes);
 
 template <typename T>
 void copy_tiling_data(T *destination, const uint8_t *source) {
     copy_tiling_bytes(destination, source, sizeof(T));
 }
 
-bool tiling_key_is(uint64_t key);
+ASIM_API bool tiling_key_is(uint64_t key);
 
 }  // namespace asim

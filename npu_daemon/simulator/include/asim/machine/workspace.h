@@ -2,14 +2,16 @@
 #pragma once
 #include <cstdint>
 
+#include "asim/machine/export.h"
+
 namespace asim {
 
 constexpr uint64_t kSystemWorkspaceBytes = 16ull << 20;     // what GetLibApiWorkSpaceSize() reports on Atlas A2
 
 // Start of the operator's own part, from any address inside the workspace; null stays null.
-uint8_t *user_workspace(uint8_t *workspace);
+ASIM_API uint8_t *user_workspace(uint8_t *workspace);
 
 // Start of the workspace of this launch, or null when the operator asked for none.
-uint8_t *system_workspace();
+ASIM_API uint8_t *system_workspace();
 
 }  // namespace asim

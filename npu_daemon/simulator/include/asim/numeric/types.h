@@ -8,7 +8,7 @@ using half = _Float16;
 using float32_t = float;
 
 // Two-byte brain float. Arithmetic goes through float; conversion from float rounds to nearest even.
-class bfloat16_t {
+class __attribute__((visibility("default"))) bfloat16_t {
 public:
     bfloat16_t() = default;
     bfloat16_t(float value) : bits_(round(value)) {}

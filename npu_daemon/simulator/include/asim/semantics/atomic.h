@@ -2,7 +2,9 @@
 #pragma once
 #include <cstdint>
 
-#include "asim/machine/block.h"
+#include "asim/machine/units.h"
+#include "asim/semantics/atomic_type.h"
+#include "asim/trace/record.h"
 
 namespace asim {
 
@@ -10,9 +12,6 @@ namespace asim {
 constexpr uint16_t atomic_flags(AtomicMode mode) {
     return mode == AtomicMode::None ? 0 : static_cast<uint16_t>(kAtomic + kAtomicMode * static_cast<uint16_t>(mode));
 }
-
-// The element types that atomic copies accumulate in.
-enum class AtomicType : uint8_t { F32, F16, Bf16, I32, I16, I8 };
 
 // Combines `bytes` bytes of `source` into `destination` with the block's atomic mode.
 void accumulate(uint8_t *destination, const uint8_t *source, uint32_t bytes, uint32_t dtype_code);

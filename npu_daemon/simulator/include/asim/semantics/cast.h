@@ -34,10 +34,10 @@ constexpr bool takes_mode(RoundMode mode) {
 
 // dst = src converted to D
 template <typename D, typename S>
-void cast(Lanes dst, Lanes src, RoundMode mode, const Shape &shape);
+ASIM_API void cast(Lanes dst, Lanes src, RoundMode mode, Shape shape);
 
 // half to four bits, saturating, and back; two numbers a byte, the first in the low half (asc-devkit, basic API, Cast).
-void cast_to_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
-void cast_from_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
+ASIM_API void cast_to_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
+ASIM_API void cast_from_int4(uint8_t *dst, uint8_t *src, RoundMode mode, uint32_t count);
 
 }  // namespace asim

@@ -3,14 +3,14 @@
 #pragma once
 #include <cstdint>
 
-#include "asim/machine/block.h"
+#include "asim/trace/record.h"
 #include "asim/semantics/copy.h"
 
 namespace asim {
 
 // `ub_stride_bytes` of the shape is the distance between bursts in L1 (or in the L0 memory that `space` names).
-void copy_gm_to_l1(const char *call, Space space, uint8_t *dst, const uint8_t *gm, const CopyShape &shape, const PadShape &pad);
-void copy_l1_to_gm(const char *call, uint8_t *gm, const uint8_t *src, const CopyShape &shape);
+ASIM_API void copy_gm_to_l1(CopyCall call, Space space, uint8_t *dst, const uint8_t *gm, CopyShape shape, PadShape pad);
+ASIM_API void copy_l1_to_gm(uint8_t *gm, const uint8_t *src, CopyShape shape);
 
 // Matrices of `rows` x `columns` elements in global memory, written as columns of 32 B blocks (NZ).
 struct Nd2NzShape {
@@ -23,10 +23,10 @@ struct Nd2NzShape {
     uint64_t nz_row_stride_bytes = 0;
     uint64_t nz_matrix_stride_bytes = 0;
     uint32_t element_bytes = 2;
-    bool bypass_l2 = false;
+    Flag bypass_l2 = false;
 };
 
-void copy_nd_to_nz(uint8_t *l1, const uint8_t *gm, const Nd2NzShape &shape);
+ASIM_API void copy_nd_to_nz(uint8_t *l1, const uint8_t *gm, Nd2NzShape shape);
 
 // `repeats` runs of `blocks` blocks of one value; a block has 32 B in L1 and 512 B in L0A and L0B.
 struct FillShape {
@@ -37,9 +37,9 @@ struct FillShape {
     uint32_t element_bytes = 2;
 };
 
-void fill_local(const char *call, Space space, uint8_t *dst, const FillShape &shape);
+ASIM_API void fill_local(Space space, uint8_t *dst, FillShape shape);
 
 // From L1 to the bias table or the fixpipe buffer; halves become floats where asked for.
-void copy_l1_to_table(const char *call, Space space, uint8_t *dst, const uint8_t *src, const CopyShape &shape, bool half_to_float);
+ASIM_API void copy_l1_to_table(Space space, uint8_t *dst, const uint8_t *src, CopyShape shape, bool half_to_float);
 
 }  // namespace asim

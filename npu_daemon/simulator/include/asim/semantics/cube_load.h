@@ -3,7 +3,9 @@
 #pragma once
 #include <cstdint>
 
-#include "asim/machine/block.h"
+#include "asim/machine/export.h"
+#include "asim/machine/units.h"
+#include "asim/trace/record.h"
 
 namespace asim {
 
@@ -14,10 +16,10 @@ struct Load2dShape {
     int64_t src_stride = 0;
     uint32_t dst_gap = 0;
     uint32_t element_bytes = 2;
-    bool transpose = false;
+    Flag transpose = false;
 };
 
-void load_2d(const char *call, Space space, uint8_t *dst, const uint8_t *l1, const Load2dShape &shape);
+ASIM_API void load_2d(Space space, uint8_t *dst, const uint8_t *l1, Load2dShape shape);
 
 // Squares of 16 x 16 elements (32 x 32 of one byte) that are transposed on the way; those of one and four bytes are two
 // fractals. Start and stride in squares, gaps in fractals.
@@ -30,22 +32,21 @@ struct LoadSquaresShape {
     uint32_t element_bytes = 2;
 };
 
-void load_transposed(Space space, uint8_t *dst, const uint8_t *l1, const LoadSquaresShape &shape);
+ASIM_API void load_transposed(Space space, uint8_t *dst, const uint8_t *l1, LoadSquaresShape shape);
 
 // A part of the matrix that a convolution multiplies: rows are output positions, columns (channel block, filter row, filter
-// column, channel in the block).
+// column, channel in the block). The feature map and what surrounds it are in registers.
 struct Load3dShape {
-    FeatureMap map;
+    Flag right_matrix = false;          // whose feature map
     uint32_t channels = 0;
     uint32_t columns = 0, rows = 0, first_column = 0, first_row = 0;
     uint32_t stride_width = 1, stride_height = 1;
     uint32_t filter_width = 1, filter_height = 1;
     uint32_t dilation_width = 1, dilation_height = 1;
-    bool transpose = false;
+    Flag transpose = false;
     uint32_t element_bytes = 2;
-    uint64_t pad_value = 0;
 };
 
-void load_3d(Space space, uint8_t *dst, const uint8_t *l1, const Load3dShape &shape);
+ASIM_API void load_3d(Space space, uint8_t *dst, const uint8_t *l1, Load3dShape shape);
 
 }  // namespace asim

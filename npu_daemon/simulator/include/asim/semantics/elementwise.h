@@ -85,7 +85,7 @@ T apply_fused(T dst, T a, T b) {
 }
 
 template <Op O, typename T>
-void unary(Lanes dst, Lanes src, const Shape &shape) {
+void unary(Lanes dst, Lanes src, Shape shape) {
     const Operand out = vector_operand<T>(O, "dst", dst, shape, sizeof(T));
     const Operand in = vector_operand<T>(O, "src", src, shape, sizeof(T));
     for_each_lane<T>(shape, RoundedOnce<Unary<O>>{}, dst, source<T>(src));
@@ -93,7 +93,7 @@ void unary(Lanes dst, Lanes src, const Shape &shape) {
 }
 
 template <Op O, typename T>
-void binary(Lanes dst, Lanes src0, Lanes src1, const Shape &shape) {
+void binary(Lanes dst, Lanes src0, Lanes src1, Shape shape) {
     const Operand out = vector_operand<T>(O, "dst", dst, shape, sizeof(T));
     const Operand first = vector_operand<T>(O, "src0", src0, shape, sizeof(T));
     const Operand second = vector_operand<T>(O, "src1", src1, shape, sizeof(T));
@@ -107,7 +107,7 @@ void binary(Lanes dst, Lanes src0, Lanes src1, const Shape &shape) {
 }
 
 template <Op O, typename T>
-void with_scalar(Lanes dst, Lanes src, T scalar, const Shape &shape) {
+void with_scalar(Lanes dst, Lanes src, T scalar, Shape shape) {
     const Operand out = vector_operand<T>(O, "dst", dst, shape, sizeof(T));
     const Operand in = vector_operand<T>(O, "src", src, shape, sizeof(T));
     for_each_lane<T>(shape, RoundedOnce<WithScalar<O, T>>{{scalar}}, dst, source<T>(src));
@@ -115,7 +115,7 @@ void with_scalar(Lanes dst, Lanes src, T scalar, const Shape &shape) {
 }
 
 template <typename D, typename S>
-void axpy(Lanes dst, Lanes src, S scalar, const Shape &shape) {
+void axpy(Lanes dst, Lanes src, S scalar, Shape shape) {
     const Operand out = vector_operand<D>(Op::Axpy, "dst", dst, shape, sizeof(D));
     const Operand in = vector_operand<S>(Op::Axpy, "src", src, shape, sizeof(D));
     const D factor = static_cast<D>(scalar);
@@ -125,7 +125,7 @@ void axpy(Lanes dst, Lanes src, S scalar, const Shape &shape) {
 }
 
 template <typename D, typename S>
-void mul_add_dst(Lanes dst, Lanes src0, Lanes src1, const Shape &shape) {
+void mul_add_dst(Lanes dst, Lanes src0, Lanes src1, Shape shape) {
     const Operand out = vector_operand<D>(Op::MulAddDst, "dst", dst, shape, sizeof(D));
     const Operand first = vector_operand<S>(Op::MulAddDst, "src0", src0, shape, sizeof(D));
     const Operand second = vector_operand<S>(Op::MulAddDst, "src1", src1, shape, sizeof(D));
@@ -136,7 +136,7 @@ void mul_add_dst(Lanes dst, Lanes src0, Lanes src1, const Shape &shape) {
 }
 
 template <typename T>
-void duplicate(Lanes dst, T scalar, const Shape &shape) {
+void duplicate(Lanes dst, T scalar, Shape shape) {
     const Operand out = vector_operand<T>(Op::Duplicate, "dst", dst, shape, sizeof(T));
     for_each_lane<T>(shape, [scalar](T &d) { d = scalar; }, dst);
     emit_vector(Op::Duplicate, sizeof(T), repeats_of(shape, sizeof(T)), {out});

@@ -2,7 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "asim/machine/block.h"
+#include "asim/machine/export.h"
+#include "asim/machine/units.h"
 
 namespace asim {
 
@@ -19,21 +20,23 @@ struct FixpipeShape {
     uint64_t src_matrix_stride_bytes = 0;
     uint64_t dst_stride_bytes = 0;          // between rows, or between columns of fractals where these are kept
     uint64_t dst_matrix_stride_bytes = 0;
-    bool to_rows = true;                    // ND; else fractals stay
-    bool split_channels = false;            // fractals of floats with 8 columns
-    bool integers = false;                  // source elements: int32 instead of float
+    Flag to_rows = true;                    // ND; else fractals stay
+    Flag split_channels = false;            // fractals of floats with 8 columns
+    Flag integers = false;                  // source elements: int32 instead of float
     ResultType result = ResultType::F32;
     Quantization quantization = Quantization::None;
     uint64_t scale = 0;                     // as the deqScalar argument has it
     const uint8_t *scales = nullptr;        // one of 8 bytes for each column instead
-    bool relu = false;
-    bool unit_flag = false;
-    bool bypass_l2 = false;
+    Flag relu = false;
+    Flag unit_flag = false;
+    Flag bypass_l2 = false;
+    Flag by_registers = false;              // matrices, their strides and scales are those of the registers
+    Flag by_column = false;                 // and the scales, then
     uint32_t atomic_type = 0;
 };
 
 // On a vector core nothing happens, as on the device.
-void fixpipe_to_gm(uint8_t *gm, const uint8_t *l0c, const FixpipeShape &shape);
-void fixpipe_to_l1(uint8_t *l1, const uint8_t *l0c, const FixpipeShape &shape);
+ASIM_API void fixpipe_to_gm(uint8_t *gm, const uint8_t *l0c, FixpipeShape shape);
+ASIM_API void fixpipe_to_l1(uint8_t *l1, const uint8_t *l0c, FixpipeShape shape);
 
 }  // namespace asim

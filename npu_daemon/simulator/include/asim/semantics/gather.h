@@ -10,11 +10,11 @@ using BitsOf = std::conditional_t<sizeof(T) == 2, uint16_t, uint32_t>;
 
 // dst[i] = element at byte offset offsets[i] from src + base_bytes.
 template <typename Bits>
-void gather(Lanes dst, const uint8_t *src, const uint8_t *offsets, uint32_t base_bytes, const Shape &shape);
+ASIM_API void gather(Lanes dst, const uint8_t *src, const uint8_t *offsets, uint32_t base_bytes, Shape shape);
 
 // Eight 32 B blocks a repeat, each from a byte offset of its own.
 template <typename Bits>
-void gather_blocks(Lanes dst, const uint8_t *src, const uint8_t *offsets, uint32_t repeats);
+ASIM_API void gather_blocks(Lanes dst, const uint8_t *src, const uint8_t *offsets, uint32_t repeats);
 
 // Which elements of a repeat GatherMask keeps.
 struct GatherPattern {
@@ -25,19 +25,15 @@ struct GatherPattern {
 
 // Packs the chosen elements of `repeats` repeats of `elements` elements each; returns how many were chosen.
 template <typename Bits>
-uint64_t gather_mask(uint8_t *dst, Lanes src, const GatherPattern &pattern, uint32_t elements, uint32_t repeats);
+ASIM_API uint64_t gather_mask(uint8_t *dst, Lanes src, GatherPattern pattern, uint32_t elements, uint32_t repeats);
 
 // Fills eight 32 B blocks a repeat, each with one of eight elements that follow each other in src.
 template <typename Bits>
-void broadcast_blocks(Lanes dst, const uint8_t *src, uint32_t repeats);
+ASIM_API void broadcast_blocks(Lanes dst, const uint8_t *src, uint32_t repeats);
 
 // dst = src
 template <typename Bits>
-void copy_lanes(Lanes dst, Lanes src, const Shape &shape);
-
-// Rows of `blocks_per_row` data blocks, one after another, each filled from one block of `blocks`.
-template <typename Bits>
-void spread_rows(uint8_t *dst, uint8_t *blocks, uint32_t rows, uint32_t blocks_per_row);
+ASIM_API void copy_lanes(Lanes dst, Lanes src, Shape shape);
 
 // What the lanes of a progression are: `lanes` of each of `repeats` repeats, fewer in the last.
 struct ProgressionShape {
@@ -48,6 +44,6 @@ struct ProgressionShape {
 
 // first, first + step, ... The library stores one block by the scalar unit and adds to that to get the others.
 template <typename T>
-void progression(Lanes dst, T first, T step, const ProgressionShape &shape);
+ASIM_API void progression(Lanes dst, T first, T step, ProgressionShape shape);
 
 }  // namespace asim

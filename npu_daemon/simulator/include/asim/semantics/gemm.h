@@ -6,13 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace asim {
+#include "asim/semantics/stored_matrix.h"
 
-struct GemmExtents {
-    uint32_t m;
-    uint32_t n;
-    uint32_t k;
-};
+namespace asim {
 
 void gemm(float *c, size_t c_row, const float *a, size_t a_row, const float *b, size_t b_row, GemmExtents extents);
 // Sums wrap as 32-bit numbers do.

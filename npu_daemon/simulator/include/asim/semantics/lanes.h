@@ -74,10 +74,24 @@ uint64_t operand_extent(const Lanes &operand, const Shape &shape, uint32_t wides
     return reinterpret_cast<const uint8_t *>(last) - operand.base;
 }
 
+// Distances and repeats of an instruction have 16 bits: with more, extents would wrap around.
+constexpr uint32_t kMostUnits = 0xffff;
+
+inline void check_units(const char *call, const char *what, uint64_t value) {
+    if (__builtin_expect(value > kMostUnits, 0)) {
+        fault(FaultKind::RuntimeFault, call, "%s is %llu: expected at most %u", what, static_cast<unsigned long long>(value), kMostUnits);
+    }
+}
+
 // Checks an operand and describes it for the trace.
 template <typename T>
 Operand vector_operand(Op op, const char *role, const Lanes &operand, const Shape &shape, uint32_t widest_bytes) {
     const char *call = info(op).name;
+    if (!contiguous(shape)) {
+        check_units(call, "the block stride of an operand", operand.block_stride);
+        check_units(call, "the repeat stride of an operand", operand.repeat_stride);
+        check_units(call, "the number of repeats", shape.counted ? 0 : shape.repeats);
+    }
     const uint64_t extent = operand_extent<T>(operand, shape, widest_bytes);
     const uint64_t offset = checked_ub(call, operand.base, extent);
     check_ub_alignment(call, role, offset, kUbBlockBytes);

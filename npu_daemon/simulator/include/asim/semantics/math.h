@@ -6,7 +6,7 @@
 
 namespace asim {
 
-enum class Function : uint8_t {
+enum class ASIM_API Function : uint8_t {
     Tanh, Sigmoid, Swish, Gelu, FasterGelu, FasterGeluV2, Log2, Log10, ExpPrecise,
     Floor, Ceil, Round, Trunc, Rint, Frac, Sign,
     Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Erf, Erfc
@@ -19,11 +19,11 @@ struct Scratch {
 };
 
 // What no buffer of the kernel occupies: where library calls without a scratch argument work.
-Scratch remaining_scratch();
+ASIM_API Scratch remaining_scratch();
 
 // dst = F(src) for the first `count` elements, in chunks that fit the scratch buffer; dst may be src.
 template <Function F, typename T>
-void math(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter = 1.0f);
+ASIM_API void math(uint8_t *dst, const uint8_t *src, Scratch scratch, uint32_t count, float parameter = 1.0f);
 
 // An operand of Power: `tensor`, or `scalar` when there is no tensor.
 template <typename T>
@@ -34,6 +34,6 @@ struct PowerOperand {
 
 // dst = base ^ exponent
 template <typename T>
-void power(uint8_t *dst, PowerOperand<T> base, PowerOperand<T> exponent, Scratch scratch, uint32_t count);
+ASIM_API void power(uint8_t *dst, PowerOperand<T> base, PowerOperand<T> exponent, Scratch scratch, uint32_t count);
 
 }  // namespace asim

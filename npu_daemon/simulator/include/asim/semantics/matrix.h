@@ -3,29 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "asim/machine/block.h"
-#include "asim/trace/record.h"
+#include "asim/semantics/stored_matrix.h"
 
 namespace asim {
-
-enum class NumberType : uint8_t { F32, F16, Bf16, I32, I8, I4 };
-
-// Rows one after another; rows padded to 32 bytes; or fractals of 16 rows by 32 bytes, columns of fractals one after
-// another (results of 32 bits: 16 by 16 elements).
-enum class MatrixLayout : uint8_t { Rows, PaddedRows, Fractals };
-
-// A matrix as it is stored. `transposed` says that the one meant has rows and columns exchanged.
-struct StoredMatrix {
-    uint8_t *base = nullptr;
-    Space space = Space::Gm;
-    NumberType type = NumberType::F16;
-    MatrixLayout layout = MatrixLayout::Rows;
-    bool transposed = false;
-    bool bypass_l2 = false;
-    uint8_t fractal_columns = 16;
-    uint64_t rows = 0;
-    uint64_t columns = 0;
-};
 
 // Part of a matrix, in elements of the matrix as it is stored.
 struct MatrixPart {
@@ -48,13 +28,6 @@ uint64_t checked_part(const char *call, const StoredMatrix &matrix, const Matrix
 // Copies a part into `target`, rows `target_row` elements apart, or with rows and columns exchanged.
 void read_part(const StoredMatrix &matrix, const MatrixPart &part, float *target, size_t target_row, bool exchange);
 void read_part(const StoredMatrix &matrix, const MatrixPart &part, int32_t *target, size_t target_row, bool exchange);
-
-// What happens to sums on their way to a result: a factor and an offset for 8 bits, for all columns or for each.
-struct Requantisation {
-    const uint64_t *vector = nullptr;   // in global memory, one parameter for each column of the result
-    uint64_t scalar = 0;
-    bool enabled = false;
-};
 
 struct ResultStore {
     Requantisation quantisation;

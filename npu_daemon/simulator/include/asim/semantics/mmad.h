@@ -1,9 +1,9 @@
 // The matrix unit: c (L0C, nZ fractals of 16 x 16) = a (L0A) * b (L0B) + what c starts from.
 #pragma once
 #include <cstdint>
-#include <optional>
 
-#include "asim/machine/block.h"
+#include "asim/machine/export.h"
+#include "asim/machine/units.h"
 
 namespace asim {
 
@@ -23,14 +23,11 @@ struct MmadShape {
     MatrixType a = MatrixType::F16;
     MatrixType b = MatrixType::F16;
     MatrixStart start = MatrixStart::Zero;
-    bool wide_k = false;        // float: k is padded to 16 elements instead of 8
-    bool unit_flag = false;
+    Flag wide_k = false;        // float: k is padded to 16 elements instead of 8
+    Flag unit_flag = false;
 };
 
-// `bias` is a row of n results in the bias table, or null. On a vector core nothing happens, as on the device.
-void mmad(uint8_t *c, const uint8_t *a, const uint8_t *b, const uint8_t *bias, const MmadShape &shape);
-
-// The trace record alone, for library code that multiplies at another level; addresses are offsets in L0C, L0A and L0B.
-void emit_mmad(const MmadShape &shape, uint64_t c, uint64_t a, uint64_t b, std::optional<uint64_t> bias);
+// `bias` is a row of n results in the bias table, null where the table starts. On a vector core nothing happens, as on the device.
+ASIM_API void mmad(uint8_t *c, const uint8_t *a, const uint8_t *b, const uint8_t *bias, MmadShape shape);
 
 }  // namespace asim

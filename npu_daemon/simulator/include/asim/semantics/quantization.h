@@ -23,6 +23,6 @@ struct ScaledRows {
 
 // dst[i][j] = src[i][j] * factor[j], from int32 by float to D; rows of dst start at data blocks.
 template <typename D>
-void dequantize(uint8_t *dst, const uint8_t *src, Factors factors, ScaledRows rows, Scratch scratch);
+ASIM_API void dequantize(uint8_t *dst, const uint8_t *src, Factors factors, ScaledRows rows, Scratch scratch);
 
 }  // namespace asim

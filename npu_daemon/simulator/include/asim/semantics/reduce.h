@@ -17,31 +17,31 @@ struct Results {
 
 // One result per repeat; sums add neighbours in a binary tree and round to T at each node.
 template <typename T>
-void whole_reduce(Reduction kind, Results dst, Lanes src, const Shape &shape,
+ASIM_API void whole_reduce(Reduction kind, Results dst, Lanes src, Shape shape,
                   ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX);
 
 // One result per 32 B data block; blocks without an active lane keep what was there.
 template <typename T>
-void block_reduce(Reduction kind, Results dst, Lanes src, const Shape &shape);
+ASIM_API void block_reduce(Reduction kind, Results dst, Lanes src, Shape shape);
 
 // One sum per pair of neighbours; pairs without an active lane keep what was there.
 template <typename T>
-void pair_reduce_sum(Results dst, Lanes src, const Shape &shape);
+ASIM_API void pair_reduce_sum(Results dst, Lanes src, Shape shape);
 
 // Adds the sums of the repeats in order and returns the total, which the accumulator register holds too.
 template <typename T>
-T accumulate_sum(uint8_t *dst, Lanes src, const Shape &shape);
+ASIM_API T accumulate_sum(uint8_t *dst, Lanes src, Shape shape);
 
 // Sum of the first elements: one accumulating reduction over all repeats, then a scalar store of the accumulator.
 template <typename T>
-void reduce_sum(uint8_t *dst, Lanes src, const Shape &shape);
+ASIM_API void reduce_sum(uint8_t *dst, Lanes src, Shape shape);
 
 // Sum over repeats of any number: partial sums in `work`, reduced again until one is left.
 template <typename T>
-void reduce_sum_repeats(uint8_t *dst, Lanes src, uint8_t *work, const Shape &shape);
+ASIM_API void reduce_sum_repeats(uint8_t *dst, Lanes src, uint8_t *work, Shape shape);
 
 // Maximum or minimum, and on demand the index of its first occurrence, through value-index pairs in `work`.
 template <typename T>
-void reduce_extreme(Reduction kind, uint8_t *dst, Lanes src, uint8_t *work, const Shape &shape, bool with_index);
+ASIM_API void reduce_extreme(Reduction kind, uint8_t *dst, Lanes src, uint8_t *work, Shape shape, bool with_index);
 
 }  // namespace asim

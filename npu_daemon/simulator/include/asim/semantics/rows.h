@@ -11,17 +11,21 @@ struct Matrix {
 
 // dst[i][j] = src[i] (along the last axis) or src[j]; Bits as wide as an element.
 template <typename Bits>
-void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch);
+ASIM_API void broadcast_columns(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch);
 template <typename Bits>
-void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch);
+ASIM_API void broadcast_rows(uint8_t *dst, const uint8_t *src, Matrix shape, Scratch scratch);
 
 // dst[i] = sum of the first `columns` elements of row i; rows start `stride` elements apart.
 template <typename T>
-void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch);
+ASIM_API void sum_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch);
+
+// dst[i] = sum of row i divided by the number of its elements.
+template <typename T>
+ASIM_API void mean_rows(uint8_t *dst, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch);
 
 // dst[i][j] = (mask[i][j] == 0) == keep_where_zero ? src[i][j] : scalar; rows of bytes start `mask_columns` apart.
 template <typename T>
-void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape, uint32_t mask_columns,
+ASIM_API void select_by_bytes(uint8_t *dst, const uint8_t *src, T scalar, const uint8_t *mask, Matrix shape, uint32_t mask_columns,
                      bool keep_where_zero, Scratch scratch);
 
 }  // namespace asim

@@ -7,7 +7,7 @@ namespace asim {
 // Rows are `stride` elements apart; the first `shape.columns` of each take part. Maxima and sums, when asked for, are
 // written as one data block per row. Scratch holds eight rows' intermediate values at least.
 template <typename T>
-void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch);
+ASIM_API void softmax(uint8_t *dst, uint8_t *sums, uint8_t *maxima, const uint8_t *src, Matrix shape, uint32_t stride, Scratch scratch);
 
 // One step of softmax over rows that come in pieces. `sums` and `maxima` hold a data block per row: with `update` those of
 // the pieces before, afterwards those with this one. dst = exp(src - maxima), factors = exp(maxima before - maxima).
@@ -17,12 +17,12 @@ struct SoftmaxPieces {
     const uint8_t *sums_before;
     const uint8_t *maxima_before;
     uint8_t *factors;
-    bool update;
+    Flag update;
 };
-void softmax_piece(uint8_t *dst, const uint8_t *src, const SoftmaxPieces &pieces, Matrix shape, uint32_t stride, Scratch scratch);
+ASIM_API void softmax_piece(uint8_t *dst, const uint8_t *src, SoftmaxPieces pieces, Matrix shape, uint32_t stride, Scratch scratch);
 
 // dst = (grad - sum of grad * src over the row) * src, or only the sums, one data block per row.
-void softmax_gradient(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
+ASIM_API void softmax_gradient(uint8_t *dst, const uint8_t *grad, const uint8_t *src, bool only_sums, Matrix shape, uint32_t stride,
                       Scratch scratch);
 
 }  // namespace asim

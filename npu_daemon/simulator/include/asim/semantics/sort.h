@@ -10,18 +10,22 @@ constexpr uint32_t kMergeQueues = 4;
 
 // Each repeat sorts 32 scores with their indices; equal scores keep their order.
 template <typename T>
-void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats);
+ASIM_API void sort32(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint32_t repeats);
 
 struct MergeQueues {
     uint8_t *base[kMergeQueues] = {};
     uint16_t length[kMergeQueues] = {};     // records
     uint32_t count = kMergeQueues;
-    bool stop_when_one_is_empty = false;
+    Flag stop_when_one_is_empty = false;
 };
 
-// Merges sorted queues into one; `merged` tells how many records were taken from each. Earlier queues win ties.
-// Each further repeat takes the four queues that follow in memory.
+// Merges sorted queues into one; `merged`, or where it is null a register, tells how many records were taken from each. Earlier
+// queues win ties. Each further repeat takes the four queues that follow in memory.
 template <typename T>
-void merge_sort(uint8_t *dst, const MergeQueues &queues, uint32_t merged[kMergeQueues], uint32_t repeats);
+ASIM_API void merge_sort(uint8_t *dst, MergeQueues queues, uint32_t *merged, uint32_t repeats);
+
+// Sorts repeats of 32 scores, and merges all of them into one run if so asked; `other` has room for as many records as dst.
+template <typename T>
+ASIM_API void sort_all(uint8_t *dst, const uint8_t *scores, const uint8_t *indices, uint8_t *other, uint32_t repeats, bool whole);
 
 }  // namespace asim

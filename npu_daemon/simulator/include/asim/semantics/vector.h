@@ -2,7 +2,8 @@
 #pragma once
 #include <cstdint>
 
-#include "asim/machine/block.h"
+#include "asim/machine/export.h"
+#include "asim/machine/units.h"
 #include "asim/numeric/types.h"
 #include "asim/trace/record.h"
 
@@ -18,8 +19,8 @@ struct Lanes {
 // Which lanes take part: the first `count` elements, or `mask` in each of `repeats` repeats. Counted elements are
 // contiguous, except in counter mode, where the strides of the operands say where each repeat's blocks are.
 struct Shape {
-    bool counted = true;
-    bool strided = false;
+    Flag counted = true;
+    Flag strided = false;
     uint32_t count = 0;
     uint32_t repeats = 0;
     uint64_t mask[2] = {0, 0};
@@ -79,26 +80,26 @@ constexpr bool supports = contains<T, decltype(supported_types<O>())>::value;
 
 // dst = op(src)
 template <Op O, typename T>
-void unary(Lanes dst, Lanes src, const Shape &shape);
+ASIM_API void unary(Lanes dst, Lanes src, Shape shape);
 
 // dst = op(src0, src1); the fused forms also read dst.
 template <Op O, typename T>
-void binary(Lanes dst, Lanes src0, Lanes src1, const Shape &shape);
+ASIM_API void binary(Lanes dst, Lanes src0, Lanes src1, Shape shape);
 
 // dst = op(src, scalar)
 template <Op O, typename T>
-void with_scalar(Lanes dst, Lanes src, T scalar, const Shape &shape);
+ASIM_API void with_scalar(Lanes dst, Lanes src, T scalar, Shape shape);
 
 // dst = src * scalar + dst, widening from S to D.
 template <typename D, typename S>
-void axpy(Lanes dst, Lanes src, S scalar, const Shape &shape);
+ASIM_API void axpy(Lanes dst, Lanes src, S scalar, Shape shape);
 
 // dst = src0 * src1 + dst, widening from S to D.
 template <typename D, typename S>
-void mul_add_dst(Lanes dst, Lanes src0, Lanes src1, const Shape &shape);
+ASIM_API void mul_add_dst(Lanes dst, Lanes src0, Lanes src1, Shape shape);
 
 // dst = scalar
 template <typename T>
-void duplicate(Lanes dst, T scalar, const Shape &shape);
+ASIM_API void duplicate(Lanes dst, T scalar, Shape shape);
 
 }  // namespace asim

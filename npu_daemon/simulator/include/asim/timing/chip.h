@@ -18,6 +18,15 @@ struct Chip {
     double block_start_us = 0;
     double block_fetch_us = 0;
     double block_restart_us = 0;
+    double scalar_integer_cycles = 0;   // one of each class of scalar work
+    double scalar_multiply_cycles = 0;
+    double scalar_divide_cycles = 0;
+    double scalar_float_cycles = 0;
+    double scalar_float_divide_cycles = 0;
+    double scalar_branch_cycles = 0;
+    double scalar_call_cycles = 0;
+    double scalar_convert_cycles = 0;
+    double scalar_stack_cycles = 0;
     double scalar_block_cycles = 0;
     double scalar_access_cycles = 0;
     double scalar_gm_miss_cycles = 0;
@@ -76,6 +85,7 @@ struct Chip {
     double hbm_queue_bytes_per_cycle = 0;
     double hbm_shared_bytes_per_cycle = 0;
     double l2_shared_bytes_per_cycle = 0;
+    double scalar_cycles[kScalarClassCount] = {};   // one of each class of scalar work, in their order
 
     // Elements per cycle of a cost group for the given element width.
     double elements_per_cycle(Cost cost, uint32_t element_bytes) const;

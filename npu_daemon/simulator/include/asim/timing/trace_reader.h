@@ -51,6 +51,7 @@ private:
     void read_record();
     uint16_t number_of_flag(const Record &record);
     void read_changes(uint64_t index);
+    void read_scalar(uint32_t *scalar);
     void follow();
 
     const std::vector<Trace::Segment> *segments_;

@@ -29,6 +29,7 @@ private:
     void add_new(const Record &record, const Operand *operands, uint64_t hash, size_t place);
     void add_changed(uint32_t site, const Record &record, const Operand *operands);
     void put(uint64_t number);
+    void put_scalar(const uint32_t *before, const uint32_t *now);
     void end_run();
 
     std::vector<uint8_t> bytes_;

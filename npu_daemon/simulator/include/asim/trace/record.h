@@ -1,7 +1,10 @@
 // The trace record: the only thing that crosses from execution to pricing.
 // It names instructions, pipes, sizes and address ranges; it knows neither data nor cycles.
 #pragma once
+#include <cstddef>
 #include <cstdint>
+
+#include "asim/machine/export.h"
 
 namespace asim {
 
@@ -13,7 +16,7 @@ enum class Cost : uint8_t {
 };
 constexpr uint32_t kCostCount = 9;
 
-enum class Op : uint16_t {
+enum class ASIM_API Op : uint16_t {
 #define INSTRUCTION(name, pipe, cost) name,
 #include "asim/trace/instructions.def"
 #undef INSTRUCTION
@@ -57,6 +60,24 @@ constexpr uint32_t kLinePartBytes = 2;      // one bit of `stride` each
 
 constexpr uint32_t kMaxOperands = 5;     // MrgSort: a result and four queues
 
+// What the scalar unit executes, by what it takes. The first eight are instructions of a kernel's own code, in the order in which
+// asim_count (machine/instrumentation.h) packs them.
+enum class ScalarClass : uint8_t {
+    Integer,        // arithmetic, logic, comparisons, addresses with a variable index
+    Multiply,
+    Divide,         // and remainders
+    Float,
+    FloatDivide,    // and square roots
+    Branch,         // also switches, selections, calls through pointers and returns
+    Call,           // of the kernel's own functions
+    Convert,        // between integers and floating point, or floating-point types
+    StackAccess,    // a load or store of the block's stack, or a load of a constant
+    Block,          // a basic block of library code, whose price is known by the block
+    Access,         // a load or store of the unified buffer or of global memory
+};
+constexpr uint32_t kScalarClassCount = 11;
+constexpr uint32_t kCountedClassCount = 8;      // by asim_count
+
 // Followed in memory by `operands` Operand entries.
 struct Record {
     Op op;
@@ -65,11 +86,11 @@ struct Record {
     uint8_t source_pipe;        // flags and barriers
     uint8_t target_pipe;
     uint16_t flag_id;
-    uint32_t scalar_blocks;     // basic blocks of the kernel's own code executed since the previous record
-    uint32_t scalar_accesses;   // scalar loads and stores folded into this record
     uint32_t repeats;           // vector repeats, or bursts of a copy
     uint32_t burst_bytes;       // bytes of one burst of a copy
+    uint32_t scalar[kScalarClassCount];     // work of the scalar unit since the previous record, by class
 };
+constexpr uint32_t kRecordHeadBytes = 16;       // all but the work of the scalar unit
 
 // flag_id of a copy, added up.
 constexpr uint16_t kBypassesL2 = 1;  // its tensor has the cache switched off
@@ -122,7 +143,7 @@ struct TraceHeader {
 };
 
 constexpr char kTraceMagic[8] = {'A', 'S', 'I', 'M', 'T', 'R', 'C', '\n'};
-constexpr uint32_t kTraceVersion = 3;
+constexpr uint32_t kTraceVersion = 4;
 
 // Starts `bytes` bytes that stand for records of one block, as site.h says.
 struct SegmentHeader {
@@ -130,6 +151,6 @@ struct SegmentHeader {
     uint32_t bytes;
 };
 
-static_assert(sizeof(Record) == 24 && sizeof(Operand) == 16 && sizeof(TraceHeader) == 24, "trace layout is fixed");
+static_assert(offsetof(Record, scalar) == kRecordHeadBytes && sizeof(Operand) == 16 && sizeof(TraceHeader) == 24, "trace layout is fixed");
 
 }  // namespace asim

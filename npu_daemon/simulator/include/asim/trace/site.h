@@ -2,12 +2,13 @@
 //
 // A segment stands for itself. It is a sequence of codes, each a number of variable length (seven bits a byte, the
 // lowest first, the highest bit set in all but the last byte):
-//   0          a record follows as it is in memory, with its operands: a site, numbered from 0; beyond kMaxSites the
-//              oldest number is used again
+//   0          a record follows, its head and its operands as they are in memory, then its scalar work as changed from none:
+//              a site, numbered from 0; beyond kMaxSites the oldest number is used again
 //   odd  c     (c >> 1) + 1 records as foreseen: the site that followed the last one when it was the last one before, all
 //              addresses and counts as foreseen there
 //   even c     site (c >> 1) - 1 once more, but for what the next byte says, one bit each: addresses of operands (the
-//              difference from the foreseen one, sign in the lowest bit), then the two counts of scalar work
+//              difference from the foreseen one, sign in the lowest bit), then the scalar work
+// Changed scalar work is a number with one bit for each class whose count is another one, then those counts.
 // Foreseen are the counts of last time, and addresses that move by the step before the last one: steps that stay the
 // same, and two that take turns, as with two buffers.
 #pragma once
@@ -20,8 +21,7 @@ namespace asim {
 constexpr uint32_t kMaxSites = 1024;            // of a segment
 constexpr uint32_t kNoSite = kMaxSites;
 constexpr uint64_t kAddressMask = (1ull << 56) - 1;
-constexpr uint8_t kBlocksChanged = 1u << kMaxOperands;
-constexpr uint8_t kAccessesChanged = 2u << kMaxOperands;
+constexpr uint8_t kScalarChanged = 1u << kMaxOperands;
 
 struct Entry {
     Record record;

@@ -1,0 +1,26 @@
+// Numbers of copies beyond which their extents would wrap around. No memory is as large.
+#pragma once
+#include <cstdint>
+#include <initializer_list>
+
+#include "asim/machine/fault.h"
+
+namespace asim {
+
+constexpr uint64_t kMostBursts = 1ull << 24;
+constexpr uint64_t kMostStrideBytes = 1ull << 38;
+
+inline void check_bursts(const char *call, std::initializer_list<uint64_t> counts, std::initializer_list<uint64_t> strides) {
+    for (const uint64_t count : counts) {
+        if (count > kMostBursts) fault(FaultKind::RuntimeFault, call, "a count of %llu is more than any memory holds", static_cast<unsigned long long>(count));
+    }
+    for (const uint64_t stride : strides) {
+        if (stride > kMostStrideBytes) fault(FaultKind::RuntimeFault, call, "a distance of %llu bytes is larger than any memory", static_cast<unsigned long long>(stride));
+    }
+}
+
+inline void check_element_bytes(const char *call, uint32_t bytes) {
+    if (bytes != 1 && bytes != 2 && bytes != 4 && bytes != 8) fault(FaultKind::RuntimeFault, call, "elements of %u bytes do not exist", bytes);
+}
+
+}  // namespace asim

@@ -1,0 +1,7 @@
+// What kernels may call: functions of the run program that are marked so, and no others.
+//
+// Each of them is safe whatever it is given: pointers, sizes, enumerators and handles are a candidate's. What they take by address
+// they check against the memory of the running kernel; structures come by value, so that nothing changes while they are read.
+#pragma once
+
+#define ASIM_API __attribute__((visibility("default")))

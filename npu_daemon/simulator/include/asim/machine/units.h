@@ -1,0 +1,16 @@
+// Units of the memories, and how copies combine: what kernels and the machine both speak of.
+#pragma once
+#include <cstdint>
+
+namespace asim {
+
+constexpr uint32_t kUbBlockBytes = 32;      // data block: alignment unit of the unified buffer
+constexpr uint32_t kRepeatBytes = 256;      // one vector repeat
+constexpr uint32_t kKernelCrossCoreFlags = 16;  // flags between cores (facts/npu_2201.md section 2)
+
+enum class AtomicMode : uint8_t { None, Add, Max, Min };
+
+// A flag in a structure that comes from a kernel: any value but 0 is set.
+using Flag = uint8_t;
+
+}  // namespace asim

@@ -1,0 +1,83 @@
+// What a kernel says about a multiplication, checked against the chip: sizes that it has no memory for are none.
+#include <algorithm>
+
+#include "asim/machine/fault.h"
+#include "asim/machine/scheduler.h"
+#include "asim/semantics/matmul_state.h"
+#include "matrix_copies.h"
+
+namespace asim {
+
+namespace {
+
+constexpr uint64_t kMostElements = 1ull << 40;  // of a matrix: more than any memory holds
+constexpr uint64_t kMostExtent = 1ull << 31;
+constexpr uint32_t kMostBuffers = 1024;         // of a plan, in steps, depths and buffers
+constexpr uint32_t kMostBlocks = 1u << 30;
+
+bool exists(const StoredMatrix &matrix) {
+    return static_cast<uint32_t>(matrix.space) < kSpaceCount && matrix.type <= NumberType::I4 && matrix.layout <= MatrixLayout::Fractals;
+}
+
+// Elements of 32 bytes; results of 32 bits are not split: 16 of them.
+uint8_t fractal_columns(NumberType type, bool result) {
+    const uint32_t columns = 8 * kFractalRowBytes / type_bits(type);
+    return static_cast<uint8_t>(result ? std::max(columns, kFractalRows) : columns);
+}
+
+void check_extents(const char *call, const MatmulProblem &problem) {
+    const uint64_t pairs[][2] = {{problem.original_m, problem.original_ka}, {problem.original_kb, problem.original_n},
+                                 {problem.original_m, std::max(problem.original_n, problem.original_kc)},
+                                 {problem.single.m, problem.single.k}, {problem.single.k, problem.single.n}, {problem.single.m, problem.single.n}};
+    for (const auto &[rows, columns] : pairs) {
+        if (rows <= kMostExtent && columns <= kMostExtent && rows * columns <= kMostElements) continue;
+        fault(FaultKind::RuntimeFault, call, "a matrix of %lld x %lld elements: Init, SetOrgShape and SetSingleShape take extents of matrices",
+              static_cast<long long>(rows), static_cast<long long>(columns));
+    }
+}
+
+// Buffers of base blocks in a memory of the cube core.
+void check_room(const char *call, Space space, const char *name, const char *field, uint64_t bytes, uint32_t buffers) {
+    const uint64_t room = launch_shape().memory_bytes[static_cast<uint32_t>(space)];
+    if (room == 0 || bytes * buffers <= room) return;
+    fault(FaultKind::RuntimeFault, call, "the plan keeps %u base blocks of %llu bytes in %s (%s), which has %llu: use smaller base blocks", buffers,
+          static_cast<unsigned long long>(bytes), name, field, static_cast<unsigned long long>(room));
+}
+
+void check_plan(const char *call, const MatmulProblem &problem) {
+    const MatmulBlocks &blocks = problem.blocks;
+    const GemmExtents &base = blocks.base;
+    const uint32_t counts[] = {blocks.step_m, blocks.step_n, blocks.step_ka, blocks.step_kb, blocks.depth_a1,
+                               blocks.depth_b1, blocks.l0a_buffers, blocks.l0b_buffers, blocks.l0c_buffers};
+    const bool possible = std::all_of(std::begin(counts), std::end(counts), [](uint32_t count) { return count >= 1 && count <= kMostBuffers; });
+    if (!possible || base.m == 0 || base.n == 0 || base.k == 0 || std::max({base.m, base.n, base.k}) > UINT16_MAX) {
+        fault(FaultKind::RuntimeFault, call, "a plan of base blocks of %u x %u x %u: expected extents of at least 1, and 1 to %u steps, depths and buffers",
+              base.m, base.n, base.k, kMostBuffers);
+    }
+    check_room(call, Space::L0A, "L0A", "baseM, baseK, dbL0A", fractal_bytes(problem.a.type, base.m, base.k), blocks.l0a_buffers);
+    check_room(call, Space::L0B, "L0B", "baseN, baseK, dbL0B", fractal_bytes(problem.b.type, base.n, base.k), blocks.l0b_buffers);
+    const uint64_t result = uint64_t{align_up(base.m, kFractalRows)} * align_up(base.n, kFractalRows) * sizeof(float);
+    check_room(call, Space::L0C, "L0C", "baseM, baseN, dbL0C", result, blocks.l0c_buffers);
+    if (uint64_t{ceil_div(problem.single.m, base.m)} * ceil_div(problem.single.n, base.n) > kMostBlocks) {
+        fault(FaultKind::RuntimeFault, call, "%u x %u results in base blocks of %u x %u are too many", problem.single.m, problem.single.n, base.m, base.n);
+    }
+}
+
+}  // namespace
+
+void MatmulState::take(const char *call, const MatmulProblem &problem) {
+    if (!exists(problem.a) || !exists(problem.b) || !exists(problem.bias) || !exists(problem.result) || problem.preload > MatmulPreload::Columns) {
+        fault(FaultKind::RuntimeFault, call, "the object is damaged: its matrices have no element type, layout or memory that exists");
+    }
+    check_extents(call, problem);
+    check_plan(call, problem);
+    static_cast<MatmulProblem &>(*this) = problem;
+    a.fractal_columns = fractal_columns(a.type, false);
+    b.fractal_columns = fractal_columns(b.type, false);
+    bias.fractal_columns = fractal_columns(bias.type, false);
+    result.fractal_columns = fractal_columns(result.type, true);
+    store.quantisation = quantisation;
+    store.relu = relu != 0;
+}
+
+}  // namespace asim

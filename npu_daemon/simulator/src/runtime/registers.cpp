@@ -1,0 +1,83 @@
+#include "asim/machine/registers.h"
+
+#include <algorithm>
+
+#include "asim/machine/block.h"
+#include "asim/machine/fault.h"
+#include "asim/machine/kernel_memory.h"
+#include "asim/semantics/vector.h"
+
+namespace asim {
+
+bool counter_mode() { return block().counter_mode; }
+uint64_t mask_low() { return block().mask[0]; }
+uint64_t mask_high() { return block().mask[1]; }
+void set_counter_mode(bool counts) { block().counter_mode = counts; }
+
+void keep_mask(uint64_t low, uint64_t high) {
+    block().mask[0] = low;
+    block().mask[1] = high;
+}
+
+void keep_leading_mask(uint64_t lanes) {
+    if (block().counter_mode) {
+        keep_mask(lanes, 0);
+    } else {
+        const Shape shape = Shape::leading(lanes, 1);
+        keep_mask(shape.mask[0], shape.mask[1]);
+    }
+}
+
+void reset_mask() {
+    block().counter_mode = false;
+    keep_mask(~0ull, ~0ull);
+}
+
+void set_atomic(AtomicMode mode) {
+    if (mode > AtomicMode::Min) fault(FaultKind::RuntimeFault, "SetAtomic", "there is no mode %u", static_cast<unsigned>(mode));
+    block().atomic = mode;
+}
+
+void set_padding(uint64_t bits) {
+    vector_registers().padding = bits;
+    vector_registers().padding_set = true;
+}
+bool padding_is_set() { return vector_registers().padding_set; }
+uint64_t padding_bits() { return vector_registers().padding; }
+
+void set_deq_scale(uint64_t bits) {
+    vector_registers().deq_scale = bits;
+    vector_registers().deq_scale_set = true;
+}
+
+uint32_t reduced_value() { return vector_registers().reduce_value; }
+uint32_t reduced_index() { return vector_registers().reduce_index; }
+uint32_t accumulated_bits() { return vector_registers().accumulated; }
+uint64_t gathered_count() { return vector_registers().gathered; }
+
+uint32_t merged_count(uint32_t queue) {
+    constexpr uint32_t kQueues = sizeof VectorRegisters::merged / sizeof VectorRegisters::merged[0];
+    if (queue >= kQueues) fault(FaultKind::RuntimeFault, "GetMrgSortResult", "there is no queue %u", queue);
+    return vector_registers().merged[queue];
+}
+
+void set_address_register(uint32_t which, const uint64_t *addresses) {
+    if (which >= kAddressRegisters) fault(FaultKind::RuntimeFault, "set_va_reg_sb", "there is no address register %u", which);
+    kernel_access(addresses, sizeof vector_registers().addresses[which], false);
+    std::copy_n(addresses, kAddressesOfRegister, vector_registers().addresses[which]);
+}
+
+void set_feature_map(bool right_matrix, FeatureMap map) { block().cube.maps[right_matrix ? 1 : 0] = map; }
+void set_load_padding(uint64_t bits) { block().cube.pad_value = bits; }
+void set_hf32(bool enabled) { block().cube.hf32 = enabled; }
+void set_hf32_ties_to_zero(bool enabled) { block().cube.hf32_ties_to_zero = enabled; }
+
+void set_nz2nd(uint16_t matrices, uint16_t src_stride, uint16_t dst_stride) {
+    CubeRegisters &cube = block().cube;
+    cube.nd_matrices = matrices, cube.nd_src_stride = src_stride, cube.nd_dst_stride = dst_stride;
+}
+
+void set_quant_scale(uint64_t scale) { block().cube.quant_scale = scale; }
+void set_quant_scales(const uint8_t *scales) { block().cube.quant_scales = scales; }
+
+}  // namespace asim

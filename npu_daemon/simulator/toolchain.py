@@ -37,6 +37,7 @@ _ANALYSIS_OPTIONS = ("-O3", "-flto")
 _ANALYSIS_LINK = ("--lto-O3",)
 # The types of what kernels may call are read from the LLVM IR of the runtime.
 _KEEPING_IR = ("-Xclang", "-fembed-bitcode=all")
+_HIDDEN = ("-fvisibility=hidden",)  # but for what kernels may call (ASIM_API)
 _EXPORTING = ("--export-dynamic", "--exclude-libs=ALL")
 # Programs with kernels and a main function of their own: compiled like kernels (``kernel_ir.clang``), but they
 # may throw, and call acl and the C library.
@@ -190,7 +191,7 @@ def _build(folder: Path, store: ObjectStore) -> None:
     standard, host = StandardLibrary(folder / "standard"), folder / "host"
     for part in (standard.folder, host):
         part.mkdir()
-    run = own_parts(folder, "run", "runtime", options=_KEEPING_IR)
+    run = own_parts(folder, "run", "runtime", options=(*_HIDDEN, *_KEEPING_IR))
     launcher = own_parts(folder, "asc")
     price = own_parts(folder, "price", options=_ANALYSIS_OPTIONS)
     races = own_parts(folder, "races", options=_ANALYSIS_OPTIONS)

@@ -11,7 +11,7 @@ RECORD_BYTES = 8
 RUNTIME = [
     "library_rows",
     "library_softmax",
-    "shape_info",
+    "fill",
     "math_elementary",
     "math_rounding",
     "math_trigonometric",

@@ -8,7 +8,7 @@ from vector_machine import Machine, MachineFault, build_machine
 
 @pytest.fixture
 def machine(request: pytest.FixtureRequest) -> Machine:
-    machine = build_machine("queue", ["queue"], request.config.cache.mkdir("vector_machine"))
+    machine = build_machine("queue", [], request.config.cache.mkdir("vector_machine"))
     machine.reset()
     return machine
 

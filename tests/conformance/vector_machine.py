@@ -28,7 +28,17 @@ _SIMULATOR = Path(toolchain.__file__).parent
 _DRIVERS = Path(__file__).parent / "drivers"
 _MEMORY_BYTES = 1 << 40
 _MEMORY_RANGES = count(1)  # of global memory, one for each machine of this process
-_COMMON = ("operand_overlap", "sync", "gm", "turn", "vector_registers", "local_memory")
+_COMMON = (
+    "core",
+    "gm",
+    "kernel_memory",
+    "kernel_objects",
+    "local_memory",
+    "operand_overlap",
+    "queue",
+    "refusal",
+)
+_COMMON += ("registers", "scalar_memory", "sync", "turn")
 Array = npt.NDArray[Any]
 
 

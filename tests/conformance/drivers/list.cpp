@@ -1,6 +1,7 @@
 #include "machine.h"
 
 #include "asim/machine/gm.h"
+#include "asim/machine/list_block.h"
 
 namespace {
 

@@ -6,7 +6,8 @@
 
 #include "asim/machine/fault.h"
 #include "asim/machine/gm.h"
-#include "asim/machine/queue.h"
+#include "asim/machine/kernel_memory.h"
+#include "asim/machine/sync.h"
 #include "asim/trace/writer.h"
 
 namespace {
@@ -55,6 +56,7 @@ void add_line_parts(uint64_t, uint32_t) {}
 
 }  // namespace asim
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 // Where this driver's global memory lies: each driver of a process has a range of its own.
@@ -64,6 +66,7 @@ void machine_memory_at(uint64_t first) { asim::begin_own_addresses(first); }
 uint8_t *machine_reset(uint32_t bytes) {
     g_ub.assign(bytes + asim::kUbBlockBytes, 0);
     g_test_block = asim::Block();
+    asim::allow_host_memory();      // where this driver's own variables lie
     auto base = reinterpret_cast<uintptr_t>(g_ub.data());
     g_test_block.ub = reinterpret_cast<uint8_t *>((base + asim::kUbBlockBytes - 1) / asim::kUbBlockBytes * asim::kUbBlockBytes);
     g_test_block.ub_bytes = bytes;
@@ -89,3 +92,4 @@ const char *machine_call(const char *name, Arguments arguments) {
 
 const char *machine_trace() { return g_trace.c_str(); }
 }
+#pragma GCC visibility pop

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "asim/machine/block.h"
 #include "kernel_operator.h"
 
 using Arguments = const int64_t *;

@@ -17,8 +17,12 @@ Block *group_block(CoreKind, uint32_t) { return nullptr; }
 void run_as(Block &, const std::function<void()> &work) { work(); }
 void wait_until(const char *, const char *, const std::function<bool()> &) {}
 void wait_for_group_end() {}
+const LaunchShape &launch_shape() {
+    static const LaunchShape shape;     // of a chip whose cube has all the room it wants
+    return shape;
+}
 void direct_set(Pipe, Block &, uint32_t) {}
-void cross_core_wait(uint32_t) {}
+void await_cross_core(uint32_t) {}
 
 }  // namespace asim
 

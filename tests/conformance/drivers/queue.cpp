@@ -1,9 +1,9 @@
-#include "asim/machine/queue.h"
+#include "asim/machine/queue_state.h"
 #include "machine.h"
 
 namespace {
 
-asim::Queue g_queue(asim::Pipe::MTE2, asim::Pipe::V, 2);
+asim::Queue g_queue({asim::Pipe::MTE2, asim::Pipe::V, asim::Space::Ub, 2});
 std::vector<uint8_t *> g_taken;
 
 const Register g_init("init", [](Arguments a) {

@@ -10,6 +10,7 @@
 #include "asim/machine/turn.h"
 #include "asim/semantics/atomic.h"
 #include "asim/trace/writer.h"
+#include "padding.h"
 
 namespace asim {
 
@@ -80,8 +81,9 @@ void fill_around(uint8_t *row, uint32_t burst_bytes, uint32_t written_bytes, con
     if (pad.left_bytes + pad.right_bytes == 0) {
         fill(tail, tail_bytes, row, pad.element_bytes);
     } else if (pad.fill) {
-        fill(row, pad.left_bytes, pad.value, pad.element_bytes);
-        fill(tail, tail_bytes, pad.value, pad.element_bytes);
+        const auto *value = reinterpret_cast<const uint8_t *>(&pad.value);
+        fill(row, pad.left_bytes, value, pad.element_bytes);
+        fill(tail, tail_bytes, value, pad.element_bytes);
     } else {
         std::memset(row, turn().poison, pad.left_bytes);
         std::memset(tail, turn().poison, tail_bytes);
@@ -99,6 +101,7 @@ void copy_gm_to_ub(CopyCall named, uint8_t *ub, const uint8_t *gm, CopyShape sha
     const char *call = named == CopyCall::DataCopy ? "DataCopy(GM->UB)" : "DataCopyPad(GM->UB)";
     check_shape(call, shape);
     check_element_bytes(call, pad.element_bytes);
+    take_padding(pad);
     if (pad.left_bytes > kUbBlockBytes || pad.right_bytes > kUbBlockBytes) {
         fault(FaultKind::RuntimeFault, call, "padding of %u bytes on the left and %u on the right: at most %u on either side", pad.left_bytes,
               pad.right_bytes, kUbBlockBytes);

@@ -9,6 +9,7 @@
 #include "asim/machine/gm.h"
 #include "asim/numeric/types.h"
 #include "asim/trace/writer.h"
+#include "padding.h"
 
 namespace asim {
 
@@ -39,7 +40,8 @@ Record copy_record(Op op, uint32_t bursts, uint32_t burst_bytes, bool bypass_l2)
 void write_row(uint8_t *row, const uint8_t *source, uint32_t bytes, uint64_t written, const PadShape &pad) {
     std::memcpy(row + pad.left_bytes, source, bytes);
     for (uint64_t i = 0; i < written; ++i) {
-        if (i < pad.left_bytes || i >= pad.left_bytes + bytes) row[i] = pad.fill ? pad.value[i % pad.element_bytes] : 0;
+        const auto *value = reinterpret_cast<const uint8_t *>(&pad.value);
+        if (i < pad.left_bytes || i >= uint64_t{pad.left_bytes} + bytes) row[i] = pad.fill ? value[i % pad.element_bytes] : 0;
     }
 }
 
@@ -64,6 +66,7 @@ void copy_gm_to_l1(CopyCall named, Space space, uint8_t *dst, const uint8_t *gm,
     const char *call = named == CopyCall::LoadData ? "LoadData(GM)" : "DataCopy(GM->L1)";
     check_bursts(call, {shape.burst_count}, {shape.gm_stride_bytes, shape.ub_stride_bytes});
     check_element_bytes(call, pad.element_bytes);
+    take_padding(pad);
     const uint64_t written = round_to_block(uint64_t{pad.left_bytes} + shape.burst_bytes + pad.right_bytes);
     const uint64_t gm_span = span(shape.burst_count, shape.gm_stride_bytes, shape.burst_bytes);
     const uint64_t extent = span(shape.burst_count, shape.ub_stride_bytes, written);

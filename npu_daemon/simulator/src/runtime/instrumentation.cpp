@@ -89,6 +89,8 @@ void asim_unreachable() {
                 "__builtin_unreachable");
 }
 
+#pragma GCC visibility push(default)
+
 // The words of g++ (-fsanitize-coverage=trace-pc and -fsanitize=kernel-address in its outlined form), and the memory functions
 // that its libraries are linked to.
 void __sanitizer_cov_trace_pc() { asim::count_scalar(asim::ScalarClass::Block, 1); }
@@ -131,4 +133,6 @@ int __wrap_memcmp(const void *first, const void *second, uint64_t bytes) {
     asim::access_by_sanitizer(second, bytes, false);
     return std::memcmp(first, second, bytes);
 }
+
+#pragma GCC visibility pop
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "asim/check/check.h"
+#include "asim/machine/core.h"
 #include "asim/machine/call_sync.h"
 #include "asim/machine/cross_core.h"
 #include "asim/machine/fault.h"

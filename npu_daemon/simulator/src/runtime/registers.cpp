@@ -42,8 +42,6 @@ void set_padding(uint64_t bits) {
     vector_registers().padding = bits;
     vector_registers().padding_set = true;
 }
-bool padding_is_set() { return vector_registers().padding_set; }
-uint64_t padding_bits() { return vector_registers().padding; }
 
 void set_deq_scale(uint64_t bits) {
     vector_registers().deq_scale = bits;

@@ -95,7 +95,7 @@ asim::CopyShape contiguous_copy(uint32_t size_elems) {
 
 // Copies with the cache hint of the tensor in global memory.
 template <typename T>
-void copy_in(asim::CopyCall call, const LocalTensor<T> &dst, const GlobalTensor<T> &src, asim::CopyShape shape,
+inline __attribute__((always_inline)) void copy_in(asim::CopyCall call, const LocalTensor<T> &dst, const GlobalTensor<T> &src, asim::CopyShape shape,
              const asim::PadShape &pad) {
     shape.bypass_l2 = src.reads_bypass_l2();
     const asim::Space space = space_of(dst.GetPosition());
@@ -104,7 +104,7 @@ void copy_in(asim::CopyCall call, const LocalTensor<T> &dst, const GlobalTensor<
 }
 
 template <typename T>
-void copy_out(asim::CopyCall call, const GlobalTensor<T> &dst, const LocalTensor<T> &src, asim::CopyShape shape) {
+inline __attribute__((always_inline)) void copy_out(asim::CopyCall call, const GlobalTensor<T> &dst, const LocalTensor<T> &src, asim::CopyShape shape) {
     shape.bypass_l2 = dst.writes_bypass_l2();
     if (space_of(src.GetPosition()) == asim::Space::L1) {
         return asim::copy_l1_to_gm(dst.bytes(), src.bytes(), shape);
@@ -181,16 +181,11 @@ __aicore__ inline void SetPadValue(T paddingValue) {
 template <typename T, typename Value>
 asim::PadShape padding(bool fill, uint32_t left_elems, uint32_t right_elems, Value value) {
     asim::PadShape pad;
-    pad.fill = fill || asim::padding_is_set();
+    pad.fill = fill;
     pad.left_bytes = left_elems * sizeof(T);
     pad.right_bytes = right_elems * sizeof(T);
     pad.element_bytes = sizeof(T);
-    if (fill) {
-        std::memcpy(pad.value, &value, std::min(sizeof(T), sizeof value));
-    } else {
-        const uint64_t bits = asim::padding_bits();
-        std::memcpy(pad.value, &bits, sizeof(T));
-    }
+    pad.value = asim::bits_of_element(value);
     return pad;
 }
 

@@ -6,6 +6,7 @@
 #include <iostream>    // programs get it from the headers of the toolchain
 #include <tuple>
 
+#include "asim/machine/export.h"
 #include "asim/machine/task_type.h"
 
 // Kernels of the framework compare these in #if; in a program the names are those of host enumerations.
@@ -36,7 +37,7 @@ namespace asim {
 using LaunchEntry = void (*)(const void *call, const void *arguments);
 
 // Notes the entry of a launch in the build that is being loaded; returns true.
-bool register_launch(const char *key, LaunchEntry entry);
+ASIM_API bool register_launch(const char *key, LaunchEntry entry);
 
 struct Launch {
     const char *kernel;
@@ -48,7 +49,7 @@ struct Launch {
 };
 
 // Runs a launch on every block and traces it; returns when all blocks have ended.
-void run_launch(const Launch &launch);
+ASIM_API void run_launch(const Launch &launch);
 
 // One launch expression of the source, by its number there, with the types it is instantiated for.
 template <int number, typename Call, typename... Arguments>

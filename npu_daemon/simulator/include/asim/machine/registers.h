@@ -22,8 +22,6 @@ ASIM_API void set_atomic(AtomicMode mode);
 
 // What padded copies fill in that give no value of their own.
 ASIM_API void set_padding(uint64_t bits);
-ASIM_API bool padding_is_set();
-ASIM_API uint64_t padding_bits();
 
 ASIM_API void set_deq_scale(uint64_t bits);
 

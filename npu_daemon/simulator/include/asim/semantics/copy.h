@@ -16,13 +16,14 @@ struct CopyShape {
     Flag bypass_l2 = false;     // the tensor's L2 cache hint: data used once need not displace others
 };
 
-// Bytes written to UB around each burst: `left` and `right` elements of `value`, then up to the next 32 B.
+// Bytes written to UB around each burst: `left` and `right` elements of `value`, then up to the next 32 B. Without `fill` the
+// register has the value, if it was set.
 struct PadShape {
     Flag fill = false;
     uint32_t left_bytes = 0;
     uint32_t right_bytes = 0;
     uint32_t element_bytes = 1;
-    uint8_t value[8] = {};
+    uint64_t value = 0;         // bits of an element
 };
 
 // Which call faults name.

@@ -22,6 +22,7 @@ enum aclrtMemcpyKind {
 };
 enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL };
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 aclError aclInit(const char *config_path);
@@ -56,3 +57,4 @@ aclError aclrtMemset(void *target, size_t target_bytes, int32_t value, size_t by
 float aclFloat16ToFloat(aclFloat16 value);
 aclFloat16 aclFloatToFloat16(float value);
 }
+#pragma GCC visibility pop

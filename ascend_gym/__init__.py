@@ -10,8 +10,10 @@ from typing import Any
 
 from gymnasium.envs.registration import register
 
-__all__ = ["AscendEnv", "AscendHarness", "AscendTaskset"]
+__version__ = "0.1.0"
+__all__ = ["AscendEnv", "AscendHarness", "AscendTaskset", "__version__"]
 
+_OF_VERIFIERS = ("AscendEnv", "AscendHarness", "AscendTaskset")
 _ENTRY_POINT = "ascend_gym.env.op_env:AscendOpEnv"
 _VECTOR_ENTRY_POINT = "ascend_gym.env.vector_env:AscendOpVectorEnv"
 
@@ -25,6 +27,6 @@ register(
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
+    if name in _OF_VERIFIERS:
         return getattr(import_module("ascend_gym.chat.verifiers_env"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -13,7 +13,7 @@ from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer
 from ascend_gym.search.asker import Answer, Asker
 from ascend_gym.search.llm.prompts import best_of_n_messages
-from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
+from ascend_gym.search.outcome import BASELINE_ORIGIN
 
 
 class BestOfN:
@@ -68,5 +68,5 @@ class BestOfN:
         origin = {"kind": "sample", "sample": sample, "calls": [answer.call]}
         candidate = candidate_from_answer(answer.text, self._spec.baseline)
         if isinstance(candidate, ParseProblem):
-            return UnusableProposal(self._spec.baseline, {**origin, "answer": answer.text}, str(candidate))
+            return answer.unusable(candidate, self._spec.baseline, origin)
         return Proposal(candidate, origin)

@@ -25,8 +25,10 @@ from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.search.asker import Answer, Asker
-from ascend_gym.search.llm.prompts import chip_of, describe_result, operator_fields, render
-from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
+from ascend_gym.search.llm.measurement import describe_result
+from ascend_gym.search.llm.prompts import chip_of, operator_fields, system_message
+from ascend_gym.search.llm.template import render
+from ascend_gym.search.outcome import BASELINE_ORIGIN
 from ascend_gym.search.seeds import derived_seed
 from baselines.openevolve_link import Child
 from baselines.openevolve_program import ProgramText
@@ -47,6 +49,7 @@ _OF_DATABASE = (
 )
 _TEMPLATES = ("diff_user", "top_program", "inspiration_program")
 _FEEDBACK_CHARACTERS = 16_000  # OpenEvolve shows 20,480 and moves what is longer than 32,768 to files
+_EVALUATIONS_PER_ISLAND = 10
 _LENGTH_ALLOWANCE = 10_000  # characters; OpenEvolve's own limit for a whole program
 
 
@@ -85,6 +88,15 @@ class Evolution:
     num_top_programs: int = 3
     num_diverse_programs: int = 2
     max_prompt_characters: int = 200_000
+
+    @classmethod
+    def within(cls, budget: int) -> Evolution:
+        """Return settings for so many evaluations: an island for every ten, at most OpenEvolve's five.
+
+        The first prompt of each island shows the initial program alone: with five islands and a budget of 20,
+        a quarter of the answers would be to one prompt.
+        """
+        return cls(num_islands=max(1, min(cls.num_islands, budget // _EVALUATIONS_PER_ISLAND)))
 
     def __post_init__(self) -> None:
         """Refuse settings that OpenEvolve would stumble over."""
@@ -175,7 +187,7 @@ class OpenEvolve:
         settings = asdict(self._evolution)
         return {
             "program": self._program.initial,
-            "system_message": f"{render('system')}\n{_task(self._spec, baseline)}",
+            "system_message": _system_message(self._spec, baseline),
             "templates": {name: _template(name) for name in _TEMPLATES},
             "seed": derived_seed(self._seed, "openevolve"),
             "max_iterations": self._evolution.max_iterations,
@@ -200,7 +212,7 @@ class OpenEvolve:
         problem = question.get("problem")
         candidate = problem or self._program.candidate(question["program"])
         if isinstance(candidate, str):
-            return UnusableProposal(self._spec.baseline, {**origin, "answer": answer.text}, candidate)
+            return answer.unusable(candidate, self._spec.baseline, origin)
         return Proposal(candidate, origin)
 
 
@@ -214,8 +226,8 @@ def _verdict(result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
     }
 
 
-def _task(spec: OpSpec, baseline: EvalResult) -> str:
-    return render(
+def _system_message(spec: OpSpec, baseline: EvalResult) -> str:
+    task = render(
         "openevolve/task",
         package="baselines",
         **operator_fields(spec),
@@ -223,6 +235,7 @@ def _task(spec: OpSpec, baseline: EvalResult) -> str:
         description=spec.description,
         chip=chip_of(baseline),
     )
+    return f"{system_message(spec, spec.baseline, baseline, edits=False).content}\n{task}"
 
 
 def _template(name: str) -> str:

@@ -27,14 +27,24 @@ from ray.rllib.core import DEFAULT_MODULE_ID
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from tensorboardX import SummaryWriter
 
-from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.records import OpSpec
+from ascend_gym.search.interrupts import handlers_kept
 from ascend_gym.search.seeds import derived_seed
-from baselines.ppo_checkpoints import Progress, last_checkpoint, new_checkpoint, read_progress, write_progress
+from baselines.ppo_checkpoints import (
+    EPISODES,
+    Progress,
+    episodes_per_runner,
+    evaluations_per_iteration,
+    last_checkpoint,
+    new_checkpoint,
+    read_progress,
+    require_one_iteration,
+    write_progress,
+)
 from baselines.ppo_module import PolicyModule
 from baselines.ppo_policy import OBSERVATIONS, save_policy
 
-EPISODES = 10
 """Episodes of an iteration; more where the runners cannot share them evenly."""
 
 ENVIRONMENT = "ascend_gym:AscendOp-v0"  # with the module's name, remote runners find it too
@@ -84,12 +94,12 @@ class Training:
     @property
     def episodes_per_runner(self) -> int:
         """Episodes that each runner plays at a time."""
-        return math.ceil(EPISODES / max(1, self.runners))
+        return episodes_per_runner(self.runners)
 
     @property
     def evaluations_per_iteration(self) -> int:
         """Evaluations of an iteration: all its episodes from beginning to end."""
-        return self.episodes_per_runner * max(1, self.runners) * self.budget
+        return evaluations_per_iteration(self.runners, self.budget)
 
 
 def train(
@@ -110,9 +120,7 @@ def train(
         MisuseError: the evaluations are too few for one iteration.
         InfrastructureError: nothing can be evaluated, or a runner died.
     """
-    if evaluations < training.evaluations_per_iteration:
-        least = training.evaluations_per_iteration
-        raise MisuseError(f"one iteration takes {least} evaluations, got {evaluations}: allow more")
+    require_one_iteration(evaluations, training.runners, training.budget)
     found = last_checkpoint(folder)
     progress = read_progress(found) if found else Progress()
     with _ray_for(training.runners), _failures_explained():
@@ -222,7 +230,8 @@ def _ray_for(runners: int) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
-    ray.init(address="local", num_cpus=runners + 1, include_dashboard=False, log_to_driver=False)
+    with handlers_kept():
+        ray.init(address="local", num_cpus=runners + 1, include_dashboard=False, log_to_driver=False)
     try:
         yield
     finally:

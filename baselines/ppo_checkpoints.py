@@ -1,9 +1,10 @@
-"""Checkpoints of a training: complete folders, numbered by iteration. No package is needed to read them."""
+"""Iterations of a training and their checkpoints: complete folders, numbered. Needs no other package."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from ascend_gym.core.errors import MisuseError
 
+EPISODES = 10
+"""Complete episodes of an iteration, at least."""
 CHECKPOINTS_FOLDER = "checkpoints"
 PROGRESS_NAME = "progress.json"
 POLICY_NAME = "policy.pt"
@@ -33,6 +36,30 @@ class Progress:
     evaluations: int = 0
     seconds: float = 0.0
     mean_speedup: float = 1.0
+
+
+def episodes_per_runner(runners: int) -> int:
+    """Return the episodes that each of so many processes plays in an iteration; 0 is the training's own."""
+    return math.ceil(EPISODES / max(1, runners))
+
+
+def evaluations_per_iteration(runners: int, budget: int) -> int:
+    """Return the evaluations of an iteration: all its episodes from beginning to end."""
+    return episodes_per_runner(runners) * max(1, runners) * budget
+
+
+def require_one_iteration(evaluations: int, runners: int, budget: int) -> None:
+    """Check that a training can make an iteration.
+
+    Raises:
+        MisuseError: the evaluations are too few.
+    """
+    least = evaluations_per_iteration(runners, budget)
+    if evaluations < least:
+        raise MisuseError(
+            f"one iteration takes {least} evaluations, got {evaluations}: allow more, or lower the "
+            f"budget of an episode, {budget}"
+        )
 
 
 def last_checkpoint(folder: Path) -> Path | None:

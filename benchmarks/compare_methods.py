@@ -185,13 +185,12 @@ def _run(job: Job, address: str) -> str:
 
 def _report(jobs: list[Job], arguments: argparse.Namespace) -> int:
     """Print and write the comparison; return 1 if runs are missing."""
-    comparison = Comparison(
-        Run(job.variant, job.settings.operator, job.settings.seed, job.curve()) for job in jobs
-    )
+    runs = [Run(job.variant, job.settings.operator, job.settings.seed, job.curve()) for job in jobs]
+    comparison = Comparison(runs)
     budgets = sorted({budget for budget in BUDGETS if budget < arguments.budget} | {arguments.budget})
     costs = {
         method: read_costs(job.folder for job in jobs if job.variant == method)
-        for method in comparison.methods
+        for method in (*comparison.methods, *comparison.others)
     }
     tables = [*comparison.tables(budgets), _costs_table(costs)]
     for table in tables:
@@ -204,9 +203,10 @@ def _report(jobs: list[Job], arguments: argparse.Namespace) -> int:
         "costs": {method: asdict(each) for method, each in costs.items()},
     }
     (arguments.out / "results.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    if comparison.left_out:
-        note(f"left out, runs are missing: {', '.join(comparison.left_out)}; the same command tries again")
-    return 1 if comparison.left_out else 0
+    missing = sum(run.curve is None for run in runs)
+    if missing:
+        note("\n".join([f"{missing} runs are missing; the same command tries again", *comparison.notes()]))
+    return 1 if missing else 0
 
 
 def _costs_table(costs: dict[str, Costs]) -> Table:

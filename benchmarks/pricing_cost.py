@@ -119,19 +119,23 @@ def _row(backend: SimulatorBackend, kernel: Kernel, rounds: int) -> str:
     run = backend.run(built, case, inputs, protocol)
     assert not isinstance(run, Failure), run
     job, tools = run.handle.job, backend.toolchain
-    chip = job.folder / "chip"
-    chip.write_text(load_chip(protocol.chip).pricing_text(), encoding="ascii")
+    names = ("job", "trace", "outputs", "ranges", "chip")
+    described, trace, outputs, ranges, chip = files = [job.folder / name for name in names]
+    figures = load_chip(protocol.chip).pricing_text()
+    contents = (job.described(str(trace), str(outputs)), "", "", job.tensor_ranges, figures)
+    for file, content in zip(files, contents, strict=True):
+        file.write_text(content, encoding="utf-8")
     commands = (
-        [tools.run_program, job.path],
-        [tools.price_program, job.trace, chip, job.tensor_ranges],
-        [tools.races_program, job.trace, job.tensor_ranges, "on"],
+        [tools.run_program, described],
+        [tools.price_program, trace, chip, ranges],
+        [tools.races_program, trace, ranges, "on"],
     )
     try:
         rows = [
             [measured([str(word) for word in command], job.folder) for command in commands]
             for _ in range(rounds)
         ]
-        trace_mb = job.trace.stat().st_size / 1e6
+        trace_mb = trace.stat().st_size / 1e6
     finally:
         backend.cleanup(run)
     ratios = [median(row[index].cpu_s / row[0].cpu_s for row in rows) for index in (1, 2)]

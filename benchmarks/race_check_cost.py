@@ -54,10 +54,15 @@ def measure(backend: SimulatorBackend, spec: OpSpec, case: Case, repeats: int) -
     assert not isinstance(run, Failure), run
     try:
         job, tools = run.handle.job, backend.toolchain
-        check = [str(tools.races_program), str(job.trace), str(job.tensor_ranges), "on"]
-        run_s = min(_cpu_s([str(tools.run_program), str(job.path)], job.folder) for _ in range(repeats))
+        names = ("job", "trace", "outputs", "ranges")
+        described, trace, outputs, ranges = files = [job.folder / name for name in names]
+        contents = (job.described(str(trace), str(outputs)), "", "", job.tensor_ranges)
+        for file, content in zip(files, contents, strict=True):
+            file.write_text(content, encoding="utf-8")
+        check = [str(tools.races_program), str(trace), str(ranges), "on"]
+        run_s = min(_cpu_s([str(tools.run_program), str(described)], job.folder) for _ in range(repeats))
         check_s = min(_cpu_s(check, job.folder) for _ in range(repeats))
-        return job.trace.stat().st_size, run_s, check_s
+        return trace.stat().st_size, run_s, check_s
     finally:
         backend.cleanup(run)
 

@@ -22,6 +22,7 @@ from ascend_gym.core.records import (
     Launch,
     MeasureProtocol,
     OpSpec,
+    TargetSheet,
 )
 from ascend_gym.core.status import Status
 
@@ -46,6 +47,10 @@ class BuildingBackend:
     def chips(self) -> tuple[str, ...]:
         """Return the chip."""
         return (self._chip,)
+
+    def target(self, chip: str) -> TargetSheet | None:
+        """Know nothing."""
+        return None
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Support everything."""

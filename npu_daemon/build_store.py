@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import fcntl
-import shutil
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
-from npu_daemon.folder_cache import evict, note_use
+from ascend_gym.core.remove_tree import remove_tree
+from npu_daemon.cache_folder import note_use
 
-_EVICT_EVERY = 50
 _LOCK_CHARS = 4
 
 
@@ -21,13 +20,10 @@ class BuildStore:
 
     Args:
         root: holds the builds, in a folder for each kind; may be shared by processes.
-        limit_bytes: when the builds of a kind take more than this, the longest unused are removed.
     """
 
-    def __init__(self, root: Path, limit_bytes: int) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._limit_bytes = limit_bytes
-        self._made = 0
 
     def obtain(
         self, kind: str, key: str, make: Callable[[Path], Failure | None]
@@ -52,13 +48,5 @@ class BuildStore:
                     return Failure(failure.status, failure.diagnostics, seconds)
                 building.rename(final)
             finally:
-                shutil.rmtree(building, ignore_errors=True)  # gone already after a rename
-            self._evict(kind, keep=final)
+                remove_tree(building)  # gone already after a rename
         return final, seconds
-
-    def _evict(self, kind: str, keep: Path) -> None:
-        """Look at the room that builds take, but not after each of them: there may be many."""
-        self._made += 1
-        if self._made % _EVICT_EVERY == 1:
-            builds = (path for path in (self._root / kind).glob("*/*") if path.is_dir())
-            evict(builds, self._limit_bytes, keep)

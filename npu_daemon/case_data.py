@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
+import secrets
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +18,14 @@ import numpy as np
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Oracle
 from ascend_gym.core.records import Case, DeviceInfo, OpSpec, TensorSpec
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
-from npu_daemon.folder_cache import evict
-from npu_daemon.guards import GuardedFile, file_digest
+from npu_daemon.accepted_outputs import AcceptedOutputs
+from npu_daemon.guards import GuardedFile, UnchangedFiles, file_digest
 
 if TYPE_CHECKING:
     from ascend_gym.core.protocols import Array
 
-DEFAULT_LIMIT_BYTES = 8 * 2**30
 _INDEX_NAME = "index.json"
 
 
@@ -53,21 +54,29 @@ class CaseDataCache:
     Args:
         folder: where to keep them; made if missing, may be shared by processes.
         harness_digest: digest of the code that generates inputs and judges.
-        limit_bytes: when the folder grows beyond this, entries that were not used lately are removed.
         secret: what values are drawn from beside the seed; empty for values that everybody can draw.
+        second_secret: likewise, for the values of second looks at champions; by default it is drawn anew.
+
+    Attributes:
+        accepted: outputs that were correct on these data.
+        unchanged: looks after their files.
+        generated: how often data were not there yet.
     """
 
     def __init__(
         self,
         folder: Path,
         harness_digest: str,
-        limit_bytes: int = DEFAULT_LIMIT_BYTES,
         secret: bytes = b"",
+        second_secret: bytes | None = None,
     ) -> None:
         self._folder = folder
         self._harness_digest = harness_digest
-        self._limit_bytes = limit_bytes
+        self.generated = 0
         self._secret = secret
+        self._second_secret = second_secret or secrets.token_bytes(32)
+        self.accepted = AcceptedOutputs()
+        self.unchanged = UnchangedFiles()
         folder.mkdir(parents=True, exist_ok=True)
 
     def obtain(self, spec: OpSpec, oracle: Oracle, case: Case, seed: int) -> CaseData:
@@ -77,9 +86,14 @@ class CaseDataCache:
         entry = self._entry(spec, case, seed)
         if not (entry / _INDEX_NAME).is_file():
             self._generate(entry, oracle, case, seed)
-            evict(self._folder.iterdir(), self._limit_bytes, keep=entry)
+            self.generated += 1
         os.utime(entry)
         return _read(entry, case)
+
+    def obtain_secret(self, spec: OpSpec, oracle: Oracle, case: Case, seed: int) -> CaseData:
+        """Return data of ``case`` on values that no client can draw."""
+        secret_seed = int(digest_of("second look", self._second_secret, seed)[:15], 16)
+        return self.obtain(spec, oracle, case, secret_seed)
 
     def marked(self, device: DeviceInfo) -> DeviceInfo:
         """Return what identifies results on ``device``, whose values also follow from the secret."""
@@ -90,7 +104,10 @@ class CaseDataCache:
 
     def forget(self, data: CaseData) -> None:
         """Drop data, because something tampered with them."""
-        shutil.rmtree(data.folder, ignore_errors=True)
+        self.accepted.forget(data.folder)
+        self.unchanged.forget(data.files)
+        with contextlib.suppress(OSError):
+            remove_tree(data.folder)
 
     def _entry(self, spec: OpSpec, case: Case, seed: int) -> Path:
         return self._folder / digest_of("case_data", self._harness_digest, spec.folder_digest, case, seed)
@@ -108,7 +125,7 @@ class CaseDataCache:
             (scratch / _INDEX_NAME).write_text(json.dumps(index))
             _rename_unless_there(scratch, entry)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            remove_tree(scratch)  # gone already after a rename
 
 
 def _rename_unless_there(source: Path, target: Path) -> None:

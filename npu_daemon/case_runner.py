@@ -23,7 +23,7 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.status import Status
 from npu_daemon.case_data import CaseData, CaseDataCache
-from npu_daemon.guards import changed_file
+from npu_daemon.sandbox import CONFINING
 
 DeviceGate = Callable[[], AbstractContextManager[object]]
 T = TypeVar("T")
@@ -95,6 +95,10 @@ class CaseRunner:
         """Return inputs and expectations of a case."""
         return self.case_data.obtain(self.spec, self.oracle, case, seed)
 
+    def secret_data(self, case: Case, seed: int) -> CaseData:
+        """Return inputs and expectations of a case on values that nobody knows outside this daemon."""
+        return self.case_data.obtain_secret(self.spec, self.oracle, case, seed)
+
     def launch(self, case: Case, built: Built, data: CaseData, turn: int = 0) -> CaseResult:
         """Run in a fresh process, judge and price.
 
@@ -141,7 +145,11 @@ class CaseRunner:
         tampering = self._tampering(case, data)
         if tampering is not None:
             return tampering
-        verdict = self.oracle.judge(case, run.outputs, data.expected)
+        accepted = self.case_data.accepted
+        verdict = accepted.verdict(data.folder, run.outputs)
+        if verdict is None:
+            verdict = self.oracle.judge(case, run.outputs, data.expected)
+            accepted.note(data.folder, run.outputs, verdict)
         self.stopwatch.verify += time.perf_counter() - started_s
         return verdict if verdict.correct else _incorrect_case(case, verdict)
 
@@ -156,7 +164,8 @@ class CaseRunner:
 
     def _tampering(self, case: Case, data: CaseData) -> CaseResult | None:
         """Return the verdict on a run that changed a file it may only read; the files are dropped."""
-        complaint = changed_file(data.files)
+        confined = self.backend.describe().sandbox in CONFINING
+        complaint = self.case_data.unchanged.changed(data.files, confined=confined)
         if complaint is None:
             return None
         self.case_data.forget(data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +16,15 @@ from npu_daemon.cann.checks import CANN_CHECKS
 from npu_daemon.cann.findings import Finding, missing, ok, warning
 from npu_daemon.sandbox import RLIMITS, sandbox_level
 from npu_daemon.settings import DaemonSettings
+from npu_daemon.simulator.compiler import (
+    call_tool,
+    clang,
+    compiler_folder,
+    compiler_version,
+    system_libraries,
+)
 
-_MARKS = {"ok": "ok     ", "warning": "warning", "missing": "MISSING"}
+_MARKS = {"ok": "ok", "warning": "warning", "missing": "MISSING"}
 _MODULES = ("gymnasium", "ml_dtypes", "numpy", "prometheus_client", "pydantic", "tree_sitter", "typer", "zmq")
 
 Section = Literal["simulator", "cann"]
@@ -42,10 +49,7 @@ class Report:
         for title, findings in (("simulator", self.simulator), ("cann", self.cann)):
             verdict = "ready" if self.usable(title) else "not usable on this host"
             lines.append(f"{title}: {verdict}")
-            for finding in findings:
-                lines.append(f"  {_MARKS[finding.level]} {finding.name}: {finding.message}")
-                if finding.remedy:
-                    lines.append(f"          -> {finding.remedy}")
+            lines += [f"  {line}" for line in finding_lines(findings, _MARKS)]
         return "\n".join(lines)
 
     def as_json(self) -> str:
@@ -58,6 +62,21 @@ class Report:
             },
             indent=2,
         )
+
+
+def finding_lines(findings: Iterable[Finding], marks: Mapping[str, str]) -> list[str]:
+    """Return a line for each finding, and below it what to do.
+
+    Args:
+        findings: what was found.
+        marks: what each level is called.
+    """
+    width = max(map(len, marks.values()))
+    lines = []
+    for finding in findings:
+        lines.append(f"{marks[finding.level].ljust(width)} {finding.name}: {finding.message}")
+        lines += [f"{'':{width}} -> {finding.remedy}"] if finding.remedy else []
+    return lines
 
 
 def examine(settings: DaemonSettings) -> Report:
@@ -88,12 +107,14 @@ def _modules(settings: DaemonSettings) -> list[Finding]:
 
 
 def _compiler(settings: DaemonSettings) -> list[Finding]:
-    path = shutil.which("g++")
-    if path is None:
-        return [
-            missing("g++", "not found in PATH", "install g++ 12 or newer (Debian, Ubuntu: apt install g++)")
-        ]
-    return [ok("g++", path)]
+    """Start the compiler that the simulator builds with, which is a package."""
+    try:
+        call_tool(clang("--version"))
+        system_libraries()
+    except InfrastructureError as error:
+        remedy = "install ascend-gym again, with its dependencies, for a Python on the GNU C library"
+        return [missing("compiler", str(error), remedy)]
+    return [ok("compiler", f"{compiler_version()} in {compiler_folder()}")]
 
 
 def _sandbox(settings: DaemonSettings) -> list[Finding]:
@@ -113,6 +134,6 @@ def _cache(settings: DaemonSettings) -> list[Finding]:
         ]
     free_gib = shutil.disk_usage(existing).free / 2**30
     if free_gib < settings.cache_limit_gib:
-        message = f"{folder}: {free_gib:.1f} GiB free, the limit of each part is {settings.cache_limit_gib:g}"
+        message = f"{folder}: {free_gib:.1f} GiB free, the limit of the cache is {settings.cache_limit_gib:g}"
         return [warning("cache", message, "lower cache_limit_gib or make room")]
     return [ok("cache", f"{Path(folder)}: {free_gib:.1f} GiB free")]

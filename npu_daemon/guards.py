@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from ascend_gym.core.records import Diagnostic, Phase
 
 _CHUNK_BYTES = 1 << 20
 _DIGEST_BYTES = 32
+_Attributes = tuple[int, int, int, int, int]
 
 
 @dataclass(frozen=True)
@@ -37,10 +39,52 @@ def file_digest(path: Path) -> str:
     return hasher.hexdigest()
 
 
-def changed_file(files: Iterable[GuardedFile]) -> Diagnostic | None:
-    """Return a diagnostic about the first file that is gone or has other bytes than before the run."""
-    for file in files:
-        if not file.path.is_file() or file_digest(file.path) != file.digest:
-            message = f"the run changed {file.label}, which is read-only: write nothing but the outputs"
-            return Diagnostic(phase=Phase.GUARD, message=message)
-    return None
+class UnchangedFiles:
+    """Looks whether files that no run may change are as they were.
+
+    Where runs are confined, none of them can open such a file for writing; then equal attributes, changed by
+    every write, stand for equal bytes, once these were read. Elsewhere all bytes are read each time.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Path, _Attributes] = {}
+
+    def changed(self, files: Iterable[GuardedFile], *, confined: bool) -> Diagnostic | None:
+        """Return a diagnostic about the first file that is gone or has other bytes than before the run.
+
+        Args:
+            files: what may not change.
+            confined: whether the run was kept from writing to them.
+        """
+        for file in files:
+            if not self._is_unchanged(file, confined=confined):
+                message = f"the run changed {file.label}, which is read-only: write nothing but the outputs"
+                return Diagnostic(phase=Phase.GUARD, message=message)
+        return None
+
+    def forget(self, files: Iterable[GuardedFile]) -> None:
+        """Drop what is known of files."""
+        for file in files:
+            self._seen.pop(file.path, None)
+
+    def _is_unchanged(self, file: GuardedFile, *, confined: bool) -> bool:
+        attributes = _attributes(file.path)
+        if attributes is None:
+            return False
+        if confined and self._seen.get(file.path) == attributes:
+            return True
+        if file_digest(file.path) != file.digest:
+            return False
+        self._seen[file.path] = attributes
+        return True
+
+
+def _attributes(path: Path) -> _Attributes | None:
+    """Return what changes with every write to a regular file; ``None`` where there is none."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

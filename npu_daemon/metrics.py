@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -15,18 +15,18 @@ _PREFIX = "npu_daemon_"
 
 
 class StatusCollector(Collector):
-    """Turns the latest status into metrics when they are read, in the thread of the reader."""
+    """Turns the status into metrics when they are read, in the thread of the reader.
 
-    def __init__(self) -> None:
-        self._status: DaemonStatus | None = None
+    Args:
+        ask: returns the status at that moment, or ``None`` while there is none.
+    """
 
-    def update(self, status: DaemonStatus) -> None:
-        """Take the latest status."""
-        self._status = status
+    def __init__(self, ask: Callable[[], DaemonStatus | None]) -> None:
+        self._ask = ask
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics; none before the first status."""
-        status = self._status
+        """Yield the metrics; none while there is no status."""
+        status = self._ask()
         if status is None:
             return
         for name, text, value in (
@@ -75,11 +75,12 @@ def _family(
     return family
 
 
-def serve_metrics(address: str) -> StatusCollector:
-    """Serve metrics from a thread of their own; return what has to be told the status.
+def serve_metrics(address: str, ask: Callable[[], DaemonStatus | None]) -> None:
+    """Serve metrics from a thread of their own.
 
     Args:
         address: ``HOST:PORT``.
+        ask: see ``StatusCollector``.
 
     Raises:
         MisuseError: it is no such address.
@@ -89,10 +90,8 @@ def serve_metrics(address: str) -> StatusCollector:
     if not host or not port.isdecimal() or int(port) > 65535:
         raise MisuseError(f"expected HOST:PORT for metrics, such as 127.0.0.1:9464, got {address!r}")
     registry = CollectorRegistry()
-    collector = StatusCollector()
-    registry.register(collector)
+    registry.register(StatusCollector(ask))
     try:
         start_http_server(int(port), host, registry)
     except OSError as error:
         raise InfrastructureError(f"metrics cannot be served at {address}: {error}") from error
-    return collector

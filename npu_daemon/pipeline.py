@@ -14,6 +14,7 @@ from ascend_gym.core.records import (
     Case,
     CaseResult,
     Charge,
+    DeviceInfo,
     Diagnostic,
     EvalRequest,
     EvalResult,
@@ -137,6 +138,11 @@ def _result(request: EvalRequest, results: Sequence[CaseResult], runner: CaseRun
         status=status,
         cases=tuple(results),
         seconds=runner.stopwatch.phases(),
-        device=runner.backend.describe(),
+        device=_device(runner.backend, request.protocol.chip),
         charge=Charge(evaluations=1 if rule_of(status).charged else 0, device_seconds=runner.stopwatch.run),
     )
+
+
+def _device(backend: Backend, chip: str) -> DeviceInfo:
+    """Return what measured: the backend as the chip that was asked for, with what is known of that."""
+    return backend.describe().model_copy(update={"chip": chip, "target": backend.target(chip)})

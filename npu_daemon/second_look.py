@@ -1,11 +1,13 @@
 """What a candidate that passed has to pass again before its result is final.
 
 Every candidate runs its smallest case once more on other values, at other addresses, over other garbage: what
-it remembers, reads before writing or takes from an address differs there. One that is faster than all that
-was measured before it (a champion) does so on every case, and each of its latencies is measured again by a
-fresh process. So is a latency below the floor of its case, which no kernel can reach. The case, the values
-and the turns follow from operator, candidate and seed. A price is that of the first run, unless the second
-measurement is slower by more than chance.
+it remembers, reads before writing or takes from an address differs there. The case, the values and the turns
+follow from operator, candidate and seed.
+
+One that is faster than all that was measured before it (a champion) does so on every case, on values that
+follow from a secret of this daemon, and is measured there: nobody can have known them. Each of its latencies
+is measured again by a fresh process, too. So is a latency below the floor of its case, which no kernel can
+reach. A price is that of the first run, unless one of the others is slower by more than chance.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from npu_daemon.case_runner import CaseRunner, PassedCase
 
 FRESH_SEEDS = 4
 _OTHER_VALUES, _SAME_VALUES = 1, 2
+_NOT_ON_OTHER_VALUES = "passed once, but not with other values at other addresses"
 
 
 def second_look(
@@ -34,15 +37,10 @@ def second_look(
     smallest = min(runner.passed, key=lambda each: each.case.traffic_bytes)
     results: list[CaseResult] = []
     for passed in runner.passed:
-        refused = None
-        if champion or passed is smallest:
-            on_case()
-            refused = _refused_on_other_values(runner, passed)
-        if refused is None and (champion or _below_floor(runner, passed.result)):
-            on_case()
-            results.append(_measured_again(runner, passed))
+        if champion:
+            results.append(_champion_result(runner, passed, on_case))
         else:
-            results.append(refused or passed.result)
+            results.append(_result(runner, passed, on_case, is_smallest=passed is smallest))
         if results[-1].status is not Status.OK:
             break
     return results
@@ -55,32 +53,86 @@ def fresh_seed(request: EvalRequest) -> int:
     return int(digest_of("fresh seed", protocol.input_seed, number)[:15], 16)
 
 
+def _result(
+    runner: CaseRunner, passed: PassedCase, on_case: Callable[[], None], *, is_smallest: bool
+) -> CaseResult:
+    """Return the result of a case of any candidate."""
+    if is_smallest:
+        on_case()
+        refused = _refused_on_other_values(runner, passed)
+        if refused is not None:
+            return refused
+    if not _below_floor(runner, passed.result):
+        return passed.result
+    on_case()
+    return _settled(runner, passed.result, _measured_again(runner, passed))
+
+
+def _champion_result(runner: CaseRunner, passed: PassedCase, on_case: Callable[[], None]) -> CaseResult:
+    """Return the result of a case of a champion."""
+    on_case()
+    data = runner.secret_data(passed.case, fresh_seed(runner.request))
+    unknown = runner.launch(passed.case, passed.built, data, _OTHER_VALUES)
+    if unknown.status is not Status.OK:
+        return _told(unknown, _NOT_ON_OTHER_VALUES)
+    on_case()
+    again = _measured_again(runner, passed)
+    settled = _settled(runner, passed.result, again)
+    if settled.status is not Status.OK or not _differ(runner, again, unknown):
+        return settled
+    return _slower_values(settled, again, unknown)
+
+
 def _refused_on_other_values(runner: CaseRunner, passed: PassedCase) -> CaseResult | None:
     data = runner.data(passed.case, fresh_seed(runner.request))
     refused = runner.refusal(passed.case, passed.built, data, _OTHER_VALUES)
-    return refused and _told(refused, "passed once, but not with other values at other addresses")
+    return refused and _told(refused, _NOT_ON_OTHER_VALUES)
 
 
 def _measured_again(runner: CaseRunner, passed: PassedCase) -> CaseResult:
-    """Measure once more in a fresh process: what is slower by more than chance, counts."""
+    """Measure once more in a fresh process."""
     again = runner.launch(passed.case, passed.built, passed.data, _SAME_VALUES)
     if again.status is not Status.OK:
         return _told(again, "passed once, but not when it was measured again")
-    settled = _settled(passed.result, again, runner.backend.repeatability(runner.protocol))
+    return again
+
+
+def _settled(runner: CaseRunner, first: CaseResult, again: CaseResult) -> CaseResult:
+    """Return which of two measurements on the same values counts: the slower one, if more than chance."""
+    if again.status is not Status.OK:
+        return again
+    settled = _slower(first, again) if _differ(runner, first, again) else first
     return _suspicious(settled) if _below_floor(runner, settled) else settled
 
 
-def _settled(first: CaseResult, again: CaseResult, repeatability: float) -> CaseResult:
+def _differ(runner: CaseRunner, *results: CaseResult) -> bool:
+    """Return whether two latencies differ by more than chance."""
+    low_us, high_us = sorted(_latencies_us(*results))
+    return high_us - low_us > runner.backend.repeatability(runner.protocol) * low_us
+
+
+def _slower(first: CaseResult, again: CaseResult) -> CaseResult:
     first_us, again_us = _latencies_us(first, again)
-    if abs(first_us - again_us) <= repeatability * min(first_us, again_us):
-        return first
     message = (
         f"measured twice, {first_us:g} us and {again_us:g} us: the slower one counts. "
         "Does the kernel depend on addresses or on memory that nothing was written to?"
     )
+    return _noted(again if again_us > first_us else first, message)
+
+
+def _slower_values(settled: CaseResult, public: CaseResult, unknown: CaseResult) -> CaseResult:
+    """Return the result of a kernel that does more work for some values than for others."""
+    settled_us, public_us, unknown_us = _latencies_us(settled, public, unknown)
+    message = (
+        f"work depends on values: {public_us:g} us on public, {unknown_us:g} us on secret values; "
+        "the slower one counts"
+    )
+    return _noted(unknown if unknown_us > settled_us else settled, message)
+
+
+def _noted(result: CaseResult, message: str) -> CaseResult:
     note = Diagnostic(phase=Phase.PRICE, message=message)
-    slower = again if again_us > first_us else first
-    return slower.model_copy(update={"diagnostics": (*slower.diagnostics, note)})
+    return result.model_copy(update={"diagnostics": (*result.diagnostics, note)})
 
 
 def _below_floor(runner: CaseRunner, result: CaseResult) -> bool:

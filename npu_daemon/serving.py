@@ -10,14 +10,16 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from ascend_gym.core.config import usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.private_folder import PrivateFolder, remove_abandoned_folders
 from ascend_gym.core.protocols import Backend
-from ascend_gym.core.records import DaemonStatus
 from npu_daemon.broker.config import BrokerConfig
 from npu_daemon.broker.journal import JobJournal
 from npu_daemon.broker.shell import Broker
+from npu_daemon.broker.status_questions import StatusQuestions
+from npu_daemon.cache_folder import in_use
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.toolkit import open_toolkit
 from npu_daemon.operators import TrustedReferences
@@ -64,8 +66,6 @@ class WorkerOptions(BaseModel):
         if self.backend == REPLAY:
             return ReplayService(_required(self.recording), self.chip)
         factory = load_backend(self.backend)
-        if self.backend in BACKENDS:
-            factory = partial(factory, cache_limit_bytes=self.cache_limit_bytes)
         if self.backend == "cann":
             factory = partial(factory, settings=self.cann)
         backend = factory(cache_dir=self.cache_dir, chip=self.chip)
@@ -103,7 +103,12 @@ def run_broker(
     _check_backend(settings)
     remove_abandoned_folders()
     journal_path = settings.journal_path if control_fd is None else None
-    cache_dir = settings.cache_dir.resolve()
+    cache_dir = usable_cache(settings.cache_dir.resolve())
+    questions = StatusQuestions()
+    if settings.metrics is not None:
+        from npu_daemon.metrics import serve_metrics  # the library is not needed otherwise
+
+        serve_metrics(settings.metrics, questions.ask)
     config = BrokerConfig(
         bind=settings.bind,
         workers=settings.worker_count,
@@ -117,9 +122,10 @@ def run_broker(
         quota=settings.quota.quota(),
         quotas={name: quota.quota() for name, quota in settings.tenants.items()},
         max_device_seconds=settings.max_device_seconds,
-        publish=_publisher(settings.metrics),
+        questions=questions,
     )
-    return Broker(config).run()
+    with in_use(cache_dir):
+        return Broker(config).run()
 
 
 def load_backend(name: str) -> Callable[..., Backend]:
@@ -205,12 +211,3 @@ def _worker_command(options: WorkerOptions) -> Callable[[str, str, Path], Sequen
         ]
 
     return command
-
-
-def _publisher(address: str | None) -> Callable[[DaemonStatus], None]:
-    """Return what has to be told the status of the daemon."""
-    if address is None:
-        return lambda status: None
-    from npu_daemon.metrics import serve_metrics  # the library is not needed otherwise
-
-    return serve_metrics(address).update

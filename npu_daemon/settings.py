@@ -12,8 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from ascend_gym.core.config import DAEMON_SETTING_PREFIX, cache_root
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.toml_file import read_toml
+from ascend_gym.core.toml_file import read_toml, unknown_key
 from npu_daemon.broker.fair_queue import Quota
+from npu_daemon.cache_folder import DEFAULT_LIMIT_GIB
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.request_limits import RequestLimits
 from npu_daemon.security import CurvePolicy
@@ -51,7 +52,7 @@ class DaemonSettings(BaseModel):
         workers: processes that build and run; 0 for one per core, up to 4.
         devices: how many of them may run something at a time; 0 for all.
         cache_dir: builds, inputs and results.
-        cache_limit_gib: size above which the longest unused builds, inputs and results are removed, each.
+        cache_limit_gib: size of inputs, builds and results together, above which the longest unused go.
         recording: result store that the replay backend serves.
         reference_folders: folders below which clients may name operators of their own, whose ``reference.py``
             is then executed in the trusted process.
@@ -77,7 +78,7 @@ class DaemonSettings(BaseModel):
     workers: int = Field(default=0, ge=0)
     devices: int = Field(default=0, ge=0)
     cache_dir: Path = Field(default_factory=cache_root)
-    cache_limit_gib: float = Field(default=16.0, gt=0)
+    cache_limit_gib: float = Field(default=DEFAULT_LIMIT_GIB, gt=0)
     recording: Path | None = None
     input_secret: Path | None = None
     reference_folders: tuple[Path, ...] = ()
@@ -116,7 +117,7 @@ class DaemonSettings(BaseModel):
 
     @property
     def cache_limit_bytes(self) -> int:
-        """Limit of each part of the cache."""
+        """Limit of the cache."""
         return int(self.cache_limit_gib * _GIB)
 
     @property
@@ -136,14 +137,6 @@ class DaemonSettings(BaseModel):
         if self.secret_key is None or self.allowed_clients is None:
             return None
         return CurvePolicy(self.secret_key, self.allowed_clients, self.operators)
-
-
-_PARTS: Mapping[int | str, type[BaseModel]] = {
-    _CANN: CannSettings,
-    "quota": TenantQuota,
-    "tenants": TenantQuota,
-    "limits": RequestLimits,
-}
 
 
 def daemon_settings(
@@ -202,6 +195,9 @@ def _validated(source: str, values: Mapping[str, Any]) -> DaemonSettings:
             f"{DAEMON_SETTING_PREFIX}{name.replace('.', '_').upper()}" if source == "environment" else name
         )
         unknown = problem["type"] == "extra_forbidden"
-        model = _PARTS.get(problem["loc"][0], DaemonSettings) if len(problem["loc"]) > 1 else DaemonSettings
-        hint = f"known are {', '.join(model.model_fields)}" if unknown else f"got {problem['input']!r}"
-        raise MisuseError(f"{source}: {shown}: {problem['msg']}; {hint}") from error
+        said = (
+            unknown_key(DaemonSettings, problem["loc"])
+            if unknown
+            else f"{problem['msg']}; got {problem['input']!r}"
+        )
+        raise MisuseError(f"{source}: {shown}: {said}") from error

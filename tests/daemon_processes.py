@@ -38,7 +38,7 @@ def wait_for_line(fifo: Path) -> str:
     return fifo.read_text().strip()
 
 
-def ends_within(pid: int, timeout_s: float) -> bool:
+def ends(pid: int, timeout_s: float = DEADLINE_S) -> bool:
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:
@@ -55,10 +55,10 @@ def shell_that_reports(fifo: Path) -> str:
     return f"shell: setsid sh -c 'echo $$ > {fifo}; sleep 600'"
 
 
-def serve(address: str, folder: Path) -> subprocess.Popen[bytes]:
+def serve(address: str, folder: Path, backend: str = BACKEND) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [
-            *(sys.executable, "-m", "npu_daemon", "serve", "--bind", address, "--backend", BACKEND),
+            *(sys.executable, "-m", "npu_daemon", "serve", "--bind", address, "--backend", backend),
             *("--workers", "1", "--cache-dir", str(folder / "cache"), "--reference-folder", str(folder)),
         ],
         env={**os.environ, "TMPDIR": str(folder)},  # a killed daemon without a parent cannot tidy up

@@ -2,7 +2,8 @@
 
 Directives (comments in the kernel): ``// fail: <status>`` at the run, ``// fail_build: <status>``,
 ``// fail_price: <status>``, ``// latency: <us>``, ``// floor: <us>``, ``// wrong``, in other turns than the
-first ``// wrong_later`` and ``// latency_later: <us>``, ``// tamper: <file prefix>``,
+first ``// wrong_later`` and ``// latency_later: <us>``, in turn 1 ``// latency_of_values: <us>``,
+``// tamper: <file prefix>``,
 ``// shell: <command>`` run within limits, ``// die`` kills the process that evaluates,
 ``// die_once: <file>`` does so unless the file exists, ``// broken`` and ``// bug`` raise.
 """
@@ -34,6 +35,7 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
     Phase,
+    TargetSheet,
 )
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
@@ -110,6 +112,7 @@ class FakeBackend:
         self.built = 0
         self.live_runs = 0
         self.turns: list[tuple[str, int]] = []  # of each run: its case and its turn
+        self.first_values: list[float] = []  # of each run: the first element of its first input
 
     def describe(self) -> DeviceInfo:
         return DeviceInfo(
@@ -122,6 +125,10 @@ class FakeBackend:
 
     def chips(self) -> tuple[str, ...]:
         return (self.chip,)
+
+    def target(self, chip: str) -> TargetSheet | None:
+        """Know nothing."""
+        return None
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         if protocol.chip == self.chip:
@@ -154,6 +161,8 @@ class FakeBackend:
         x = np.fromfile(inputs[0][0], numpy_dtype(case.inputs[0].dtype)).reshape(case.inputs[0].shapes[0])
         wrong = "// wrong\n" in text or (turn > 0 and "// wrong_later\n" in text)
         later = _directive(text, "latency_later") if turn > 0 else None
+        later = (_directive(text, "latency_of_values") if turn == 1 else None) or later
+        self.first_values.append(float(x.reshape(-1)[0]))
         handle = f"// latency: {later}\n{text}" if later else text
         return RunOutput(outputs=((x * 0 if wrong else x * 2,),), handle=handle, seconds=0.5)
 
@@ -217,6 +226,14 @@ class DigestBackend(FakeBackend):
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         latency_us = 50 + int(digest_of(run.handle)[:8], 16) / 2**32 * 100
         return super().measure(replace(run, handle=f"// latency: {latency_us}\n"), case, protocol)
+
+
+class PatientBackend(FakeBackend):
+    """Gets ready when somebody writes to the fifo ``go`` beside its cache."""
+
+    def __init__(self, cache_dir: Path, chip: str = "910B2") -> None:
+        (cache_dir.parent / "go").read_text()
+        super().__init__(cache_dir, chip)
 
 
 class BrokenBackend(FakeBackend):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from agents.ascend_optimizer.incumbent import Evaluations, Incumbent
+from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, Memory
 from agents.ascend_optimizer.refine import KernelRefinement
 from agents.ascend_optimizer.retrieval import ExperienceRetriever
 from agents.ascend_optimizer.settings import Ablation, AgentSettings, Schedule
@@ -45,8 +45,11 @@ class AscendOptimizer:
             settings: schedule, ablations and lengths.
         """
         self._settings = settings
-        self._tiling = TilingSearch(spec, online=online, offline=offline, settings=settings)
-        self._kernel = KernelRefinement(spec, online=online, retriever=retriever, settings=settings)
+        memory = Memory()
+        self._tiling = TilingSearch(spec, online=online, offline=offline, settings=settings, memory=memory)
+        self._kernel = KernelRefinement(
+            spec, online=online, retriever=retriever, settings=settings, memory=memory
+        )
         self._algorithm: Evaluations | None = None
         self._waiting = False
         self._result: EvalResult | None = None

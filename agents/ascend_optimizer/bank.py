@@ -10,6 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agents.ascend_optimizer.experience import Experience
+from agents.ascend_optimizer.kin import are_kin
 from ascend_gym.core.append_log import AppendLog, canonical_json
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
@@ -93,6 +94,10 @@ class ExperienceBank:
             for each in self
             if motif in (None, each.motif) and operator in (None, each.operator, each.operator.split("/")[-1])
         )
+
+    def without_kin_of(self, operator: str) -> ExperienceBank:
+        """Return what is known of operators but ``operator`` (id or name) and near twins of it."""
+        return ExperienceBank(each for each in self if not are_kin(each.operator, operator))
 
     def save(self, path: Path) -> None:
         """Write the bank to ``path`` in one step: the file is the old or the new one, never half of it."""

@@ -15,7 +15,8 @@ from agents.ascend_optimizer.rewind_answer import Unreadable
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import CaseResult, OpSpec, Profile
 from ascend_gym.search.asker import Answer, Asker
-from ascend_gym.search.llm.prompts import describe_case, render
+from ascend_gym.search.llm.prompts import describe_case, system_message
+from ascend_gym.search.llm.template import render
 
 _TELLING_CHANGE = 0.01
 _MAX_EVIDENCE = 8
@@ -77,7 +78,10 @@ def distill_messages(spec: OpSpec, step: RewindStep, chip: str) -> list[Message]
         changes="\n".join(f"- {each.metric}: {each.before:.6g} -> {each.after:.6g}" for each in changes),
         diff=step.diff.rstrip("\n"),
     )
-    return [Message("system", render("system")), Message("user", user)]
+    return [
+        system_message(spec, step.fast.candidate, step.fast.result, edits=False),
+        Message("user", user),
+    ]
 
 
 def telling_case(step: RewindStep) -> tuple[CaseResult, CaseResult]:
@@ -132,4 +136,5 @@ def _provenance(step: RewindStep, answer: Answer, chip: str, seed: int) -> Prove
         seed=seed,
         slow_digest=step.slow.candidate.digest,
         fast_digest=step.fast.candidate.digest,
+        backend=step.fast.result.device.backend if step.fast.result.device else None,
     )

@@ -23,6 +23,7 @@ def retriever_named(
     key: str = RetrievalKey.BOTTLENECK_AND_APPLICABILITY,
     *,
     endpoint: Callable[[str], Embedder] = embedder_named,
+    least_score: float = 0.0,
 ) -> Retriever:
     """Return retrieval from ``bank`` with the embedder of that name.
 
@@ -31,13 +32,14 @@ def retriever_named(
         bank: where to search.
         key: part of an experience that is compared with the query.
         endpoint: opens the embedding model of a name that is not one of ours.
+        least_score: see ``Retriever``.
 
     Raises:
         MisuseError: there is no such key, or the embedder's package or endpoint is missing.
         ModelError: the endpoint did not answer.
     """
     texts = [retrieval_key(key).text_of(experience) for experience in bank]
-    return Retriever(bank, _embedder(name, texts, endpoint), key)
+    return Retriever(bank, _embedder(name, texts, endpoint), key, least_score=least_score)
 
 
 def remembering(vectors: Path, base_url: str | None = None) -> Callable[[str], Embedder]:

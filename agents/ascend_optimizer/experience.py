@@ -30,6 +30,7 @@ class Provenance(BaseModel):
         seed: seed of the bank's construction.
         slow_digest: digest of the candidate without the motif.
         fast_digest: digest of the candidate with the motif.
+        backend: what measured it, such as ``simulator`` or ``cann``; ``None`` in old banks.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,6 +40,12 @@ class Provenance(BaseModel):
     seed: int
     slow_digest: str
     fast_digest: str
+    backend: str | None = Field(default=None, exclude_if=lambda value: value is None)
+
+    @property
+    def measured_by(self) -> str:
+        """Chip and backend in words."""
+        return f"{self.chip} by {self.backend}" if self.backend else self.chip
 
 
 class Experience(BaseModel):

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Sequence
 
-from agents.ascend_optimizer.diagnose import Diagnosis, diagnose, evidence
+from agents.ascend_optimizer.diagnose import Diagnosis, diagnose
 from agents.ascend_optimizer.experience import Experience
-from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, Memory, diff_block, evaluate, is_faster
+from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, Memory, evaluate, is_faster
 from agents.ascend_optimizer.retrieval import ExperienceRetriever, Retrieved
 from agents.ascend_optimizer.settings import AgentSettings
 from agents.ascend_optimizer.shared_constants import only_shared_constants_differ
@@ -20,7 +20,10 @@ from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.asker import Asker
-from ascend_gym.search.llm.prompts import describe_result, operator_fields, render, render_sources
+from ascend_gym.search.llm.attempts import diff_block
+from ascend_gym.search.llm.measurement import describe_result
+from ascend_gym.search.llm.prompts import operator_fields, render_sources, system_message
+from ascend_gym.search.llm.template import render
 
 _CANDIDATES_PER_PLACE = 8
 _HOST_FAMILIES = "host."
@@ -31,11 +34,17 @@ class KernelRefinement:
     """Refines K under a fixed T. What was attempted is remembered from one pass to the next."""
 
     def __init__(
-        self, spec: OpSpec, *, online: Asker, retriever: ExperienceRetriever | None, settings: AgentSettings
+        self,
+        spec: OpSpec,
+        *,
+        online: Asker,
+        retriever: ExperienceRetriever | None,
+        settings: AgentSettings,
+        memory: Memory,
     ) -> None:
-        """Refine the kernel of ``spec``; without ``retriever`` no experience is used."""
+        """Refine the kernel of ``spec``, without experience where there is no ``retriever``."""
         self._spec, self._online, self._retriever, self._settings = spec, online, retriever, settings
-        self._memory = Memory()
+        self._memory = memory
         self._in_vain: Counter[str] = Counter()  # motifs shown for attempts that did not help this kernel
 
     def refine(self, incumbent: Incumbent, round_: int) -> Evaluations:
@@ -59,8 +68,8 @@ class KernelRefinement:
         origin = {"kind": "refine", "stage": "kernel", "round": round_, "step": step}
         origin["experience"] = [each.experience.digest[:16] for each in retrieved]
         origin["calls"] = [diagnosis.call, answer.call]
-        proposal, result = yield from evaluate(rewritten, incumbent, origin, answer.text)
-        self._memory.note(incumbent, proposal, result)
+        proposal, result = yield from evaluate(rewritten, incumbent, origin, answer)
+        self._memory.note(incumbent, proposal, result, "kernel")
         if isinstance(rewritten, ParseProblem) or not is_faster(result, incumbent):
             self._in_vain.update(each.experience.motif for each in retrieved)
             return None
@@ -105,7 +114,6 @@ def refine_messages(
         package=PACKAGE,
         **operator_fields(spec),
         measurement=describe_result(incumbent.result),
-        evidence="\n".join(evidence(spec, incumbent)),
         bottleneck=diagnosis.bottleneck,
         experience="\n".join(
             describe_experience(number, each.experience) for number, each in enumerate(retrieved, 1)
@@ -114,17 +122,18 @@ def refine_messages(
         attempts=attempts,
         sources=render_sources(incumbent.candidate),
     )
-    return [Message("system", f"{render('system')}\n{render('answer_files')}"), Message("user", user)]
+    return [system_message(spec, incumbent.candidate, incumbent.result), Message("user", user)]
 
 
 def describe_experience(number: int, experience: Experience) -> str:
     """Return an experience as a section of a prompt; the file names of its diff are left out."""
-    diff = [line for line in experience.code_diff.split("\n") if not line.startswith(_DIFF_FURNITURE)]
+    code = experience.code_diff.rstrip("\n").split("\n")
+    diff = [line for line in code if not line.startswith(_DIFF_FURNITURE)]
     lines = [
         f"### Experience {number}: {experience.title}",
         f"- motif: {experience.motif} ({experience.family})",
-        f"- measured on {experience.operator}: {experience.speedup:.3f}x faster "
-        f"({experience.slow_us:.2f} -> {experience.fast_us:.2f} us)",
+        f"- measured on {experience.operator}, {experience.provenance.measured_by}: "
+        f"{experience.speedup:.3f}x faster ({experience.slow_us:.2f} -> {experience.fast_us:.2f} us)",
         f"- bottleneck: {experience.bottleneck}",
         f"- applies to: {experience.applicability}",
         f"- why: {experience.root_mechanism}",

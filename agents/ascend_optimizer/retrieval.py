@@ -73,6 +73,7 @@ class Retriever:
         key: str = RetrievalKey.BOTTLENECK_AND_APPLICABILITY,
         *,
         one_per_motif: bool = True,
+        least_score: float = 0.0,
     ) -> None:
         """Embed the bank.
 
@@ -82,18 +83,21 @@ class Retriever:
             key: ``bottleneck`` (version 1) or ``bottleneck+applicability`` (version 2).
             one_per_motif: return only the best experience of each motif, so that the k differ in what
                 they advise; without it, the k best whatever their motifs.
+            least_score: experiences that are less alike than this are not found, so that nothing may be.
 
         Raises:
             ModelError: the embeddings could not be had.
             MisuseError: there is no such key.
         """
         self._experiences = list(bank)
-        self._embedder, self._one_per_motif = embedder, one_per_motif
+        self._embedder, self._one_per_motif, self._least_score = embedder, one_per_motif, least_score
         texts = [retrieval_key(key).text_of(experience) for experience in self._experiences]
         self._vectors = embedder.embed(texts) if texts else None
 
     def top(self, query: str, k: int) -> list[Retrieved]:
         """Return up to ``k`` experiences, the most alike first; equal ones in the order of the bank.
+
+        Those below the least score are left out; there may be none.
 
         Raises:
             ModelError: the query's embedding could not be had.
@@ -101,7 +105,8 @@ class Retriever:
         if self._vectors is None:
             return []
         scores = (self._vectors @ self._embedder.embed([query])[0]).round(_SCORE_DIGITS).tolist()
-        order = sorted(range(len(scores)), key=lambda index: (-scores[index], index))
+        alike = [index for index, score in enumerate(scores) if score >= self._least_score]
+        order = sorted(alike, key=lambda index: (-scores[index], index))
         found = (Retrieved(self._experiences[index], scores[index]) for index in order)
         return _first(k, found, self._one_per_motif)
 

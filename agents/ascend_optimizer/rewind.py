@@ -21,14 +21,15 @@ from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.report.candidate_files import unified_diff
 from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer
 from ascend_gym.search.asker import Asker
+from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import (
     best_of_n_messages,
     chip_of,
-    describe_result,
     operator_fields,
-    render,
     render_sources,
+    system_message,
 )
+from ascend_gym.search.llm.template import render
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 
 _BARREN_LIMIT = 2
@@ -169,7 +170,7 @@ class RewindStrategy:
         self._strengthened += 1
         candidate = candidate_from_answer(answer.text, current.candidate)
         if isinstance(candidate, ParseProblem):
-            return UnusableProposal(current.candidate, {**origin, "answer": answer.text}, str(candidate))
+            return answer.unusable(candidate, current.candidate, origin)
         return Proposal(candidate, origin)
 
     def _observe_faster(self, current: Implementation, measured: Implementation | None) -> None:
@@ -188,7 +189,7 @@ class RewindStrategy:
         self._attempts += 1
         rewound = rewound_from_answer(answer.text, current.candidate)
         if isinstance(rewound, (ParseProblem, Unreadable)):
-            return UnusableProposal(current.candidate, {**origin, "answer": answer.text}, str(rewound))
+            return answer.unusable(rewound, current.candidate, origin)
         attempt = _attempt_of(rewound, current.candidate)
         origin |= {"motif": attempt.motif, "site": attempt.site, "change": attempt.change}
         if attempt.change in {done.change for done in self._taken + self._in_vain}:
@@ -246,7 +247,7 @@ class RewindStrategy:
             known=_listed((step.motif, step.site) for step in known),
             sources=render_sources(current.candidate),
         )
-        return [Message("system", f"{render('system')}\n{render('answer_files')}"), Message("user", user)]
+        return [system_message(self._spec, current.candidate, current.result), Message("user", user)]
 
 
 def _faster_of(one: Implementation | None, other: Implementation | None) -> Implementation | None:

@@ -3,7 +3,8 @@
 Evolution markers are put around the code of T that decides how data are partitioned and moved.
 
 The template must behave as T does. Where only comments and white space differ that is proven by comparison
-and costs nothing; else it is evaluated, and must give the same launch and the same latency in every case.
+and costs nothing; else it is evaluated, and must give the same launch and, within noise, the same latency in
+every case.
 A template that fails is replaced by one with markers around the body of the tiling function.
 """
 
@@ -15,16 +16,19 @@ from typing import Any
 from agents.ascend_optimizer.incumbent import Incumbent, evaluate
 from agents.ascend_optimizer.markers import has_blocks, same_code
 from ascend_gym.core.protocols import Message, Proposal
-from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.core.records import Candidate, CaseResult, EvalResult, OpSpec
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.syntax import Edit, parse, splice
 from ascend_gym.search.asker import Asker
-from ascend_gym.search.llm.prompts import describe_case, render, render_sources
+from ascend_gym.search.llm.prompts import cases_text, render_sources, system_message
+from ascend_gym.search.llm.template import render
 
 PACKAGE = "agents.ascend_optimizer"
+
+_ALIKE = 0.005
 
 
 def synthesize_template(
@@ -42,7 +46,7 @@ def synthesize_template(
         ModelError: the model could not answer.
         BudgetExceededError: the budget does not cover the question.
     """
-    answer = asker.ask(template_messages(spec, incumbent.candidate), "template")
+    answer = asker.ask(template_messages(spec, incumbent), "template")
     template = template_from_answer(answer.text, incumbent.candidate)
     if isinstance(template, ParseProblem):
         untold.append(answer.call)
@@ -51,25 +55,25 @@ def synthesize_template(
         untold.append(answer.call)
         return Incumbent(template, incumbent.result), 0
     origin: Mapping[str, Any] = {"kind": "template", "calls": [answer.call]}
-    _, result = yield from evaluate(template, incumbent, origin, answer.text)
+    _, result = yield from evaluate(template, incumbent, origin, answer)
     if behaves_alike(result, incumbent.result):
         return Incumbent(template, result), 1
     return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result), 1
 
 
-def template_messages(spec: OpSpec, candidate: Candidate) -> list[Message]:
+def template_messages(spec: OpSpec, incumbent: Incumbent) -> list[Message]:
     """Return the prompt that asks for evolution markers in T."""
     user = render(
         "template",
         package=PACKAGE,
         op_type=spec.op_type,
         op_id=spec.op_id,
-        cases="\n".join(describe_case(case) for case in spec.cases),
+        cases=cases_text(spec),
         start=START,
         end=END,
-        sources=render_sources(candidate),
+        sources=render_sources(incumbent.candidate),
     )
-    return [Message("system", f"{render('system')}\n{render('answer_files')}"), Message("user", user)]
+    return [system_message(spec, incumbent.candidate, incumbent.result), Message("user", user)]
 
 
 def template_from_answer(answer: str, original: Candidate) -> Candidate | ParseProblem:
@@ -84,13 +88,22 @@ def template_from_answer(answer: str, original: Candidate) -> Candidate | ParseP
 
 
 def behaves_alike(result: EvalResult, original: EvalResult) -> bool:
-    """Say whether a result shows the launch and the latency of ``original`` in every case."""
-    if result.status is not Status.OK:
+    """Say whether a result shows the launch of ``original`` in every case, and its latency within noise."""
+    if result.status is not Status.OK or len(result.cases) != len(original.cases):
         return False
-    seen, expected = (
-        [(case.case_id, case.launch, case.latency_us) for case in each.cases] for each in (result, original)
+    pairs = zip(result.cases, original.cases, strict=True)
+    return all(
+        (seen.case_id, seen.launch) == (expected.case_id, expected.launch) and _equally_fast(seen, expected)
+        for seen, expected in pairs
     )
-    return seen == expected
+
+
+def _equally_fast(seen: CaseResult, expected: CaseResult) -> bool:
+    """Say whether latencies differ by no more than half a percent and what samples of one case spread."""
+    if seen.latency_us is None or expected.latency_us is None:
+        return False
+    spread_us = max(max(case.samples_us) - min(case.samples_us) for case in (seen, expected))
+    return abs(seen.latency_us - expected.latency_us) <= _ALIKE * expected.latency_us + spread_us
 
 
 def whole_function_marked(candidate: Candidate) -> Candidate:

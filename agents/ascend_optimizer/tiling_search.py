@@ -14,8 +14,6 @@ from agents.ascend_optimizer.incumbent import (
     Evaluations,
     Incumbent,
     Memory,
-    changed_lines,
-    diff_block,
     evaluate,
 )
 from agents.ascend_optimizer.markers import has_blocks, same_outside_blocks, unmarked
@@ -26,7 +24,10 @@ from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.search.asker import Asker
-from ascend_gym.search.llm.prompts import describe_case, describe_result, render, render_sources
+from ascend_gym.search.llm.attempts import applied_diff, diff_block
+from ascend_gym.search.llm.measurement import compared, describe_result
+from ascend_gym.search.llm.prompts import cases_text, render_sources, system_message
+from ascend_gym.search.llm.template import render
 
 MUTATIONS = {
     "parameter": "fine-tune parameters: change numbers such as tile length, number of cores or share of UB",
@@ -39,17 +40,21 @@ MUTATIONS = {
 class TilingSearch:
     """Searches T under a fixed K. What was attempted is remembered from one pass to the next."""
 
-    def __init__(self, spec: OpSpec, *, online: Asker, offline: Asker, settings: AgentSettings) -> None:
-        """Search ``spec``; ``offline`` synthesises the template, ``online`` mutates."""
+    def __init__(
+        self, spec: OpSpec, *, online: Asker, offline: Asker, settings: AgentSettings, memory: Memory
+    ) -> None:
+        """Search ``spec``; ``offline`` synthesises the template, ``online`` mutates, ``memory`` is shared."""
         self._spec, self._online, self._offline, self._settings = spec, online, offline, settings
-        self._memory = Memory()
+        self._memory = memory
+        self._islands: list[list[Incumbent]] = []
         self._template_made = False
         self._untold: list[Mapping[str, Any]] = []  # calls that no proposal has carried into the journal yet
 
     def search(self, incumbent: Incumbent, round_: int) -> Evaluations:
         """Run Stage I of one round: U steps under the incumbent's K; return the best (T, K).
 
-        The populations begin with the incumbent alone: fitness under another K says nothing of this one.
+        Survivors live on from round to round while K stays the same. Under another K they begin with the
+        incumbent alone: fitness under one K says nothing of it under another.
         """
         spent = 0
         if not self._template_made:
@@ -59,7 +64,7 @@ class TilingSearch:
         if not has_blocks(incumbent.candidate):  # a rewrite of K left them out: they are comments
             marked = whole_function_marked(unmarked(incumbent.candidate))
             incumbent = Incumbent(marked, incumbent.result)
-        islands = [[incumbent] for _ in range(self._settings.islands)]
+        islands = self._islands = self._survivors_under(incumbent)
         for step in range(spent, self._settings.tiling_steps):
             survivors = islands[step % len(islands)]
             offspring = yield from self._tiling_search_step(survivors, round_, step)
@@ -69,6 +74,17 @@ class TilingSearch:
             if (step + 1) % self._settings.migrate_every == 0:
                 self._migrate(islands)
         return min((island[0] for island in islands), key=lambda each: each.latency_us)
+
+    def _survivors_under(self, incumbent: Incumbent) -> list[list[Incumbent]]:
+        """Return the populations of the last round, with the incumbent, if they were measured under its K."""
+        kernel = incumbent.candidate.kernel
+        alive = bool(self._islands) and all(each.candidate.kernel == kernel for each in self._islands[0])
+        islands = self._islands if alive else [[] for _ in range(self._settings.islands)]
+        for island in islands:
+            if all(each.candidate != incumbent.candidate for each in island):
+                island.append(incumbent)
+                self._select(island)
+        return islands
 
     def _tiling_search_step(
         self, survivors: Sequence[Incumbent], round_: int, step: int
@@ -82,8 +98,8 @@ class TilingSearch:
         origin = {"kind": "mutate-tiling", "stage": "tiling", "round": round_, "step": step}
         origin |= {"mutation": mutation, "calls": [*self._untold, answer.call]}
         self._untold.clear()
-        proposal, result = yield from evaluate(offspring, parent, origin, answer.text)
-        self._memory.note(parent, proposal, result)
+        proposal, result = yield from evaluate(offspring, parent, origin, answer)
+        self._memory.note(parent, proposal, result, "tiling")
         if isinstance(offspring, ParseProblem) or result.latency_us is None:
             return None
         return Incumbent(offspring, result)
@@ -123,7 +139,7 @@ def mutation_messages(
         package=PACKAGE,
         op_type=spec.op_type,
         op_id=spec.op_id,
-        cases="\n".join(describe_case(case) for case in spec.cases),
+        cases=cases_text(spec),
         measurement=describe_result(parent.result),
         survivors="\n".join(_survivor(each, parent) for each in survivors[1:]) or "None yet.",
         attempts=attempts,
@@ -132,9 +148,10 @@ def mutation_messages(
         end=END,
         sources=render_sources(parent.candidate),
     )
-    return [Message("system", f"{render('system')}\n{render('answer_files')}"), Message("user", user)]
+    return [system_message(spec, parent.candidate, parent.result), Message("user", user)]
 
 
 def _survivor(survivor: Incumbent, parent: Incumbent) -> str:
-    changes = changed_lines(parent.candidate, survivor.candidate)
-    return f"### {survivor.latency_us:.2f} us, with respect to the parent\n{diff_block(changes)}"
+    diff = diff_block(applied_diff(parent.candidate, survivor.candidate))
+    cases = compared(survivor.result, parent.result)
+    return f"### {survivor.latency_us:.2f} us, with respect to the parent\n- {cases}\n{diff}"

@@ -14,13 +14,10 @@ from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.core.text import well_formed
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.task import Task, Trial, is_terminated, is_truncated
-from ascend_gym.search.llm.prompts import (
-    chip_of,
-    describe_result,
-    operator_fields,
-    render,
-    render_sources,
-)
+from ascend_gym.search.llm.measurement import describe_result
+from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources
+from ascend_gym.search.llm.sheets import sheets
+from ascend_gym.search.llm.template import render
 
 
 @dataclass(frozen=True)
@@ -132,13 +129,14 @@ class Conversation:
             baseline_us=f"{episode.baseline_latency_us:.2f}",
             measurement=describe_result(best),
             sources=f"Its sources:\n\n{sources}" if shown or self._repeat_sources else unchanged,
+            sheets=sheets(spec, episode.incumbent, best.device.target if best.device else None),
             budget=_budget(episode),
         )
         return Message("user", text)
 
 
 def system_prompt() -> str:
-    """Return the system message of all episodes: the target, the rules, and how to answer."""
+    """Return the system message of all episodes: the craft, the rules, and how to answer."""
     return f"{render('system')}\n{render('answer_files')}"
 
 

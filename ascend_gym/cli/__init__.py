@@ -1,18 +1,29 @@
 """The ``ascend-gym`` command: parses, composes, and maps outcomes to exit statuses.
 
 Exit status 0: the job was done, also when the candidate is bad. 2: misuse. 3: broken infrastructure.
-130: interrupted; what was found by then is saved and printed.
+130: interrupted by SIGINT, 143: by SIGTERM; what was found by then is saved and printed.
 """
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import sys
+from contextlib import suppress
+from typing import Annotated
 
 import typer
 
-from ascend_gym.cli import (
+from ascend_gym import __version__
+from ascend_gym.core.shared_names import find_in_own_folders
+
+find_in_own_folders()  # before anything below is imported from agents or baselines
+
+from ascend_gym.cli import (  # noqa: E402
     bank,
+    cache,
     compare,
+    doctor,
     evaluate,
     llm,
     optimize,
@@ -23,14 +34,22 @@ from ascend_gym.cli import (
     sweep,
     train,
 )
-from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_MISUSE, note
-from ascend_gym.core.errors import InfrastructureError, MisuseError
-from ascend_gym.core.status import Status
-from ascend_gym.report.summary import to_json
+from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_INTERRUPTED, EXIT_MISUSE, note  # noqa: E402
+from ascend_gym.core.errors import InfrastructureError, MisuseError  # noqa: E402
+from ascend_gym.core.open_files import limit_hint  # noqa: E402
+from ascend_gym.core.status import Status  # noqa: E402
+from ascend_gym.report.summary import to_json  # noqa: E402
+from ascend_gym.search.interrupts import interruptible  # noqa: E402
 
-app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, help="Optimise Ascend C operators.")
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Optimise Ascend C operators.",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 app.add_typer(suite.app, name="suite")
 app.add_typer(bank.app, name="bank")
+app.add_typer(cache.app, name="cache")
 app.add_typer(llm.app, name="llm")
 app.add_typer(results.app, name="runs")
 app.command("evaluate")(evaluate.evaluate)
@@ -42,21 +61,56 @@ app.command("compare")(compare.compare)
 app.command("leaderboard")(compare.leaderboard)
 app.command("profile")(profile.profile)
 app.command("report")(report.report)
+app.command("doctor")(doctor.doctor)
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"ascend-gym {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Optimise Ascend C operators."""
 
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    with interruptible() as interrupts:
+        try:
+            _run()
+        except SystemExit as ended:
+            if ended.code == EXIT_INTERRUPTED:
+                raise SystemExit(interrupts.exit_status) from ended
+            raise
+
+
+def _run() -> None:
     try:
         app()
     except MisuseError as error:
         _fail(error, Status.INVALID_REQUEST, EXIT_MISUSE)
     except InfrastructureError as error:
         _fail(error, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
+    except (OSError, sqlite3.Error) as error:  # a full disk, say
+        told = InfrastructureError(f"{error}{limit_hint(str(error))}")
+        _fail(told, Status.INFRA_ERROR, EXIT_INFRASTRUCTURE)
 
 
 def _fail(error: Exception, status: Status, exit_status: int) -> None:
     """Report what ended a command before it could print its result."""
-    note(f"ascend-gym: {error}")
-    if "--json" in sys.argv[1:]:  # programs that read the document learn the reason from it too
-        typer.echo(to_json({"status": status.value, "message": str(error)}))
+    with suppress(OSError):
+        note(f"ascend-gym: {error}")
+    try:
+        if "--json" in sys.argv[1:]:  # programs that read the document learn the reason from it too
+            typer.echo(to_json({"status": status.value, "message": str(error)}))
+        sys.stdout.flush()
+    except OSError:  # Python would try it again at the end, and complain in its own way
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise SystemExit(exit_status) from error

@@ -34,7 +34,7 @@ def ascend_optimizer_of(setting: Setting) -> Strategy:
         setting.spec,
         online=setting.online,
         offline=setting.offline,
-        retriever=retriever_of(setting.settings, setting.embedder),
+        retriever=retriever_of(setting.settings, setting.spec.op_id, setting.embedder),
         settings=agent_settings(setting.settings),
     )
 
@@ -78,12 +78,15 @@ def agent_identity(settings: RunSettings) -> dict[str, Any]:
 
 
 def retriever_of(
-    settings: RunSettings, embedder: Callable[[str], Embedder] = embedder_named
+    settings: RunSettings, op_id: str, embedder: Callable[[str], Embedder] = embedder_named
 ) -> ExperienceRetriever | None:
     """Return where experience comes from; ``None`` where the ablations leave no use for it.
 
+    Experience with the operator itself, or with a near twin, is left out unless the settings want it.
+
     Args:
         settings: settings of the run.
+        op_id: the operator.
         embedder: opens the embedding model of a name.
 
     Raises:
@@ -95,8 +98,9 @@ def retriever_of(
 
     if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return None
-    bank = bank_of(settings)
+    known = bank_of(settings)
+    bank = known.without_kin_of(op_id) if settings.leave_one_out else known
     if Ablation.RETRIEVAL in settings.ablate:
         return RandomRetriever(bank, settings.seed)
     key = agent_settings(settings).retrieval_key
-    return retriever_named(settings.embedder, bank, key, endpoint=embedder)
+    return retriever_named(settings.embedder, bank, key, endpoint=embedder, least_score=settings.least_score)

@@ -11,7 +11,8 @@ import typer
 
 from ascend_gym.cli.bank_build import BuildRequest, build_bank
 from ascend_gym.cli.models import ModelAccess
-from ascend_gym.cli.options import EXIT_INTERRUPTED, Chip, Daemon, console, note
+from ascend_gym.cli.options import EXIT_INTERRUPTED, Chip, Daemon, Json, console, note
+from ascend_gym.report.summary import to_json
 
 app = typer.Typer(no_args_is_help=True, help="Build experience banks and look into them.")
 
@@ -80,6 +81,7 @@ def bank_show(
     bank: BankFile = None,
     motif: Annotated[str | None, typer.Option(help="Only this motif.")] = None,
     operator: Annotated[str | None, typer.Option(help="Only this operator.")] = None,
+    as_json: Json = False,
 ) -> None:
     """List the experiences of a bank, and how often each motif is in it."""
     from collections import Counter
@@ -88,6 +90,11 @@ def bank_show(
     from agents.ascend_optimizer.bank_text import one_line
 
     shown = bank_at(bank).select(motif=motif, operator=operator)
+    if as_json:
+        experiences = [each.model_dump(mode="json") for each in shown]
+        motifs = dict(sorted(Counter(each.motif for each in shown).items()))
+        typer.echo(to_json({"experiences": experiences, "motifs": motifs}))
+        return
     terminal = console()
     for experience in shown:
         terminal.print(one_line(experience), soft_wrap=True)
@@ -143,7 +150,8 @@ def bank_export(
 ) -> None:
     """Print a bank as a page or as one JSON list."""
     from agents.ascend_optimizer.bank import bank_at
-    from agents.ascend_optimizer.bank_text import to_json, to_markdown
+    from agents.ascend_optimizer.bank_text import to_json as bank_as_json
+    from agents.ascend_optimizer.bank_text import to_markdown
 
     exported = bank_at(bank)
-    typer.echo(to_markdown(exported) if form is Format.MARKDOWN else to_json(exported))
+    typer.echo(to_markdown(exported) if form is Format.MARKDOWN else bank_as_json(exported))

@@ -16,7 +16,7 @@ from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimi
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
-from ascend_gym.search.asker import Asker
+from ascend_gym.search.asker import MAX_TOKENS, Asker
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
@@ -27,6 +27,7 @@ class Method(str, Enum):
     """The search methods."""
 
     BEST_OF_N = "best-of-n"
+    ITERATE = "iterate"
     OPENEVOLVE = "openevolve"
     ASCEND_OPTIMIZER = "ascend-optimizer"
     RANDOM_REWRITES = "random-rewrites"
@@ -50,6 +51,7 @@ class RunSettings(BaseModel):
         model: model of the search.
         offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
         temperature: sampling temperature; ``None`` leaves it to the endpoint.
+        max_tokens: limit of an answer's length, reasoning included.
         seed: seed of the run.
         chip: chip whose cycles are counted.
         duplicates: what proposing a known candidate costs.
@@ -61,7 +63,9 @@ class RunSettings(BaseModel):
             budget, at most 10.
         refine_steps: evaluations of a pass of kernel refinement; likewise.
         top_k: pieces of experience shown to a step of kernel refinement.
-        islands: populations of the tiling search.
+        leave_one_out: whether experience with the operator itself and its near twins is left out.
+        least_score: experience that is less like a diagnosis than this (cosine) is not shown.
+        islands: populations of AscendOptimizer's tiling search, conversations of iterate.
         checkpoint: folder of the training, or one of its checkpoints, whose policy PPO uses.
     """
 
@@ -78,6 +82,7 @@ class RunSettings(BaseModel):
     model: str = OFFLINE_MODEL
     offline_model: str | None = None
     temperature: float | None = Field(default=None, ge=0)
+    max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     seed: int = 0
     chip: str = "910B2"
     duplicates: Duplicates = Duplicates.CHARGED
@@ -88,6 +93,8 @@ class RunSettings(BaseModel):
     tiling_steps: int | None = Field(default=None, ge=1)
     refine_steps: int | None = Field(default=None, ge=1)
     top_k: int = Field(default=3, ge=1)
+    leave_one_out: bool = True
+    least_score: float = Field(default=0.1, ge=0, le=1)
     islands: int = Field(default=1, ge=1)
     checkpoint: str | None = None
 
@@ -99,7 +106,8 @@ class RunSettings(BaseModel):
     def identity(self) -> dict[str, Any]:
         """Return the settings that the journal's header does not tell otherwise."""
         is_agent = self.method is Method.ASCEND_OPTIMIZER
-        told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | (set() if is_agent else _OF_THE_AGENT))
+        of_others = set() if is_agent else _OF_THE_AGENT - _OF_METHODS.get(self.method, set())
+        told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | of_others)
         if self.method is Method.PPO:
             return {**told, "policy": policy_digest(checkpoint_of(self))}
         return {**told, **agent_identity(self)} if is_agent else told
@@ -133,8 +141,13 @@ _OF_THE_AGENT = {
     "tiling_steps",
     "refine_steps",
     "top_k",
+    "leave_one_out",
+    "least_score",
     "islands",
 }
+
+
+_OF_METHODS = {Method.ITERATE: {"islands"}}
 
 
 @dataclass(frozen=True)
@@ -171,10 +184,19 @@ def _best_of_n(setting: Setting) -> Strategy:
     return BestOfN(setting.spec, setting.online, samples=setting.settings.budget)
 
 
-def _openevolve(setting: Setting) -> Strategy:
-    from baselines.openevolve import OpenEvolve
+def _iterate(setting: Setting) -> Strategy:
+    from baselines.iterate import Iterate
 
-    return OpenEvolve(setting.spec, setting.online, seed=setting.settings.seed)
+    settings = setting.settings
+    return Iterate(setting.spec, setting.online, budget=settings.budget, islands=settings.islands)
+
+
+def _openevolve(setting: Setting) -> Strategy:
+    from baselines.openevolve import Evolution, OpenEvolve
+
+    settings = setting.settings
+    evolution = Evolution.within(settings.budget)
+    return OpenEvolve(setting.spec, setting.online, seed=settings.seed, evolution=evolution)
 
 
 def _random_rewrites(setting: Setting) -> Strategy:
@@ -238,6 +260,7 @@ def needing_training_packages(what: str) -> Iterator[None]:
 
 _FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
     Method.BEST_OF_N: _best_of_n,
+    Method.ITERATE: _iterate,
     Method.OPENEVOLVE: _openevolve,
     Method.ASCEND_OPTIMIZER: ascend_optimizer_of,
     Method.RANDOM_REWRITES: _random_rewrites,

@@ -37,6 +37,8 @@ from ascend_gym.cli.search_options import (
     DuplicatesOption,
     EmbedderName,
     InFlight,
+    LeaveOneOut,
+    MaxTokens,
     OfflineModel,
     PriceOption,
     RefineSteps,
@@ -45,6 +47,7 @@ from ascend_gym.cli.search_options import (
     ScheduleOption,
     Temperature,
     TilingSteps,
+    Timeout,
     Tokens,
     TokensPerMinute,
     Usd,
@@ -52,7 +55,9 @@ from ascend_gym.cli.search_options import (
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
+from ascend_gym.search.asker import MAX_TOKENS, TIMEOUT_S
 from ascend_gym.search.driver import Duplicates
+from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
@@ -76,6 +81,7 @@ def optimize(
     model: Model = "offline",
     offline_model: OfflineModel = None,
     temperature: Temperature = None,
+    max_tokens: MaxTokens = MAX_TOKENS,
     seed: Seed = 0,
     chip: Chip = "910B2",
     duplicates: DuplicatesOption = Duplicates.CHARGED,
@@ -85,6 +91,7 @@ def optimize(
     embedder: EmbedderName = LEXICAL_EMBEDDER,
     tiling_steps: TilingSteps = None,
     refine_steps: RefineSteps = None,
+    leave_one_out: LeaveOneOut = True,
     checkpoint: Checkpoint = None,
     daemon: Daemon = None,
     out: Out = None,
@@ -93,6 +100,7 @@ def optimize(
     concurrency: Concurrency = 1,
     requests_per_minute: RequestsPerMinute = None,
     tokens_per_minute: TokensPerMinute = None,
+    timeout: Timeout = TIMEOUT_S,
     cassette: Cassette = None,
     replay: Replay = False,
     as_json: Json = False,
@@ -103,7 +111,7 @@ def optimize(
 
     told = {name: options[name] for name in RunSettings.model_fields if name in options}
     settings = run_settings(operator=op, **told)
-    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, cassette, replay)
+    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, timeout, cassette, replay)
     settings.identity()  # what is missing is said before anything is started
     spec = operator_of(settings)
     folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
@@ -122,13 +130,14 @@ def resume(
     concurrency: Concurrency = 1,
     requests_per_minute: RequestsPerMinute = None,
     tokens_per_minute: TokensPerMinute = None,
+    timeout: Timeout = TIMEOUT_S,
     cassette: Cassette = None,
     replay: Replay = False,
     as_json: Json = False,
 ) -> None:
     """Go on with a search that was broken off, in the folder that holds its journal."""
     settings = read_settings(folder)
-    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, cassette, replay)
+    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, timeout, cassette, replay)
     _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
 
 
@@ -137,6 +146,7 @@ def _access(
     concurrency: int,
     requests_per_minute: int | None,
     tokens_per_minute: int | None,
+    timeout_s: float,
     cassette: Path | None,
     replay: bool,
 ) -> ModelAccess:
@@ -147,7 +157,7 @@ def _access(
         requests_per_minute=requests_per_minute,
         tokens_per_minute=tokens_per_minute,
     )
-    return ModelAccess(base_url, limits, concurrency, cassette, replay)
+    return ModelAccess(base_url, limits, concurrency, cassette, replay, timeout_s)
 
 
 def _run(
@@ -169,8 +179,11 @@ def _run(
             folder, spec, settings, evaluator, access=access, in_flight=in_flight, on_event=view.show
         )
     try:
-        summary = save_search(folder, outcome, settings.identity())
+        with interrupts_held_back():
+            summary = save_search(folder, outcome, settings.identity())
     except OSError as error:
+        if not as_json:
+            print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), folder / JOURNAL_NAME)
         raise InfrastructureError(
             f"the outcome cannot be written: {error}; 'ascend-gym resume {folder}' does it again"
         ) from error

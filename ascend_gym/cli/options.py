@@ -11,7 +11,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from ascend_gym.core.config import cache_root, default_daemon_addresses
+from ascend_gym.cli.completion import chips_beginning, operators_beginning, suites_beginning
+from ascend_gym.core.chips import CHIPS
+from ascend_gym.core.config import cache_root, default_daemon_addresses, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, Case, EvalResult, MeasureProtocol, OpSpec
@@ -21,10 +23,16 @@ from ascend_gym.suite.requests import request_for
 
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED = 130  # of a process that SIGTERM interrupted: 143
 EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
 
-Operator = Annotated[str, typer.Argument(metavar="OP", help="Operator, such as gelu or core/gelu.")]
+Operator = Annotated[
+    str,
+    typer.Argument(
+        metavar="OP", help="Operator, such as gelu or core/gelu.", autocompletion=operators_beginning
+    ),
+]
+Suite = Annotated[str, typer.Option(help="Which suite.", autocompletion=suites_beginning)]
 OpDir = Annotated[Path | None, typer.Option(help="Folder of an operator of your own, named OP.")]
 Daemon = Annotated[
     list[str] | None,
@@ -34,7 +42,8 @@ Daemon = Annotated[
     ),
 ]
 Chip = Annotated[
-    str, typer.Option(help="Chip whose cycles are counted: 910B1, 910B2, 910B3, 910B4 or 910_93.")
+    str,
+    typer.Option(help=f"Chip whose cycles are counted: {', '.join(CHIPS)}.", autocompletion=chips_beginning),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
@@ -74,7 +83,7 @@ def prepare_simulator(chip: str) -> None:
     from npu_daemon.simulator.toolchain import obtain_toolchain
 
     load_chip(chip)
-    obtain_toolchain(cache_root(), note)
+    obtain_toolchain(usable_cache(cache_root()), note)
 
 
 def evaluated(

@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascend_gym.cli.options import EXIT_BY_BLAME, Chip, Json, OpDir, case_of, console, note, source_text
-from ascend_gym.core.config import cache_root
+from ascend_gym.cli.options import (
+    EXIT_BY_BLAME,
+    EXIT_MISUSE,
+    Chip,
+    Json,
+    OpDir,
+    case_of,
+    console,
+    note,
+    source_text,
+)
+from ascend_gym.core.config import cache_root, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.status import rule_of
@@ -109,14 +119,22 @@ def profile(
     words = (tuple(define or ()), tuple(arg or ()))
     subject = _Subject(op, *files, case, asc, *words, data, price_only)
     with tempfile.TemporaryDirectory(prefix="ascend-gym-profile-") as folder:
-        backend = SimulatorBackend(cache_root(), chip, note)
+        backend = SimulatorBackend(usable_cache(cache_root()), chip, note)
         events = max_events if trace is not None else None
         outcome = _profiled(Profiler(backend, chip, Path(folder), events, timeout), subject)
         if outcome.launches:
             _write_files(outcome.launches, trace, out)
         _show(outcome, as_json)
-    blame = rule_of(outcome.failure.status).blame if outcome.failure is not None else None
-    raise typer.Exit(EXIT_BY_BLAME.get(blame, 0) if blame is not None else 0)
+    raise typer.Exit(_exit_status(outcome))
+
+
+def _exit_status(outcome: _Outcome) -> int:
+    """Return 0 where a launch was profiled: without one the job was not done, whoever is to blame."""
+    if outcome.launches:
+        return 0
+    if outcome.failure is None:
+        return EXIT_MISUSE
+    return EXIT_BY_BLAME.get(rule_of(outcome.failure.status).blame, EXIT_MISUSE)
 
 
 def _profiled(profiler: Profiler, subject: _Subject) -> _Outcome:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascend_gym.cli.completion import methods_beginning, operators_beginning
 from ascend_gym.cli.options import note
 from ascend_gym.cli.results import STORE_NAME, Store
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
+from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
 
 if TYPE_CHECKING:
@@ -27,6 +31,22 @@ def report(
         "report.html"
     ),
     chip: Annotated[str | None, typer.Option(help="Only runs on this chip.")] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only runs of this method or variant; repeatable.", autocompletion=methods_beginning
+        ),
+    ] = None,
+    operator: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only runs on this operator, such as core/gelu; repeatable.",
+            autocompletion=operators_beginning,
+        ),
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option(help="Method to compare with; default best-of-n, else the first by name.")
+    ] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Search methods on Ascend C operators",
     bank: Annotated[
         Path | None,
@@ -43,13 +63,39 @@ def report(
     from ascend_gym.report.page.results import read_results
 
     with ResultsStore(store) as results:
-        chosen = [results.run_named(run) for run in runs] if runs else results.runs(chip=chip)
-        page = results_page(read_results(results, chosen), title, _landscape(bank))
+        known = [results.run_named(run) for run in runs] if runs else results.runs(chip=chip)
+        chosen = _chosen(known, method or [], operator or [])
+        page = results_page(read_results(results, chosen, reference), title, _landscape(bank))
     write_page(page, html)
     note(f"{html}: {len(chosen)} runs")
     if export is not None:
         written = write_exports(page, export, png=png)
         note(f"{export}: {len(written)} files")
+
+
+def _chosen(runs: Sequence[RunRecord], methods: Sequence[str], operators: Sequence[str]) -> list[RunRecord]:
+    """Return the runs of the methods and operators named; all where none is named.
+
+    Raises:
+        MisuseError: there is no run of one of them.
+    """
+    known_methods = {run.variant for run in runs}
+    known_operators = {name for run in runs for name in (run.op_id, run.op_id.rpartition("/")[2])}
+    for option, named, known in (
+        ("--method", methods, known_methods),
+        ("--operator", operators, known_operators),
+    ):
+        for name in named:
+            if name not in known:
+                raise MisuseError(
+                    f"{option} {name}: no such run; there are {', '.join(sorted(known)) or 'none'}"
+                )
+    return [
+        run
+        for run in runs
+        if (not methods or run.variant in methods)
+        and (not operators or {run.op_id, run.op_id.rpartition("/")[2]} & set(operators))
+    ]
 
 
 def _landscape(bank: Path | None) -> Chart | None:

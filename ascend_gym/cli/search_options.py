@@ -24,6 +24,8 @@ DuplicatesOption = Annotated[
 
 # Which models are asked, and how they are reached.
 OfflineModel = Annotated[str | None, typer.Option(help="Model of what is prepared once; default --model.")]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Limit of an answer's length, reasoning included.")]
+Timeout = Annotated[float, typer.Option(min=1.0, help="Seconds for one answer of a model.")]
 Temperature = Annotated[float | None, typer.Option(help="Sampling temperature.")]
 BaseUrl = Annotated[str | None, typer.Option(help="Endpoint in the OpenAI format; default $OPENAI_BASE_URL.")]
 Concurrency = Annotated[int, typer.Option(min=1, help="Questions of a run under way at a time.")]
@@ -51,3 +53,6 @@ Checkpoint = Annotated[
 ]
 TilingSteps = Annotated[int | None, typer.Option(min=1, help="Length of a tiling search.")]
 RefineSteps = Annotated[int | None, typer.Option(min=1, help="Length of a kernel refinement.")]
+LeaveOneOut = Annotated[
+    bool, typer.Option(help="Leave experience with the operator itself, and its near twins, out.")
+]

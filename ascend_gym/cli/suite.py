@@ -7,7 +7,20 @@ from typing import Annotated
 
 import typer
 
-from ascend_gym.cli.options import Chip, Daemon, OpDir, Operator, console, evaluated, note, opened_evaluator
+from ascend_gym.cli.completion import operators_beginning
+from ascend_gym.cli.options import (
+    EXIT_MISUSE,
+    Chip,
+    Daemon,
+    Json,
+    OpDir,
+    Operator,
+    Suite,
+    console,
+    evaluated,
+    note,
+    opened_evaluator,
+)
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.suite.loader import list_operators, load_operator
@@ -16,11 +29,16 @@ app = typer.Typer(no_args_is_help=True, help="Look at operators and check them."
 
 
 @app.command("list")
-def suite_list(suite: Annotated[str, typer.Option(help="Which suite.")] = "core") -> None:
+def suite_list(suite: Suite = "core", as_json: Json = False) -> None:
     """List the operators of a suite."""
     from ascend_gym.report.console import print_operators
+    from ascend_gym.report.summary import operator_row, to_json
 
-    print_operators(console(), list_operators(suite))
+    specs = list_operators(suite)
+    if as_json:
+        typer.echo(to_json({"suite": suite, "operators": [operator_row(spec) for spec in specs]}))
+    else:
+        print_operators(console(), specs)
 
 
 @app.command("import")
@@ -41,38 +59,56 @@ def suite_import(
 
 
 @app.command("show")
-def suite_show(op: Operator, op_dir: OpDir = None) -> None:
+def suite_show(op: Operator, op_dir: OpDir = None, as_json: Json = False) -> None:
     """Show an operator, its cases and its files."""
     from ascend_gym.report.console import print_operator
+    from ascend_gym.report.summary import operator_document, to_json
 
-    print_operator(console(), load_operator(op, op_dir=op_dir))
+    spec = load_operator(op, op_dir=op_dir)
+    if as_json:
+        typer.echo(to_json(operator_document(spec)))
+    else:
+        print_operator(console(), spec)
 
 
 @app.command("audit")
 def suite_audit(
     op: Annotated[
-        str | None, typer.Argument(metavar="OP", help="core/gelu, gelu or a name of yours.")
+        str | None,
+        typer.Argument(
+            metavar="OP", help="core/gelu, gelu or a name of yours.", autocompletion=operators_beginning
+        ),
     ] = None,
     op_dir: OpDir = None,
     every: Annotated[bool, typer.Option("--all", help="Every operator of a suite.")] = False,
-    suite: Annotated[str, typer.Option(help="Which suite, with --all.")] = "core",
+    suite: Suite = "core",
     seed: Annotated[int, typer.Option(help="Of the inputs.")] = 0,
+    as_json: Json = False,
 ) -> None:
     """Show whether each case tells right outputs from zeros, constants, copies and half-done ones."""
     from ascend_gym.report.console import print_check
+    from ascend_gym.report.summary import to_json
     from ascend_gym.suite.audit import audit_case
 
     if (op is None) != every:
         raise MisuseError("name one operator, or say --all")
     terminal = console()
-    failed = []
+    audited = []
     for spec in list_operators(suite) if op is None else [load_operator(op, op_dir=op_dir)]:
         for case in spec.cases:
             complaints = audit_case(spec, case, seed)
-            print_check(terminal, f"{spec.op_id}, case {case.case_id}", complaints)
-            failed += [f"{spec.op_id} {case.case_id}"] if complaints else []
-    if failed:
-        raise OperatorFormatError(f"verdicts on {', '.join(failed)} cannot be relied on")
+            audited.append({"operator": spec.op_id, "case_id": case.case_id, "complaints": list(complaints)})
+            if not as_json:
+                print_check(terminal, f"{spec.op_id}, case {case.case_id}", complaints)
+    failed = [f"{each['operator']} {each['case_id']}" for each in audited if each["complaints"]]
+    message = f"verdicts on {', '.join(failed)} cannot be relied on"
+    if as_json:
+        typer.echo(to_json({"passed": not failed, "cases": audited}))
+        if failed:
+            note(f"ascend-gym: {message}")
+            raise typer.Exit(EXIT_MISUSE)
+    elif failed:
+        raise OperatorFormatError(message)
 
 
 @app.command("validate")

@@ -14,6 +14,7 @@ from typing import IO, Annotated, Any
 
 import typer
 
+from ascend_gym.cli.completion import chips_beginning, methods_beginning, operators_beginning
 from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_INTERRUPTED, EXIT_MISUSE, Json, console, note
 from ascend_gym.cli.results import STORE_NAME
 from ascend_gym.cli.search_options import (
@@ -35,7 +36,8 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
-from ascend_gym.sweep.conductor import Conductor
+from ascend_gym.search.interrupts import interrupts_held_back
+from ascend_gym.sweep.conductor import INTERRUPTED, Conductor
 from ascend_gym.sweep.jobs import Ending, Job, RunEnd, Update
 from ascend_gym.sweep.loggers import LoggerName, LoggingCallback, logger_named
 from ascend_gym.sweep.plan import Limits, SweepPlan, read_plan
@@ -50,6 +52,7 @@ EVENTS_NAME = "events.jsonl"
 
 _PLAN_OPTIONS = {
     "op": "operators",
+    "op_dir": "op_dirs",
     "method": "methods",
     "seed": "seeds",
     "budget": "budgets",
@@ -59,16 +62,31 @@ _PLAN_OPTIONS = {
 _CHILD_OPTIONS = ("in_flight", "concurrency", "base_url", "requests_per_minute", "tokens_per_minute")
 
 PlanFile = Annotated[Path | None, typer.Argument(metavar="[SWEEP.toml]", exists=True, dir_okay=False)]
-Ops = Annotated[list[str] | None, typer.Option("--op", help="Suite, operator or pattern; repeatable.")]
+Ops = Annotated[
+    list[str] | None,
+    typer.Option("--op", help="Suite, operator or pattern; repeatable.", autocompletion=operators_beginning),
+]
+OpDirs = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--op-dir", exists=True, file_okay=False, help="Folder of an operator of yours; repeatable."
+    ),
+]
 Methods = Annotated[
     list[str] | None,
-    typer.Option("--method", help="Method, or a variant such as METHOD:no-PART; repeatable."),
+    typer.Option(
+        "--method",
+        help="Method, or a variant such as METHOD:no-PART; repeatable.",
+        autocompletion=methods_beginning,
+    ),
 ]
 Seeds = Annotated[list[int] | None, typer.Option("--seed", help="Seed of runs; repeatable.")]
 Budgets = Annotated[
     list[int] | None, typer.Option("--budget", min=1, help="Evaluations of a run; repeatable.")
 ]
-Chips = Annotated[list[str] | None, typer.Option("--chip", help="Chip; repeatable.")]
+Chips = Annotated[
+    list[str] | None, typer.Option("--chip", help="Chip; repeatable.", autocompletion=chips_beginning)
+]
 Model = Annotated[str | None, typer.Option(help="'offline', or a model at the endpoint.")]
 KnownCost = Annotated[Duplicates | None, typer.Option(help="What a known candidate costs.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the sweep.")]
@@ -96,6 +114,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 def sweep(
     plan_file: PlanFile = None,
     op: Ops = None,
+    op_dir: OpDirs = None,
     method: Methods = None,
     seed: Seeds = None,
     budget: Budgets = None,
@@ -147,6 +166,7 @@ def _child_arguments(options: Mapping[str, Any]) -> tuple[str, ...]:
 def _told_plan(plan_file: Path | None, options: Mapping[str, Any]) -> SweepPlan | None:
     """Return the plan that file and options tell; ``None`` if they tell nothing."""
     flags = {name: options[option] for option, name in _PLAN_OPTIONS.items()}
+    flags["op_dirs"] = [str(folder) for folder in options["op_dir"] or ()]
     if plan_file is None and not any(flags.values()):
         return None
     return read_plan(plan_file, **flags)
@@ -203,10 +223,15 @@ class _SweepRun:
             note(f"{state.ended} of {len(jobs)} runs have ended")
             with SweepView(console(stderr=True), state, quiet=self.quiet) as view, ExitStack() as opened:
                 listeners = (view.show, *self._listeners(state, opened))
-                if not state.done:
-                    state.daemons, executor = opened.enter_context(opened_hosts(hosts, self.plan.chips))
-                    Conductor(state, executor, folders, listeners, keep.ended, arguments).run()
-            self._report(store, state)
+                try:
+                    if not state.done:
+                        state.daemons, executor = opened.enter_context(opened_hosts(hosts, self.plan.chips))
+                        Conductor(state, executor, folders, listeners, keep.ended, arguments).run()
+                except KeyboardInterrupt:  # before the first run
+                    state.give_up(INTERRUPTED)
+            with interrupts_held_back():
+                self._report(store, state)
+            self._exit_unless_done(state)
 
     def _listeners(self, state: SweepState, opened: ExitStack) -> list[Callable[[Update], None]]:
         """Open what else is told of updates: the event log, and experiment loggers."""
@@ -221,13 +246,15 @@ class _SweepRun:
             comparisons,
             print_table,
             summary_document,
+            summary_notes,
             summary_tables,
         )
 
         compared = comparisons(store, self._runs(store, state))
         endings = Counter(each.end.ending.value for each in state.jobs.values() if each.end is not None)
-        tables = summary_tables(compared)
-        (self.out / "table.md").write_text("\n".join(each.markdown for each in tables), "utf-8")
+        tables, notes = summary_tables(compared), summary_notes(compared)
+        text = "\n".join([*(each.markdown for each in tables), *(f"{said}\n" for said in notes)])
+        (self.out / "table.md").write_text(text, "utf-8")
         document = {
             "plan": self.plan.model_dump(mode="json"),
             "store": str(self.out / STORE_NAME),
@@ -241,7 +268,8 @@ class _SweepRun:
         else:
             for table in tables:
                 print_table(console(), table)
-        self._exit_unless_done(state)
+            for said in notes:
+                console().print(said)
 
     def _runs(self, store: ResultsStore, state: SweepState) -> list[RunRecord]:
         """Return the stored runs of the plan, in its order."""

@@ -21,6 +21,7 @@ from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_e
 from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.report.candidate_files import unified_diff, write_candidate
+from ascend_gym.search.interrupts import Interrupts, interruptible, interrupts_held_back
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
 from ascend_gym.sweep.jobs import Ending
@@ -32,6 +33,7 @@ _PREPARED = (
     "ascend_gym.client",
     "ascend_gym.search.llm.offline",
     "baselines.best_of_n",
+    "baselines.iterate",
     "baselines.openevolve",
 )
 _GRACE_S = 5.0
@@ -48,25 +50,27 @@ def prepare() -> None:
 def main() -> None:
     """Make the run, or go on with it, and exit with its status."""
     arguments = _parse()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.pthread_sigmask(
-        signal.SIG_UNBLOCK, {signal.SIGINT}
-    )  # Ray's workers block it, and children inherit
     teller = _Teller()
     over = threading.Event()
-    threading.Thread(target=_end_with_parent, args=[over], daemon=True).start()
+    with interruptible() as interrupts:
+        threading.Thread(target=_end_with_parent, args=[interrupts, over], daemon=True).start()
+        ending, message = _ending(arguments, teller)
+        with interrupts_held_back():
+            teller.tell(ending=ending.value, message=message)
+            over.set()
+
+
+def _ending(arguments: argparse.Namespace, teller: _Teller) -> tuple[Ending, str]:
     try:
         outcome = _run(arguments, teller)
-        ending, message = _ENDINGS.get(outcome.stop_reason, Ending.FINISHED), outcome.message
     except InfrastructureError as error:
-        ending, message = Ending.INFRASTRUCTURE, str(error)
+        return Ending.INFRASTRUCTURE, str(error)
     except KeyboardInterrupt:
-        ending, message = Ending.INTERRUPTED, "interrupted before it began"
+        return Ending.INTERRUPTED, "interrupted before it began"
     except MisuseError as error:
         note(str(error))
         raise SystemExit(EXIT_MISUSE) from error
-    teller.tell(ending=ending.value, message=message)
-    over.set()
+    return _ENDINGS.get(outcome.stop_reason, Ending.FINISHED), outcome.message
 
 
 def _parse() -> argparse.Namespace:
@@ -103,7 +107,7 @@ def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
             on_event=teller,
             command=arguments.command,
         )
-    if outcome.stop_reason not in RESUMABLE:
+    if outcome.stop_reason not in RESUMABLE or outcome.best_result is not None:
         write_candidate(outcome.best, folder / "best")
         (folder / "best.diff").write_text(unified_diff(spec.baseline, outcome.best), "utf-8", newline="")
     return outcome
@@ -134,13 +138,14 @@ class _Teller:
         self._told_to.flush()
 
 
-def _end_with_parent(over: threading.Event) -> None:
+def _end_with_parent(interrupts: Interrupts, over: threading.Event) -> None:
     """Interrupt the run when standard input ends; if it does not stop, end the process."""
     while os.read(sys.stdin.fileno(), 1):  # not sys.stdin.read(): its lock may be held when Python ends
         continue
     if over.is_set():
         return
-    os.kill(os.getpid(), signal.SIGINT)
+    if interrupts.first is None:  # systemd and Slurm interrupt parent and children themselves
+        os.kill(os.getpid(), signal.SIGINT)
     if not over.wait(_GRACE_S):
         os._exit(EXIT_INTERRUPTED)
 

@@ -27,6 +27,7 @@ def jobs_of(plan: SweepPlan) -> list[Job]:
     jobs = []
     for cell in plan.cells():
         told = {"operator": cell.operator, "seed": cell.seed, "budget": cell.budget, "chip": cell.chip}
+        told |= {"op_dir": cell.op_dir}
         settings = variant_settings(cell.method, **{**common, **told})
         if any(getattr(settings, name) != common[name] for name in Limits.model_fields):
             limits = ", ".join(Limits.model_fields)

@@ -11,12 +11,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ascend_gym.cli.methods import needing_training_packages
 from ascend_gym.cli.options import EXIT_INTERRUPTED, Chip, Daemon, note, opened_daemons
+from ascend_gym.core.chips import require_chip
 from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.core.whole_file import write_whole
 from ascend_gym.suite.loader import list_operators, load_operator
-from baselines.ppo_checkpoints import Progress, last_checkpoint
+from baselines.ppo_checkpoints import Progress, last_checkpoint, require_one_iteration
 
 SETTINGS_NAME = "training.json"
 
@@ -100,12 +101,15 @@ def train(
         runners=runners,
     )
     _loaded(settings)  # before a folder is made
+    require_one_iteration(evaluations, runners, budget)
     folder = new_run_folder(out, f"ppo-{family.value}-seed{seed}")
     write_whole(folder / SETTINGS_NAME, f"{settings.model_dump_json(indent=2)}\n".encode())
     _run(settings, folder, evaluations, daemon)
 
 
 def _run(settings: TrainingSettings, folder: Path, evaluations: int, daemon: list[str] | None) -> None:
+    require_one_iteration(evaluations, settings.runners, settings.budget)  # before Ray takes its time
+    require_chip(settings.chip)
     set_up_own_ray()
     with needing_training_packages("training"):
         from baselines.ppo import Training

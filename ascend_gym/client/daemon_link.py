@@ -25,11 +25,8 @@ _RECONNECT_MS = 50
 _MAX_RECONNECT_MS = 1000
 _HEARTBEAT_MS = 2000
 _HEARTBEAT_TIMEOUT_MS = 10_000
-_HANDSHAKE_FAILED = (
-    zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
-    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
-    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
-)
+_REFUSED = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+_HUNG_UP = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL  # a guarded daemon does so to clients with unknown keys
 
 
 class DaemonLink:
@@ -42,6 +39,7 @@ class DaemonLink:
         on_close: called once when this link is closed or collected.
 
     Attributes:
+        connect_timeout_s: as given.
         connections: how often a connection has been made.
         heard_s: monotonic time of the last message, or of when the first one was due.
 
@@ -59,17 +57,20 @@ class DaemonLink:
         self.address = address
         self.connections = 0
         self.heard_s = time.monotonic()
-        self._connect_timeout_s = connect_timeout_s
+        self.connect_timeout_s = connect_timeout_s
         self._private_daemon = private_daemon
-        self._unreachable_since_s: float | None = time.monotonic()
+        self._connected_s: float | None = None
+        self._spoken_to = False
+        self._unanswered_since_s = time.monotonic()
         self._refused = False
         keys = client_keys(address, keys_folder())
         self._context = zmq.Context()
         self._socket = _dealer(self._context)
+        self._refusals = _REFUSED | (_HUNG_UP if keys is not None else 0)
         if keys is not None:
             keys.guard(self._socket)
         self._monitor = self._socket.get_monitor_socket(
-            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | _HANDSHAKE_FAILED
+            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | self._refusals
         )
         self._poller = zmq.Poller()
         for source in self.sources:
@@ -98,7 +99,7 @@ class DaemonLink:
     @property
     def is_connected(self) -> bool:
         """Whether somebody is at the other end, as far as is known."""
-        return self._unreachable_since_s is None
+        return self._connected_s is not None
 
     def send(self, message: WireMessage) -> None:
         """Send, or keep until there is a connection.
@@ -120,7 +121,7 @@ class DaemonLink:
 
     def wait(self, timeout_s: float) -> None:
         """Wait up to ``timeout_s``, or until it is time for ``check_reachable``, for anything to happen."""
-        wait_s = timeout_s if self.is_connected else min(timeout_s, self._connect_timeout_s)
+        wait_s = timeout_s if self.is_connected else min(timeout_s, self.connect_timeout_s)
         self._poller.poll(max(0, int(1000 * wait_s + 0.999)))
 
     def received(self) -> list[WireMessage]:
@@ -141,6 +142,9 @@ class DaemonLink:
                     "the same release of ascend-gym?"
                 )
             self.heard_s = time.monotonic()
+            self._spoken_to = True
+            if not self.is_connected:  # its connection was lost a moment ago
+                self._unanswered_since_s = self.heard_s
             messages.append(message)
         return messages
 
@@ -150,12 +154,12 @@ class DaemonLink:
                 yield [frame.bytes for frame in receive_frames(self._socket)]
 
     def check_reachable(self) -> None:
-        """Raise if there has been no connection for too long.
+        """Raise if there has been no daemon at the other end for too long.
 
         Raises:
             DaemonUnreachableError: as it says.
         """
-        if self._unreachable_since_s is None:
+        if self.is_connected:
             return
         daemon = self._private_daemon
         if daemon is not None and daemon.has_ended():
@@ -163,7 +167,7 @@ class DaemonLink:
                 f"the private daemon, process {daemon.process_pid}, has ended unexpectedly; close this "
                 f"evaluator and connect again for a new one; its last messages:\n{daemon.messages()}"
             )
-        if time.monotonic() - self._unreachable_since_s < self._connect_timeout_s:
+        if time.monotonic() - self._unanswered_since_s < self.connect_timeout_s:
             return
         if self._refused:
             raise DaemonUnreachableError(
@@ -171,14 +175,18 @@ class DaemonLink:
                 f"public key as HOST.key and yours as client.key_secret into {keys_folder()} (see npu-daemon "
                 "keygen)"
             )
-        raise DaemonUnreachableError(
-            f"no daemon has answered at {self.address} for {self._connect_timeout_s:g} s; "
-            + (
-                "close this evaluator and connect again"
-                if daemon
-                else f"start one with 'npu-daemon serve --bind {self.address}', or give no address to use a "
-                "private one"
-            )
+        raise self.no_answer(self.connect_timeout_s)
+
+    def no_answer(self, waited_s: float) -> DaemonUnreachableError:
+        """Return the error that says that nobody has answered for so long, and what to do."""
+        advice = (
+            "close this evaluator and connect again"
+            if self._private_daemon
+            else f"start one with 'npu-daemon serve --bind {self.address}', or give no address to use a "
+            "private one"
+        )
+        return DaemonUnreachableError(
+            f"no daemon has answered at {self.address} for {waited_s:g} s; {advice}"
         )
 
     def expect_answers(self) -> None:
@@ -190,16 +198,25 @@ class DaemonLink:
         self._release()
 
     def _note_connection(self, event: int) -> None:
-        if event & _HANDSHAKE_FAILED:
+        if event & self._refusals:
             self._refused = True
             return
         if event == zmq.EVENT_DISCONNECTED:
-            self._unreachable_since_s = time.monotonic()
+            self._note_loss(time.monotonic())
             return
-        self._refused = False
-        self._unreachable_since_s = None
-        self.heard_s = time.monotonic()
+        self._refused = self._spoken_to = False
+        self._connected_s = self.heard_s = time.monotonic()
         self.connections += 1
+
+    def _note_loss(self, now_s: float) -> None:
+        """Count the time without an answer from now on, if there was somebody to answer until now.
+
+        What accepts connections and closes them again is nobody: a tunnel with a dead end, a load balancer.
+        """
+        if self._connected_s is not None:
+            if self._spoken_to or now_s - self._connected_s >= self.connect_timeout_s:
+                self._unanswered_since_s = now_s
+            self._connected_s = None
 
 
 def _dealer(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:

@@ -39,6 +39,7 @@ class _Member:
         chips: what it could measure for when it was in service last.
         in_flight: pool ids by the ids that the daemon's evaluator gave.
         problem: why it is not in service.
+        answers: whether it can be waited for.
     """
 
     evaluator: ZmqEvaluator
@@ -46,6 +47,7 @@ class _Member:
     chips: tuple[str, ...] = ()
     in_flight: dict[str, str] = field(default_factory=dict)
     problem: str = "it has not answered yet"
+    answers: bool = True
 
     def room(self) -> int:
         """How many more requests it should have."""
@@ -187,7 +189,7 @@ class DaemonPool:
         started_s = time.monotonic()
         while not all(member.info for member in self._members):
             waited_s = time.monotonic() - started_s
-            reachable = any(member.info or member.evaluator.is_connected for member in self._members)
+            reachable = any(member.info or member.answers for member in self._members)
             if waited_s >= connect_timeout_s and (self.infos or not reachable):
                 break
             if waited_s >= ready_timeout_s:
@@ -206,7 +208,9 @@ class DaemonPool:
                 for inner_id, result in member.evaluator.poll(0):
                     self._take(member, inner_id, result)
                 member.evaluator.check_reachable()
+                member.answers = member.evaluator.is_connected
             except InfrastructureError as error:  # unreachable, or what is there speaks another language
+                member.answers = False
                 if member.info is not None:
                     self._lose(member, str(error))
                 member.problem = str(error)

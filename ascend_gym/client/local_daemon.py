@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import select
 import socket
 import subprocess
 import tempfile
 import threading
+import time
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
@@ -17,13 +19,17 @@ from types import TracebackType
 from typing import IO
 
 from ascend_gym.core.errors import AscendGymError, InfrastructureError, MisuseError
+from ascend_gym.core.open_files import limit_hint
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.private_folder import PrivateFolder
 
 START_TIMEOUT_S = 300.0
+_SOON_S = 2.0
+_SHORTEST_WAIT_S = 0.01
 _STOP_TIMEOUT_S = 10.0
 _QUOTED_BYTES = 4000
 _EXIT_MISUSE = 2  # of npu-daemon serve
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,8 @@ class LocalDaemon:
             control.close()
             self._messages.close()
             folder.remove()
-            raise InfrastructureError(f"the local daemon did not start: {error}") from error
+            problem = f"the local daemon did not start: {error}"
+            raise InfrastructureError(problem + limit_hint(problem)) from error
         self.process_pid = process.pid
         self.ended_fd = os.pidfd_open(process.pid)
         self._reap = weakref.finalize(
@@ -106,7 +113,9 @@ class LocalDaemon:
     def _wait_ready(
         self, control: socket.socket, process: subprocess.Popen[bytes], start_timeout_s: float
     ) -> str:
-        control.settimeout(start_timeout_s)
+        deadline_s = time.monotonic() + start_timeout_s
+        self._tell_what_takes_long(control, deadline_s)
+        control.settimeout(max(deadline_s - time.monotonic(), _SHORTEST_WAIT_S))
         error: type[AscendGymError] = InfrastructureError
         try:
             with control.makefile("r") as stream:
@@ -120,7 +129,17 @@ class LocalDaemon:
             problem = f"it was not ready within {start_timeout_s:g} s"
         said = self.messages()
         self.close()
-        raise error(f"the local daemon did not start: {problem}; its messages:\n{said}")
+        problem = f"the local daemon did not start: {problem}{limit_hint(said)}"
+        raise error(f"{problem}; its messages:\n{said}")
+
+    def _tell_what_takes_long(self, control: socket.socket, deadline_s: float) -> None:
+        """Log once what the daemon says it is doing, where it is not ready soon: on a new host it builds."""
+        poll = select.poll()
+        poll.register(control, select.POLLIN)
+        while not poll.poll(_SOON_S * 1000) and time.monotonic() < deadline_s:
+            if said := self.messages():
+                _LOG.warning("waiting for the private daemon; it says: %s", said.splitlines()[-1])
+                return
 
     def has_ended(self) -> bool:
         """Whether the daemon is gone; for an open one."""

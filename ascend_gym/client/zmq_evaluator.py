@@ -30,6 +30,7 @@ MAX_IN_FLIGHT = 500
 BUSY_PAUSE_S = 0.5
 REMIND_S = 20.0
 SILENCE_S = 60.0
+FIRST_ANSWER_S = 10.0  # a daemon that is getting ready says twice a second that it is there
 
 
 class ZmqEvaluator:
@@ -160,6 +161,7 @@ class ZmqEvaluator:
         self._check_open()
         self._info = None
         self._asked = True
+        self._link.expect_answers()
         self._link.send(WireMessage(Kind.DESCRIBE))
 
     def withdraw(self) -> None:
@@ -187,6 +189,9 @@ class ZmqEvaluator:
         """
         self._link.check_reachable()
         silent_s = time.monotonic() - self._link.heard_s
+        patience_s = max(FIRST_ANSWER_S, self._link.connect_timeout_s)
+        if self._asked and self._info is None and self._link.is_connected and silent_s > patience_s:
+            raise self._link.no_answer(patience_s)
         if self._sent and silent_s > SILENCE_S:
             raise DaemonUnreachableError(
                 f"the daemon at {self.address} has said nothing for {silent_s:.0f} s, although it has "
@@ -196,7 +201,8 @@ class ZmqEvaluator:
     def _turn(self, remaining_s: float) -> None:
         """Wait for something to happen, no longer than there may be something to send, and take it in."""
         self.check_reachable()
-        self._link.wait(min(remaining_s, BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S)))
+        pause_s = BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S, FIRST_ANSWER_S)
+        self._link.wait(min(remaining_s, pause_s))
         self._receive()
 
     def _receive(self) -> None:

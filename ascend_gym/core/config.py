@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sys
 from pathlib import Path
 
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+
 ENV_DAEMON = "ASCEND_GYM_DAEMON"
 ENV_CACHE = "ASCEND_GYM_CACHE"
+ENV_USER_CACHE = "XDG_CACHE_HOME"
 ENV_KEYS = "ASCEND_GYM_KEYS"
 DAEMON_SETTING_PREFIX = "NPU_DAEMON_"
 ENV_OPENAI_BASE_URL = "OPENAI_BASE_URL"
@@ -16,9 +20,40 @@ ENV_OPENAI_API_KEY = "OPENAI_API_KEY"
 
 
 def cache_root() -> Path:
-    """Return the folder for builds, inputs and results: ``$ASCEND_GYM_CACHE`` or ``~/.cache/ascend-gym``."""
+    """Return the folder for builds, inputs and results.
+
+    It is ``$ASCEND_GYM_CACHE``, else ``ascend-gym`` below ``$XDG_CACHE_HOME``, else ``~/.cache/ascend-gym``.
+
+    Raises:
+        MisuseError: none of them is set, and this user has no home folder.
+    """
     configured = os.environ.get(ENV_CACHE)
-    return Path(configured) if configured else Path.home() / ".cache" / "ascend-gym"
+    if configured:
+        return Path(configured)
+    of_user = Path(os.environ.get(ENV_USER_CACHE, ""))
+    if of_user.is_absolute():  # others do not count, says the XDG base directory specification
+        return of_user / "ascend-gym"
+    try:
+        return Path.home() / ".cache" / "ascend-gym"
+    except RuntimeError as error:
+        raise MisuseError(f"there is no home folder for the cache: name a folder by {ENV_CACHE}") from error
+
+
+def usable_cache(folder: Path) -> Path:
+    """Return a cache folder, after making it if it is not there.
+
+    Raises:
+        InfrastructureError: it cannot be made or written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "it cannot be written to")
+    except OSError as error:
+        raise InfrastructureError(
+            f"the cache folder {folder} cannot be used: {error.strerror}; name another one by {ENV_CACHE}"
+        ) from error
+    return folder
 
 
 def default_daemon_addresses() -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from ascend_gym.core import shared_names
+
 _PACKAGES_FOLDER = str(Path(__file__).resolve().parents[2])
 
 
@@ -14,8 +16,12 @@ def own_python_command(module: str) -> list[str]:
     The child imports from where this process does and never from the working folder, unless that was named
     (in ``PYTHONPATH``, or as the folder of the running script). ``python -m module`` would look there first.
     """
-    program = f"import sys; sys.path[:] = {_import_folders()!r}; from {module} import main; main()"
-    return [sys.executable, "-c", program]
+    steps = (
+        f"import sys; sys.path[:] = {_import_folders()!r}",
+        f"from {shared_names.__name__} import find_in_own_folders; find_in_own_folders()",
+        f"from {module} import main; main()",
+    )
+    return [sys.executable, "-c", "; ".join(steps)]
 
 
 def _import_folders() -> list[str]:

@@ -6,12 +6,14 @@ that is killed, so a folder whose marker nobody holds has been left behind and m
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
-import shutil
 import stat
 import tempfile
 from pathlib import Path
+
+from ascend_gym.core.remove_tree import remove_tree
 
 _PREFIX = "ascend-gym-"
 _MARKER = "in-use"
@@ -38,7 +40,8 @@ class PrivateFolder:
 
     def remove(self) -> None:
         """Remove the folder, also while others use it. For once only."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            remove_tree(self.path)
         self.leave()
 
     def leave(self) -> None:
@@ -77,6 +80,6 @@ def _remove_unless_used(path: Path) -> None:
     lock_fd = os.open(path / _MARKER, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         fcntl.flock(lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(path, ignore_errors=True)
+        remove_tree(path)
     finally:
         os.close(lock_fd)

@@ -17,6 +17,7 @@ from ascend_gym.core.records import (
     EvalResult,
     MeasureProtocol,
     OpSpec,
+    TargetSheet,
 )
 from ascend_gym.core.status import Status
 from ascend_gym.core.text import well_formed
@@ -97,6 +98,9 @@ class Backend(Protocol):
 
     def chips(self) -> tuple[str, ...]:
         """Return the chips that it can measure for."""
+
+    def target(self, chip: str) -> TargetSheet | None:
+        """Return what is known of one of these chips; ``None`` if that is nothing."""
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return ``None`` if the backend can evaluate the operator, else the reason it cannot."""
@@ -193,6 +197,7 @@ class Completion:
         completion_tokens: tokens written, reasoning included; 0 if the model did not tell.
         model: what the model calls itself.
         recorded: whether the answer comes from a recording, and therefore costs nothing.
+        cut_off: whether the answer, reasoning included, ended at the limit of its length.
     """
 
     text: str
@@ -200,6 +205,7 @@ class Completion:
     completion_tokens: int
     model: str
     recorded: bool = False
+    cut_off: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", well_formed(self.text))

@@ -1,8 +1,8 @@
 """Frozen records that travel between agents, environment, daemon and store; import them from here.
 
-Four families: what is asked about (``request_records``), what is asked (``evaluation_records``), what is
-answered (``result_records``), and what the parts of a daemon tell each other (``service_records``). A record
-that breaks its own rules cannot be built.
+Five families: what is asked about (``request_records``), what is asked (``evaluation_records``), what is
+answered (``result_records``), what is known of a chip (``target_records``), and what the parts of a daemon
+tell each other (``service_records``). A record that breaks its own rules cannot be built.
 """
 
 from ascend_gym.core.evaluation_records import (
@@ -30,6 +30,7 @@ from ascend_gym.core.result_records import (
     Accuracy,
     CaseResult,
     Charge,
+    CoreTimes,
     DeviceInfo,
     Diagnostic,
     EvalResult,
@@ -46,6 +47,14 @@ from ascend_gym.core.service_records import (
     TenantStatus,
     WorkerCount,
 )
+from ascend_gym.core.target_records import (
+    CopyCost,
+    CubeCost,
+    LaunchCost,
+    ScalarCost,
+    TargetSheet,
+    VectorRate,
+)
 
 __all__ = [
     "RECORD_VERSION",
@@ -55,6 +64,9 @@ __all__ = [
     "Case",
     "CaseResult",
     "Charge",
+    "CopyCost",
+    "CoreTimes",
+    "CubeCost",
     "DType",
     "DaemonInfo",
     "DaemonStatus",
@@ -67,18 +79,22 @@ __all__ = [
     "GivenCase",
     "GivenOperator",
     "Launch",
+    "LaunchCost",
     "MeasureProtocol",
     "OpSpec",
     "Phase",
     "PhaseSeconds",
     "Profile",
     "Record",
+    "ScalarCost",
     "SourceFile",
     "Sources",
+    "TargetSheet",
     "TenantStatus",
     "TensorSpec",
     "Tolerance",
     "ValueRange",
+    "VectorRate",
     "WorkerCount",
     "failed_result",
 ]

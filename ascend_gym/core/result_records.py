@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 from ascend_gym.core.evaluation_records import EvalRequest
 from ascend_gym.core.request_records import RECORD_VERSION, Record
 from ascend_gym.core.status import Status, rule_of
+from ascend_gym.core.target_records import TargetSheet
 from ascend_gym.core.text import shortened, well_formed
 
 MAX_DIAGNOSTIC_CHARS = 20_000
@@ -130,11 +131,24 @@ class Accuracy(Record):
     upstream_rule_passes: bool
 
 
+class CoreTimes(Record):
+    """What the means of a profile do not tell.
+
+    Attributes:
+        slowest_us: longest time that one core was at work, in microseconds.
+        wait_ratios: share of core time that each pipe waits for others although it has work, by the names of
+            msopprof, such as ``aiv_vec_wait_ratio``.
+    """
+
+    slowest_us: float = Field(ge=0)
+    wait_ratios: dict[str, float] = Field(default_factory=dict)
+
+
 class CaseResult(Record):
     """Outcome of one case; the status fixes which fields exist.
 
-    ``floor_us`` is a time in microseconds that no candidate can beat on this chip; ``None`` where the backend
-    knows none.
+    ``floor_us`` is a time in microseconds that no candidate can beat on this chip, and ``cores`` tells how
+    far cores differ and what they wait for; ``None`` where the backend does not know.
     """
 
     case_id: str
@@ -144,6 +158,7 @@ class CaseResult(Record):
     profile: Profile | None = None
     accuracy: Accuracy | None = None
     floor_us: float | None = Field(default=None, gt=0, exclude_if=lambda value: value is None)
+    cores: CoreTimes | None = Field(default=None, exclude_if=lambda value: value is None)
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @model_validator(mode="after")
@@ -179,13 +194,17 @@ class PhaseSeconds(Record):
 
 
 class DeviceInfo(Record):
-    """What measured a result."""
+    """What measured a result, or what would.
+
+    ``target`` is what is known of the chip; results have it where the backend knows it.
+    """
 
     backend: str
     chip: str
     toolchain_digest: str
     sandbox: str
     host: str
+    target: TargetSheet | None = Field(default=None, exclude_if=lambda value: value is None)
 
 
 class Charge(Record):

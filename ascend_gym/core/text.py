@@ -1,6 +1,9 @@
-"""Text that can be written as UTF-8."""
+"""Text for messages: well-formed, not too long, with the name that was probably meant."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
 def well_formed(text: str) -> str:
@@ -14,3 +17,9 @@ def shortened(text: str, max_chars: int) -> str:
         return text
     end = max_chars // 4
     return f"{text[: max_chars - end]}\n[... {len(text) - max_chars} characters left out ...]\n{text[-end:]}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return ``, did you mean 'x'?`` for the known name most like ``name``; nothing if none is like it."""
+    near = get_close_matches(name, list(known), n=1)
+    return f", did you mean {near[0]!r}?" if near else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Evaluator
@@ -12,7 +13,11 @@ from ascend_gym.env.evaluation import evaluate_all
 
 
 class Connection:
-    """Where evaluations are done; opened by the first of them, unless it is the caller's."""
+    """Where evaluations are done; opened by the first of them, unless it is the caller's.
+
+    A copy opens a connection of its own when it first evaluates; an evaluator of the caller's is shared by
+    deep copies, and pickled with the connection where it can be.
+    """
 
     def __init__(
         self, daemon: str | Sequence[str] | None, chip: str, evaluator: Evaluator | None = None
@@ -27,6 +32,12 @@ class Connection:
         self._daemon, self._chip = daemon, chip
         self._evaluator = evaluator
         self._owned = evaluator is None
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Connection:
+        return Connection(self._daemon, self._chip, None if self._owned else self._evaluator)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_evaluator": None if self._owned else self._evaluator}
 
     def evaluate(self, requests: Sequence[EvalRequest]) -> list[EvalResult]:
         """Return the results of all requests, in their order.

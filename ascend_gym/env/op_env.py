@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import gymnasium
+import numpy as np
 from gymnasium.error import ResetNeeded
 
 from ascend_gym.core.errors import MisuseError
@@ -15,6 +16,7 @@ from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, OpSpec
 from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
+from ascend_gym.env.rendering import RENDER_MODES, rendered, require_render_mode
 from ascend_gym.env.task import Task, is_over, is_terminated, is_truncated
 
 
@@ -52,6 +54,8 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
     daemon, say); these are not charged. The evaluation of the baseline on reset is not charged either, and a
     result from the cache is charged like a fresh one, so that an episode does not depend on the cache.
 
+    A copy, by ``copy.deepcopy`` or ``pickle``, goes on with the same episode, independently of the original.
+
     Args:
         operator: name in an installed suite (``gelu``, ``core/gelu``), a loaded operator, a list of these, or
             the name of a suite (``core``); of several, each reset draws one by its seed.
@@ -64,18 +68,21 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         daemon: address such as ``tcp://10.0.0.5:5710``, or several; by default ``$ASCEND_GYM_DAEMON``, else a
             private daemon with the simulator, started on the first reset.
         chip: the chip whose cycles are counted.
-        reward: name in ``ascend_gym.env.reward.REWARDS``, or a function of an ``Outcome``.
+        reward: name in ``ascend_gym.env.reward.REWARDS``, or a function of an ``Outcome``. ``speedup``,
+            ``hap`` and ``negative_latency`` rate each candidate by itself, so that repeating the incumbent
+            pays again; the others pay for improvements only.
         failure_penalty: what a failed candidate costs, for rewards given by name.
         max_source_chars: longest source text in the spaces, in characters.
         max_diagnostic_chars: length in characters to which diagnostics are cut.
-        render_mode: ``ansi`` for a summary in words, or ``None``.
+        render_mode: ``ansi`` for a summary in words, ``rgb_array`` for a picture of the evaluations so far,
+            or ``None``.
         evaluator: an evaluator of the caller's instead of a daemon; the caller closes it.
 
     Raises:
         MisuseError: an argument cannot be, or the operator's sources do not fit ``max_source_chars``.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 1}  # type: ignore[misc]
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": [*RENDER_MODES], "render_fps": 1}  # type: ignore[misc]
 
     def __init__(
         self,
@@ -86,8 +93,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         evaluator: Evaluator | None = None,
         **task: Any,
     ) -> None:
-        if render_mode not in (None, *self.metadata["render_modes"]):
-            raise MisuseError(f"render_mode must be None or 'ansi', got {render_mode!r}")
+        require_render_mode(render_mode)
         self.render_mode = render_mode
         self._task = Task(operator, **task)
         self._connection = Connection(daemon, self._task.chip, evaluator)
@@ -137,12 +143,8 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         return seen, reward, is_terminated(after), is_truncated(after), info
 
     def render(self) -> Any:
-        """Return a summary in words with ``render_mode="ansi"``, else ``None``."""
-        if self.render_mode is None:
-            return None
-        if self._episode is None:
-            return f"{', '.join(spec.op_id for spec in self._task.operators)}: no episode yet"
-        return _summary(self._episode)
+        """Return the episode as ``render_mode`` says: a text, uint8 of shape (300, 480, 3), or ``None``."""
+        return rendered(self.render_mode, self._episode, [spec.op_id for spec in self._task.operators])
 
     def close(self) -> None:
         """Close the connection, and stop the private daemon, if this environment opened them."""
@@ -157,6 +159,23 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             ResetNeeded: there is no episode.
         """
         return self._under_way().incumbent
+
+    def action_masks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return which actions mean something, as ``sb3_contrib.MaskablePPO`` asks for it.
+
+        Returns:
+            bool of shape ``(actions,)``; for knobs their positions one knob after the other.
+
+        Raises:
+            ResetNeeded: there is no episode.
+            MisuseError: the action family has no mask.
+        """
+        mask = self._task.mask(self._under_way())
+        if mask is None:
+            raise MisuseError(
+                f"actions={self._task.kind['actions']!r} has no mask: every action may be taken"
+            )
+        return mask.astype(np.bool_).ravel()
 
     def get_state(self) -> EnvState:
         """Return where the environment stands, for ``set_state``; it may be pickled.
@@ -192,15 +211,3 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         if self._episode is None:
             raise ResetNeeded("no episode is under way: call reset() first")
         return self._episode
-
-
-def _summary(episode: Episode) -> str:
-    last = episode.last_result
-    latency = f" {last.latency_us:.2f} us" if last.latency_us is not None else ""
-    lines = [
-        f"{episode.spec.op_id}: {episode.spent} of {episode.budget} evaluations",
-        f"baseline {episode.baseline_latency_us:.2f} us, best {episode.best_latency_us:.2f} us, "
-        f"speedup {episode.speedup:.3f}x",
-        f"last: {last.status.value}{latency}",
-    ]
-    return "\n".join(lines + [f"  {diagnostic}" for diagnostic in last.all_diagnostics])

@@ -1,10 +1,18 @@
-"""Reward functions: pure functions of an evaluation's outcome and the incumbent."""
+"""Reward functions: pure functions of an evaluation's outcome and the incumbent.
+
+They are of two kinds, and in both a candidate that failed never earns more than one that is correct.
+*Improvement* rewards pay for what is new: the undiscounted return of an episode depends on its baseline and
+its best latency alone. A candidate that is not faster than the incumbent adds nothing to it, nor does the
+incumbent itself. *Rating* rewards judge each candidate by itself: repeating the incumbent pays at every step
+as much as finding it did, so that in episodes of several steps an agent may gain by no longer searching. They
+suit episodes of one evaluation, bandits and the comparison of single answers.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
 
@@ -34,6 +42,9 @@ class Outcome:
     floor_us: float | None = None
 
 
+MAX_SLOWDOWN = 10.0
+"""Times the baseline's latency beyond which ``negative_latency`` tells correct candidates apart no more."""
+
 RewardFunction = Callable[[Outcome], float]
 """What an environment calls after each evaluation, whatever its status."""
 
@@ -50,29 +61,46 @@ def log_improvement(outcome: Outcome, failure_penalty: float = 0.0) -> float:
     episode telescopes to ln(L_baseline / L_best), the logarithm of the final speedup.
     """
     if outcome.latency_us is None:
-        return _without_latency(outcome, -failure_penalty)
+        return _without_latency(outcome, 0.0 - failure_penalty)
     return max(0.0, math.log(outcome.incumbent_latency_us / outcome.latency_us))
 
 
 def speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
-    """Return how many times as fast as the baseline the candidate is: r = L_baseline / L_candidate.
+    """Rate the candidate by how many times as fast as the baseline it is: r = L_baseline / L_candidate.
 
     ``-failure_penalty`` for a candidate that failed, and 0 where the status blames nobody's candidate.
     """
     if outcome.latency_us is None:
-        return _without_latency(outcome, -failure_penalty)
+        return _without_latency(outcome, 0.0 - failure_penalty)
     return outcome.baseline_latency_us / outcome.latency_us
 
 
-def negative_latency(outcome: Outcome, failure_penalty: float = 0.0) -> float:
-    """Return the latency relative to the baseline's as a cost: r = -L_candidate / L_baseline.
+def speedup_gain(outcome: Outcome, failure_penalty: float = 0.0) -> float:
+    """Return by how much the candidate raises the speedup over the baseline.
 
-    A candidate that failed costs as much as the baseline, r = -1 - ``failure_penalty``: failing is never
-    better than leaving the sources as they are. 0 where the status blames nobody's candidate.
+    For a correct candidate::
+
+        r = max(0, L_baseline / L_candidate - L_baseline / L_incumbent)
+
+    Failures and neutral statuses as for ``speedup``. Without penalties the undiscounted return of an episode
+    is its final speedup less 1.
+    """
+    return _gain(speedup, outcome, failure_penalty)
+
+
+def negative_latency(outcome: Outcome, failure_penalty: float = 0.0) -> float:
+    """Rate the candidate by its latency relative to the baseline's, as a cost.
+
+    For a correct candidate::
+
+        r = -min(L_candidate / L_baseline, MAX_SLOWDOWN)
+
+    A candidate that failed costs more than every correct one,
+    r = -(``MAX_SLOWDOWN`` + 1) - ``failure_penalty``. 0 where the status blames nobody's candidate.
     """
     if outcome.latency_us is None:
-        return _without_latency(outcome, -1.0 - failure_penalty)
-    return -outcome.latency_us / outcome.baseline_latency_us
+        return _without_latency(outcome, -(MAX_SLOWDOWN + 1.0) - failure_penalty)
+    return -min(outcome.latency_us / outcome.baseline_latency_us, MAX_SLOWDOWN)
 
 
 def final_log_speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
@@ -91,37 +119,68 @@ def final_log_speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
 
 
 def hap(outcome: Outcome, failure_penalty: float = 0.0) -> float:
-    """Return how much of what the hardware allows is achieved: r = L_floor / L_candidate, at most 1.
+    """Rate the candidate by how much of what the hardware allows it achieves: r = L_floor / L_candidate.
 
-    L_floor is the roofline bound of the case's compulsory traffic (Williams, Waterman, Patterson: Roofline,
-    CACM 52(4), 2009), the same for all candidates, so that moving more bytes earns nothing. The ratio is the
-    "speed of light" share by which benchmarks such as SOL-ExecBench (arXiv 2603.19173) score distance to the
-    hardware; the paper on AscendOptimizer has no such figure. ``-failure_penalty`` for a candidate that
-    failed, and 0 where the status blames nobody's candidate.
+    It is at most 1. L_floor is the roofline bound of the case's compulsory traffic (Williams, Waterman,
+    Patterson: Roofline, CACM 52(4), 2009), the same for all candidates, so that moving more bytes earns
+    nothing. The ratio is the "speed of light" share by which benchmarks such as SOL-ExecBench (arXiv
+    2603.19173) score distance to the hardware; the paper on AscendOptimizer has no such figure.
+    ``-failure_penalty`` for a candidate that failed, and 0 where the status blames nobody's candidate.
 
     Raises:
         MisuseError: the backend knows no floor.
     """
     if outcome.latency_us is None:
-        return _without_latency(outcome, -failure_penalty)
+        return _without_latency(outcome, 0.0 - failure_penalty)
     if outcome.floor_us is None:
-        raise MisuseError("reward='hap' needs results with floor_us: this backend tells none, choose another")
+        raise MisuseError("rewards hap and hap_gain need floor_us: this backend tells none, choose another")
     return outcome.floor_us / outcome.latency_us
+
+
+def hap_gain(outcome: Outcome, failure_penalty: float = 0.0) -> float:
+    """Return by how much the candidate raises the share of what the hardware allows.
+
+    For a correct candidate::
+
+        r = max(0, L_floor / L_candidate - L_floor / L_incumbent)
+
+    Failures and neutral statuses as for ``hap``. Without penalties the undiscounted return of an episode is
+    L_floor / L_best - L_floor / L_baseline.
+
+    Raises:
+        MisuseError: the backend knows no floor.
+    """
+    return _gain(hap, outcome, failure_penalty)
+
+
+def _gain(rating: Callable[..., float], outcome: Outcome, failure_penalty: float) -> float:
+    """Return by how much a correct candidate is rated above the incumbent; failures as they are rated."""
+    rated = rating(outcome, failure_penalty)
+    if outcome.latency_us is None:
+        return rated
+    return max(0.0, rated - rating(replace(outcome, latency_us=outcome.incumbent_latency_us)))
 
 
 def _without_latency(outcome: Outcome, of_a_failure: float) -> float:
     return 0.0 if rule_of(outcome.status).reward is RewardRule.NEUTRAL else of_a_failure
 
 
-REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType(
+IMPROVEMENT_REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType(
     {
         "log_improvement": log_improvement,
-        "speedup": speedup,
-        "negative_latency": negative_latency,
+        "speedup_gain": speedup_gain,
+        "hap_gain": hap_gain,
         "final_log_speedup": final_log_speedup,
-        "hap": hap,
     }
 )
+"""Rewards by name under which doing nothing adds nothing to the return of an episode."""
+
+RATING_REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType(
+    {"speedup": speedup, "negative_latency": negative_latency, "hap": hap}
+)
+"""Rewards by name that rate each candidate by itself, so that repeating the incumbent pays again."""
+
+REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType({**IMPROVEMENT_REWARDS, **RATING_REWARDS})
 """Reward functions by name: each takes an outcome and ``failure_penalty``."""
 
 

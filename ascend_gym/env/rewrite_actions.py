@@ -72,6 +72,25 @@ class RuleActions:
         return int(action)
 
 
+class KnobSpace(spaces.MultiDiscrete):
+    """Positions of all knobs; ``sample`` also takes a mask as the environment tells it, in one array."""
+
+    def __init__(self) -> None:
+        """Make the space of ``KNOBS`` knobs with ``KNOB_POSITIONS`` positions each."""
+        super().__init__([KNOB_POSITIONS] * KNOBS)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> Any:
+        """Draw an action; see ``MultiDiscrete.sample``.
+
+        Args:
+            mask: int8 of shape ``(KNOBS, KNOB_POSITIONS)``, or a tuple of its rows: 1 where a position may be
+                drawn.
+            probability: the probability of each position in place of the mask, in either form, as float64.
+        """
+        rows = [tuple(rows) if isinstance(rows, np.ndarray) else rows for rows in (mask, probability)]
+        return super().sample(*rows)
+
+
 class KnobActions:
     """Positions of all knobs found in the operator's own sources; the same action always means the same.
 
@@ -84,7 +103,7 @@ class KnobActions:
 
     def __init__(self) -> None:
         """Number the knobs."""
-        self.space: spaces.Space[Any] = spaces.MultiDiscrete([KNOB_POSITIONS] * KNOBS)
+        self.space: spaces.Space[Any] = KnobSpace()
         self.mask_space: spaces.MultiBinary | None = spaces.MultiBinary((KNOBS, KNOB_POSITIONS))
 
     def candidate(self, spec: OpSpec, incumbent: Candidate, action: Any) -> Candidate | Diagnostic:

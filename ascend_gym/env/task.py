@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from ascend_gym.core.chips import require_chip
 from ascend_gym.core.errors import InfrastructureError, MisuseError, OperatorFormatError
 from ascend_gym.core.records import (
     Candidate,
@@ -19,7 +21,7 @@ from ascend_gym.core.records import (
     failed_result,
 )
 from ascend_gym.core.status import Blame, Status, rule_of
-from ascend_gym.env.actions import ACTIONS, no_candidate, require_text
+from ascend_gym.env.actions import ACTIONS, Mask, no_candidate, require_text
 from ascend_gym.env.episode import Episode
 from ascend_gym.env.observations import OBSERVATIONS, Limits
 from ascend_gym.env.reward import RewardFunction, reward_named
@@ -84,25 +86,23 @@ class Task:
         Raises:
             MisuseError: an argument cannot be, or an operator's sources do not fit ``max_source_chars``.
         """
-        if budget < 1:
-            raise MisuseError(f"budget must be at least 1 evaluation, got {budget}")
-        if cases is not None and cases < 1:
-            raise MisuseError(f"cases must be at least 1, or None for all, got {cases}")
-        self.budget = budget
-        self._cases = cases
+        self.budget = _count("budget", budget, "at least 1 evaluation, a whole number")
+        self._cases = (
+            None if cases is None else _count("cases", cases, "at least 1, a whole number, or None for all")
+        )
         self.max_source_chars = max_source_chars
         self._op_dir = op_dir
         self._known: dict[str, OpSpec] = {}
         self._operators = self._all_of(operator)
         self._actions = _named("actions", ACTIONS, actions)(max_source_chars)
-        limits = Limits(budget, max_source_chars, max_diagnostic_chars)
+        limits = Limits(self.budget, max_source_chars, max_diagnostic_chars)
         self._observations = _named("observations", OBSERVATIONS, observations)(self._actions, limits)
         if failure_penalty and not isinstance(reward, str):
             raise MisuseError("failure_penalty goes with the name of a reward, not with a function")
         self._reward = reward_named(reward, failure_penalty) if isinstance(reward, str) else reward
-        self._protocol = MeasureProtocol(chip=chip)
+        self._protocol = MeasureProtocol(chip=require_chip(chip))
         self.chip = chip
-        self.kind: Mapping[str, Any] = {"actions": actions, "cases": cases, "chip": chip}
+        self.kind: Mapping[str, Any] = {"actions": actions, "cases": self._cases, "chip": chip}
         self.observation_space = self._observations.space
         self.action_space = self._actions.space
 
@@ -190,7 +190,7 @@ class Task:
     def info(self, episode: Episode) -> dict[str, Any]:
         """Describe the last evaluation in plain values: no wall times, nothing that depends on the cache."""
         result = episode.last_result
-        mask = self._actions.mask(episode.spec, episode.incumbent)
+        mask = self.mask(episode)
         return {
             "operator": episode.spec.op_id,
             "status": result.status.value,
@@ -206,6 +206,10 @@ class Task:
             **({} if mask is None else {"action_mask": mask}),
         }
 
+    def mask(self, episode: Episode) -> Mask | None:
+        """Return which actions mean something, or ``None`` where all may."""
+        return self._actions.mask(episode.spec, episode.incumbent)
+
     def _request(self, spec: OpSpec, candidate: Candidate) -> EvalRequest:
         """Return the evaluation of a candidate on the cases that there is time for, the smallest first."""
         by_size = sorted(spec.cases, key=lambda case: case.traffic_bytes)
@@ -216,12 +220,29 @@ class Task:
         """Load what ``operator`` names."""
         if isinstance(operator, str) and is_suite(operator):
             operator = list_operators(operator)
-        named = [operator] if isinstance(operator, (str, OpSpec)) else list(operator)
+        named = [operator] if isinstance(operator, (str, OpSpec)) else operator
+        if not isinstance(named, Sequence) or not all(isinstance(each, (str, OpSpec)) for each in named):
+            expected = "a name such as 'gelu', a suite such as 'core', a loaded operator, or a list of these"
+            raise MisuseError(f"operator must be {expected}; got {operator!r}")
         if not named:
             raise MisuseError("operator names no operators: give at least one")
         specs = [self._load(one) for one in named]
+        self._require_cases(specs)
         self._known |= {spec.op_id: spec for spec in specs}
         return specs
+
+    def _require_cases(self, specs: Sequence[OpSpec]) -> None:
+        """Check that one of the operators has as many cases as are evaluated.
+
+        Raises:
+            MisuseError: none has.
+        """
+        most = max(specs, key=lambda spec: len(spec.cases))
+        if self._cases is not None and self._cases > len(most.cases):
+            raise MisuseError(
+                f"cases must be at most {len(most.cases)}, as many as {most.op_id} has, or None for all; "
+                f"got {self._cases}"
+            )
 
     def _load(self, operator: str | OpSpec) -> OpSpec:
         if isinstance(operator, str) and operator in self._known:
@@ -262,6 +283,21 @@ def _require_measured(spec: OpSpec, result: EvalResult) -> None:
     if blame is Blame.CALLER:
         raise MisuseError(message)
     raise OperatorFormatError(message)
+
+
+def _count(argument: str, value: Any, expected: str) -> int:
+    """Return a number that counts something.
+
+    Raises:
+        MisuseError: it is not whole, or less than 1.
+    """
+    try:
+        number = index(value)
+    except TypeError:
+        number = 0
+    if number < 1 or isinstance(value, bool):
+        raise MisuseError(f"{argument} must be {expected}; got {value!r}")
+    return number
 
 
 def _named(argument: str, families: Mapping[str, Family], name: str) -> Family:

@@ -17,6 +17,7 @@ from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
+from ascend_gym.env.rendering import RENDER_MODES, rendered, require_render_mode
 from ascend_gym.env.task import Task, Trial, is_over, is_terminated, is_truncated
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -35,8 +36,9 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
             infos, or, when it cannot be begun, at the next step, which raises if that fails too; ``Disabled``
             leaves it to ``reset(options={"reset_mask": ...})``.
         daemon: address, or several; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
+        render_mode: as for ``AscendOpEnv``.
         evaluator: an evaluator of the caller's instead of a daemon; the caller closes it.
-        **task: the other arguments of ``AscendOpEnv``, without ``render_mode``.
+        **task: the other arguments of ``AscendOpEnv``.
 
     Raises:
         MisuseError: an argument cannot be.
@@ -48,6 +50,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         *,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         daemon: str | Sequence[str] | None = None,
+        render_mode: str | None = None,
         evaluator: Evaluator | None = None,
         **task: Any,
     ) -> None:
@@ -59,8 +62,13 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         except ValueError as error:
             modes = ", ".join(mode.value for mode in AutoresetMode)
             raise MisuseError(f"autoreset_mode must be one of {modes}, got {autoreset_mode!r}") from error
-        self.num_envs = num_envs
-        self.metadata = {"render_modes": [], "autoreset_mode": self._autoreset}
+        require_render_mode(render_mode)
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.metadata = {
+            "render_modes": [*RENDER_MODES],
+            "render_fps": 1,
+            "autoreset_mode": self._autoreset,
+        }
         self._task = Task(**task)
         self._connection = Connection(daemon, self._task.chip, evaluator)
         self.single_observation_space = self._task.observation_space
@@ -135,6 +143,13 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         for number, episode in advanced.items():
             self._episodes[number] = episode
         return self._step_ended(rewards)
+
+    def render(self) -> tuple[Any, ...] | None:
+        """Return what ``AscendOpEnv.render`` returns, by episode; ``None`` without a ``render_mode``."""
+        if self.render_mode is None:
+            return None
+        operators = [spec.op_id for spec in self._task.operators]
+        return tuple(rendered(self.render_mode, episode, operators) for episode in self._episodes)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Close the connection, and stop the private daemon, if this environment opened them."""

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.report.common_runs import Grid, largest_grid
 from ascend_gym.report.curves import Curve
 from ascend_gym.report.metrics import (
     FAST_P,
+    OPERATORS_FOR_P,
     Estimate,
     fast_p,
     geometric_mean,
     paired_p_value,
     relative_speedup,
 )
+
+NONE = "-"
+P_NOTE = (
+    f"n < {OPERATORS_FOR_P} stands for p: the test compares operators, and with fewer than {OPERATORS_FOR_P} "
+    "it cannot tell any difference from chance at 5 %."
+)
+_SIGNIFICANT = 0.05
+_FIRST = "best-of-n"
 
 
 @dataclass(frozen=True)
@@ -42,7 +53,7 @@ class Row:
     Attributes:
         method: name of the method.
         geometric_mean: of the speedups.
-        relative: geometric mean of the speedups over those of the comparison's first method.
+        relative: geometric mean of the speedups over those of the reference, the first method.
         p_value: of that difference (``paired_p_value``).
         fast: share of operators faster than p, for each p of ``FAST_P``.
     """
@@ -70,21 +81,31 @@ class Table:
         return "\n".join([f"### {self.title}", "", *lines, ""])
 
 
+def in_order(methods: Iterable[str]) -> list[str]:
+    """Return methods in the order in which they are shown: Best-of-N, the reference, first; variants last."""
+    return sorted(set(methods), key=lambda name: (":" in name, not name.startswith(_FIRST), name))
+
+
 class Comparison:
-    """Methods compared on the operators for which every run of every method is finished.
+    """Methods compared on operators and seeds for which all of them have finished runs.
 
     Attributes:
-        methods: the methods, in the order in which they first appear.
-        operators: the operators compared, in that order too.
+        methods: the methods compared, the reference first.
+        others: methods that have too few runs in common with these, with the number of their finished runs.
+        operators: the operators compared, in the order in which they first appear.
         left_out: the operators that are not, because a run is missing or not finished.
-        seeds: the seeds, in ascending order.
+        seeds: the seeds compared, in ascending order.
     """
 
-    def __init__(self, runs: Iterable[Run]) -> None:
+    def __init__(self, runs: Iterable[Run], reference: str | None = None) -> None:
         """Compare ``runs``.
 
+        Args:
+            runs: of all methods.
+            reference: method that the others are compared with; by default the first of ``in_order``.
+
         Raises:
-            MisuseError: two are of the same method, operator and seed.
+            MisuseError: two are of the same method, operator and seed, or none is of the reference.
         """
         self._curves: dict[tuple[str, str, int], Curve | None] = {}
         for run in runs:
@@ -92,11 +113,58 @@ class Comparison:
             if key in self._curves:
                 raise MisuseError(f"two runs of {run.method} on {run.operator} with seed {run.seed}")
             self._curves[key] = run.curve
-        self.methods = list(dict.fromkeys(method for method, _, _ in self._curves))
-        self.seeds = sorted({seed for _, _, seed in self._curves})
-        seen = dict.fromkeys(operator for _, operator, _ in self._curves)
-        self.operators = [operator for operator in seen if self._is_complete(operator)]
-        self.left_out = [operator for operator in seen if operator not in self.operators]
+        names = in_order(method for method, _, _ in self._curves)
+        if reference is not None and reference not in names:
+            raise MisuseError(
+                f"no run is of the reference {reference!r}; methods with runs: {', '.join(names)}"
+            )
+        self._reference = reference
+        self._seen = list(dict.fromkeys(operator for _, operator, _ in self._curves))
+        finished: dict[str, set[tuple[str, int]]] = {name: set() for name in names}
+        for (method, operator, seed), curve in self._curves.items():
+            finished[method] |= {(operator, seed)} if curve is not None else set()
+        self._take(largest_grid(finished, self._seen, reference))
+        self.others = {name: len(finished[name]) for name in names if name not in self.methods}
+
+    def _take(self, grid: Grid) -> None:
+        self.methods = sorted(grid.methods, key=lambda name: name != self._reference)
+        self.operators = list(grid.operators)
+        self.left_out = [operator for operator in self._seen if operator not in grid.operators]
+        self.seeds = list(grid.seeds)
+
+    def restricted(self, operators: Iterable[str]) -> Comparison:
+        """Return the same comparison on those of its operators that are among ``operators``."""
+        wanted = set(operators)
+        part = copy(self)
+        part._seen = [operator for operator in self._seen if operator in wanted]
+        common = tuple(operator for operator in self.operators if operator in wanted)
+        part._take(Grid(tuple(self.methods), common, tuple(self.seeds)))
+        return part
+
+    @property
+    def deterministic(self) -> list[str]:
+        """Methods whose runs were the same with every seed, where there are several seeds."""
+        if len(self.seeds) < 2 or not self.operators:
+            return []
+        return [
+            name for name in self.methods if all(self._is_seedless(name, each) for each in self.operators)
+        ]
+
+    def notes(self) -> list[str]:
+        """Say in sentences what is not compared, and what has to be known to read the tables."""
+        said = []
+        if self.others:
+            counts = ", ".join(f"{name} ({count} finished)" for name, count in self.others.items())
+            said.append(f"Not compared, for too few finished runs in common with the others: {counts}.")
+        if self.left_out:
+            said.append(f"Left out, because a run is missing or can still go on: {', '.join(self.left_out)}.")
+        gone = sorted({seed for _, _, seed in self._curves} - set(self.seeds))
+        if gone and self.operators:
+            said.append(f"Seeds left out likewise: {', '.join(map(str, gone))}.")
+        if self.deterministic:
+            names = ", ".join(self.deterministic)
+            said.append(f"Deterministic, every seed gave the same run, so seeds add nothing: {names}.")
+        return said
 
     def speedups(self, method: str, budget: int) -> list[list[float]]:
         """Return the speedups of a method within a budget, of shape (operators, seeds)."""
@@ -106,7 +174,7 @@ class Comparison:
         ]
 
     def rows(self, budget: int) -> list[Row]:
-        """Return the metrics of each method within a budget; none if no operator is complete."""
+        """Return the metrics of each method within a budget; none if there is no operator."""
         if not self.operators:
             return []
         first = self.speedups(self.methods[0], budget)
@@ -116,9 +184,11 @@ class Comparison:
         """Return all metrics and all speedups as JSON values."""
         return {
             "methods": self.methods,
+            "others": self.others,
             "operators": self.operators,
             "left_out": self.left_out,
             "seeds": self.seeds,
+            "deterministic": self.deterministic,
             "fast_p": list(FAST_P),
             "budgets": {str(budget): [asdict(row) for row in self.rows(budget)] for budget in budgets},
             "speedups": {
@@ -128,15 +198,76 @@ class Comparison:
         }
 
     def tables(self, budgets: Sequence[int]) -> list[Table]:
-        """Return a table of metrics for each budget, and one of the operators at the last."""
-        return [*(self._metrics_table(budget) for budget in budgets), self._operators_table(budgets[-1])]
+        """Return a table of metrics for each budget, and one of the operators at the last; none if empty."""
+        if not self.operators:
+            return []
+        metrics = [self.metrics_table(budget, f"Budget {budget}", digits=0) for budget in budgets]
+        return [*metrics, self.operators_table(budgets[-1], f"Budget {budgets[-1]}: speedup by operator")]
 
-    def _is_complete(self, operator: str) -> bool:
-        return all(
-            self._curves.get((method, operator, seed)) is not None
-            for method in self.methods
-            for seed in self.seeds
+    def metrics_table(self, budget: int, where: str, digits: int = 1) -> Table:
+        """Return geometric mean, gain over the reference and fast_p of each method, with 95 % intervals.
+
+        An asterisk marks a p value below 0.05; methods that are not compared have dashes.
+
+        Args:
+            budget: evaluations that count.
+            where: beginning of the title.
+            digits: of the percentages.
+        """
+        first = self.methods[0] if self.methods else NONE
+        columns = ("method", "GM", f"GM over {first}", "p", *(f"fast_{p:.1f} %" for p in FAST_P))
+        rows = [
+            (
+                row.method,
+                row.geometric_mean.text(3),
+                *(("reference", "") if row.method == first else (row.relative.text(3), self._p_text(row))),
+                *(share.text(digits, scale=100.0) for share in row.fast),
+            )
+            for row in self.rows(budget)
+        ]
+        rows += [(name, *(NONE for _ in columns[1:])) for name in self.others]
+        size = f"{_count(len(self.operators), 'operator')}, {_count(len(self.seeds), 'seed')}"
+        return Table(f"{where}: {size}, 95 % intervals", columns, tuple(rows))
+
+    def operators_table(self, budget: int, title: str, levels: Mapping[str, str] | None = None) -> Table:
+        """Return the speedup of each method on each operator, the geometric mean over the seeds compared.
+
+        Operators and methods that are not compared are there too; a dash says that a run is missing.
+
+        Args:
+            budget: evaluations that count.
+            title: of the table.
+            levels: level of each operator, for a column of its own.
+        """
+        names = (*self.methods, *self.others)
+        rows = tuple(
+            (
+                *((operator,) if levels is None else (operator, levels[operator])),
+                *(self._mean_text(name, operator, budget) for name in names),
+            )
+            for operator in self._seen
         )
+        return Table(title, ("operator", *(() if levels is None else ("level",)), *names), rows)
+
+    def _mean_text(self, method: str, operator: str, budget: int) -> str:
+        curves = [self._curves.get((method, operator, seed)) for seed in self.seeds]
+        finished = [curve.speedup_at(budget) for curve in curves if curve is not None]
+        complete = finished and len(finished) == len(curves)
+        return f"{geometric_mean([finished]).value:.3f}" if complete else NONE
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether there are enough operators for p values."""
+        return len(self.operators) >= OPERATORS_FOR_P
+
+    def _p_text(self, row: Row) -> str:
+        if not self.is_tested:
+            return f"n < {OPERATORS_FOR_P}"
+        return f"{row.p_value:.3g}{' *' if row.p_value < _SIGNIFICANT else ''}"
+
+    def _is_seedless(self, method: str, operator: str) -> bool:
+        curves = {self._finished(method, operator, seed).best_us for seed in self.seeds}
+        return len(curves) == 1
 
     def _finished(self, method: str, operator: str, seed: int) -> Curve:
         curve = self._curves[method, operator, seed]
@@ -149,31 +280,6 @@ class Comparison:
         relative, p_value = relative_speedup(speedups, first), paired_p_value(speedups, first)
         return Row(method, geometric_mean(speedups), relative, p_value, fast)
 
-    def _metrics_table(self, budget: int) -> Table:
-        columns = (
-            "method",
-            "GM",
-            f"GM over {self.methods[0]}",
-            "p",
-            *(f"fast_{p:.1f} %" for p in FAST_P),
-        )
-        rows = tuple(
-            (
-                row.method,
-                row.geometric_mean.text(3),
-                row.relative.text(3),
-                f"{row.p_value:.3g}",
-                *(share.text(0, scale=100.0) for share in row.fast),
-            )
-            for row in self.rows(budget)
-        )
-        size = f"{len(self.operators)} operators, {len(self.seeds)} seeds"
-        return Table(f"Budget {budget}: {size}, 95 % intervals", columns, rows)
 
-    def _operators_table(self, budget: int) -> Table:
-        by_method = [self.speedups(method, budget) for method in self.methods]
-        rows = tuple(
-            (operator, *(f"{geometric_mean([speedups[at]]).value:.3f}" for speedups in by_method))
-            for at, operator in enumerate(self.operators)
-        )
-        return Table(f"Budget {budget}: speedup by operator", ("operator", *self.methods), rows)
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

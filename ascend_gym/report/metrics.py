@@ -22,6 +22,7 @@ from ascend_gym.core.errors import MisuseError
 
 FAST_P = (1.0, 1.2, 1.4, 1.8, 2.0)
 BUDGETS = (5, 10, 20, 40)
+OPERATORS_FOR_P = 6  # of the 2**n flips of n operators at least two are as large as any: 2 / 2**5 > 0.05
 
 _CONFIDENCE = 0.95
 _RESAMPLES = 2000

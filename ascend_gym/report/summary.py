@@ -69,6 +69,25 @@ def search_summary(
     }
 
 
+def operator_row(spec: OpSpec) -> dict[str, Any]:
+    """Return what a list of operators says about one."""
+    names = ("op_id", "op_type", "level", "category", "description")
+    return {**{name: getattr(spec, name) for name in names}, "cases": len(spec.cases)}
+
+
+def operator_document(spec: OpSpec) -> dict[str, Any]:
+    """Return an operator with its cases and the paths of its files as JSON values, without the sources."""
+    sides = {"tiling": spec.baseline.host, "kernel": spec.baseline.kernel}
+    return {
+        **operator_row(spec),
+        "folder": spec.folder,
+        "folder_digest": spec.folder_digest,
+        "auto_sync": spec.auto_sync,
+        "sources": {name: [file.path for file in side.files] for name, side in sides.items()},
+        "cases": [{**_plain(case), "traffic_bytes": case.traffic_bytes} for case in spec.cases],
+    }
+
+
 def speedup(baseline: EvalResult, result: EvalResult) -> float | None:
     """Return the latency of ``baseline`` over that of ``result``; ``None`` unless both were measured."""
     if baseline.latency_us is None or result.latency_us is None:

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rich.box import SIMPLE
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
+from rich.text import Text
 
-from ascend_gym.report.comparison import Comparison, Table
+from ascend_gym.report.comparison import P_NOTE, Comparison, Table
 from ascend_gym.report.metrics import BUDGETS
 from ascend_gym.report.stored_runs import comparison_runs
 from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
 
 _TABLE_WIDTH_CHARS = 180
+_GAP_CHARS = 3  # between two columns
 
 
 def comparisons(store: ResultsStore, runs: Sequence[RunRecord]) -> dict[tuple[str, int], Comparison]:
@@ -32,12 +36,25 @@ def budgets_up_to(budget: int) -> list[int]:
 
 
 def summary_tables(compared: Mapping[tuple[str, int], Comparison]) -> list[Table]:
-    """Return the tables of all comparisons."""
+    """Return the tables of all comparisons; none of those without a finished run."""
     return [
         Table(f"{chip}. {table.title}", table.columns, table.rows)
         for (chip, budget), comparison in compared.items()
         for table in comparison.tables(budgets_up_to(budget))
     ]
+
+
+def summary_notes(compared: Mapping[tuple[str, int], Comparison]) -> list[str]:
+    """Return what has to be known to read the tables, or why there are none."""
+    if not any(comparison.operators for comparison in compared.values()):
+        return ["No run is finished yet, so there is nothing to compare."]
+    notes = [
+        f"{chip}, budget {budget}: {said}"
+        for (chip, budget), comparison in compared.items()
+        for said in comparison.notes()
+    ]
+    untested = any(len(each.methods) > 1 and not each.is_tested for each in compared.values())
+    return [*notes, P_NOTE] if untested else notes
 
 
 def summary_document(compared: Mapping[tuple[str, int], Comparison]) -> list[dict[str, Any]]:
@@ -49,12 +66,32 @@ def summary_document(compared: Mapping[tuple[str, int], Comparison]) -> list[dic
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table; wide where nobody looks at a terminal."""
+    """Print a table; wide where nobody looks at a terminal, else in parts that fit its width.
+
+    Each part has the first column and as many of the others as there is room for.
+    """
     if not console.is_terminal:
         console.width = _TABLE_WIDTH_CHARS
-    drawn = RichTable(title=table.title, title_justify="left")
-    for number, column in enumerate(table.columns):
-        drawn.add_column(column, justify="right" if number else "left", no_wrap=True)
-    for row in table.rows:
-        drawn.add_row(*row)
-    console.print(drawn)
+    parts = _parts(table, console.width)
+    for number, columns in enumerate(parts, start=1):
+        title = table.title if len(parts) == 1 else f"{table.title} ({number} of {len(parts)})"
+        drawn = RichTable(box=SIMPLE, pad_edge=False)
+        for at in columns:
+            drawn.add_column(table.columns[at], justify="right" if at else "left", no_wrap=True)
+        for row in table.rows:
+            drawn.add_row(*(row[at] for at in columns))
+        console.print(Text(title, "bold"), soft_wrap=not console.is_terminal)
+        console.print(drawn)
+
+
+def _parts(table: Table, width_chars: int) -> list[list[int]]:
+    """Return the columns of each part, the first column in all of them."""
+    widths = [
+        max(map(cell_len, cells)) + _GAP_CHARS for cells in zip(table.columns, *table.rows, strict=True)
+    ]
+    parts: list[list[int]] = []
+    for at in range(1, len(widths)):
+        if not parts or sum(widths[each] for each in (*parts[-1], at)) > width_chars:
+            parts.append([0])
+        parts[-1].append(at)
+    return parts or [[0]]

@@ -8,8 +8,13 @@ from multiprocessing.pool import ThreadPool
 from typing import Any
 
 from ascend_gym.core.protocols import Llm, Message
+from ascend_gym.core.records import Candidate
 from ascend_gym.search.llm.prompts import prompt_digest
+from ascend_gym.search.outcome import UnusableProposal
 from ascend_gym.search.seeds import derived_seed
+
+MAX_TOKENS = 16384
+TIMEOUT_S = 600.0
 
 Purpose = tuple[str | int, ...]
 
@@ -21,10 +26,27 @@ class Answer:
     Attributes:
         text: its answer.
         call: purpose, seed, model, prompt digest and token counts, for a proposal's ``origin["calls"]``.
+        cut_off_tokens: the limit at which the answer ended, reasoning included; 0 if it ended by itself.
     """
 
     text: str
     call: Mapping[str, Any]
+    cut_off_tokens: int = 0
+
+    def unusable(self, problem: object, base: Candidate, origin: Mapping[str, Any]) -> UnusableProposal:
+        """Return the proposal that stands for an answer from which no candidate can be read.
+
+        Args:
+            problem: what is wrong with it; that it was cut off is added.
+            base: the candidate that it was meant to rewrite.
+            origin: where it came from; the text is added.
+        """
+        told = str(problem)
+        if self.cut_off_tokens:
+            where = "before its end" if self.text.strip() else "before it said anything"
+            advice = "raise --max-tokens, or have the model reason less"
+            told += f" (cut off at the limit of {self.cut_off_tokens} tokens {where}: {advice})"
+        return UnusableProposal(base, {**origin, "answer": self.text}, told)
 
 
 class Asker:
@@ -35,8 +57,8 @@ class Asker:
         llm: Llm,
         *,
         seed: int,
-        max_tokens: int = 16384,
-        deadline_s: float = 600.0,
+        max_tokens: int = MAX_TOKENS,
+        deadline_s: float = TIMEOUT_S,
         concurrency: int = 1,
     ) -> None:
         """Ask ``llm``.
@@ -71,7 +93,7 @@ class Asker:
             "prompt_tokens": completion.prompt_tokens,
             "completion_tokens": completion.completion_tokens,
         }
-        return Answer(completion.text, call)
+        return Answer(completion.text, call, self._max_tokens if completion.cut_off else 0)
 
     def ask_all(self, messages: Sequence[Message], purposes: Sequence[Purpose]) -> Iterator[Answer]:
         """Yield one answer for each purpose, in their order, asking up to ``concurrency`` at a time.

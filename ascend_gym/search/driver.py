@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -99,7 +99,12 @@ def run_search(
     rules = {"duplicates": duplicates.value, "protocol": protocol.model_dump(mode="json")}
     search = _Search(spec, strategy, evaluator, ledger, journal, protocol, duplicates, on_event)
     outcome = _searched(search, in_flight, {**(settings or {}), **rules})
-    if outcome.stop_reason not in RESUMABLE:
+    return outcome if outcome.stop_reason in RESUMABLE else _ended(outcome, journal)
+
+
+def _ended(outcome: SearchOutcome, journal: Journal) -> SearchOutcome:
+    """Write the end of a search; one whose end cannot be written is to be resumed."""
+    try:
         with interrupts_held_back():
             journal.end(
                 stop_reason=outcome.stop_reason.value,
@@ -109,6 +114,8 @@ def run_search(
                 best_latency_us=outcome.best_latency_us,
                 best_digest=outcome.best.digest,
             )
+    except InfrastructureError as error:
+        return replace(outcome, stop_reason=StopReason.INFRASTRUCTURE, message=str(error))
     return outcome
 
 

@@ -75,6 +75,16 @@ def is_suite(name: str) -> bool:
     return name in (*_SUITE_FOLDERS, IMPORTED_SUITE)
 
 
+def suite_names() -> list[str]:
+    """Return the names of the installed suites, and of the imported one where there is any."""
+    return [*_SUITE_FOLDERS, *([IMPORTED_SUITE] if read_index().operators else [])]
+
+
+def operator_names() -> list[tuple[str, str]]:
+    """Return suite and name of every operator without reading any; those not ready are among them."""
+    return [(suite, name) for suite in suite_names() for name in sorted(_folders(suite))]
+
+
 def what_it_needs(name: str, folder: Path) -> str:
     """Return in one line what keeps an operator folder from being loaded and checked, or nothing."""
     try:

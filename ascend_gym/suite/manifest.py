@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue, Case, DType, TensorSpec, Tolerance, ValueRange
-from ascend_gym.core.toml_file import read_toml
+from ascend_gym.core.toml_file import read_toml, unknown_key
 
 MANIFEST_NAME = "op.toml"
 
@@ -157,6 +157,7 @@ def explain(error: ValidationError) -> str:
         follows = any(other["loc"][: len(where)] == where and other is not detail for other in details)
         if detail["type"] == "too_short" and follows:
             continue
-        reason = "unknown key" if detail["type"] == "extra_forbidden" else detail["msg"]
+        unknown = detail["type"] == "extra_forbidden"
+        reason = unknown_key(Manifest, where) if unknown else detail["msg"]
         clauses.append(f"{'.'.join(str(part) for part in where) or 'document'}: {reason}")
     return "; ".join(clauses)

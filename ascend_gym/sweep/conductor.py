@@ -16,6 +16,8 @@ from ascend_gym.sweep.sweep_state import Start, SweepState
 _TICK_S = 0.5
 _STOP_TIMEOUT_S = 30.0
 
+INTERRUPTED = RunEnd(Ending.INTERRUPTED, "the sweep was interrupted")
+
 
 @dataclass
 class Conductor:
@@ -41,7 +43,7 @@ class Conductor:
     _ended: deque[Job] = field(init=False, default_factory=deque)
 
     def run(self) -> None:
-        """Make all runs; Ctrl-C stops those under way, and what they have found is kept."""
+        """Make all runs; SIGINT or SIGTERM stops those under way, and what they have found is kept."""
         try:
             while not self.state.done:
                 for start in self.state.starts(time.monotonic(), self.executor.capacity()):
@@ -82,4 +84,4 @@ class Conductor:
         deadline_s = time.monotonic() + _STOP_TIMEOUT_S
         while self.state.running and time.monotonic() < deadline_s:
             self._take(_TICK_S)
-        self.state.give_up(RunEnd(Ending.INTERRUPTED, "the sweep was interrupted"))
+        self.state.give_up(INTERRUPTED)

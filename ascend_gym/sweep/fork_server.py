@@ -23,6 +23,7 @@ from importlib import import_module
 from pathlib import Path
 
 from ascend_gym.core.own_python import own_python_command
+from ascend_gym.search.interrupts import SIGNALS
 
 _ORDER_BYTES = 1 << 20
 _STATUS_BYTES = 16
@@ -112,6 +113,8 @@ class ForkServer:
 
 def main() -> None:
     """Serve; a forked child returns from the loop and becomes what was ordered."""
+    for number in SIGNALS:  # it ends with its parent; its children take them as they like
+        signal.signal(number, signal.SIG_IGN)
     module, line = import_module(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
     module.prepare()
     while _is_server(line):

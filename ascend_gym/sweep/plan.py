@@ -9,14 +9,16 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from ascend_gym.core.chips import require_chip
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.toml_file import read_toml
+from ascend_gym.core.toml_file import read_toml, unknown_key
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.suite.loader import is_suite, list_operators, load_operator
 
 SUITES = ("core", "cann-ops")
+_DEFAULT_OPERATORS = ("core",)
 _PATTERN_SIGNS = frozenset("*?[")
 
 
@@ -37,6 +39,7 @@ class SweepPlan(BaseModel):
 
     Attributes:
         operators: suites, names, or patterns such as ``cann-ops/foreach_*``.
+        op_dirs: folders of operators outside of the suites, each with the name of its operator.
         methods: methods, or variants such as ``ascend-optimizer:no-experience``.
         seeds: seeds of the runs.
         budgets: evaluations that a run may spend; each method has runs with each.
@@ -49,7 +52,10 @@ class SweepPlan(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    operators: tuple[str, ...] = Field(default=("core",), min_length=1)
+    op_dirs: tuple[str, ...] = ()
+    operators: tuple[str, ...] = Field(
+        default_factory=lambda told: () if told.get("op_dirs") else _DEFAULT_OPERATORS
+    )
     methods: tuple[str, ...] = Field(min_length=1)
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     budgets: tuple[int, ...] = Field(default=(20,), min_length=1)
@@ -59,10 +65,26 @@ class SweepPlan(BaseModel):
     temperature: float | None = Field(default=None, ge=0)
     limits: Limits = Limits()
 
+    @field_validator("op_dirs")
+    @classmethod
+    def _absolute(cls, folders: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(str(Path(folder).resolve()) for folder in folders))
+
     @field_validator("operators", "methods", "seeds", "budgets", "chips")
     @classmethod
     def _each_once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(dict.fromkeys(values))
+
+    @model_validator(mode="after")
+    def _any_operator(self) -> SweepPlan:
+        if not self.operators and not self.op_dirs:
+            raise ValueError("expected at least one operator, in operators or op_dirs")
+        return self
+
+    @field_validator("chips")
+    @classmethod
+    def _known(cls, chips: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(require_chip, chips))
 
     @field_validator("budgets")
     @classmethod
@@ -77,10 +99,10 @@ class SweepPlan(BaseModel):
         Raises:
             MisuseError: an operator is not known, or a pattern fits none.
         """
-        operators = matching_operators(self.operators)
-        rounds = product(self.chips, self.budgets, self.seeds, operators, self.methods)
-        for chip, budget, seed, operator, method in rounds:
-            yield Cell(method, operator, seed, budget, chip)
+        operators = {**dict.fromkeys(matching_operators(self.operators)), **own_operators(self.op_dirs)}
+        rounds = product(self.chips, self.budgets, self.seeds, operators.items(), self.methods)
+        for chip, budget, seed, (operator, folder), method in rounds:
+            yield Cell(method, operator, seed, budget, chip, folder)
 
     def common_settings(self) -> dict[str, Any]:
         """Return what the settings of all runs have in common."""
@@ -97,6 +119,7 @@ class Cell:
     seed: int
     budget: int
     chip: str
+    op_dir: str | None = None
 
     @property
     def folder(self) -> str:
@@ -115,6 +138,8 @@ def read_plan(path: Path | None, **flags: Any) -> SweepPlan:
         told = read_toml(path) if path is not None else {}
     except (OSError, ValueError) as error:
         raise MisuseError(f"{path}: expected a TOML file: {error}") from error
+    if not isinstance(told.get("limits", {}), dict):
+        raise MisuseError(f"{path}: limits: expected a table [limits], got {told['limits']!r}")
     limits = {name: flags.pop(name) for name in Limits.model_fields if name in flags}
     given = {name: value for name, value in flags.items() if value not in (None, [], ())}
     told_limits = {**told.get("limits", {}), **{k: v for k, v in limits.items() if v is not None}}
@@ -123,9 +148,9 @@ def read_plan(path: Path | None, **flags: Any) -> SweepPlan:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise MisuseError(
-            f"{path or 'the sweep'}: {where}: {first['msg']}, got {first['input']!r}"
-        ) from error
+        unknown = first["type"] == "extra_forbidden"
+        said = unknown_key(SweepPlan, first["loc"]) if unknown else f"{first['msg']}, got {first['input']!r}"
+        raise MisuseError(f"{path or 'the sweep'}: {where}: {said}") from error
 
 
 def matching_operators(names: Iterable[str]) -> list[str]:
@@ -135,6 +160,22 @@ def matching_operators(names: Iterable[str]) -> list[str]:
         MisuseError: a name is not known, or a pattern fits none.
     """
     return list(dict.fromkeys(op_id for name in names for op_id in _matching(name)))
+
+
+def own_operators(folders: Iterable[str]) -> dict[str, str]:
+    """Return the folders of operators outside of the suites by operator id.
+
+    Raises:
+        MisuseError: one is no operator's, or two have one name.
+    """
+    own: dict[str, str] = {}
+    for folder in folders:
+        op_id = load_operator(Path(folder).name, op_dir=Path(folder)).op_id
+        if own.setdefault(op_id, folder) != folder:
+            raise MisuseError(
+                f"two operators are called {op_id}: {own[op_id]} and {folder}; rename one folder"
+            )
+    return own
 
 
 def _matching(name: str) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.search.interrupts import handlers_kept
 from ascend_gym.sweep.child_run import ChildRun, RunPlace
 from ascend_gym.sweep.executors import POLL_S, lost
 from ascend_gym.sweep.jobs import RunTask, Update
@@ -77,7 +78,8 @@ def connected_ray(address: str, runs: int) -> Iterator[Any]:
         options |= {"num_cpus": 1, "resources": {RESOURCE: runs}, "include_dashboard": False}
         options |= {"object_store_memory": _OBJECT_STORE_BYTES}
     try:
-        ray.init(**options)
+        with handlers_kept():
+            ray.init(**options)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise InfrastructureError(f"no Ray cluster at {address!r}: {error}") from error
     try:

@@ -6,7 +6,6 @@ It has been tested against a stand-in for the vendor's tools, not on hardware; s
 from __future__ import annotations
 
 import platform
-import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,9 +29,12 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
     Phase,
+    TargetSheet,
 )
+from ascend_gym.core.remove_tree import remove_tree, scratch_folder
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
+from npu_daemon.cache_folder import CANN_FOLDER
 from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.devices import DevicePool, query_devices
@@ -50,8 +52,8 @@ from npu_daemon.cann.runner_build import build_tools, runner_digest
 from npu_daemon.cann.toolkit import open_toolkit
 from npu_daemon.floor import floor_us
 from npu_daemon.sandbox import ProcessOutcome
-from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES
 from npu_daemon.simulator.chips import load_chip
+from npu_daemon.simulator.target import target_sheet
 
 _JUDGING = ("cann/*.py", "backends/cann.py", "simulator/source_guard.py", "simulator/source_text.py")
 SANDBOX = "rlimits"  # at the run: what the driver needs is not known well enough to confine it
@@ -84,7 +86,6 @@ class CannBackend:
         cache_dir: where builds and the states of devices are kept.
         chip: what the devices are, for example ``910B2``.
         settings: section ``[cann]`` of the daemon's configuration.
-        cache_limit_bytes: room for built operators.
 
     Raises:
         InfrastructureError: toolkit or driver are not what they have to be; see ``npu-daemon doctor``.
@@ -98,14 +99,13 @@ class CannBackend:
         cache_dir: Path,
         chip: str = "910B2",
         settings: CannSettings | None = None,
-        cache_limit_bytes: int = DEFAULT_LIMIT_BYTES,
     ) -> None:
         self._chip = load_chip(chip)
         self._settings = settings or CannSettings()
-        folder = cache_dir / "cann"
+        folder = cache_dir / CANN_FOLDER
         toolkit = open_toolkit(self._settings)
         self._host = DeviceHost(toolkit, build_tools(toolkit, self._settings, folder), self._settings)
-        self._builder = OppBuilder(toolkit, self._settings, folder, cache_limit_bytes)
+        self._builder = OppBuilder(toolkit, self._settings, folder)
         self._pool = DevicePool(folder, self._settings, chip)
         own = (digest_of_tree(Path(npu_daemon.__file__).parent, _JUDGING), runner_digest(), self._chip.digest)
         self._digest = digest_of("cann", toolkit.digest, *own, self._settings)
@@ -124,6 +124,10 @@ class CannBackend:
     def chips(self) -> tuple[str, ...]:
         """Return the chip of this host."""
         return (self._chip.name,)
+
+    def target(self, chip: str) -> TargetSheet:
+        """Return what is known of a chip."""
+        return target_sheet(chip)
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return the reason why the operator cannot be evaluated, or ``None``."""
@@ -173,7 +177,7 @@ class CannBackend:
             outcome = self._run_in(_Run(build.spec, folder, call, baseline, turn), case, protocol)
         finally:
             if not isinstance(outcome, RunOutput):
-                shutil.rmtree(folder)
+                remove_tree(folder)
         return outcome
 
     def _run_in(self, run: _Run, case: Case, protocol: MeasureProtocol) -> RunOutput | Failure:
@@ -221,7 +225,7 @@ class CannBackend:
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""
         handle: _Run = run.handle
-        shutil.rmtree(handle.folder)
+        remove_tree(handle.folder)
 
     @contextmanager
     def _device(self) -> Iterator[int]:
@@ -261,8 +265,8 @@ class CannBackend:
 
     def _try(self, session: DeviceSession, occasion: str) -> None:
         """Exclude a device that does not work without any candidate."""
-        with tempfile.TemporaryDirectory(prefix="ascend-gym-npu-") as name:
-            outcome = session.execute(None, Path(name))
+        with scratch_folder(prefix="ascend-gym-npu-") as folder:
+            outcome = session.execute(None, folder)
             try:
                 failed = diagnose(outcome, session.protocol)
                 complaint = failed.diagnostics[0].message if failed is not None else None

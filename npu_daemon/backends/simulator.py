@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import shutil
 import statistics
 import sys
 import tempfile
@@ -12,8 +11,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Built, Failure, RunOutput
@@ -27,19 +24,23 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
     Phase,
+    TargetSheet,
 )
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
-from ascend_gym.suite.inputs import numpy_dtype
+from ascend_gym.suite.inputs import Array
+from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
-from npu_daemon.sandbox import RLIMITS, Limits, run_limited, sandbox_level
-from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES, BuildCache, KernelBuild
+from npu_daemon.sandbox import RLIMITS, Limits, sandbox_level
+from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
-from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, tensor_sizes_bytes, write_job
+from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, write_job
 from npu_daemon.simulator.noise import samples_us
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
-from npu_daemon.simulator.profile import profile_of
+from npu_daemon.simulator.profile import core_times_of, profile_of
 from npu_daemon.simulator.races import find_race
+from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
 _COLLECTIVE = re.compile(r'^\s*#\s*include\s*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
@@ -71,7 +72,6 @@ class SimulatorBackend:
         cache_dir: where toolchains and builds are kept.
         chip: default chip, for ``describe``; each request names its own in its protocol.
         announce: told when something slow starts; by default written to standard error.
-        cache_limit_bytes: room for host builds, and for kernel builds.
 
     Attributes:
         toolchain: programs and precompiled headers of this host.
@@ -88,7 +88,6 @@ class SimulatorBackend:
         cache_dir: Path,
         chip: str = "910B2",
         announce: Callable[[str], None] | None = None,
-        cache_limit_bytes: int = DEFAULT_LIMIT_BYTES,
     ) -> None:
         self._chip = load_chip(chip)
         if sandbox_level() == RLIMITS:
@@ -97,7 +96,7 @@ class SimulatorBackend:
                 "they can read and write what this user can; evaluate only sources that you trust"
             )
         self.toolchain = obtain_toolchain(cache_dir, announce or _tell)
-        self._builds = BuildCache(cache_dir / "builds", self.toolchain, cache_limit_bytes)
+        self._builds = BuildCache(cache_dir / BUILDS_FOLDER, self.toolchain)
 
     def describe(self) -> DeviceInfo:
         """Say what this backend measures with."""
@@ -114,6 +113,10 @@ class SimulatorBackend:
     def chips(self) -> tuple[str, ...]:
         """Return the chips that it can measure for: all that it has a description of."""
         return tuple(chip_names())
+
+    def target(self, chip: str) -> TargetSheet:
+        """Return what is known of a chip."""
+        return target_sheet(chip)
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return the reason why the operator cannot be evaluated, or ``None``."""
@@ -154,7 +157,7 @@ class SimulatorBackend:
             outcome = self._run_in(work_dir, built.handle, case, inputs, protocol, turn)
         finally:
             if not isinstance(outcome, RunOutput):
-                shutil.rmtree(work_dir)
+                remove_tree(work_dir)
         return outcome
 
     def _run_in(
@@ -180,26 +183,39 @@ class SimulatorBackend:
         if isinstance(tiling, Failure):
             return tiling
         job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol, turn)
+        finished = None
+        try:
+            finished = self._executed(job, build, case, protocol, searched=turn == 0)
+        finally:
+            if not isinstance(finished, tuple):
+                job.close()
+        if isinstance(finished, Failure):
+            return replace(finished, seconds=tiling.seconds + finished.seconds)
+        outputs, seconds = finished
+        handle = _Run(build.spec, build.candidate, job, tiling)
+        return RunOutput(outputs, handle, tiling.seconds + seconds)
+
+    def _executed(
+        self, job: KernelJob, build: _Build, case: Case, protocol: MeasureProtocol, *, searched: bool
+    ) -> tuple[tuple[tuple[Array, ...], ...], float] | Failure:
+        """Return outputs and wall seconds of a run that ended well and, if it is searched, has no race."""
         limits = Limits(
             wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
             cpu_s=protocol.run_timeout_s + 2.0,
             memory_bytes=protocol.memory_limit_bytes,
             file_bytes=protocol.output_limit_bytes,
         )
-        command = [str(self.toolchain.run_program), str(job.path)]
-        outcome = run_limited(command, cwd=work_dir, limits=limits, reach=job.reach)
-        seconds = tiling.seconds + outcome.seconds
-        failure = diagnose_run(outcome, build.kernel, protocol, seconds)
+        outcome = job.execute(self.toolchain.run_program, limits)
+        failure = diagnose_run(outcome, build.kernel, protocol, outcome.seconds)
         if failure is not None:
             return failure
-        outputs = _read_outputs(job, case)
-        if outputs is None:
-            return _ended_early(seconds)
-        if turn == 0:
+        if job.trace.size_bytes == 0:
+            return _ended_early(outcome.seconds)
+        if searched:
             race = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
             if race is not None:
-                return replace(race, seconds=seconds + race.seconds)
-        return RunOutput(outputs, _Run(build.spec, build.candidate, job, tiling), seconds)
+                return replace(race, seconds=outcome.seconds + race.seconds)
+        return read_outputs(job, case), outcome.seconds
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were judged correct."""
@@ -225,6 +241,7 @@ class SimulatorBackend:
             ),
             profile=profile.model_copy(update={"task_duration_us": statistics.median(samples)}),
             floor_us=floor_us(handle.spec, case, load_chip(protocol.chip)),
+            cores=core_times_of(price, load_chip(protocol.chip)),
             diagnostics=_beyond(price["read_beyond"], "reads") + _beyond(price["written_beyond"], "writes"),
         )
 
@@ -242,26 +259,12 @@ class SimulatorBackend:
     def cleanup(self, run: RunOutput) -> None:
         """Remove the files of a run."""
         handle: _Run = run.handle
-        shutil.rmtree(handle.job.folder)
+        handle.job.close()
+        remove_tree(handle.job.folder)
 
 
 def _tell(message: str) -> None:
     sys.stderr.write(message + "\n")
-
-
-def _read_outputs(job: KernelJob, case: Case) -> tuple[tuple[np.ndarray[Any, Any], ...], ...] | None:
-    """Return the outputs, or ``None`` when the run did not live to write them all."""
-    for tensor, paths in zip(case.outputs, job.output_files, strict=True):
-        for path, size_bytes in zip(paths, tensor_sizes_bytes(tensor), strict=True):
-            if not path.exists() or path.is_symlink() or path.stat().st_size != size_bytes:
-                return None
-    return tuple(
-        tuple(
-            np.fromfile(path, dtype=numpy_dtype(tensor.dtype)).reshape(shape)
-            for path, shape in zip(paths, tensor.shapes, strict=True)
-        )
-        for tensor, paths in zip(case.outputs, job.output_files, strict=True)
-    )
 
 
 def _unread(missing: dict[str, int]) -> Failure:

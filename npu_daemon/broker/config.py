@@ -8,17 +8,13 @@ from pathlib import Path
 
 from ascend_gym.core.private_folder import PrivateFolder
 from ascend_gym.core.protocols import ResultStore
-from ascend_gym.core.records import DaemonStatus
 from npu_daemon.broker.fair_queue import FairQueue, Quota
 from npu_daemon.broker.jobs import JobBook
 from npu_daemon.broker.journal import JobJournal
 from npu_daemon.broker.state import BrokerState
+from npu_daemon.broker.status_questions import StatusQuestions
 from npu_daemon.broker.workforce import Devices, Workforce
 from npu_daemon.security import CurvePolicy
-
-
-def _nobody(status: DaemonStatus) -> None:
-    """Tell nobody."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class BrokerConfig:
         policy: who may connect; ``None`` for everybody who can reach the address.
         quota, quotas: what tenants may have: by default, and by name.
         max_device_seconds: device time that may be charged in all.
-        publish: called with the status now and then.
+        questions: of other threads about the status.
     """
 
     bind: str
@@ -55,7 +51,7 @@ class BrokerConfig:
     quota: Quota = field(default_factory=Quota)
     quotas: Mapping[str, Quota] = field(default_factory=dict)
     max_device_seconds: float | None = None
-    publish: Callable[[DaemonStatus], None] = _nobody
+    questions: StatusQuestions = field(default_factory=StatusQuestions)
 
     def state(self) -> BrokerState:
         """Return the state of a broker that has not begun."""

@@ -107,7 +107,8 @@ class Broker:
         wake_fd = self._watch_signals()
         gate = self._gatekeeper.socket if self._gatekeeper else None
         ended_fd = self._processes.ended_fd
-        for source in (gate, self._clients, self._workers, wake_fd, ended_fd, self._config.control_fd):
+        asked_fd, control_fd = self._config.questions.asked_fd, self._config.control_fd
+        for source in (gate, self._clients, self._workers, wake_fd, ended_fd, asked_fd, control_fd):
             if source is not None:
                 self._poller.register(source, zmq.POLLIN)
         try:
@@ -145,8 +146,10 @@ class Broker:
         if time.monotonic() - self._ticked_s >= TICK_MS / 1000:
             self._ticked_s = time.monotonic()
             self._feed(Tick())
-            self._config.publish(self._status())
+            self._tell_device()
         self._act()
+        if self._config.questions.asked_fd in ready:
+            self._config.questions.answer(self._status)
 
     # --- what comes in ---
 
@@ -279,12 +282,13 @@ class Broker:
         self._tell_device()
 
     def _tell_device(self) -> None:
+        """Tell those who wait for it what the daemon can do or, until it is ready, that it is there."""
         offer = self._state.offer()
-        if offer is None:
-            return
-        for client in self._curious:
-            self._send_client(client, WireMessage(Kind.DEVICE, payload=offer))
-        self._curious.clear()
+        told = WireMessage(Kind.BEAT) if offer is None else WireMessage(Kind.DEVICE, payload=offer)
+        for client in list(self._curious):
+            self._send_client(client, told)
+        if offer is not None:
+            self._curious.clear()
 
     def _status(self) -> DaemonStatus:
         return status_of(self._state, self.address, time.monotonic() - self._started_s)
@@ -295,6 +299,7 @@ class Broker:
 
     def _send_client(self, client: bytes, message: WireMessage) -> None:
         if not send_to(self._clients, client.partition(_OF_TENANT)[2], message):
+            self._curious.pop(client, None)
             self._feed(ClientGone(client))
 
     def _close(self) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from ascend_gym.core.remove_tree import remove_tree
 
 
 class WorkerProcesses:
@@ -29,6 +32,7 @@ class WorkerProcesses:
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._pidfds: dict[int, str] = {}
         self._killed: set[str] = set()
+        self._cleaner = ThreadPoolExecutor(1)  # candidates may have left a million files
         self._ended = select.epoll()
         self.ended_fd = self._ended.fileno()
 
@@ -66,17 +70,23 @@ class WorkerProcesses:
         for pidfd in list(self._pidfds):
             self._collect(pidfd)
         self._ended.close()
+        self._cleaner.shutdown()
 
     def _collect(self, pidfd: int) -> tuple[str, str, bool]:
         worker_id = self._pidfds.pop(pidfd)
         self._ended.unregister(pidfd)
         os.close(pidfd)
         returncode = self._processes.pop(worker_id).wait()
-        shutil.rmtree(self._scratch_folder / worker_id, ignore_errors=True)
+        self._cleaner.submit(_clean_up, self._scratch_folder / worker_id)
         asked = worker_id in self._killed
         self._killed.discard(worker_id)
         how = "the daemon ended it" if asked else _how_it_ended(returncode)
         return worker_id, how, returncode == -signal.SIGKILL
+
+
+def _clean_up(scratch: Path) -> None:
+    with contextlib.suppress(OSError):
+        remove_tree(scratch)
 
 
 def _how_it_ended(returncode: int) -> str:

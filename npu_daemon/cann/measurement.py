@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Protocol
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, Profile
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
 from npu_daemon.cann.billing import BillingError, Window, split_windows
 from npu_daemon.cann.configuration import CannSettings
@@ -49,7 +49,7 @@ class Subject:
             InfrastructureError: the profiler failed, or left something else behind than documented.
         """
         output = self.folder / _OUTPUT
-        shutil.rmtree(output, ignore_errors=True)
+        remove_tree(output)
         output.mkdir(mode=0o700)
         command = [
             *("op", f"--output={output}", f"--warm-up={settings.warm_up}"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from ascend_gym.core.records import (
     Phase,
     TensorSpec,
 )
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
 from ascend_gym.suite.sources import SOURCE_SUFFIXES
 from npu_daemon.build_store import BuildStore
@@ -85,13 +85,12 @@ class OppBuilder:
         toolkit: compiles.
         settings: name the chip.
         folder: keeps the builds.
-        limit_bytes: room for them.
     """
 
-    def __init__(self, toolkit: Toolkit, settings: CannSettings, folder: Path, limit_bytes: int) -> None:
+    def __init__(self, toolkit: Toolkit, settings: CannSettings, folder: Path) -> None:
         self._toolkit = toolkit
         self._settings = settings
-        self._store = BuildStore(folder, limit_bytes)
+        self._store = BuildStore(folder)
 
     def build(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
@@ -143,7 +142,7 @@ class OppBuilder:
             if outcome.returncode != 0:
                 return _build_failure(outcome, candidate, limit_s)
         self._install(folder, project, deadline_s)
-        shutil.rmtree(project)
+        remove_tree(project)
         return None
 
     def _install(self, folder: Path, project: Path, deadline_s: float) -> None:

@@ -17,8 +17,9 @@ from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_build import AscProgram, ProgramBuild, own_files
 from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
 from npu_daemon.simulator.chips import Chip
+from npu_daemon.simulator.places import Place
 from npu_daemon.simulator.races import TracedRun, race_of
-from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, Place, library_lines, reported_failure
+from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, library_lines, reported_failure
 from npu_daemon.simulator.toolchain import Toolchain
 
 _MEMORY_BYTES = 6 * 2**30
@@ -26,6 +27,7 @@ _OUTPUT_BYTES = 64 * 2**20
 _TRACE_BYTES = 2**30
 _RECORD_LIMIT = 40_000_000
 _CANNOT_START_EXIT = 125
+NO_TENSORS = ""  # the program judges its outputs itself
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ def run_program(job: ProgramJob) -> ProgramRun | StoppedProgram:
     return ProgramRun(launches, outcome.returncode or 0, stdout, stderr, outcome.seconds)
 
 
-def find_program_race(job: ProgramJob, launch: TracedLaunch, tensor_ranges: Path) -> Failure | None:
+def find_program_race(job: ProgramJob, launch: TracedLaunch) -> Failure | None:
     """Return the first race of a launch, with both places, or why its trace cannot be checked.
 
     Kernels are compiled as launched ones are by default: with automatic synchronisation (asc-devkit,
@@ -136,7 +138,7 @@ def find_program_race(job: ProgramJob, launch: TracedLaunch, tensor_ranges: Path
         outcome = job.outcome(f"{lines}located_launch {launch.index}\n")
         return outcome.stdout.decode("utf-8", "replace")
 
-    run = TracedRun(launch.trace, tensor_ranges, job.build.libraries, job.place_of, run_again)
+    run = TracedRun(launch.trace, NO_TENSORS, job.build.libraries, job.place_of, run_again)
     return race_of(job.toolchain, run, auto_sync=True)
 
 

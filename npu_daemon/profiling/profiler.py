@@ -13,6 +13,7 @@ from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.profiling.asc_build import AscProgram, build_program
 from npu_daemon.profiling.asc_program import (
+    NO_TENSORS,
     ProgramJob,
     ProgramRun,
     StoppedProgram,
@@ -124,26 +125,28 @@ class Profiler:
         run = run_program(job)
         if isinstance(run, Failure):
             return run
-        ranges = self._folder / "tensor_ranges"
-        ranges.write_text("", encoding="ascii")  # the program judges its outputs itself
-        unchecked = _unchecked(job, run, ranges)
+        unchecked = _unchecked(job, run)
         if isinstance(unchecked, Failure):
             return _stopped(unchecked, run)
-        priced = self._priced(run.launches, ranges)
+        priced = self._priced(run.launches)
         return (
             _stopped(priced, run) if isinstance(priced, Failure) else ProfiledProgram(run, priced, unchecked)
         )
 
-    def _priced(
-        self, launches: tuple[TracedLaunch, ...], ranges: Path
-    ) -> tuple[LaunchProfile, ...] | Failure:
+    def _priced(self, launches: tuple[TracedLaunch, ...]) -> tuple[LaunchProfile, ...] | Failure:
         """Price the launches in order: each finds in L2 what those before it left."""
         cache = self._folder / "l2"
         profiles = []
         for launch in launches:
             timeline = self._timeline(launch.index)
             price = price_trace(
-                self._backend.toolchain, launch.trace, self._chip, ranges, timeline, self._timeout_s, cache
+                self._backend.toolchain,
+                launch.trace,
+                self._chip,
+                NO_TENSORS,
+                timeline,
+                self._timeout_s,
+                cache,
             )
             launch.trace.unlink()
             if isinstance(price, Failure):
@@ -164,11 +167,11 @@ def _stopped(failure: Failure, run: ProgramRun) -> StoppedProgram:
     return StoppedProgram(failure.status, failure.diagnostics, failure.seconds, run.stdout, run.stderr)
 
 
-def _unchecked(job: ProgramJob, run: ProgramRun, ranges: Path) -> tuple[str, ...] | Failure:
+def _unchecked(job: ProgramJob, run: ProgramRun) -> tuple[str, ...] | Failure:
     """Return a race of a launch, or a sentence for each launch that could not be checked."""
     unchecked = []
     for launch in () if job.program.price_only else run.launches:
-        found = find_program_race(job, launch, ranges)
+        found = find_program_race(job, launch)
         if found is not None and found.status is Status.RUNTIME_FAULT:
             return found
         if found is not None:

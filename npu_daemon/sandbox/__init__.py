@@ -1,6 +1,17 @@
 """Running untrusted programs: within limits, out of reach of what is not theirs, and nothing of them left."""
 
-from npu_daemon.sandbox.confinement import RLIMITS, Reach, sandbox_level
+from npu_daemon.sandbox.confinement import CONFINING, RLIMITS, Reach, sandbox_level
 from npu_daemon.sandbox.limited_run import ExceededLimit, Limits, ProcessOutcome, run_limited
+from npu_daemon.sandbox.memory_file import MemoryFile
 
-__all__ = ["RLIMITS", "ExceededLimit", "Limits", "ProcessOutcome", "Reach", "run_limited", "sandbox_level"]
+__all__ = [
+    "CONFINING",
+    "RLIMITS",
+    "ExceededLimit",
+    "Limits",
+    "MemoryFile",
+    "ProcessOutcome",
+    "Reach",
+    "run_limited",
+    "sandbox_level",
+]

@@ -27,6 +27,8 @@ Level = Literal["landlock+seccomp+rlimits", "bubblewrap+seccomp+rlimits", "rlimi
 LANDLOCK: Level = "landlock+seccomp+rlimits"
 BUBBLEWRAP: Level = "bubblewrap+seccomp+rlimits"
 RLIMITS: Level = "rlimits"
+CONFINING = (LANDLOCK, BUBBLEWRAP)
+"""Levels at which a program cannot open what is not its own for writing."""
 
 # linux/landlock.h: rights by the version of the interface that brought them.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
@@ -60,11 +62,14 @@ class Reach:
         readable: files, or folders with all they hold, that it may read.
         starts_programs: whether it may start programs of the system, as a compiler driver does.
         programs: folders with further programs that it may then start, as a vendor's toolkit.
+        keeps_files: whether it may make and write files in its working folder; otherwise it only reads there,
+            and leaves nothing but what it writes to open descriptors.
     """
 
     readable: tuple[Path, ...] = ()
     starts_programs: bool = False
     programs: tuple[Path, ...] = ()
+    keeps_files: bool = True
 
 
 def sandbox_level() -> Level:
@@ -138,7 +143,7 @@ def _landlock(executable: str, cwd: Path, reach: Reach, system_folders: tuple[st
         (executable, _READ_FILE | _EXECUTE),
         *((str(path), _READ) for path in reach.readable),
         *((str(path), system) for path in reach.programs),
-        (str(cwd), _OWN | _EXECUTE if reach.starts_programs else _OWN),
+        (str(cwd), (_OWN if reach.keeps_files else _READ) | (_EXECUTE if reach.starts_programs else 0)),
     ]
     return {
         "files": handled,
@@ -162,7 +167,16 @@ def _bubblewrap(executable: str, cwd: Path, reach: Reach, system_folders: tuple[
         *(program, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"),
         *("--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),
         *binds,
-        *("--bind", str(cwd), str(cwd), "--chdir", str(cwd), "--seccomp", "{seccomp}", "--"),
+        *(
+            "--bind" if reach.keeps_files else "--ro-bind",
+            str(cwd),
+            str(cwd),
+            "--chdir",
+            str(cwd),
+            "--seccomp",
+            "{seccomp}",
+            "--",
+        ),
     ]
 
 

@@ -32,9 +32,10 @@ ALLOWED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 REPORT_GRACE_S = 10.0
 NOTHING_ELSE = Reach()
 _READ_BYTES = 1 << 16
+_DROPPED_BYTES = 16 << 20
 _SERVER_SCRIPT = Path(__file__).with_name("server.py")
 
-ExceededLimit = Literal["wall", "cpu", "file", "processes"]
+ExceededLimit = Literal["wall", "cpu", "file", "folder", "output", "processes"]
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,12 @@ class Limits:
         memory_bytes: address space per process.
         file_bytes: size of each file written.
         processes: threads of all processes of the program together.
-        output_bytes: how much of stdout and of stderr is kept; the rest is read and dropped.
+        output_bytes: how much of stdout and of stderr is kept; 16 MiB more are read and dropped, and then the
+            program is stopped, unless it is as trusted as this process.
         open_files: open descriptors per process.
+        folder_bytes: of all files in the working folder together, sampled as it runs and once at the end;
+            ``None`` where the folder is not the program's alone.
+        folder_entries: how many files and folders may lie there, if ``folder_bytes`` is given.
     """
 
     wall_s: float
@@ -58,6 +63,8 @@ class Limits:
     processes: int = 64
     output_bytes: int = 1 << 20
     open_files: int = 256
+    folder_bytes: int | None = None
+    folder_entries: int = 10_000
 
 
 @dataclass(frozen=True)
@@ -129,6 +136,8 @@ def run_limited(
         "file_bytes": limits.file_bytes,
         "processes": limits.processes,
         "open_files": limits.open_files,
+        "folder_bytes": limits.folder_bytes,
+        "folder_entries": limits.folder_entries,
     }
     with ExitStack() as stack:
         control, supervisor_end = _closing(stack, *socket.socketpair())
@@ -141,7 +150,8 @@ def run_limited(
             supervisor_end.close()
             for _, write_end in pipes:
                 os.close(write_end)
-        capture = _Capture(control, readers, limits.output_bytes)
+        most_bytes = None if reach is None else limits.output_bytes + _DROPPED_BYTES
+        capture = _Capture(control, readers, limits.output_bytes, most_bytes)
         control.sendall(json.dumps(spec).encode() + b"\n")
         if not capture.until_closed(time.monotonic() + limits.wall_s + REPORT_GRACE_S):
             _kill_hung(server, capture)
@@ -181,7 +191,7 @@ def _outcome(argv: Sequence[str], capture: _Capture) -> ProcessOutcome:
         raise InfrastructureError(f"the supervisor of {argv[0]} ended without a report")
     if report["problem"]:
         raise InfrastructureError(f"could not run {argv[0]}: {report['problem']}")
-    exceeded: ExceededLimit | None = report["exceeded"]
+    exceeded: ExceededLimit | None = "output" if capture.flooded else report["exceeded"]
     return ProcessOutcome(
         returncode=report["returncode"],
         signal=report["signal"],
@@ -197,11 +207,26 @@ def _outcome(argv: Sequence[str], capture: _Capture) -> ProcessOutcome:
 
 
 class _Capture:
-    """Reads both output pipes to their end, keeping a bounded part, until the supervisor reports."""
+    """Reads both output pipes to their end, keeping a bounded part, until the supervisor reports.
 
-    def __init__(self, control: socket.socket, readers: Sequence[IO[bytes]], limit_bytes: int) -> None:
+    Attributes:
+        kept: the beginnings of stdout and stderr.
+        truncated: whether there was more.
+        flooded: whether there was so much more that the program was stopped.
+    """
+
+    def __init__(
+        self,
+        control: socket.socket,
+        readers: Sequence[IO[bytes]],
+        limit_bytes: int,
+        most_bytes: int | None = None,
+    ) -> None:
         self.kept = (bytearray(), bytearray())
         self.truncated = False
+        self.flooded = False
+        self._most_bytes = most_bytes
+        self._read_bytes = [0, 0]
         self._said = bytearray()
         self._control = control
         self._readers = readers
@@ -248,9 +273,14 @@ class _Capture:
         return True
 
     def _read(self, index: int) -> bool:
-        """Read once; return whether there may be more."""
-        chunk = self._readers[index].read(_READ_BYTES)
+        """Read once; return whether there may be more that is wanted."""
+        chunk = None if self.flooded else self._readers[index].read(_READ_BYTES)
         if not chunk:
+            return False
+        self._read_bytes[index] += len(chunk)
+        if self._most_bytes is not None and self._read_bytes[index] > self._most_bytes:
+            self.flooded = self.truncated = True
+            self._control.shutdown(socket.SHUT_WR)  # the supervisor ends what nobody listens to
             return False
         room = self._limit_bytes - len(self.kept[index])
         self.kept[index].extend(chunk[:room])

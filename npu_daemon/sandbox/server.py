@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import json
 import math
@@ -259,6 +260,35 @@ def start_program(spec: dict[str, Any], streams: list[int], passed: list[int]) -
     return pid, problem or None
 
 
+def outgrown(folder: str, most_bytes: int, most_entries: int) -> bool:
+    """Return whether a folder holds more than it may, after looking at no more entries than it may have."""
+    waiting, entries, size_bytes = [folder], 0, 0
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as found:
+                for entry in found:
+                    entries += 1
+                    if entries > most_entries:
+                        return True
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+                    else:
+                        size_bytes += entry.stat(follow_symlinks=False).st_size
+        except FileNotFoundError:
+            continue
+        except OSError as error:
+            if error.errno != errno.ENAMETOOLONG:
+                raise
+            return True
+    return size_bytes > most_bytes
+
+
+def over_quota(spec: dict[str, Any]) -> bool:
+    """Return whether the working folder has outgrown its limits, if it has any."""
+    most_bytes: int | None = spec["folder_bytes"]
+    return most_bytes is not None and outgrown(spec["cwd"], most_bytes, spec["folder_entries"])
+
+
 def watch(pid: int, control: socket.socket, spec: dict[str, Any], deadline_s: float) -> str | None:
     """Wait until the program ends (``None``) or has to be stopped; return which limit it broke."""
     pidfd = os.pidfd_open(pid)
@@ -276,6 +306,8 @@ def watch(pid: int, control: socket.socket, spec: dict[str, Any], deadline_s: fl
             return "abandoned"
         if count_tasks(descendants_of(os.getpid())) > spec["processes"]:
             return "processes"
+        if over_quota(spec):
+            return "folder"
 
 
 # The kernel finds a process at its CPU limit by counting ticks, each whole for the process that it meets.
@@ -326,6 +358,8 @@ def supervise(control: socket.socket, streams: list[int], passed: list[int]) -> 
     code = os.waitstatus_to_exitcode(statuses[pid]) if pid in statuses else -signal.SIGKILL
     if "wrapper" in spec and code > SIGNAL_EXIT:
         code = SIGNAL_EXIT - code
+    if exceeded is None and over_quota(spec):
+        exceeded, code = "folder", -signal.SIGKILL
     cpu_seconds = usage.ru_utime + usage.ru_stime
     report = {
         "returncode": code if code >= 0 else None,

@@ -29,8 +29,13 @@ from npu_daemon.simulator.host_toolchain import (
     host_symbols,
 )
 
-BUILD_LIMITS = Limits(wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20)
-_EXPANSION_LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20)
+BUILD_LIMITS = Limits(
+    wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
+)
+_MAX_IR_BYTES = 24 << 20  # of all modules together; the largest operator of cann-ops has 7 MB
+_EXPANSION_LIMITS = Limits(
+    wall_s=20.0, cpu_s=20.0, memory_bytes=2 << 30, file_bytes=128 << 20, folder_bytes=512 << 20
+)
 
 _BUILT = "host.so"
 _ENVIRONMENT = {"SOURCE_DATE_EPOCH": "0"}  # what __DATE__ and __TIME__ say
@@ -127,7 +132,13 @@ class _HostBuild:
 
     def check(self) -> Failure | None:
         """Look for what tiling programs may not use."""
-        texts = [(self.folder / module).read_text("utf-8", "replace") for module in self.modules]
+        paths = [self.folder / module for module in self.modules]
+        if sum(path.stat().st_size for path in paths) > _MAX_IR_BYTES:
+            limit = f"{_MAX_IR_BYTES >> 20} MiB of LLVM IR"
+            message = f"the host code compiles to more than {limit}; make it simpler"
+            diagnostic = Diagnostic(phase=Phase.BUILD_TILING, message=message)
+            return _failure(Status.RESOURCE_LIMIT, [diagnostic], 0.0)
+        texts = [path.read_text("utf-8", "replace") for path in paths]
         return refused_modules(texts, host_symbols(self.toolchain), self.sources)
 
     def link(self) -> Failure | None:
@@ -205,6 +216,9 @@ def _compiler_diagnostic(
 
 def compiler_diagnostics(outcome: ProcessOutcome, sources: Sources, phase: Phase) -> list[Diagnostic]:
     """Return what a failed compiler call said about ``sources``; at least one diagnostic."""
+    if outcome.exceeded is not None:
+        message = f"the compiler exceeded its {outcome.exceeded} limit on these sources; make them simpler"
+        return [Diagnostic(phase=phase, message=message)]
     text = outcome.stderr.decode("utf-8", "replace")
     found = parse_compiler_errors(text, sources, phase)
     if found:

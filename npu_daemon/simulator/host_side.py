@@ -41,7 +41,7 @@ TILING_LIMITS = Limits(wall_s=10.0, cpu_s=5.0, memory_bytes=1 << 30, file_bytes=
 
 _ANY_OPERATOR = "-"
 _SHOWN_LOG_LINES = 5
-_CRASHES = {
+_CRASHES: dict[int, str] = {
     signal.SIGSEGV: "it read or wrote memory that is not its own",
     signal.SIGFPE: "it divided a whole number by zero",
     signal.SIGABRT: "it aborted",
@@ -92,7 +92,9 @@ def describe_operator(
         limits: what the untrusted code may use.
     """
     argv = [str(runner_of(toolchain)), "describe", str(host_lib), op_type or _ANY_OPERATOR, chip.soc_version]
-    answer, seconds = _ask(argv, host_lib.parent, limits, Reach((toolchain,)), Phase.BUILD_TILING)
+    answer, seconds = _ask(
+        argv, host_lib.parent, limits, Reach((toolchain,), keeps_files=False), Phase.BUILD_TILING
+    )
     if isinstance(answer, Failure):
         return answer
     try:
@@ -136,7 +138,8 @@ def run_tiling(
     request = work_dir / "tiling_request"
     request.write_text("\n".join(lines) + "\n", encoding="ascii")
     argv = [str(runner_of(toolchain)), "run", str(host_lib), str(request)]
-    reach = Reach((toolchain, host_lib, *value_files(definition, case, input_files)))
+    readable = (toolchain, host_lib, *value_files(definition, case, input_files))
+    reach = Reach(readable, keeps_files=False)
     answer, seconds = _ask(argv, work_dir, limits, reach, Phase.RUN_TILING)
     if isinstance(answer, Failure):
         return answer
@@ -164,9 +167,12 @@ def _ask(
     if outcome.timed_out:
         message = f"the host code did not end within {limits.wall_s:g} s; look for an endless loop"
         return _failure(message, outcome.seconds, phase, Status.TIMEOUT), outcome.seconds
+    if outcome.exceeded is not None:
+        message = f"the host code exceeded its {outcome.exceeded} limit"
+        return _failure(message, outcome.seconds, phase, Status.RESOURCE_LIMIT), outcome.seconds
     try:
         answer = json.loads(outcome.stdout)
-    except ValueError:
+    except (ValueError, RecursionError):
         return _failure(_crash_message(outcome), outcome.seconds, phase), outcome.seconds
     if not isinstance(answer, dict):
         message = f"the host code answered with {type(answer).__name__} instead of an object"
@@ -184,9 +190,13 @@ def _crash_message(outcome: ProcessOutcome) -> str:
     if outcome.signal is None:
         text = f"the host code ended the program with exit status {outcome.returncode} instead of returning"
         return _with_log(text, outcome)
-    name = signal.Signals(outcome.signal).name
-    reason = _CRASHES.get(signal.Signals(outcome.signal), "it was killed")
-    return _with_log(f"the host code crashed with {name}: {reason}", outcome)
+    reason = _CRASHES.get(outcome.signal, "it was killed")
+    return _with_log(f"the host code crashed with {_signal_name(outcome.signal)}: {reason}", outcome)
+
+
+def _signal_name(number: int) -> str:
+    """Return the name of a signal; those for real-time use between the first and the last have none."""
+    return next((each.name for each in signal.Signals if each == number), f"signal {number}")
 
 
 def _with_log(message: str, outcome: ProcessOutcome) -> str:

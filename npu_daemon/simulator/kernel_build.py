@@ -213,6 +213,7 @@ def _compile(
         cpu_s=protocol.build_timeout_s,
         memory_bytes=_BUILD_MEMORY_BYTES,
         file_bytes=_BUILD_FILE_BYTES,
+        folder_bytes=2 * _BUILD_FILE_BYTES,
     )
     include_dirs = [Path(folder) for folder in header_folders(sources)]
     command = toolchain.kernel_command(kind, _WRAPPER, library_name(kind), include_dirs, extra_flags)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, islice
 from pathlib import Path
 
 import numpy as np
@@ -12,41 +12,78 @@ import numpy as np
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, MeasureProtocol, Phase, TensorSpec
 from ascend_gym.core.status import Status
-from ascend_gym.suite.inputs import numpy_dtype
-from npu_daemon.sandbox import ProcessOutcome, Reach
+from ascend_gym.suite.inputs import Array, numpy_dtype
+from npu_daemon.sandbox import Limits, MemoryFile, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
 from npu_daemon.simulator.host_side import TilingOutcome
-from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, Place, library_lines, reported_failure
+from npu_daemon.simulator.places import own_place
+from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, library_lines, reported_failure
 
 RECORD_LIMIT = 20_000_000
+_OUTPUT_UNIT_BYTES = 4096
+_NOWHERE = "/dev/null"
 _ADDRESS_UNIT_BYTES = 2 * 2**20
 # At most mapped beside a tensor: 32 B more, the rest of the page, two guard pages (src/runtime/gm.cpp).
 _MARGIN_BYTES = 32 + 3 * 4096
 _SHAPE_WORDS = 9  # rank and up to eight extents, 64 bits each
-_SOURCE_LINE = re.compile(r"((?:shared|op_kernel|op_host)/[^\s:]+):(\d+)")
 
 
 @dataclass(frozen=True)
 class KernelJob:
-    """Files of one run.
+    """One run: what it is told, and the two files that it can write to.
 
     Attributes:
-        folder: holds all of them.
-        path: job description for the run program.
-        trace: where the trace is written.
-        tensor_ranges: canonical addresses of inputs and outputs, for the pricing program.
-        output_files: for each output parameter of the case, one file per tensor.
+        folder: holds what the run program reads beside inputs and libraries.
+        description: lines for the run program, apart from where it writes.
+        tensor_ranges: lines ``in|out address bytes name`` of inputs and outputs, for trusted programs.
         reach: what the run program reads from other folders.
+        trace: what it did; of any length up to the limit of the run.
+        outputs: one tensor after another, each at a multiple of a page; of a fixed length.
     """
 
     folder: Path
-    path: Path
-    trace: Path
-    tensor_ranges: Path
-    output_files: tuple[tuple[Path, ...], ...]
+    description: str
+    tensor_ranges: str
     reach: Reach
+    trace: MemoryFile
+    outputs: MemoryFile
+
+    def execute(self, program: Path, limits: Limits) -> ProcessOutcome:
+        """Run the program; it leaves a trace and outputs."""
+        paths = self.trace.path, self.outputs.path
+        return self._execute(program, limits, paths, (self.trace.fd, self.outputs.fd), "")
+
+    def execute_again(self, program: Path, limits: Limits, further_lines: str) -> ProcessOutcome:
+        """Run the program with further lines in its job, for what it prints: it leaves nothing."""
+        return self._execute(program, limits, (_NOWHERE, _NOWHERE), (), further_lines)
+
+    def described(self, trace: str, outputs: str, further_lines: str = "") -> str:
+        """Return the lines for the run program; it writes to two files that are there already."""
+        return f"{self.description}trace {trace}\noutputs {outputs}\n{further_lines}"
+
+    def close(self) -> None:
+        """Give up the files; arrays of outputs stay."""
+        self.trace.close()
+        self.outputs.close()
+
+    def _execute(
+        self,
+        program: Path,
+        limits: Limits,
+        paths: tuple[str, str],
+        fds: tuple[int, ...],
+        further_lines: str,
+    ) -> ProcessOutcome:
+        with MemoryFile.holding("job", self.described(*paths, further_lines)) as job:
+            return run_limited(
+                [str(program), job.path],
+                cwd=self.folder,
+                limits=limits,
+                reach=self.reach,
+                pass_fds=(job.fd, *fds),
+            )
 
 
 def place_tensors(tensors: Sequence[TensorSpec]) -> list[list[int]]:
@@ -84,24 +121,18 @@ def write_job(
     protocol: MeasureProtocol,
     turn: int = 0,
 ) -> KernelJob:
-    """Write everything that the run program reads and return where it is.
+    """Write everything that the run program reads, and make what it writes to.
 
     Runs of different turns have other addresses (the canonical ones in the trace are the same) and other
     bytes in memory that nothing was written to.
     """
     definition = kernel.host.definition
-    outputs = tuple(
-        tuple(folder / f"output-{index}-{item}.bin" for item in range(len(tensor.shapes)))
-        for index, tensor in enumerate(case.outputs)
-    )
-    reach = Reach((*kernel.libraries.values(), *(file for files in inputs for file in files)))
-    job = KernelJob(folder, folder / "job", folder / "trace", folder / "tensor_ranges", outputs, reach)
+    places, outputs_bytes = output_places(case)
     (folder / "tiling_data").write_bytes(tiling.tiling_data)
     addresses = place_tensors((*case.inputs, *case.outputs))
     filled = _write_initial(folder, definition, case) if tiling.need_atomic else {}
     lines = [
         *library_lines(kernel.libraries, kernel.task_type.value),
-        f"trace {job.trace}",
         f"tiling {folder / 'tiling_data'}",
         f"block_dim {tiling.block_dim}",
         *chip.core_lines(),
@@ -110,11 +141,42 @@ def write_job(
         f"record_limit {RECORD_LIMIT}",
         f"time_limit_ms {int(protocol.run_timeout_s * 1000)}",
         f"turn {turn}",
-        *_parameter_lines(definition, case, inputs, outputs, addresses, filled),
+        *_parameter_lines(definition, case, inputs, places, addresses, filled),
     ]
-    job.path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    job.tensor_ranges.write_text(_range_lines(case, addresses, filled), encoding="utf-8")
-    return job
+    return KernelJob(
+        folder,
+        "".join(f"{line}\n" for line in lines),
+        _range_lines(case, addresses, filled),
+        Reach((*kernel.libraries.values(), *(file for files in inputs for file in files)), keeps_files=False),
+        MemoryFile("trace"),
+        MemoryFile.of_size("outputs", outputs_bytes),
+    )
+
+
+def output_places(case: Case) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Return where in the file of outputs each tensor of each output parameter begins, and its length."""
+    sizes = [size for tensor in case.outputs for size in tensor_sizes_bytes(tensor)]
+    units = (-(-size // _OUTPUT_UNIT_BYTES) * _OUTPUT_UNIT_BYTES for size in sizes)
+    *begins, end = accumulate(units, initial=0)
+    remaining = iter(begins)
+    return tuple(tuple(islice(remaining, len(tensor.shapes))) for tensor in case.outputs), end
+
+
+def read_outputs(job: KernelJob, case: Case) -> tuple[tuple[Array, ...], ...]:
+    """Return the outputs of a run that is over, mapped as they are."""
+    mapped = job.outputs.mapped()
+    places, _ = output_places(case)
+
+    def arrays(tensor: TensorSpec, begins: Sequence[int]) -> Iterator[Array]:
+        for shape, begin in zip(tensor.shapes, begins, strict=True):
+            empty = 0 in shape
+            yield (
+                np.empty(shape, numpy_dtype(tensor.dtype))
+                if empty
+                else np.ndarray(shape, numpy_dtype(tensor.dtype), mapped, begin)
+            )
+
+    return tuple(tuple(arrays(tensor, begins)) for tensor, begins in zip(case.outputs, places, strict=True))
 
 
 def _write_initial(folder: Path, definition: OperatorDefinition, case: Case) -> dict[str, Sequence[Path]]:
@@ -136,14 +198,14 @@ def _parameter_lines(
     definition: OperatorDefinition,
     case: Case,
     inputs: Sequence[Sequence[Path]],
-    outputs: Sequence[Sequence[Path]],
+    output_places: Sequence[Sequence[int]],
     addresses: Sequence[Sequence[int]],
     filled: Mapping[str, Sequence[Path]],
 ) -> list[str]:
     """Return the arguments in the order of the definition; an output named like an input is in place."""
     places = {id(tensor): row for tensor, row in zip((*case.inputs, *case.outputs), addresses, strict=True)}
     in_files = {**filled, **{tensor.name: files for tensor, files in zip(case.inputs, inputs, strict=True)}}
-    out_files = {tensor.name: files for tensor, files in zip(case.outputs, outputs, strict=True)}
+    targets = {tensor.name: row for tensor, row in zip(case.outputs, output_places, strict=True)}
     lines = []
     matched_inputs = match_tensors(definition.inputs, case.inputs, "inputs")
     matched_outputs = match_outputs(definition, case)
@@ -157,7 +219,7 @@ def _parameter_lines(
             zip(tensor.shapes, tensor_sizes_bytes(tensor), strict=True)
         ):
             source = in_files[tensor.name][item] if tensor.name in in_files else "-"
-            target = out_files[tensor.name][item] if tensor.name in out_files else "-"
+            target = targets[tensor.name][item] if tensor.name in targets else "-"
             extents = " ".join(str(extent) for extent in shape)
             lines.append(
                 f"tensor {places[id(tensor)][item]} {size_bytes} {source} {target} {extents}".rstrip()
@@ -209,15 +271,6 @@ def diagnose_run(
     log = outcome.stderr.decode("utf-8", "replace").strip()
     how = f"signal {outcome.signal}" if outcome.signal else f"exit status {outcome.returncode}"
     return _failure(Status.RUNTIME_FAULT, f"the kernel ended its process with {how}. {log}".strip(), seconds)
-
-
-def own_place(rows: Iterable[str]) -> Place:
-    """Return file and line of the innermost row that lies in the operator's own sources."""
-    for row in rows:
-        found = _SOURCE_LINE.search(row)
-        if found:
-            return found[1], int(found[2])
-    return None, None
 
 
 def _failure(status: Status, message: str, seconds: float) -> Failure:

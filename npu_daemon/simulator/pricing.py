@@ -8,6 +8,7 @@ from typing import Any
 
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Phase
+from npu_daemon.sandbox import MemoryFile
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.toolchain import Toolchain
 from npu_daemon.simulator.trace_program import read_trace
@@ -20,7 +21,7 @@ class TimelineRequest:
     """Asks for what each pipe did when: lines ``CORE PIPE NAME START END BYTES`` in cycles.
 
     Attributes:
-        path: file to write.
+        path: file to write; its folder exists.
         max_events: how many events to write at most; the price says how many there were.
     """
 
@@ -30,9 +31,9 @@ class TimelineRequest:
 
 def price_trace(
     toolchain: Toolchain,
-    trace: Path,
+    trace: Path | MemoryFile,
     chip: Chip,
-    tensor_ranges: Path,
+    tensor_ranges: str,
     timeline: TimelineRequest | None = None,
     timeout_s: float = PRICE_TIMEOUT_S,
     cache: Path | None = None,
@@ -42,20 +43,29 @@ def price_trace(
     Args:
         toolchain: holds the program.
         trace: trace of one launch, written by an untrusted process.
-        chip: gives the figures; they are written next to the trace.
+        chip: gives the figures.
         tensor_ranges: lines ``in|out address bytes name`` of the tensors that the trace must account for.
         timeline: also write what each pipe did when.
         timeout_s: wall seconds the program may take.
-        cache: file beside the trace with what an earlier launch left in L2, if there was one; it then holds
-            what this one leaves. By default the cache is empty.
+        cache: file with what an earlier launch left in L2, if there was one; it then holds what this one
+            leaves. It lies in the folder of the timeline, if both are asked for. By default it is empty.
     """
-    figures = trace.with_name(f"{trace.name}.chip")
-    figures.write_text(chip.pricing_text(), encoding="ascii")
-    arguments: list[Path | str] = [figures, tensor_ranges]
+    written: list[Path | str] = []
     if timeline is not None:
-        arguments += [timeline.path, str(timeline.max_events)]
+        written = [timeline.path, str(timeline.max_events)]
     if cache is not None:
-        arguments += [cache] if timeline is not None else ["-", "0", cache]
-    return read_trace(
-        toolchain.price_program, trace, arguments, phase=Phase.PRICE, verb="priced", timeout_s=timeout_s
-    )
+        written = [*(written or ["-", "0"]), cache]
+    folders = [each.resolve().parent for each in written if isinstance(each, Path)]
+    with (
+        MemoryFile.holding("chip", chip.pricing_text()) as figures,
+        MemoryFile.holding("tensor_ranges", tensor_ranges) as ranges,
+    ):
+        return read_trace(
+            toolchain.price_program,
+            trace,
+            [figures, ranges, *written],
+            phase=Phase.PRICE,
+            verb="priced",
+            timeout_s=timeout_s,
+            writes_in=folders[0] if folders else None,
+        )

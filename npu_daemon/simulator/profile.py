@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ascend_gym.core.records import Profile
+from ascend_gym.core.records import CoreTimes, Profile
 from npu_daemon.simulator.chips import Chip
 
 _AIV_PIPES = ("vec", "scalar", "mte2", "mte3")
@@ -38,6 +38,20 @@ def profile_of(price: dict[str, Any], block_dim: int, chip: Chip) -> Profile:
         **_pipe_fields("aiv", vector, _AIV_PIPES, chip),
         **_pipe_fields("aic", cube, _AIC_PIPES, chip),
     )
+
+
+def core_times_of(price: dict[str, Any], chip: Chip) -> CoreTimes:
+    """Return what the profile's means leave out; how long the scalar unit waits is not known."""
+    waits: dict[str, float] = {}
+    for kind, pipes in (("aiv", _AIV_PIPES), ("aic", _AIC_PIPES)):
+        cores = [core for core in price["cores"] if core["kind"] == kind]
+        total_cycles = sum(core["total_cycles"] for core in cores)
+        for pipe in pipes:
+            waited_cycles = sum(core[f"{pipe}_wait_cycles"] for core in cores)
+            if pipe != "scalar" and total_cycles > 0:
+                waits[f"{kind}_{pipe}_wait_ratio"] = round(waited_cycles / total_cycles, 4)
+    slowest_cycles = max(core["total_cycles"] for core in price["cores"])
+    return CoreTimes(slowest_us=slowest_cycles / chip.clock_hz * 1e6, wait_ratios=waits)
 
 
 def _pipe_fields(

@@ -8,7 +8,7 @@ here by luck.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,10 @@ from typing import Any
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import Limits, MemoryFile
 from npu_daemon.simulator.build_cache import KernelBuild
-from npu_daemon.simulator.kernel_run import KernelJob, own_place
-from npu_daemon.simulator.run_report import Place, source_rows
+from npu_daemon.simulator.kernel_run import KernelJob
+from npu_daemon.simulator.places import Place, PlaceOf, own_place, source_rows
 from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import Toolchain
 from npu_daemon.simulator.trace_program import read_trace
@@ -107,10 +107,10 @@ class TracedRun:
         run_again: runs the same once more with further lines of its job, and returns what it printed.
     """
 
-    trace: Path
-    tensor_ranges: Path
+    trace: Path | MemoryFile
+    tensor_ranges: str
     libraries: Mapping[CoreKind, Path]
-    place_of: Callable[[Iterable[str]], Place]
+    place_of: PlaceOf
     run_again: Callable[[str], str]
 
 
@@ -130,11 +130,7 @@ def find_race(
     """
 
     def run_again(lines: str) -> str:
-        again = job.folder / "job-locate"
-        again.write_text(job.path.read_text(encoding="utf-8") + lines, encoding="utf-8")
-        command = [str(toolchain.run_program), str(again)]
-        outcome = run_limited(command, cwd=job.folder, limits=limits, reach=job.reach)
-        return outcome.stdout.decode("utf-8", "replace")
+        return job.execute_again(toolchain.run_program, limits, lines).stdout.decode("utf-8", "replace")
 
     run = TracedRun(job.trace, job.tensor_ranges, kernel.libraries, own_place, run_again)
     return race_of(toolchain, run, auto_sync=auto_sync)
@@ -142,14 +138,15 @@ def find_race(
 
 def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure | None:
     """Return what ``find_race`` does, for any run."""
-    answer = read_trace(
-        toolchain.races_program,
-        run.trace,
-        (run.tensor_ranges, "on" if auto_sync else "off"),
-        phase=Phase.RUN_KERNEL,
-        verb="checked for races",
-        timeout_s=RACES_TIMEOUT_S,
-    )
+    with MemoryFile.holding("tensor_ranges", run.tensor_ranges) as ranges:
+        answer = read_trace(
+            toolchain.races_program,
+            run.trace,
+            (ranges, "on" if auto_sync else "off"),
+            phase=Phase.RUN_KERNEL,
+            verb="checked for races",
+            timeout_s=RACES_TIMEOUT_S,
+        )
     if isinstance(answer, Failure):
         return answer
     race = answer["race"]
@@ -188,13 +185,14 @@ def _access(side: dict[str, Any], cubes: int, vectors: int) -> _Access:
 
 def _located(run: TracedRun, accesses: list[_Access]) -> list[_Access]:
     """Run the kernel once more and return the accesses with their places in its sources."""
-    wanted = "".join(f"locate {access.trace} {access.ordinal}\n" for access in accesses)
+    keys = {f"{access.trace} {access.ordinal}" for access in accesses}
+    wanted = "".join(f"locate {key}\n" for key in sorted(keys))
     places: dict[str, Place] = {}
     for row in run.run_again(wanted).splitlines():
         fields = row.split("\t")
-        if len(fields) == 5 and fields[0] == "located":
+        if len(fields) == 5 and fields[0] == "located" and fields[4] in keys - places.keys():
             kind = CoreKind.CUBE if fields[2].startswith("cube") else CoreKind.VECTOR
-            places.setdefault(fields[4], run.place_of(source_rows(fields[3], run.libraries.get(kind))))
+            places[fields[4]] = run.place_of(source_rows(fields[3], run.libraries.get(kind)))
     located = []
     for access in accesses:
         file, line = places.get(f"{access.trace} {access.ordinal}", (None, None))

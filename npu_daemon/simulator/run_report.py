@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import ProcessOutcome
+from npu_daemon.simulator.places import PlaceOf, source_rows
 from npu_daemon.simulator.task_type import CoreKind
 
 REPORTED_FAULT_EXIT = 3
@@ -21,8 +22,8 @@ _STATUS = {
     "timeout": Status.TIMEOUT,
 }
 
-Place = tuple[str | None, int | None]
-"""File and line, where they are known."""
+_BLOCK = re.compile(r"(cube )?([0-9]{1,9})")
+_MAX_REPORT_BYTES = 4096  # of the line that write_report makes (src/runtime/report.cpp)
 
 
 def library_lines(libraries: Mapping[CoreKind, Path], task_type: str) -> list[str]:
@@ -33,7 +34,7 @@ def library_lines(libraries: Mapping[CoreKind, Path], task_type: str) -> list[st
 def reported_failure(
     outcome: ProcessOutcome,
     libraries: Mapping[CoreKind, Path],
-    place_of: Callable[[Iterable[str]], Place],
+    place_of: PlaceOf,
     seconds: float,
 ) -> Failure | None:
     """Decode the last line of a run that ended in a fault: kind, call, block, frames and message.
@@ -47,13 +48,13 @@ def reported_failure(
     Returns:
         The failure; ``None`` where the line is no such report.
     """
-    lines = outcome.stdout.decode("utf-8", "replace").splitlines()
+    lines = outcome.stdout[-_MAX_REPORT_BYTES:].decode("utf-8", "replace").splitlines()
     fields = lines[-1].split("\t") if lines else []
     if len(fields) != 5 or fields[0] not in _STATUS:
         return None
     kind, call, block, frames, message = fields
-    *cube, index = block.split(" ")
-    library = libraries.get(CoreKind.CUBE if cube else CoreKind.VECTOR)
+    core = _BLOCK.fullmatch(block)
+    library = libraries.get(CoreKind.CUBE if block.startswith("cube ") else CoreKind.VECTOR)
     file, line = place_of(source_rows(frames, library))
     diagnostic = Diagnostic(
         phase=Phase.RUN_KERNEL,
@@ -61,14 +62,6 @@ def reported_failure(
         call=call,
         file=file,
         line=line,
-        block_idx=int(index) if index.isdigit() else None,
+        block_idx=int(core[2]) if core else None,
     )
     return Failure(_STATUS[kind], (diagnostic,), seconds)
-
-
-def source_rows(frames: str, library: Path | None) -> list[str]:
-    """Return a row ``FILE:LINE`` for each frame, inlined ones too; none without frames or library."""
-    if not frames or library is None:
-        return []
-    command = ["addr2line", "-i", "-e", str(library), *(f"0x{frame}" for frame in frames.split(","))]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.splitlines()

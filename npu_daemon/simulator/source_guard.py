@@ -6,7 +6,6 @@ A first net, not a sandbox: the process limits and the trace floors stand behind
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -58,22 +57,6 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _PASTE = "##"
 _LINE_MARKER = re.compile(r'^# \d+ "([^"]*)"', re.MULTILINE)
 _FLAG = re.compile(r"-D\w+(?:=[\w.]*)?|-O[0-3]")
-# What host code could use to leave its process or to reach files that are not its own.
-_HOST_CALLS = re.compile(
-    r"^(?:_{0,2}(?:libc_|IO_)?(?:open|openat|fopen|freopen|mmap|truncate|creat|dlopen)(?:64)?(?:_2|_mode)?"
-    r"|fdopen|popen|system|socket|connect|bind|accept|getrandom|getentropy"
-    r"|v?fork|clone|exec[lv]p?e?|execvpe|fexecve|posix_spawnp?|dlm?open|dlsym|mprotect|ptrace|syscall"
-    r"|unlink(?:at)?|rename(?:at)?|remove|rmdir|mkdir(?:at)?|symlink|link|chmod|chown|ftruncate|readlink"
-    r"|f?d?opendir|memfd_create|t?g?kill|pthread_create|prctl|setsid|process_vm_\w+|sigaction|signal"
-    r"|setitimer|timer_create|tmpfile(?:64)?|mks?temps?(?:64)?|mkdtemp|scandir(?:64)?|glob(?:64)?|n?ftw(?:64)?"
-    r"|fts_open|wordexp|iconv_open|get(?:addr|name)info|gethostby\w+|getpw\w+|getgr\w+|syslog|openlog"
-    r"|dl_iterate_phdr|dladdr|time|clock|clock_gettime|gettimeofday|times|getrusage|timespec_get|getpid|getenv"
-    r"|secure_getenv|environ|__environ|srand(?:om)?)$"
-)
-_HOST_STREAMS = re.compile(
-    r"^_ZNSt(?:13basic_filebuf|14basic_[io]fstream|13basic_fstream|10filesystem|13random_device)|^_ZNSt6thread"
-    r"|^_ZNSt6chrono\w*clock3nowEv"
-)
 
 
 def refused_source(sources: Sources, phase: Phase) -> Failure | None:
@@ -214,25 +197,6 @@ def _known_words() -> frozenset[str]:
 
 def _header_texts() -> list[str]:
     return [path.read_text("utf-8") for path in sorted(_INCLUDE_TREE.rglob("*")) if path.is_file()]
-
-
-def refused_library(library: Path, seconds: float) -> Failure | None:
-    """Return why built host code is not run, or ``None``: a tiling program computes, and nothing else."""
-    listing = subprocess.run(
-        ["nm", "-D", "--undefined-only", "--format=just-symbols", str(library)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    symbols = {symbol.partition("@")[0] for symbol in listing.stdout.split()}
-    refused = sorted(name for name in symbols if _HOST_CALLS.match(name) or _HOST_STREAMS.match(name))
-    if not refused:
-        return None
-    message = (
-        f"the host code uses {', '.join(refused[:5])}: "
-        "a tiling program may not touch files or processes, nor decide by chance"
-    )
-    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),), seconds)
 
 
 def _line(text: str, position: int) -> int:

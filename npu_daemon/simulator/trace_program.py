@@ -10,7 +10,7 @@ from typing import Any
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, Reach, run_limited
+from npu_daemon.sandbox import Limits, MemoryFile, Reach, run_limited
 
 MEMORY_BYTES = 4 << 30  # on top of the trace, which is mapped
 _OUTPUT_BYTES = 256 << 20
@@ -20,13 +20,14 @@ _OUT_OF_MEMORY_EXIT = 5
 
 def read_trace(
     program: Path,
-    trace: Path,
-    arguments: Sequence[Path | str],
+    trace: Path | MemoryFile,
+    arguments: Sequence[Path | MemoryFile | str],
     *,
     phase: Phase,
     verb: str,
     timeout_s: float,
     memory_bytes: int = MEMORY_BYTES,
+    writes_in: Path | None = None,
 ) -> dict[str, Any] | Failure:
     """Return what ``program`` says about ``trace``, or why it says nothing.
 
@@ -38,18 +39,24 @@ def read_trace(
         verb: what the program does with a trace, as a past participle: for messages.
         timeout_s: wall seconds the program may take.
         memory_bytes: how much address space it may use on top of the size of the trace.
+        writes_in: folder that it may write in; by default it writes nothing.
     """
-    others = [str(each.resolve()) if isinstance(each, Path) else each for each in arguments]
+    files = [each for each in (trace, *arguments) if not isinstance(each, str)]
+    named = [each for each in files if isinstance(each, Path)]
     limits = Limits(
         wall_s=timeout_s,
         cpu_s=timeout_s + 1.0,
-        memory_bytes=memory_bytes + trace.stat().st_size,
+        memory_bytes=memory_bytes + _size_bytes(trace),
         file_bytes=_FILE_BYTES,
         output_bytes=_OUTPUT_BYTES,
     )
-    command = [str(program.resolve()), str(trace.resolve()), *others]
-    reach = Reach(tuple(each.resolve() for each in arguments if isinstance(each, Path)))
-    outcome = run_limited(command, cwd=trace.resolve().parent, limits=limits, reach=reach)
+    outcome = run_limited(
+        [str(program.resolve()), *(_argument(each) for each in (trace, *arguments))],
+        cwd=writes_in or program.resolve().parent,
+        limits=limits,
+        reach=Reach(tuple(each.resolve() for each in named), keeps_files=writes_in is not None),
+        pass_fds=[each.fd for each in files if isinstance(each, MemoryFile)],
+    )
     said = outcome.stderr.decode("utf-8", "replace").strip()
 
     def failure(status: Status, message: str) -> Failure:
@@ -66,5 +73,18 @@ def read_trace(
         return failure(
             Status.GUARD_REJECTED, f"the trace cannot be {verb}: {said or f'signal {outcome.signal}'}"
         )
-    answer: dict[str, Any] = json.loads(outcome.stdout)
+    try:
+        answer: dict[str, Any] = json.loads(outcome.stdout)
+    except ValueError:  # a figure that no number of JSON holds
+        return failure(Status.GUARD_REJECTED, f"the trace cannot be {verb}: it adds up to no finite figures")
     return answer
+
+
+def _argument(value: Path | MemoryFile | str) -> str:
+    if isinstance(value, Path):
+        return str(value.resolve())
+    return value.path if isinstance(value, MemoryFile) else value
+
+
+def _size_bytes(file: Path | MemoryFile) -> int:
+    return file.size_bytes if isinstance(file, MemoryFile) else file.stat().st_size

@@ -13,7 +13,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.status import Status
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.profiling.asc_build import AscProgram, build_program
-from npu_daemon.profiling.asc_program import ProgramJob, ProgramRun, StoppedProgram, run_program
+from npu_daemon.profiling.asc_program import NO_TENSORS, ProgramJob, ProgramRun, StoppedProgram, run_program
 from npu_daemon.profiling.profiler import Profiler
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.pricing import price_trace
@@ -76,15 +76,13 @@ def test_a_program_verifies_itself_and_leaves_a_trace_of_each_launch(
 
 
 def test_more_cores_are_faster(simulator: SimulatorBackend, tmp_path: Path) -> None:
-    ranges = tmp_path / "ranges"
-    ranges.write_text("")
     tasks_us = []
     for scenario in (1, 2):
         folder = tmp_path / str(scenario)
         folder.mkdir()
         run = _run(AscProgram(ADD, (f"SCENARIO={scenario}",)), simulator, folder)
         assert isinstance(run, ProgramRun), run
-        price = price_trace(simulator.toolchain, run.launches[0].trace, load_chip("910B2"), ranges)
+        price = price_trace(simulator.toolchain, run.launches[0].trace, load_chip("910B2"), NO_TENSORS)
         assert not isinstance(price, Failure)
         tasks_us.append(price["task_us"])
     assert tasks_us[1] < tasks_us[0]
@@ -94,8 +92,6 @@ def test_a_product_that_two_vector_cores_share_is_computed_once(
     simulator: SimulatorBackend, tmp_path: Path
 ) -> None:
     """asc-devkit, the guide on IBShare: one call of the first vector core, whose result both find."""
-    ranges = tmp_path / "ranges"
-    ranges.write_text("")
     cubes: list[dict[str, Any]] = []
     for shared in ("false", "true"):
         folder = tmp_path / shared
@@ -103,7 +99,7 @@ def test_a_product_that_two_vector_cores_share_is_computed_once(
         run = _run(AscProgram(SHARED, (f"SHARED={shared}",)), simulator, folder)
         assert isinstance(run, ProgramRun), run
         assert (run.exit_status, run.stdout.splitlines()[-1]) == (0, "0 wrong")
-        price = price_trace(simulator.toolchain, run.launches[0].trace, load_chip("910B1"), ranges)
+        price = price_trace(simulator.toolchain, run.launches[0].trace, load_chip("910B1"), NO_TENSORS)
         assert not isinstance(price, Failure)
         cubes.append(price["cores"][0])
     each, once = cubes
@@ -248,11 +244,9 @@ def test_kernels_run_on_the_cores_they_name(
     run = _run(AscProgram(MIXED, (f"VECTOR_CORES={vector_cores}",)), simulator, tmp_path)
     assert isinstance(run, ProgramRun), run
     assert run.stdout == "0 wrong\n"
-    ranges = tmp_path / "ranges"
-    ranges.write_text("")
     kinds = []
     for launch in run.launches:
-        price = price_trace(simulator.toolchain, launch.trace, load_chip("910B2"), ranges)
+        price = price_trace(simulator.toolchain, launch.trace, load_chip("910B2"), NO_TENSORS)
         assert not isinstance(price, Failure)
         kinds.append([core["kind"] for core in price["cores"]])
     assert kinds == [["aiv"] * 4, ["aic"] * 4, ["aic", *["aiv"] * vector_cores] * 2]

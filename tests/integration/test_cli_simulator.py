@@ -94,3 +94,21 @@ def test_validate_passes_every_check_of_a_built_in_operator(run, simulator_daemo
     cases = [case.case_id for case in load_operator("muls").cases]
     checks = [*(f"audit of case {case}" for case in cases), *(f"baseline on case {case}" for case in cases)]
     assert done.stdout.splitlines() == [f"passed  {check}" for check in checks]
+
+
+def test_the_profile_of_an_operator_writes_its_trace(run, tmp_path):
+    done = run("profile", "gelu", "--trace", "trace.json", "--out", "csv", "--json")
+    (launch,) = _summary(done)["launches"]
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    rows = [event["args"]["name"] for event in events if event["name"] == "thread_name"]
+    assert {row.rpartition(" ")[2] for row in rows} == {"S", "V", "MTE2", "MTE3"}
+    assert (tmp_path / "csv" / "OpBasicInfo.csv").is_file()
+    assert launch["kernel"] == "gelu"
+
+
+def test_a_profile_of_what_does_not_compile_exits_with_2(run, tmp_path):
+    (tmp_path / "broken.cpp").write_text("this is no kernel\n")
+    done = run("profile", "gelu", "--kernel-file", "broken.cpp", "--trace", "trace.json")
+    assert done.returncode == 2
+    assert "build_error" in done.stderr
+    assert not (tmp_path / "trace.json").exists()

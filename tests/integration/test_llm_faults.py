@@ -31,6 +31,7 @@ RETRIED = (
     *("wrong_types", "empty_choices", "error_in_200", "endless", "endless_error", "echo_key_busy"),
 )
 ANSWERS = ("fine", "slow", "refusal", "filtered", "prompt_filtered", "no_usage", "large", "echo_key")
+FAR_S = 1800.0  # no machine is so busy that a refused connection takes a tenth of it
 GIVEN_UP = ("drip", "header_drip", "echo_key_error", "redirect")
 
 
@@ -70,11 +71,8 @@ def test_what_does_not_pass_is_one_clear_error(fault):
 
 @pytest.mark.parametrize("fault", ["drip", "header_drip"])
 def test_an_answer_that_never_ends_is_given_up_at_the_deadline(fault):
-    with faulty_server(fault) as base_url:
-        began = time.monotonic()
-        with pytest.raises(ModelError, match="Timeout"):
-            _complete(_endpoint(base_url), deadline_s=0.3)
-        assert time.monotonic() - began < 5
+    with faulty_server(fault) as base_url, pytest.raises(ModelError, match="Timeout"):
+        _complete(_endpoint(base_url), deadline_s=0.3)  # else it would go on until the server is closed
 
 
 def test_a_host_that_does_not_take_the_call_is_given_up_long_before_the_deadline(monkeypatch):
@@ -84,10 +82,11 @@ def test_a_host_that_does_not_take_the_call_is_given_up_long_before_the_deadline
             caller = callers.enter_context(socket.socket())
             caller.setblocking(False)
             caller.connect_ex(full.getsockname())
+        endpoint = _endpoint(f"http://127.0.0.1:{full.getsockname()[1]}/v1", max_attempts=2)
         began = time.monotonic()
         with pytest.raises(ModelError, match="timed out"):
-            _complete(_endpoint(f"http://127.0.0.1:{full.getsockname()[1]}/v1", max_attempts=2))
-        assert time.monotonic() - began < 20
+            _complete(endpoint, deadline_s=FAR_S)
+        assert time.monotonic() - began < FAR_S / 10
 
 
 def test_an_answer_may_take_longer_than_connecting(monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 from ascend_gym.core.protocols import Failure
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.profiling.asc_build import AscProgram, build_program
-from npu_daemon.profiling.asc_program import ProgramJob, ProgramRun, run_program
+from npu_daemon.profiling.asc_program import NO_TENSORS, ProgramJob, ProgramRun, run_program
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.pricing import price_trace
 
@@ -29,7 +29,6 @@ def _cores(
 ) -> list[dict[str, Any]]:
     """Return the counters of the cube cores of the product, divided among all of them."""
     folder.mkdir()
-    (folder / "ranges").write_text("")
     defines = (f"CONFIG={config}", *(f"{name}={value}" for name, value in plan.items()))
     program = AscProgram(PROGRAM, defines, price_only=True)
     build = build_program(program, folder, simulator.toolchain, 60.0)
@@ -37,7 +36,7 @@ def _cores(
     run = run_program(ProgramJob(program, build, folder, simulator.toolchain, load_chip(CHIP), 30.0))
     assert isinstance(run, ProgramRun), run
     trace = run.launches[0].trace
-    price = price_trace(simulator.toolchain, trace, load_chip(CHIP), folder / "ranges")
+    price = price_trace(simulator.toolchain, trace, load_chip(CHIP), NO_TENSORS)
     assert not isinstance(price, Failure), price
     cores: list[dict[str, Any]] = price["cores"]
     return cores

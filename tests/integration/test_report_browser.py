@@ -16,6 +16,10 @@ from ascend_gym.cli import app
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell")
 WIDTHS = (1280, 390)
 SMALLEST_TEXT_PIXELS = 8.5
+_TABLES_WITHOUT_HINT = """[...document.querySelectorAll(".wide")]
+    .filter(table => table.scrollWidth > table.clientWidth + 2 && innerWidth < 600)
+    .filter(table => !table.previousElementSibling.querySelector(".hint"))
+    .map(table => table.getAttribute("aria-label"))"""
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +64,8 @@ def test_it_can_be_read_and_clicked_through(browser: Any, report: Path, width: i
     assert len(drawings) >= 8
     assert all(drawing.is_visible() for drawing in drawings)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page scrolls sideways"
+    assert page.evaluate(_TABLES_WITHOUT_HINT) == [], "a table scrolls and does not say so"
+    assert (page.locator(".hint >> visible=true").count() > 0) == (width < 600)
     assert _smallest_text_pixels(page) >= SMALLEST_TEXT_PIXELS
     assert _weakest_contrast(page) >= 4.5
     assert said == []

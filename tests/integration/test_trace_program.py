@@ -24,21 +24,19 @@ from npu_daemon.simulator.trace_program import MEMORY_BYTES, read_trace
 END = record("BlockEnd")
 
 
-def _write(folder: Path, records: bytes) -> tuple[Path, Path]:
-    trace, ranges = folder / "trace", folder / "tensors"
+def _write(folder: Path, records: bytes) -> Path:
+    trace = folder / "trace"
     trace.write_bytes(header() + segment(0, records + END))
-    ranges.write_text("", encoding="ascii")
-    return trace, ranges
+    return trace
 
 
 def _checked(
     program: Path, folder: Path, records: bytes, *, timeout_s: float = 30.0, memory_bytes: int = MEMORY_BYTES
 ) -> object:
-    trace, ranges = _write(folder, records)
     return read_trace(
         program,
-        trace,
-        (ranges, "on"),
+        _write(folder, records),
+        ("/dev/null", "on"),
         phase=Phase.RUN_KERNEL,
         verb="checked for races",
         timeout_s=timeout_s,
@@ -63,8 +61,7 @@ def test_a_memory_that_does_not_exist_is_refused(
     records = record("Adds", [(space, 0, 32, 0), (UB, 0, 32, 0)])
     checked = _checked(simulator.toolchain.races_program, tmp_path, records)
     _assert_failed(checked, Status.GUARD_REJECTED, "unknown memory")
-    trace, ranges = _write(tmp_path, records)
-    priced = price_trace(simulator.toolchain, trace, load_chip("910B2"), ranges)
+    priced = price_trace(simulator.toolchain, _write(tmp_path, records), load_chip("910B2"), "")
     _assert_failed(priced, Status.GUARD_REJECTED, "unknown memory")
 
 
@@ -96,16 +93,18 @@ def test_a_run_ends_at_its_limit_of_records(simulator: SimulatorBackend, tmp_pat
     assert not isinstance(run, Failure)
     try:
         job = run.handle.job
-        text = job.path.read_text(encoding="utf-8")
+        trace, described = job.folder / "trace", job.folder / "job"
+        trace.touch()
+        text = job.described(str(trace), "/dev/null")
         assert f"record_limit {RECORD_LIMIT}\n" in text
-        job.path.write_text(text.replace(f"record_limit {RECORD_LIMIT}", f"record_limit {limit}"), "utf-8")
+        described.write_text(text.replace(f"record_limit {RECORD_LIMIT}", f"record_limit {limit}"), "utf-8")
         answer = subprocess.run(
-            [simulator.toolchain.run_program, job.path], cwd=job.folder, capture_output=True, check=False
+            [simulator.toolchain.run_program, described], cwd=job.folder, capture_output=True, check=False
         )
         assert answer.returncode == REPORTED_FAULT_EXIT
         assert f"at most {limit} records".encode() in answer.stdout
         assert f"{limit + 1} records".encode() in answer.stdout
-        assert job.trace.stat().st_size < limit * 1024
+        assert 0 < trace.stat().st_size < limit * 1024
     finally:
         simulator.cleanup(run)
 

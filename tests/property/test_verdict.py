@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 from ascend_gym.core.records import Case, DType, TensorSpec, Tolerance
+from ascend_gym.suite.compare import compare
 from ascend_gym.suite.inputs import Array, numpy_dtype
 from ascend_gym.suite.verdict import judge
 
@@ -85,3 +86,78 @@ def test_no_tolerance_accepts_a_constant_for_varying_values(
     output = np.full(shape, constant, dtype=np.float16)
     tolerance = Tolerance(atol=atol, rtol=0.0)
     assert not judge(case_of(DType.FLOAT16, shape, tolerance), [[output]], [[expected]]).correct
+
+
+def plain_tally(output: Array, expected: Array, dtype: DType, tolerance: Tolerance) -> dict[str, object]:
+    """Count what ``compare`` counts, in the order of its definition and with nothing left out."""
+    width = np.float32 if dtype in (DType.FLOAT16, DType.BFLOAT16) else np.float64
+    got, want = output.astype(width).reshape(-1), expected.astype(width).reshape(-1)
+    raw = want
+    if not np.abs(want).max() <= LARGEST_FINITE[dtype]:
+        raw = rounded(want, dtype).astype(width)
+    magnitude = np.where(np.isfinite(raw), np.abs(raw), width(0))
+    error = plain_errors(got, raw)
+    bound = magnitude * width(tolerance.rtol) + width(tolerance.atol)
+    bad = np.flatnonzero(error > bound)
+    if dtype is DType.BFLOAT16:
+        raw = rounded(raw, dtype).astype(width)
+        upstream, magnitude = plain_errors(got, raw), np.abs(raw)
+    else:
+        upstream = error
+    relative = upstream / (np.maximum(magnitude, np.abs(got)) + width(1e-9))
+    relative = np.where(np.isnan(relative), np.inf, relative)
+    return {
+        "size": got.size,
+        "bad": bad.size,
+        "gross": np.count_nonzero(error > bound * 10.0),
+        "first_bad": bad[0] if bad.size else -1,
+        "last_bad": bad[-1] if bad.size else -1,
+        "max_abs_error": float(error.max()),
+        "max_rel_error": float(relative.max()),
+        "upstream_atol_bad": np.count_nonzero(upstream > 1e-3),
+        "upstream_rtol_bad": np.count_nonzero(relative > 1e-3),
+        "output_range": (float(got.min()), float(got.max())),
+    }
+
+
+def plain_errors(got: Array, want: Array) -> Array:
+    error: Array = np.abs(got - want)
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    return np.where(same, 0.0, np.where(np.isnan(error), np.inf, error)).astype(got.dtype)
+
+
+LARGEST_FINITE = {
+    DType.FLOAT16: 65504.0,
+    DType.BFLOAT16: (2.0 - 2.0**-7) * 2.0**127,
+    DType.FLOAT32: (2.0 - 2.0**-23) * 2.0**127,
+}
+BITS = {DType.FLOAT16: np.uint16, DType.BFLOAT16: np.uint16, DType.FLOAT32: np.uint32}
+
+
+@given(
+    data=st.data(),
+    dtype=FLOATS,
+    count=st.integers(1, 60),
+    tolerance=st.builds(
+        Tolerance,
+        atol=st.sampled_from([0.0, 1e-7, 1e-3, 0.1]),
+        rtol=st.sampled_from([0.0, 1e-3, 0.5]),
+    ),
+    near=st.booleans(),
+)
+@settings(max_examples=400)
+def test_a_comparison_finds_what_its_definition_says(
+    data: st.DataObject, dtype: DType, count: int, tolerance: Tolerance, near: bool
+) -> None:
+    """All bit patterns, subnormal numbers, NaN and Inf among them; near the expectation, or anything."""
+    kind = BITS[dtype]
+    patterns = arrays(kind, count, elements=st.integers(0, int(np.iinfo(kind).max)))
+    output = data.draw(patterns).view(numpy_dtype(dtype))
+    with np.errstate(all="ignore"):
+        steps = data.draw(patterns).view(numpy_dtype(dtype)).astype(np.float64)
+        expected = output.astype(np.float64) * (1.0 + steps % 1e-2) if near else steps
+        expected = expected.astype(np.float32 if dtype is not DType.FLOAT32 else np.float64)
+        wanted = plain_tally(output, expected, dtype, tolerance)
+    tally = compare(output, expected, dtype, tolerance)
+    found = {name: getattr(tally, name) for name in wanted}
+    np.testing.assert_equal(found, wanted)

@@ -1,9 +1,11 @@
 """Several questions under way at a time: their order, and that nobody waits for them after a Ctrl-C."""
 
+import re
 import signal
 import threading
 
 import pytest
+from conftest import make_candidate
 
 from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Message
@@ -51,13 +53,13 @@ def _fail():
 
 def test_answers_come_in_the_order_of_the_purposes():
     last_is_there = threading.Event()
-    llm = ScriptedLlm(lambda number: last_is_there.set() if number == 3 else last_is_there.wait(20))
+    llm = ScriptedLlm(lambda number: last_is_there.set() if number == 3 else last_is_there.wait(180))
     asker = Asker(llm, seed=0, concurrency=4)
     assert [answer.text for answer in asker.ask_all(MESSAGES, PURPOSES)] == ["0", "1", "2", "3"]
 
 
 def test_an_interrupt_does_not_wait_for_calls_under_way(release):
-    all_under_way = threading.Barrier(4, timeout=20)
+    all_under_way = threading.Barrier(4, timeout=180)
 
     def hang(number):
         if all_under_way.wait() == 0:
@@ -77,7 +79,7 @@ def test_a_caller_that_takes_no_more_answers_does_not_wait(release):
 
     def second_hangs(number):
         if number == 0:
-            other_is_under_way.wait(20)
+            other_is_under_way.wait(180)
         else:
             other_is_under_way.set()
             release.wait(60)
@@ -92,7 +94,7 @@ def test_a_caller_that_takes_no_more_answers_does_not_wait(release):
 
 
 def test_after_an_error_calls_under_way_are_waited_for_and_none_is_begun():
-    both, ended = threading.Barrier(2, timeout=20), []
+    both, ended = threading.Barrier(2, timeout=180), []
 
     def script(number):
         both.wait()
@@ -104,3 +106,26 @@ def test_after_an_error_calls_under_way_are_waited_for_and_none_is_begun():
     with pytest.raises(ModelError, match="no"):
         list(Asker(llm, seed=0, concurrency=2).ask_all(MESSAGES, PURPOSES[:2]))
     assert ended == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "cut_off", "told"),
+    [
+        (
+            "",
+            True,
+            r"no file \(cut off at the limit of 70 tokens before it said anything: raise ",
+        ),
+        ("```cpp", True, r"no file \(cut off at the limit of 70 tokens before its end: raise"),
+        ("hello", False, "no file$"),
+    ],
+)
+def test_unusable_answers_say_that_they_were_cut_off(text, cut_off, told):
+    class Cut:
+        def complete(self, messages, *, seed, max_tokens, deadline_s):
+            return Completion(text, 1, 1, "m", cut_off=cut_off)
+
+    answer = Asker(Cut(), seed=0, max_tokens=70).ask(MESSAGES, "sample")
+    proposal = answer.unusable("no file", make_candidate(), {"kind": "sample"})
+    assert re.match(told, proposal.problem)
+    assert proposal.origin == {"kind": "sample", "answer": text}

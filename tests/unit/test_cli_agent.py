@@ -39,16 +39,29 @@ def test_stages_take_a_quarter_of_the_budget_and_ten_at_most(budget, length):
     [([], Retriever), (["tiling"], Retriever), (["retrieval"], RandomRetriever), (["experience"], None)],
 )
 def test_ablations_decide_where_experience_comes_from(bank, ablate, kind):
-    retriever = retriever_of(_settings(bank, ablate=ablate))
+    retriever = retriever_of(_settings(bank, ablate=ablate), "core/other")
     assert (type(retriever) if retriever else None) is kind
+
+
+def test_the_operator_itself_is_left_out_unless_it_is_wanted(bank):
+    assert retriever_of(_settings(bank), "core/toy").top("pipes wait", 3) == []
+    assert retriever_of(_settings(bank), "cann-ops/foreach_toy_v2").top("pipes wait", 3) == []
+    wanted = _settings(bank, leave_one_out=False)
+    assert retriever_of(wanted, "core/toy").top("pipes wait", 3)
+    assert _settings(bank).identity() != wanted.identity()
+
+
+def test_nothing_is_found_for_what_is_not_alike(bank):
+    assert retriever_of(_settings(bank), "core/other").top("pipes wait for each other", 3)
+    assert retriever_of(_settings(bank, least_score=1.0), "core/other").top("quite another thing", 3) == []
 
 
 def test_without_experience_no_bank_is_needed(tmp_path):
     missing = tmp_path / "nowhere.jsonl"
-    assert retriever_of(_settings(missing, ablate=["experience"])) is None
-    assert retriever_of(_settings(missing, ablate=["kernel"])) is None
+    assert retriever_of(_settings(missing, ablate=["experience"]), "core/other") is None
+    assert retriever_of(_settings(missing, ablate=["kernel"]), "core/other") is None
     with pytest.raises(MisuseError, match="nowhere"):
-        retriever_of(_settings(missing))
+        retriever_of(_settings(missing), "core/other")
 
 
 def test_nothing_left_to_do_is_misuse():

@@ -32,7 +32,7 @@ def _found(settings, access, folder):
     """Look for experience, as a run in ``folder`` does."""
     folder.mkdir(exist_ok=True)
     with opened_models(settings, access, BudgetLedger(Budget(1)), folder) as models:
-        return retriever_of(settings, models.embedder).top("slow copies", 1)
+        return retriever_of(settings, "core/other", models.embedder).top("slow copies", 1)
 
 
 def test_embeddings_come_from_the_endpoint_named_and_are_kept_beside_the_journal(

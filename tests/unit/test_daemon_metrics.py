@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import select
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from broker_machine import INFO, new_state, request_of, result_of
 from prometheus_client import CollectorRegistry, generate_latest
@@ -18,7 +21,10 @@ from npu_daemon.broker.events import (
 )
 from npu_daemon.broker.state import BrokerState
 from npu_daemon.broker.status import status_of
+from npu_daemon.broker.status_questions import StatusQuestions
 from npu_daemon.metrics import StatusCollector, serve_metrics
+
+TIMEOUT_S = 180.0
 
 
 @pytest.fixture
@@ -49,12 +55,11 @@ def test_the_status_counts_what_there_is(busy_state: BrokerState) -> None:
     assert tenant.device_seconds == status.charged_device_seconds == 2.0
 
 
-def test_metrics_are_those_of_the_last_status(busy_state: BrokerState) -> None:
-    collector = StatusCollector()
+def test_metrics_are_those_of_the_moment_when_they_are_read(busy_state: BrokerState) -> None:
     registry = CollectorRegistry()
-    registry.register(collector)
+    statuses = [None, status_of(busy_state, "ipc:///x", 12.5)]
+    registry.register(StatusCollector(lambda: statuses.pop(0)))
     assert generate_latest(registry) == b""
-    collector.update(status_of(busy_state, "ipc:///x", 12.5))
     lines = generate_latest(registry).decode().splitlines()
     for line in (
         "npu_daemon_up_seconds 12.5",
@@ -66,7 +71,33 @@ def test_metrics_are_those_of_the_last_status(busy_state: BrokerState) -> None:
         assert line in lines
 
 
+def test_questions_of_other_threads_are_answered_from_the_state_at_that_moment(
+    busy_state: BrokerState,
+) -> None:
+    questions = StatusQuestions()
+    seconds = iter((1.0, 2.0, 3.0))
+
+    def answer_one() -> None:
+        assert select.select([questions.asked_fd], [], [], TIMEOUT_S)[0]
+        questions.answer(lambda: status_of(busy_state, "ipc:///x", next(seconds)))
+
+    with ThreadPoolExecutor(1) as other:
+        for expected in (1.0, 2.0, 3.0):
+            told = other.submit(questions.ask, TIMEOUT_S)
+            answer_one()
+            status = told.result(TIMEOUT_S)
+            assert status is not None
+            assert status.up_seconds == expected
+    assert not select.select([questions.asked_fd], [], [], 0)[0], "an answered question wakes nobody"
+
+
+def test_a_question_that_nobody_answers_is_given_up(busy_state: BrokerState) -> None:
+    questions = StatusQuestions()
+    assert questions.ask(timeout_s=0.01) is None
+    questions.answer(lambda: pytest.fail("nobody waits for this answer"))
+
+
 @pytest.mark.parametrize("address", ["9464", "127.0.0.1:", "127.0.0.1:http", "127.0.0.1:99999"])
 def test_metrics_need_an_address(address: str) -> None:
     with pytest.raises(MisuseError, match="HOST:PORT"):
-        serve_metrics(address)
+        serve_metrics(address, lambda: None)

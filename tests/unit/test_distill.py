@@ -185,7 +185,7 @@ def _offline(pair):
 
 def test_the_offline_model_tells_of_the_pipe_whose_work_shrank():
     vec = _offline(step(slow={"aiv_vec_time": 12.0, "aiv_vec_instructions": 70}, fast={"aiv_vec_time": 5.0}))
-    assert "7.00 of 10.00 us" in vec.root_mechanism
+    assert "vec time falls by 7.00 us a core, core time by 10.00 us" in vec.root_mechanism
     assert "vec time" in vec.root_mechanism
     assert "aiv_vec_instructions 70 -> 7" in vec.expected_effect
     assert "vec" in vec.keywords

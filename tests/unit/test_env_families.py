@@ -57,6 +57,37 @@ def test_check_env_passes_for_every_pair_of_families(actions, observations):
     check_env(env)
 
 
+@pytest.mark.parametrize("observations", ["features", "text"])
+def test_a_mask_as_it_is_told_draws_positions_that_the_knobs_have(observations):
+    env = _env(actions="knobs", observations=observations)
+    _, info = env.reset()
+    mask = info["action_mask"]
+    assert mask.sum() < mask.size
+    env.action_space.seed(0)
+    for drawn in [env.action_space.sample(mask=form) for form in (mask, tuple(mask)) for _ in range(20)]:
+        assert env.action_space.contains(drawn)
+        assert mask[np.arange(KNOBS), drawn].all()
+    weights = np.zeros((KNOBS, KNOB_POSITIONS))
+    weights[:, 3] = 1.0
+    assert env.action_space.sample(probability=weights).tolist() == [3] * KNOBS
+    assert len({tuple(env.action_space.sample()) for _ in range(5)}) == 5
+
+
+def test_masks_are_flat_and_boolean_for_maskable_agents():
+    env = gymnasium.make("AscendOpTuning-v0", operator=SPEC, evaluator=FakeEvaluator())
+    _, info = env.reset()
+    masks = env.get_wrapper_attr("action_masks")()
+    assert (masks.dtype, masks.shape) == (np.bool_, (KNOBS * KNOB_POSITIONS,))
+    assert masks.reshape(KNOBS, KNOB_POSITIONS).tolist() == info["action_mask"].astype(bool).tolist()
+    rules = _env(actions="rules")
+    _, info = rules.reset()
+    assert rules.action_masks().tolist() == info["action_mask"].astype(bool).tolist()
+    texts = _env()
+    texts.reset()
+    with pytest.raises(MisuseError, match="'sources' has no mask"):
+        texts.action_masks()
+
+
 def test_the_numeric_twin_is_a_box_and_integers():
     env = gymnasium.make("AscendOpTuning-v0", operator=SPEC, evaluator=FakeEvaluator())
     assert isinstance(env.observation_space, gymnasium.spaces.Box)
@@ -275,9 +306,11 @@ def _outcome(latency_us, *, status=Status.OK, is_last=False):
     [
         ("log_improvement", math.log(2), 0.0, -0.5),
         ("speedup", 4.0, 0.5, -0.5),
-        ("negative_latency", -0.25, -2.0, -1.5),
+        ("speedup_gain", 2.0, 0.0, -0.5),
+        ("negative_latency", -0.25, -2.0, -11.5),
         ("final_log_speedup", 0.0, 0.0, -0.5),
         ("hap", 0.4, 0.05, -0.5),
+        ("hap_gain", 0.2, 0.0, -0.5),
     ],
 )
 def test_rewards_are_what_their_formulas_say(name, faster, slower, failed):
@@ -371,5 +404,5 @@ def test_the_share_of_what_the_hardware_allows_needs_a_floor():
     assert env.step({"tiling": "", "kernel": kernel})[1] == pytest.approx(0.25)
     without = _env(reward="hap")
     assert without.reset()[1]["floor_us"] == 0.0
-    with pytest.raises(MisuseError, match="needs results with floor_us"):
+    with pytest.raises(MisuseError, match="hap and hap_gain need floor_us"):
         without.step({"tiling": "", "kernel": kernel})

@@ -4,15 +4,11 @@ import pytest
 from conftest import FakeEvaluator, make_spec
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.records import DType, MeasureProtocol, TensorSpec
+from ascend_gym.core.records import DType, MeasureProtocol, TensorSpec, Tolerance
 from ascend_gym.rewrites.fenced import SEARCH_LINE, sections
-from ascend_gym.search.llm.prompts import (
-    best_of_n_messages,
-    describe_case,
-    describe_result,
-    prompt_digest,
-    render,
-)
+from ascend_gym.search.llm.measurement import describe_result
+from ascend_gym.search.llm.prompts import best_of_n_messages, cases_text, describe_case, prompt_digest
+from ascend_gym.search.llm.template import render
 from ascend_gym.suite.requests import request_for
 
 SPEC = make_spec(tiling="constexpr int TILE = 8; // ${not_a_field}\n", kernel="int k; // 块 ```\n")
@@ -79,6 +75,27 @@ def test_cases_with_lists_absent_inputs_and_attributes():
 def test_templates_are_filled_exactly(values):
     with pytest.raises(MisuseError, match="sources"):
         render("best_of_n", **values)
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "told"),
+    [
+        (
+            Tolerance(atol=1e-5, rtol=1e-3),
+            "|output - reference| <= 1e-05 + 0.001 * |reference|; for every element",
+        ),
+        (
+            Tolerance(atol=0.1, rtol=0, max_bad_share=0.02),
+            "0.02 of the elements may exceed that, none tenfold",
+        ),
+        (Tolerance(atol=0, rtol=0), "outputs must equal the reference"),
+    ],
+)
+def test_tolerances_are_told_as_numbers(tolerance, told):
+    case = SPEC.cases[0].model_copy(update={"tolerance": {DType.FLOAT16: tolerance}})
+    *_, line = cases_text(SPEC.model_copy(update={"cases": (case,)})).split("\n")
+    assert line.startswith("- float16 outputs")
+    assert line.endswith(told)
 
 
 def test_the_system_prompt_has_no_fields_and_leaves_the_form_of_answers_open():

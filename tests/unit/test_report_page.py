@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from synthetic_runs import FLOOR_US, METHODS, fill, invented_run
+from typer.testing import CliRunner
 
+from ascend_gym.cli import app
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Table
 from ascend_gym.report.metrics import FAST_P
@@ -52,7 +54,7 @@ class Cells(HTMLParser):
         self._in_cell = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "div" and ("class", "wide") in attrs:
+        if tag == "div" and str(dict(attrs).get("class")).startswith("wide"):
             self._rows = self.tables.setdefault(str(dict(attrs)["aria-label"]), [])
         elif tag == "tr":
             self._rows.append([])
@@ -113,7 +115,7 @@ def first_number(cell: str) -> float:
 def test_geometric_means_and_shares_are_those_of_the_store(
     store_path: Path, tables: dict[str, list[list[str]]], budget: int
 ) -> None:
-    head, *rows = tables[f"All levels: {OPERATORS} operators, {SEEDS} seeds, budget {budget}"]
+    head, *rows = tables[f"All levels, budget {budget}: {OPERATORS} operators, {SEEDS} seeds, 95 % intervals"]
     own = speedups(store_path, budget)
     assert [row[0] for row in rows] == ["best-of-n", "ascend-optimizer", "openevolve"]
     means = {name: math.exp(np.mean(np.log(list(values.values())))) for name, values in own.items()}
@@ -250,7 +252,50 @@ def test_unfinished_runs_leave_an_operator_out(tmp_path: Path) -> None:
     with ResultsStore(path) as store:
         text = results_page(read_results(store, store.runs()), "t").html()
     assert "Left out, because a run is missing or can still go on: core/op001." in text
-    assert "All levels: 1 operator, 1 seed, budget 4" in text
+    assert "All levels, budget 4: 1 operator, 1 seed, 95 % intervals" in text
+
+
+@pytest.mark.parametrize("budget", [4, 1], ids=["same budget", "another budget"])
+def test_a_stray_run_leaves_tables_and_figures_as_they_are(tmp_path: Path, budget: int) -> None:
+    path = tmp_path / "results.sqlite"
+    fill(path, 6, 2, 4, METHODS[:2])
+    with ResultsStore(path, write=True) as store:
+        before = results_page(read_results(store, store.runs()), "t")
+        store.put(invented_run("core/op003", 1, "random-rewrites", 0, budget))
+        after = results_page(read_results(store, store.runs()), "t")
+    rows, stray = before.tables["main-4"].rows, after.tables["main-4"].rows
+    assert [row[1:] for row in stray[:2]] == [row[1:] for row in rows]
+    assert stray[2][0].startswith("random-rewrites")
+    assert set(stray[2][1:]) == {"-"}
+    assert {chart.name for chart in after.charts} == {chart.name for chart in before.charts}
+    assert (
+        "Not compared, for too few finished runs in common with the others: random-rewrites" in after.html()
+    )
+
+
+def _reported(store_path: Path, html: Path, *options: str) -> tuple[int, str]:
+    arguments = ["report", "--store", str(store_path), "--html", str(html), *options]
+    outcome = CliRunner().invoke(app, arguments)
+    return outcome.exit_code, str(outcome.exception or html.read_text("utf-8"))
+
+
+def test_methods_operators_and_the_reference_are_chosen(store_path: Path, tmp_path: Path) -> None:
+    chosen = ("--method", "openevolve", "--method", "ascend-optimizer", "--operator", "op002")
+    status, text = _reported(store_path, tmp_path / "r.html", *chosen, "--reference", "openevolve")
+    assert status == 0
+    assert "GM over openevolve" in text.replace("<wbr>", "")
+    assert "best-of-n" not in text.partition("Published")[0]
+    assert f"All levels, budget {BUDGET}: 1 operator, {SEEDS} seeds" in text
+
+
+@pytest.mark.parametrize(
+    ("option", "name"), [("--method", "ppo"), ("--operator", "core/none"), ("--reference", "ppo")]
+)
+def test_what_has_no_run_cannot_be_chosen(store_path: Path, tmp_path: Path, option: str, name: str) -> None:
+    _, said = _reported(store_path, tmp_path / "r.html", option, name)
+    assert name in said
+    assert ("core/op000" if option == "--operator" else "openevolve") in said
+    assert not (tmp_path / "r.html").exists()
 
 
 def test_runs_on_several_chips_are_methods_of_their_own(tmp_path: Path) -> None:
@@ -271,6 +316,29 @@ def test_tables_mark_the_largest_and_escape_what_latex_reads() -> None:
     assert "<td class=best>2.5<small>[1, 3]</small></td>" in marked
     assert "<td>1.5" in marked
     assert "a\\_b & 1.5 [1, 2] \\\\" in table_latex(table)
+
+
+def test_nothing_is_marked_where_all_are_equal() -> None:
+    table = Table("T", ("m", "GM", "one"), (("a", "1.5", "1 [1, 1]"), ("b", "1.5", "2"), ("c", "-", "-")))
+    assert table_html(table, best_in=(1, 2)).count("class=best") == 1
+
+
+def test_methods_differ_by_more_than_colour_and_lie_above_bands() -> None:
+    chart = Chart("c", "t", "d", Axis("x", 0, 10), Axis("y", 0, 10))
+    for series in range(8):
+        chart.line([(0, series), (5, series), (10, series)], series, f"method {series}")
+        chart.band([(0, 0), (10, 0)], [(0, 9), (10, 9)], series)
+    drawing = ElementTree.fromstring(chart.svg())
+    kinds = [str(each.get("class")).split()[0] for each in drawing]
+    assert max(at for at, kind in enumerate(kinds) if kind == "band") < kinds.index("line")
+    lines = [each for each in drawing if each.tag == "path" and str(each.get("class")).startswith("line")]
+    marks = [each for each in drawing if str(each.get("class")).startswith("mark")]
+    shapes = {str(mark.get("class")): (mark.tag, mark.get("d")) for mark in marks}
+    looks = [
+        (line.get("stroke-dasharray"), shapes[str(line.get("class")).replace("line", "mark")])
+        for line in lines
+    ]
+    assert len(set(looks)) == 8
 
 
 def test_long_diffs_are_cut_and_say_so() -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from fake_backend import FakeBackend, make_operator, make_request
 
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
 from npu_daemon.second_look import FRESH_SEEDS, fresh_seed
+from npu_daemon.second_secret import SECRET_NAME, obtain_secret
 from npu_daemon.service import EvaluationService, open_service
 
 EVERY_CASE_TWICE = [("small", 0), ("large", 0), ("small", 1), ("small", 2), ("large", 1), ("large", 2)]
@@ -91,6 +94,44 @@ def test_of_two_latencies_of_a_champion_the_slower_counts(spec: OpSpec, backend:
     assert first_message(result).startswith("measured twice, 50 us and 80 us")
     lucky = run(spec, backend, "latency: 50", "latency_later: 40", best_us=100.0)
     assert [case.latency_us for case in lucky.cases] == [50.0, 50.0]
+
+
+def test_a_champion_whose_work_depends_on_values_gets_the_slower_price(
+    spec: OpSpec, backend: FakeBackend
+) -> None:
+    result = run(spec, backend, "latency: 50", "latency_of_values: 70", best_us=100.0)
+    assert [case.latency_us for case in result.cases] == [70.0, 70.0]
+    assert first_message(result).startswith("work depends on values: 50 us on public, 70 us on secret values")
+    faster = run(spec, backend, "latency: 50", "latency_of_values: 30", best_us=100.0)
+    assert [case.latency_us for case in faster.cases] == [50.0, 50.0]
+    assert "50 us on public, 30 us on secret values" in first_message(faster)
+
+
+def test_values_of_a_champion_follow_from_the_secret(spec: OpSpec, tmp_path: Path) -> None:
+    values = []
+    for folder, best_us in (("one", 50), ("one", 40), ("other", 50)):
+        backend = FakeBackend(tmp_path / folder / "scratch")
+        service = open_service(backend, tmp_path / folder)
+        for latency_us in (100, best_us):
+            request = make_request(spec, f"latency: {latency_us}")
+            assert service.answer(request).status is Status.OK
+        service.close()
+        by_turn = dict(zip(backend.turns, backend.first_values, strict=True))
+        values.append((by_turn["large", 0], by_turn["large", 1], by_turn["large", 2]))
+    (public, secret, again), same_daemon, other_daemon = values
+    assert again == public == same_daemon[0] == other_daemon[0]
+    assert len({public, secret, other_daemon[1]}) == 3
+
+
+def test_the_secret_is_for_its_owner_only(tmp_path: Path) -> None:
+    secret = obtain_secret(tmp_path)
+    file = tmp_path / SECRET_NAME
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert (obtain_secret(tmp_path), len(secret)) == (secret, 32)
+    assert [each.name for each in tmp_path.iterdir()] == [SECRET_NAME]
+    file.chmod(0o640)
+    with pytest.raises(InfrastructureError, match="only their owner"):
+        obtain_secret(tmp_path)
 
 
 def test_what_chance_explains_keeps_its_first_latency(spec: OpSpec, backend: FakeBackend) -> None:

@@ -8,7 +8,10 @@ import pytest
 
 from agents.ascend_optimizer.bank import change_key, default_bank
 from agents.ascend_optimizer.embedders import retriever_named
+from agents.ascend_optimizer.kin import are_kin
 from agents.ascend_optimizer.noise import FLOOR
+from ascend_gym.cli.agent import retriever_of
+from ascend_gym.cli.methods import RunSettings
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.suite.loader import list_operators
 
@@ -73,3 +76,36 @@ def test_the_default_retrieval_finds_most_motifs_among_the_first_three(bank):
         for query in _answerable(bank)
     ]
     assert fmean(hits) >= 0.7
+
+
+@pytest.mark.parametrize("spec", list_operators("core"), ids=lambda spec: spec.op_id)
+def test_by_default_no_operator_is_shown_its_own_experience(bank, spec):
+    """Neither under its own name nor in another suite, whatever is asked."""
+    for operator in (spec.op_id, f"cann-ops/{spec.name}", f"cann-ops/foreach_{spec.name}_v2", spec.op_type):
+        retriever = retriever_of(RunSettings(operator=operator), operator)
+        shown = [each.experience for query in QUERIES[::8] for each in retriever.top(query["query"], 8)]
+        shown += [
+            each.experience
+            for own in bank.select(operator=spec.op_id)
+            for each in retriever.top(own.bottleneck, 8)
+        ]
+        assert shown
+        assert spec.op_id not in {experience.operator for experience in shown}
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("core/add", "cann-ops/foreach_add_list", True),
+        ("core/rms_norm", "cann-ops/add_rms_norm_quant_v2", True),
+        ("core/gelu", "cann-ops/fast_gelu", True),
+        ("core/softmax", "cann-ops/inplace_attn_softmax", True),
+        ("ForeachAdd", "core/add", True),
+        ("core/gelu", "core/softmax", False),
+        ("core/exp", "cann-ops/expand", False),
+        ("core/muls", "core/add", False),
+    ],
+)
+def test_near_twins_are_told_by_their_names(one, other, alike):
+    assert are_kin(one, other) is alike
+    assert are_kin(other, one) is alike

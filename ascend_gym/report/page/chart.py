@@ -1,7 +1,8 @@
 """Charts as SVG: axes, lines, bands, points and bars, with a text for those who cannot see them.
 
 Colours are classes (``s0`` to ``s7`` for series), which the page's style sheet gives for light and dark; a
-chart that stands alone carries its own (``standalone``).
+chart that stands alone carries its own (``standalone``). Lines differ by dashes and markers too, for readers
+who cannot tell the colours and for paper without any.
 """
 
 from __future__ import annotations
@@ -16,7 +17,17 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 12, 14, 40
 _LEGEND_CHAR_WIDTH = 8.4  # of the larger writing on narrow screens
 SERIES_COLOURS = ("#1f6feb", "#d1242f", "#1a7f37", "#9a6700", "#8250df", "#bf3989", "#0e7490", "#57606a")
 SERIES = len(SERIES_COLOURS)
+_DASHES = ("", "7 3", "2 3", "9 3 2 3", "5 5")
+# Outlines around a centre, in units of the marker's radius; "o" is a circle.
+_MARKERS = (
+    *("o", "M-1 -1H1V1H-1Z", "M0 -1.2L1.1 0.9H-1.1Z", "M0 -1.3L1.3 0L0 1.3L-1.3 0Z"),
+    *("M0 1.2L1.1 -0.9H-1.1Z", "M-1 -1L1 1M-1 1L1 -1", "M-1.2 0H1.2M0 -1.2V1.2"),
+)
+_MARKER_RADIUS = 3.5
+_MARKERS_OF_A_LINE = 5
 _LOG_TICKS = (0.1, 0.2, 0.5, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
+
+_LINE = "line of "
 
 Point = tuple[float, float]
 
@@ -63,7 +74,7 @@ class Axis:
 
 @dataclass
 class Chart:
-    """A chart under construction.
+    """A chart under construction; bands and shades lie below the grid, lines and points above.
 
     Attributes:
         name: file name without ending, and id in the page.
@@ -78,22 +89,25 @@ class Chart:
     description: str
     x: Axis
     y: Axis
+    _below: list[str] = field(default_factory=list)
     _parts: list[str] = field(default_factory=list)
     _legend: list[tuple[str, str]] = field(default_factory=list)
 
     def line(self, points: Sequence[Point], series: int, label: str = "", *, steps: bool = False) -> None:
-        """Draw a line through ``points``; with ``steps`` each value holds until the next."""
+        """Draw a line through ``points``, with markers; with ``steps`` each value holds until the next."""
         if not points:
             return
-        self._parts.append(f'<path class="line s{series % SERIES}" d="{self._path(points, steps)}"/>')
+        dash = _dashes(series)
+        self._parts.append(f'<path class="line s{series % SERIES}"{dash} d="{self._path(points, steps)}"/>')
+        self._parts += [_marker(series, *self._at(point)) for point in _marked(points, series)]
         if label:
-            self._legend.append((f"line s{series % SERIES}", label))
+            self._legend.append((f"{_LINE}{series}", label))
 
     def band(self, low: Sequence[Point], high: Sequence[Point], series: int) -> None:
-        """Fill the area between two lines."""
+        """Fill the area between two lines, below all lines."""
         if low:
             outline = self._path([*high, *reversed(low)], steps=False)
-            self._parts.append(f'<path class="band s{series % SERIES}" d="{outline}Z"/>')
+            self._below.append(f'<path class="band s{series % SERIES}" d="{outline}Z"/>')
 
     def points(self, points: Iterable[tuple[float, float, str]], series: int, label: str = "") -> None:
         """Draw dots, each with a text that is shown when it is pointed at."""
@@ -110,7 +124,7 @@ class Chart:
         """Shade the part of the chart between two values of the horizontal axis."""
         left, right = self._at((low, self.y.low))[0], self._at((high, self.y.low))[0]
         height = HEIGHT - _TOP - _BOTTOM
-        self._parts.insert(
+        self._below.insert(
             0,
             f'<rect class="shade{shade % 2}" x="{left}" y="{_TOP}" '
             f'width="{round(right - left, 1)}" height="{height}"/>',
@@ -148,7 +162,8 @@ class Chart:
             f'aria-labelledby="{self.name}-t {self.name}-d">'
             f'<title id="{self.name}-t">{escape(self.title)}</title>'
             f'<desc id="{self.name}-d">{escape(self.description)}</desc>'
-            f"{STANDALONE_STYLE if standalone else ''}{self._frame()}{''.join(self._parts)}{legend}</svg>"
+            f"{STANDALONE_STYLE if standalone else ''}{''.join(self._below)}{self._frame()}"
+            f"{''.join(self._parts)}{legend}</svg>"
         )
 
     def _path(self, points: Sequence[Point], steps: bool) -> str:
@@ -202,7 +217,33 @@ def _legend_mark(mark: str, x: float, y: float) -> str:
         return f'<circle class="{mark}" cx="{x + 7}" cy="{y}" r="3.5"/>'
     if mark.startswith("bar"):
         return f'<rect class="{mark}" x="{x + 2}" y="{y - 5}" width="10" height="10"/>'
-    return f'<line class="{mark}" x1="{x}" x2="{x + 14}" y1="{y}" y2="{y}"/>'
+    series = int(mark.removeprefix(_LINE))
+    shape = f'class="line s{series % SERIES}"{_dashes(series)}'
+    line = f'<line {shape} x1="{x - 6}" x2="{x + 14}" y1="{y}" y2="{y}"/>'
+    return line + _marker(series, x + 4, y)
+
+
+def _dashes(series: int) -> str:
+    """Return the attribute that dashes the line of a series; nothing for a solid one."""
+    dash = _DASHES[series % len(_DASHES)]
+    return f' stroke-dasharray="{dash}"' if dash else ""
+
+
+def _marker(series: int, x: float, y: float) -> str:
+    """Return the marker of a series at a place of the drawing."""
+    shape = _MARKERS[series % len(_MARKERS)]
+    if shape == "o":
+        return f'<circle class="mark s{series % SERIES}" cx="{x}" cy="{y}" r="{_MARKER_RADIUS}"/>'
+    return (
+        f'<path class="mark s{series % SERIES}" transform="translate({x} {y}) scale({_MARKER_RADIUS})" '
+        f'd="{shape}"/>'
+    )
+
+
+def _marked(points: Sequence[Point], series: int) -> list[Point]:
+    """Return the points of a line that have markers: the last and some before, others for each series."""
+    step = max(1, math.ceil(len(points) / _MARKERS_OF_A_LINE))
+    return [*points[series % step : -1 : step], points[-1]]
 
 
 def _nice_step(rough: float) -> float:
@@ -214,10 +255,11 @@ def _nice_step(rough: float) -> float:
 STANDALONE_STYLE = (
     "<style>svg{background:#fff;font-family:sans-serif}.grid{stroke:#d8dee4}"
     ".rule{stroke:#57606a;stroke-dasharray:4 3}"
-    ".tick,.axis{font-size:12px;fill:#24292f}.line{fill:none;stroke-width:2}.band{opacity:.15;stroke:none}"
+    ".tick,.axis{font-size:12px;fill:#24292f}.line{fill:none;stroke-width:2}.band{opacity:.12;stroke:none}"
+    ".mark{stroke-width:1.5;vector-effect:non-scaling-stroke}"
     ".shade0{fill:#f6f8fa}.shade1{fill:#eaeef2}"
     + "".join(
-        f".line.s{index}{{stroke:{colour}}}.band.s{index},.dot.s{index},.bar.s{index}{{fill:{colour}}}"
+        f".line.s{index}{{stroke:{colour}}}.mark.s{index}{{stroke:{colour};fill:{colour}}}.band.s{index},.dot.s{index},.bar.s{index}{{fill:{colour}}}"
         for index, colour in enumerate(SERIES_COLOURS)
     )
     + "</style>"

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ascend_gym.report.candidate_files import unified_texts_diff
-from ascend_gym.report.comparison import Comparison, Table
+from ascend_gym.report.comparison import P_NOTE, Comparison, Table
 from ascend_gym.report.metrics import FAST_P
 from ascend_gym.report.page.chart import Chart
 from ascend_gym.report.page.figures import (
@@ -23,8 +23,6 @@ from ascend_gym.report.page.html import diff_html, figure_html, table_html
 from ascend_gym.report.page.results import Results
 from ascend_gym.report.page.tables import (
     costs_table,
-    metrics_table,
-    operators_table,
     profile_table,
     provenance_table,
     published_tables,
@@ -40,8 +38,9 @@ _STYLE = Path(__file__).with_name("style.css")
 _METRICS_NOTE = (
     "A speedup is the latency of the operator's own sources over that of the best candidate; GM is the "
     "geometric mean over operators, fast_p the share of operators faster than p times. Brackets hold 95 % "
-    "bootstrap intervals over operators and seeds; p is the p value of the difference from the first method, "
-    "operators compared one by one (sign flips, two-sided); * marks those below 0.05."
+    "bootstrap intervals over operators and seeds; p is the p value of the difference from the reference, "
+    "operators compared one by one (sign flips, two-sided); * marks those below 0.05. "
+    f"{P_NOTE} A dash says that runs are missing."
 )
 _ROOFLINE_NOTE = (
     "Floor: launch, and reading the inputs and writing the outputs of a case once at the bandwidth of the "
@@ -106,7 +105,7 @@ def results_page(results: Results, title: str, landscape: Chart | None = None) -
         landscape: figure of the experience bank, where the reader wants one.
     """
     page = Page(title)
-    main = results.comparison(results.main_methods)
+    main = results.main
     page.section("summary", "Methods", _summary(page, results, main))
     if results.ablation_methods:
         page.section("ablation", "Ablation", _ablation(page, results))
@@ -120,38 +119,37 @@ def results_page(results: Results, title: str, landscape: Chart | None = None) -
 
 
 def _summary(page: Page, results: Results, main: Comparison) -> str:
-    parts = [f'<p class="note">{escape(_METRICS_NOTE)}</p>']
-    if main.left_out:
-        missing = ", ".join(main.left_out)
-        parts.append(
-            f'<p class="note">Left out, because a run is missing or can still go on: {escape(missing)}.</p>'
-        )
+    parts = [f'<p class="note">{escape(text)}</p>' for text in (_METRICS_NOTE, *main.notes())]
     if not main.operators:
-        return "".join([*parts, "<p>No operator has a finished run of every method and seed yet.</p>"])
+        return "".join([*parts, "<p>No run is finished yet.</p>"])
     parts.append(_metrics(page, f"main-{results.budget}", main, results.budget, "All levels"))
     smaller = [_metrics(page, f"main-{each}", main, each, "All levels") for each in results.budgets[:-1]]
     if smaller:
         parts.append(f"<details><summary>Smaller budgets</summary>{''.join(smaller)}</details>")
-    levels = sorted(set(results.levels.values()))
+    levels = sorted({results.levels[op_id] for op_id in main.operators})
     for level in levels if len(levels) > 1 else []:
-        own = results.comparison(results.main_methods, level)
-        if own.operators:
-            parts.append(_metrics(page, f"level-{level}", own, results.budget, f"Level {level}"))
-    figures = [speedup_distribution(main, results.budget), budget_curve(main, results.budget)]
+        own = main.restricted(op_id for op_id in main.operators if results.levels[op_id] == level)
+        parts.append(_metrics(page, f"level-{level}", own, results.budget, f"Level {level}"))
+    figures = [
+        speedup_distribution(main, results.budget, results.methods),
+        budget_curve(main, results.budget, results.methods),
+    ]
     parts.append(f'<div class="figures">{"".join(map(page.chart, figures))}</div>')
     return "".join(parts)
 
 
 def _ablation(page: Page, results: Results) -> str:
     comparison = results.comparison(results.ablation_methods)
+    notes = "".join(f'<p class="note">{escape(text)}</p>' for text in comparison.notes())
     if not comparison.operators:
-        return "<p>No operator has a finished run of every variant and seed yet.</p>"
+        return f"{notes}<p>No run is finished yet.</p>"
     where = f"Variants on {', '.join(comparison.operators)}" if len(comparison.operators) < 10 else "Variants"
-    return _metrics(page, "ablation", comparison, results.budget, where)
+    return notes + _metrics(page, "ablation", comparison, results.budget, where)
 
 
 def _metrics(page: Page, name: str, comparison: Comparison, budget: int, where: str) -> str:
-    return page.table(name, metrics_table(comparison, budget, where), best_in=_BEST_IN)
+    table = comparison.metrics_table(budget, f"{where}, budget {budget}")
+    return page.table(name, table, best_in=_BEST_IN)
 
 
 def _published() -> str:
@@ -176,7 +174,9 @@ def _evaluations(page: Page, results: Results) -> str:
 
 
 def _operators(page: Page, results: Results, main: Comparison) -> str:
-    parts = [page.table("operators", operators_table(results, main))] if main.operators else []
+    title = f"Speedup by operator, budget {results.budget}"
+    table = main.operators_table(results.budget, title, results.levels)
+    parts = [page.table("operators", table)] if main.operators else []
     return "".join([*parts, *(_operator(page, results, op_id) for op_id in sorted(results.levels))])
 
 

@@ -20,8 +20,14 @@ _CURVE_POINTS = 30
 _TOP_MARGIN = 1.05
 
 
-def speedup_distribution(comparison: Comparison, budget: int) -> Chart:
-    """Return the cumulative distribution of speedups over operators (paper, version 1, figure 2)."""
+def speedup_distribution(comparison: Comparison, budget: int, methods: Sequence[str]) -> Chart:
+    """Return the cumulative distribution of speedups over operators (paper, version 1, figure 2).
+
+    Args:
+        comparison: what is shown.
+        budget: evaluations that count.
+        methods: all methods of the page: the place of one among them says how it is drawn in every figure.
+    """
     found = {name: _by_operator(comparison.speedups(name, budget)) for name in comparison.methods}
     top = max([2.0, *(max(values) for values in found.values())]) * _TOP_MARGIN
     chart = Chart(
@@ -32,18 +38,24 @@ def speedup_distribution(comparison: Comparison, budget: int) -> Chart:
         Axis("speedup over the operator's own sources", 0.99, top, logarithmic=True),
         Axis("share of operators", 0.0, 1.0),
     )
-    for series, (name, values) in enumerate(found.items()):
+    for name, values in found.items():
         shares = [
             (max(value, chart.x.low), (at + 1) / len(values)) for at, value in enumerate(sorted(values))
         ]
-        chart.line([(chart.x.low, 0.0), *shares, (top, 1.0)], series, name, steps=True)
+        chart.line([(chart.x.low, 0.0), *shares, (top, 1.0)], methods.index(name), name, steps=True)
     theirs = [(x, 1 - y, f"published: {y:.1%} reach {x}x") for x, y in PUBLISHED_TAIL if x <= top]
     chart.points(theirs, 7, "published, v1 Fig. 2")
     return chart
 
 
-def budget_curve(comparison: Comparison, budget: int) -> Chart:
-    """Return the geometric mean against the evaluations spent (paper, version 2, figure 2)."""
+def budget_curve(comparison: Comparison, budget: int, methods: Sequence[str]) -> Chart:
+    """Return the geometric mean against the evaluations spent (paper, version 2, figure 2).
+
+    Args:
+        comparison: what is shown.
+        budget: evaluations that count.
+        methods: as for ``speedup_distribution``.
+    """
     budgets = sorted({round(each) for each in np.linspace(0, budget, min(budget + 1, _CURVE_POINTS))})
     means = {
         name: [geometric_mean(comparison.speedups(name, each)) for each in budgets]
@@ -58,7 +70,8 @@ def budget_curve(comparison: Comparison, budget: int) -> Chart:
         Axis("evaluations", 0, budget),
         Axis("geometric mean of speedups", 1.0, top),
     )
-    for series, (name, row) in enumerate(means.items()):
+    for name, row in means.items():
+        series = methods.index(name)
         chart.band(
             [(x, max(mean.low, 1.0)) for x, mean in zip(budgets, row, strict=True)],
             [(x, mean.high) for x, mean in zip(budgets, row, strict=True)],

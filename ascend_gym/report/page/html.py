@@ -11,25 +11,30 @@ from ascend_gym.report.page.chart import Chart
 
 _MAX_DIFF_LINES = 120
 _LATEX = {**{each: f"\\{each}" for each in "&%$#_{}"}, "~": "\\textasciitilde{}", "^": "\\textasciicircum{}"}
+_PHONE_CHARS = 40
+_HINT = ' <span class="hint">(scroll sideways \N{RIGHTWARDS ARROW})</span>'
 _BREAK = re.compile(r"(?<=:)|(?<= )(?!\S{1,2}$)")
 _LATEX_SPECIAL = re.compile(r"[&%$#_{}~^\\]")
 
 
 def table_html(table: Table, *, theirs: bool = False, best_in: Sequence[int] = ()) -> str:
-    """Return a table; the largest number of each column of ``best_in`` is marked."""
+    """Return a table; the largest number of each column of ``best_in`` is marked, unless all are equal."""
     best = {column: _largest(row[column] for row in table.rows) for column in best_in}
+    best = {column: value for column, value in best.items() if _differs(table, column)}
     head = "".join(f'<th scope="col">{_heading(column)}</th>' for column in table.columns)
     body = []
     for row in table.rows:
         cells = [f'<th scope="row">{_heading(row[0])}</th>']
         for column, text in enumerate(row[1:], start=1):
-            marked = len(table.rows) > 1 and column in best and _number(text) == best[column]
+            marked = column in best and _number(text) == best[column]
             cells.append(f"<td{' class=best' if marked else ''}>{_cell(text)}</td>")
         body.append(f"<tr>{''.join(cells)}</tr>")
     kind = ' class="theirs"' if theirs else ""
+    scrolls = _width_chars(table) > _PHONE_CHARS
+    label = escape(table.title, quote=True)
     return (
-        f'<p class="caption">{escape(table.title)}</p>'
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(table.title, quote=True)}">'
+        f'<p class="caption">{escape(table.title)}{_HINT if scrolls else ""}</p>'
+        f'<div class="wide{" scrolls" if scrolls else ""}" tabindex="0" role="region" aria-label="{label}">'
         f"<table{kind}>"
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
@@ -89,6 +94,25 @@ def _cell(text: str) -> str:
 
 def _largest(texts: Iterable[str]) -> float:
     return max((_number(text) for text in texts), default=0.0)
+
+
+def _differs(table: Table, column: int) -> bool:
+    """Say whether a column has numbers that are not all equal."""
+    return len({_number(row[column]) for row in table.rows} - {float("-inf")}) > 1
+
+
+def _width_chars(table: Table) -> int:
+    """Return about how many characters wide a table is, headings broken between words."""
+    cells = zip(table.columns, *table.rows, strict=True)
+    return sum(max(_longest_part(head), *map(_longest_line, texts), 0) + 2 for head, *texts in cells)
+
+
+def _longest_part(heading: str) -> int:
+    return max(len(part.rstrip()) for part in _BREAK.split(heading))
+
+
+def _longest_line(cell: str) -> int:
+    return max(map(len, cell.split(" [")))
 
 
 def _number(text: str) -> float:

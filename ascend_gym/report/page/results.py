@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.comparison import Comparison, Run
+from ascend_gym.report.comparison import Comparison, Run, in_order
 from ascend_gym.report.curves import Curve
 from ascend_gym.report.metrics import BUDGETS
 from ascend_gym.report.stored_runs import curve_of_run
@@ -17,7 +17,6 @@ from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
 
 _CHUNK = 500
-_FIRST = "best-of-n"
 
 
 class Step(NamedTuple):
@@ -58,19 +57,19 @@ class Results:
         runs: the runs, by operator, method and seed.
         names: what the method of each run is called here, by run id.
         steps: evaluations of each run in order, the baseline first, by run id.
+        reference: method that the others are compared with; ``None`` for the first of ``methods``.
     """
 
     store: ResultsStore
     runs: tuple[RunRecord, ...]
     names: dict[str, str]
     steps: dict[str, list[Step]]
+    reference: str | None = None
 
     @cached_property
     def methods(self) -> list[str]:
-        """Return the methods: Best-of-N, with which others are compared, first; variants last."""
-        return sorted(
-            set(self.names.values()), key=lambda name: (":" in name, not name.startswith(_FIRST), name)
-        )
+        """Return the methods, in the order of all tables and figures."""
+        return in_order(self.names.values())
 
     @cached_property
     def curves(self) -> dict[str, Curve]:
@@ -79,8 +78,9 @@ class Results:
 
     @cached_property
     def budget(self) -> int:
-        """Return the largest budget that every run had."""
-        return min(run.budget for run in self.runs)
+        """Return the largest budget that every run of the methods compared had."""
+        compared = set(self.main.methods) or set(self.methods)
+        return min(run.budget for run in self.runs if self.names[run.run_id] in compared)
 
     @cached_property
     def budgets(self) -> list[int]:
@@ -93,16 +93,20 @@ class Results:
         known = {record.op_id: str(record.level) for record in self.store.operators()}
         return {run.op_id: known.get(run.op_id, "?") for run in self.runs}
 
-    def comparison(self, methods: Iterable[str], level: str | None = None) -> Comparison:
-        """Compare ``methods`` on the operators of a level; by default on all."""
-        wanted = [name for name in self.methods if name in set(methods)]
+    def comparison(self, methods: Iterable[str]) -> Comparison:
+        """Compare ``methods``, with the reference where it is one of them."""
+        wanted = set(methods)
         chosen = [
             Run(name, run.op_id, run.seed, self.curves[run.run_id] if run.finished else None)
-            for name in wanted
             for run in self.runs
-            if self.names[run.run_id] == name and level in (None, self.levels[run.op_id])
+            if (name := self.names[run.run_id]) in wanted
         ]
-        return Comparison(chosen)
+        return Comparison(chosen, self.reference if self.reference in wanted else None)
+
+    @cached_property
+    def main(self) -> Comparison:
+        """Return the comparison of all methods, without variants of them."""
+        return self.comparison(self.main_methods)
 
     @cached_property
     def main_methods(self) -> list[str]:
@@ -147,13 +151,19 @@ class Results:
         return max(own, key=lambda run: (run.speedup, run.run_id))
 
 
-def read_results(store: ResultsStore, runs: Sequence[RunRecord]) -> Results:
+def read_results(store: ResultsStore, runs: Sequence[RunRecord], reference: str | None = None) -> Results:
     """Read what a page needs of ``runs``.
 
     A method is called by its variant, with model, chip or budget behind it where the runs have several.
 
+    Args:
+        store: where they come from; stays open.
+        runs: the runs.
+        reference: method that the others are compared with; by default Best-of-N or, without it, the first.
+
     Raises:
-        MisuseError: there are no runs, or two of one method on one operator with one seed.
+        MisuseError: there are no runs, none of the reference, or two of one method on one operator with one
+            seed.
     """
     if not runs:
         raise MisuseError("expected at least one run to report on, got none; see 'ascend-gym runs list'")
@@ -163,7 +173,10 @@ def read_results(store: ResultsStore, runs: Sequence[RunRecord]) -> Results:
         where = f"WHERE run_id IN ({_marks(chunk)}) ORDER BY run_id, idx"
         for run_id, *values in store.query(f"SELECT run_id, {columns} FROM evaluations {where}", chunk):
             steps[run_id].append(Step(*values))
-    results = Results(store, tuple(runs), _names(runs), steps)
+    results = Results(store, tuple(runs), _names(runs), steps, reference)
+    if reference is not None and reference not in results.methods:
+        known = ", ".join(results.methods)
+        raise MisuseError(f"no run is of the reference {reference!r}; methods with runs: {known}")
     results.comparison(results.methods)  # refuses two runs in one place
     return results
 

@@ -7,14 +7,12 @@ from typing import Any
 
 from ascend_gym.core.status import Status
 from ascend_gym.core.toml_file import read_toml
-from ascend_gym.report.comparison import Comparison, Table
-from ascend_gym.report.metrics import FAST_P
+from ascend_gym.report.comparison import Table
 from ascend_gym.report.page.results import Results
 from ascend_gym.sweep.run_records import RunRecord
 
 _Case = dict[str, Any]  # of a stored result
 
-_SIGNIFICANT = 0.05
 _PUBLISHED = Path(__file__).with_name("published.toml")
 _PIPES = (
     *(
@@ -26,36 +24,6 @@ _PIPES = (
     *(("aic_mac_time", "cube"), ("aic_scalar_time", "cube scalar"), ("aic_mte1_time", "MTE1")),
     *(("aic_mte2_time", "cube MTE2"), ("aic_fixpipe_time", "fixpipe")),
 )
-
-
-def metrics_table(comparison: Comparison, budget: int, where: str) -> Table:
-    """Return geometric mean, gain over the first method and fast_p of each method, with 95 % intervals.
-
-    An asterisk marks a p value below 0.05.
-    """
-    first = comparison.methods[0] if comparison.methods else "-"
-    rows = tuple(
-        (
-            row.method,
-            row.geometric_mean.text(3),
-            *(("-", "-") if row.method == first else (row.relative.text(3), _marked(row.p_value))),
-            *(share.text(1, scale=100.0) for share in row.fast),
-        )
-        for row in comparison.rows(budget)
-    )
-    columns = ("method", "GM", f"GM over {first}", "p", *(f"fast_{p:.1f} %" for p in FAST_P))
-    size = f"{_count(len(comparison.operators), 'operator')}, {_count(len(comparison.seeds), 'seed')}"
-    return Table(f"{where}: {size}, budget {budget}", columns, rows)
-
-
-def operators_table(results: Results, comparison: Comparison) -> Table:
-    """Return the speedup of each method on each operator, the geometric mean over seeds."""
-    rows = []
-    for at, op_id in enumerate(comparison.operators):
-        cells = [f"{_mean(comparison.speedups(name, results.budget)[at]):.3f}" for name in comparison.methods]
-        rows.append((op_id, results.levels[op_id], *cells))
-    title = f"Speedup by operator, budget {results.budget}"
-    return Table(title, ("operator", "level", *comparison.methods), tuple(rows))
 
 
 def statuses_table(results: Results) -> Table:
@@ -162,18 +130,3 @@ def _duration_us(case: _Case) -> float:
 
 def _microseconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.2f}"
-
-
-def _marked(p_value: float) -> str:
-    return f"{p_value:.3g}{' *' if p_value < _SIGNIFICANT else ''}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _mean(speedups: list[float]) -> float:
-    product = 1.0
-    for each in speedups:
-        product *= each
-    return float(product ** (1 / len(speedups)))

@@ -50,6 +50,7 @@ class _Answer(BaseModel):
     completion_tokens: int
     model: str
     recorded: bool
+    cut_off: bool = False
 
 
 class CassetteLlm:
@@ -113,6 +114,7 @@ class CassetteLlm:
             completion_tokens=answer.completion_tokens,
             model=answer.model,
             recorded=answer.recorded or self._mode is not CassetteMode.RESUME,
+            cut_off=answer.cut_off,
         )
 
     def _record(
@@ -134,6 +136,7 @@ class CassetteLlm:
             completion_tokens=completion.completion_tokens,
             model=completion.model,
             recorded=completion.recorded,
+            cut_off=completion.cut_off,
         )
         self._tape.put(prompt, answer.model_dump())
 

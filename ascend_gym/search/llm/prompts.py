@@ -2,47 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from importlib.resources import files
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Message
-from ascend_gym.core.records import Candidate, Case, EvalResult, OpSpec, TensorSpec
+from ascend_gym.core.records import Candidate, Case, DType, EvalResult, OpSpec, TensorSpec, Tolerance
 from ascend_gym.rewrites.fenced import render_file
-
-PROFILE_FIELDS = (
-    "block_dim",
-    "aiv_time",
-    "aiv_vec_ratio",
-    "aiv_scalar_ratio",
-    "aiv_mte2_ratio",
-    "aiv_mte3_ratio",
-    "gm_to_ub_bytes",
-    "ub_to_gm_bytes",
-    "aiv_vec_instructions",
-    "aiv_mte2_instructions",
-    "aiv_mte3_instructions",
-)
-
-_MAX_DIAGNOSTICS = 8
-_FIELD = re.compile(r"\$\{(\w+)\}")
-
-
-def render(name: str, /, *, package: str = __package__, **values: str) -> str:
-    """Return template ``name`` of a package's folder ``prompts`` with its ``${fields}`` filled.
-
-    The values are not looked into.
-
-    Raises:
-        MisuseError: a field is missing, or a value has no field.
-    """
-    template = (files(package) / "prompts" / f"{name}.md").read_text(encoding="utf-8")
-    fields = set(_FIELD.findall(template))
-    if fields != set(values):
-        raise MisuseError(f"prompt {name!r} has the fields {sorted(fields)}, got {sorted(values)}")
-    return _FIELD.sub(lambda match: values[match[1]], template)
+from ascend_gym.search.llm.measurement import describe_result
+from ascend_gym.search.llm.sheets import sheets
+from ascend_gym.search.llm.template import render
 
 
 def prompt_digest(messages: Sequence[Message]) -> str:
@@ -56,8 +24,37 @@ def operator_fields(spec: OpSpec) -> dict[str, str]:
         "op_type": spec.op_type,
         "op_id": spec.op_id,
         "auto_sync": "on" if spec.auto_sync else "off",
-        "cases": "\n".join(describe_case(case) for case in spec.cases),
+        "cases": cases_text(spec),
     }
+
+
+def system_message(
+    spec: OpSpec, candidate: Candidate, measured: EvalResult | None = None, *, edits: bool = True
+) -> Message:
+    """Return the system message of every prompt: the craft, the target, calls, and how to answer.
+
+    Args:
+        spec: the operator.
+        candidate: the sources at hand, which decide with the operator's words what calls are shown.
+        measured: any result of the chip at hand, which tells what is known of that.
+        edits: whether the answer is to be changes of files.
+    """
+    target = measured.device.target if measured is not None and measured.device else None
+    parts = [render("system"), sheets(spec, candidate, target), *([render("answer_files")] if edits else [])]
+    return Message("system", "\n".join(parts))
+
+
+def cases_text(spec: OpSpec) -> str:
+    """Return a line for each case, and what agreement with the reference their outputs need."""
+    lines = [describe_case(case) for case in spec.cases]
+    bounds = {
+        (tensor.dtype, case.tolerance.get(tensor.dtype))
+        for case in spec.cases
+        for tensor in case.outputs
+        if not tensor.open
+    }
+    ordered = sorted(bounds, key=lambda bound: (bound[0].value, str(bound[1])))
+    return "\n".join([*lines, *(_describe_tolerance(dtype, tolerance) for dtype, tolerance in ordered)])
 
 
 def chip_of(result: EvalResult) -> str:
@@ -76,8 +73,7 @@ def best_of_n_messages(spec: OpSpec, baseline: EvalResult) -> list[Message]:
         measurement=describe_result(baseline),
         sources=render_sources(spec.baseline),
     )
-    system = f"{render('system')}\n{render('answer_files')}"
-    return [Message("system", system), Message("user", user)]
+    return [system_message(spec, spec.baseline, baseline), Message("user", user)]
 
 
 def render_sources(candidate: Candidate) -> str:
@@ -93,25 +89,15 @@ def describe_case(case: Case) -> str:
     return f"- {case.case_id}: ({inputs}) -> ({outputs})" + (f" with {attributes}" if attributes else "")
 
 
-def describe_result(result: EvalResult) -> str:
-    """Return status, latencies, profile and diagnostics of an evaluation, a line for each fact."""
-    lines = [f"status: {result.status.value}"]
-    if result.latency_us is not None:
-        lines.append(f"latency: {result.latency_us:.2f} us")
-    for case in result.cases:
-        if case.profile is not None and case.latency_us is not None:
-            fields = case.profile.model_dump(include=set(PROFILE_FIELDS))
-            shown = ", ".join(f"{name}={_short(fields[name])}" for name in PROFILE_FIELDS)
-            lines.append(f"- {case.case_id}: {case.latency_us:.2f} us, {shown}")
-    lines += [f"- {diagnostic}" for diagnostic in result.all_diagnostics[:_MAX_DIAGNOSTICS]]
-    return "\n".join(lines)
+def _describe_tolerance(dtype: DType, tolerance: Tolerance | None) -> str:
+    if tolerance is None or (tolerance.atol == 0 and tolerance.rtol == 0):
+        return f"- {dtype.value} outputs must equal the reference"
+    bound = f"|output - reference| <= {tolerance.atol:g} + {tolerance.rtol:g} * |reference|"
+    bad = f"{tolerance.max_bad_share:.2g} of the elements may exceed that, none tenfold"
+    return f"- {dtype.value} outputs: {bound}; {bad if tolerance.max_bad_share else 'for every element'}"
 
 
 def _describe_tensor(tensor: TensorSpec) -> str:
     shapes = " ".join("x".join(map(str, shape)) or "scalar" for shape in tensor.shapes)
     listed = f"list of {len(tensor.shapes)}: {shapes}" if tensor.dynamic else shapes
     return f"{tensor.name} {tensor.dtype.value} {'absent' if tensor.optional_absent else listed}"
-
-
-def _short(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:.3f}"

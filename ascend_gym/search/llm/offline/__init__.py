@@ -1,6 +1,7 @@
 """A model that needs no key and no network: rewrite rules in place of a language model.
 
-It sees what a language model sees and nothing else. The first line ``# Task: <name>`` of a prompt says
+It sees what a language model sees, and reads past the sheets about the target and its calls: its rules are
+written with that knowledge. The first line ``# Task: <name>`` of a prompt says
 what is asked; each task is answered by the module of its name, in the format that the prompt asks for.
 """
 
@@ -11,8 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Completion, Message
-from ascend_gym.search.llm.offline import diagnose, distill, mutate_tiling, refine, rewind, rewrite, template
+from ascend_gym.search.llm.offline import (
+    diagnose,
+    distill,
+    iterate,
+    mutate_tiling,
+    refine,
+    rewind,
+    rewrite,
+    template,
+)
 from ascend_gym.search.llm.offline.dice import Dice
+from ascend_gym.search.llm.sheets import without_sheets
 
 NAME = "offline"
 
@@ -24,6 +35,7 @@ _TASKS: Mapping[str, Callable[[str, Dice], str]] = {
     "mutate-tiling": mutate_tiling.answer,
     "diagnose": diagnose.answer,
     "refine": refine.answer,
+    "iterate": iterate.answer,
     "rewind": rewind.answer,
     "distill": distill.answer,
 }
@@ -40,15 +52,17 @@ class OfflineModel:
 
         An answer longer than ``max_tokens`` is cut off there, as a language model's would be.
         """
-        prompt = "\n\n".join(message.content for message in messages)
+        prompt = without_sheets("\n\n".join(message.content for message in messages))
         dice = Dice(digest_of(NAME, seed, [message.content for message in messages]))
-        text = _answer(prompt, dice)[: max_tokens * _CHARACTERS_PER_TOKEN]
+        whole = _answer(prompt, dice)
+        text = whole[: max_tokens * _CHARACTERS_PER_TOKEN]
         read = sum(len(message.content) for message in messages)
         return Completion(
             text=text,
             prompt_tokens=read // _CHARACTERS_PER_TOKEN,
             completion_tokens=len(text) // _CHARACTERS_PER_TOKEN,
             model=NAME,
+            cut_off=len(text) < len(whole),
         )
 
 

@@ -49,7 +49,8 @@ def attempts_in(prompt: str) -> list[Attempt]:
     for match in _ATTEMPT.finditer(prompt):
         diff = _DIFF.search(match["rest"])
         if diff is not None:
-            changes = frozenset(line for line in diff[1].split("\n") if line[:1] in ("-", "+"))
+            changed = [line for line in diff[1].split("\n") if line[:1] in ("-", "+") and line[1:].strip()]
+            changes = frozenset(line[0] + line[1:].strip() for line in changed)
             kept, failed = match["outcome"] == "kept", match["outcome"] == "failed"
             found.append(
                 Attempt(changes, kept, failed, _culprits(changes, match["rest"]) if failed else frozenset())
@@ -70,7 +71,7 @@ def is_doomed(before: Candidate, after: Candidate, attempts: Sequence[Attempt]) 
 
 
 def changes_between(before: Candidate, after: Candidate) -> frozenset[str]:
-    """Return removed and added lines as prompts show them: without the blanks around them."""
+    """Return removed and added lines without the blanks around them."""
     old, new = before.texts, after.texts
     changes: set[str] = set()
     for path in old:

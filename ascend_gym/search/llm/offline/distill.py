@@ -81,11 +81,11 @@ class _Evidence:
         total, pipe = self._saved("aiv_time"), self.saved_pipe
         if pipe is not None:
             own = self._saved(f"aiv_{pipe.value}_time")
-            return f"The pair shows it: {own:.2f} of {total:.2f} us saved per core are {pipe.value} time."
+            return f"In the pair {pipe.value} time falls by {own:.2f} us a core, core time by {total:.2f} us."
         if total <= 0:
-            return "The pair shows it outside of the cores: core time stays, launch and balance improve."
+            return "In the pair core time stays: launch and balance improve."
         return (
-            f"The pair shows it: {total:.2f} us less per core, hardly any of it work of a pipe: waiting went."
+            f"In the pair core time falls by {total:.2f} us, hardly any of it work of a pipe: waiting went."
         )
 
     def changes(self) -> list[str]:
@@ -131,14 +131,14 @@ def _told(pair: Mapping[str, str], case_id: str, evidence: _Evidence, diff: str)
         "title": f"{known.title} ({pair['op_type']})",
         "description": f"{known.title}. {_change_of_code(diff)}",
         "bottleneck": f"{known.symptom} In the profile {evidence.state()}.",
-        "applicability": f"{known.applicability} Seen on category {pair['category']}, case {case_id}.",
+        "applicability": known.applicability,
         "expected_effect": f"{known.effect} Measured on case {case_id}: {duration}; {changes}.",
         "root_mechanism": f"{known.mechanism} {evidence.attribution()}",
         "causal_chain": [*known.chain, f"task_duration_us of case {case_id}: {duration}"],
         "keywords": [*known.keywords, *([pipe.value] if pipe else ["waiting"]), *motif.split("_")],
         "reusable_when": list(known.reusable_when),
         "avoid_when": list(known.avoid_when),
-        "reuse_guidance": f"{known.guidance} The pair changed {pair['site']}.",
+        "reuse_guidance": known.guidance,
     }
 
 

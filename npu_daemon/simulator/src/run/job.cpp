@@ -45,7 +45,7 @@ TensorFile parse_tensor(std::istringstream &words) {
     std::string input, output;
     words >> tensor.address >> tensor.bytes >> input >> output;
     tensor.input_path = path_or_nothing(input);
-    tensor.output_path = path_or_nothing(output);
+    if (output != "-") tensor.output_at = std::stoull(output);
     for (uint64_t extent; words >> extent;) tensor.shape.push_back(extent);
     return tensor;
 }
@@ -61,6 +61,7 @@ Job parse_job(const std::string &path) {
         {"cube_kernel", [&](auto &words) { words >> job.cube_kernel_path; }},
         {"task_type", [&](auto &words) { job.task_type = parse_task_type(words); }},
         {"trace", [&](auto &words) { words >> job.trace_path; }},
+        {"outputs", [&](auto &words) { words >> job.outputs_path; }},
         {"tiling", [&](auto &words) { words >> job.tiling_path; }},
         {"soc_version", [&](auto &words) { words >> job.soc_version; }},
         {"block_dim", [&](auto &words) { words >> job.block_dim; }},

@@ -1,6 +1,7 @@
 // What the run program is asked to do: one keyword line each, see parse_job.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ struct TensorFile {
     uint64_t address = 0;       // canonical address of the tensor in the trace
     uint64_t bytes = 0;
     std::string input_path;     // empty: poisoned
-    std::string output_path;    // empty: not written back
+    std::optional<uint64_t> output_at;  // where its bytes go in the file of outputs; nowhere when there is none
     std::vector<uint64_t> shape;
 };
 
@@ -35,6 +36,7 @@ struct Job {
     std::string cube_kernel_path;   // built for cube cores, likewise
     KernelMetaType task_type = KERNEL_TYPE_AIV_ONLY;    // where the kernel names none itself
     std::string trace_path;
+    std::string outputs_path;       // a file that is there already, like the trace
     std::string tiling_path;
     std::string soc_version;            // for host code that asks what chip it is on
     uint32_t block_dim = 1;
@@ -53,10 +55,10 @@ struct Job {
     std::vector<Parameter> parameters;  // in argument order: inputs, then outputs
 };
 
-// Lines: `kernel|cube_kernel|trace|tiling PATH`, `task_type aiv_only|aic_only|mix_1_1|mix_1_2`, `soc_version NAME`,
+// Lines: `kernel|cube_kernel|trace|outputs|tiling PATH`, `task_type aiv_only|aic_only|mix_1_1|mix_1_2`, `soc_version NAME`,
 // `block_dim|aiv_cores|aic_cores|ub_bytes|l1_bytes|l0a_bytes|l0b_bytes|l0c_bytes|bias_table_bytes|fixpipe_buffer_bytes|tiling_key|
 // workspace_bytes|record_limit|time_limit_ms|turn|price_only|located_launch N`, `locate BLOCK ORDINAL`, `parameter NAME plain|list|absent`, and after a
-// parameter one line for each tensor: `tensor ADDRESS BYTES INPUT-PATH|- OUTPUT-PATH|- EXTENT...`. Throws
+// parameter one line for each tensor: `tensor ADDRESS BYTES INPUT-PATH|- OUTPUT-OFFSET|- EXTENT...`. Throws
 // std::runtime_error on anything else.
 Job parse_job(const std::string &path);
 

@@ -71,21 +71,24 @@ void map_file(const std::string &path, uint8_t *destination, uint64_t bytes, boo
     close(fd);
 }
 
-void write_file(const std::string &path, const uint8_t *source, uint64_t bytes) {
-    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    uint64_t done = 0;
-    while (fd >= 0 && done < bytes) {
-        const ssize_t put = write(fd, source + done, bytes - done);
-        if (put <= 0) break;
+// Opens a file that the caller made: what this process leaves has no name of its own making.
+int open_made(const std::string &path) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) throw std::runtime_error("cannot write " + path);
+    return fd;
+}
+
+void write_at(int fd, uint64_t place, const uint8_t *source, uint64_t bytes) {
+    for (uint64_t done = 0; done < bytes;) {
+        const ssize_t put = pwrite(fd, source + done, bytes - done, static_cast<off_t>(place + done));
+        if (put <= 0) throw std::runtime_error("cannot write the outputs");
         done += static_cast<uint64_t>(put);
     }
-    if (fd < 0 || done != bytes) throw std::runtime_error("cannot write " + path);
-    close(fd);
 }
 
 GmRole role_of(const TensorFile &tensor) {
     if (tensor.input_path.empty()) return GmRole::Output;
-    return tensor.output_path.empty() ? GmRole::Input : GmRole::InOut;
+    return tensor.output_at ? GmRole::InOut : GmRole::Input;
 }
 
 uint8_t *load_tensor(const std::string &name, const TensorFile &tensor) {
@@ -123,7 +126,7 @@ std::vector<uint8_t *> load_parameters(const Job &job, std::vector<Written> &wri
             const TensorFile &tensor = parameter.tensors[i];
             const std::string name = parameter.list ? parameter.name + "[" + std::to_string(i) + "]" : parameter.name;
             tensors.push_back({load_tensor(name, tensor), tensor.shape});
-            if (!tensor.output_path.empty()) written.push_back({base_of(tensors.back()), &tensor});
+            if (tensor.output_at) written.push_back({base_of(tensors.back()), &tensor});
         }
         uint8_t *argument = parameter.list ? load_list(parameter.name, tensors) : base_of(tensors.at(0));
         earlier[parameter.name] = argument;
@@ -179,8 +182,8 @@ void execute(const Job &job) {
     std::vector<uint8_t *> arguments = load_parameters(job, written);
     arguments.push_back(make_workspace(job.workspace_bytes));
     arguments.push_back(load_tiling(job));
-    const int trace = open(job.trace_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (trace < 0) throw std::runtime_error("cannot write " + job.trace_path);
+    const int trace = open_made(job.trace_path);
+    const int outputs = open_made(job.outputs_path);
     const LoadedKernel vector = load_kernel(CoreKind::Vector, job.kernel_path);
     const LoadedKernel cube = load_kernel(CoreKind::Cube, job.cube_kernel_path);
     const LoadedKernel &either = vector.entry != nullptr ? vector : cube;
@@ -195,7 +198,7 @@ void execute(const Job &job) {
         check_tiling_key();
     });
     close_trace();
-    for (const Written &output : written) write_file(output.tensor->output_path, output.base, output.tensor->bytes);
+    for (const Written &output : written) write_at(outputs, *output.tensor->output_at, output.base, output.tensor->bytes);
 }
 
 }  // namespace

@@ -1,0 +1,41 @@
+"""What a shell completes: names of operators, suites, methods and chips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ascend_gym.core.chips import CHIPS
+
+
+def operators_beginning(incomplete: str) -> list[str]:
+    """Return the operators and suites that begin so; bare names until a suite is named."""
+    from ascend_gym.suite.loader import operator_names, suite_names
+
+    names = operator_names()
+    full = [f"{suite}/{name}" for suite, name in names]
+    return _beginning([*suite_names(), *(name for _, name in names), *full], incomplete)
+
+
+def suites_beginning(incomplete: str) -> list[str]:
+    """Return the suites that begin so."""
+    from ascend_gym.suite.loader import suite_names
+
+    return _beginning(suite_names(), incomplete)
+
+
+def methods_beginning(incomplete: str) -> list[str]:
+    """Return the search methods that begin so."""
+    from ascend_gym.cli.methods import Method
+
+    return _beginning((method.value for method in Method), incomplete)
+
+
+def chips_beginning(incomplete: str) -> list[str]:
+    """Return the chips that begin so."""
+    return _beginning(CHIPS, incomplete)
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return names that begin so; with a suite in front only where one has been written."""
+    found = dict.fromkeys(name for name in names if name.startswith(incomplete))
+    return [name for name in found if "/" in incomplete or "/" not in name]

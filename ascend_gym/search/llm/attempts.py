@@ -1,0 +1,94 @@
+"""What a search has attempted, as prompts tell it: what was changed, how it ended in each case, and why."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ascend_gym.core.records import Candidate, EvalResult
+from ascend_gym.search.llm.measurement import compared
+
+_MAX_DIAGNOSTICS = 3
+_MAX_DIFF_LINES = 60
+_MAX_MESSAGE_CHARACTERS = 400
+_SHOWN_ATTEMPTS = 32
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One candidate that was evaluated.
+
+    Attributes:
+        diff: unified diff from its parent, empty if the answer was unusable.
+        outcome: how it ended, a line that begins with ``kept``, ``not faster`` or ``failed``.
+        facts: latencies by case, or what the compiler, the run, the verdict or the reader of the answer said.
+    """
+
+    diff: tuple[str, ...]
+    outcome: str
+    facts: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        parent: Candidate,
+        measured: EvalResult,
+        candidate: Candidate,
+        result: EvalResult,
+        stage: str = "",
+    ) -> Attempt:
+        """Return the attempt to go from a parent, measured, to a candidate with its result.
+
+        Args:
+            parent: what was changed.
+            measured: its evaluation, ok.
+            candidate: what was evaluated; the parent where the answer was unusable.
+            result: how that ended.
+            stage: part of the search that made the attempt, for readers; empty if it has one part.
+        """
+        diagnostics = result.all_diagnostics[:_MAX_DIAGNOSTICS]
+        facts = [str(each)[:_MAX_MESSAGE_CHARACTERS] for each in diagnostics]
+        cases = compared(result, measured) if result.latency_us is not None else ""
+        ended = _outcome(measured, result) + (f" ({stage})" if stage else "")
+        return cls(applied_diff(parent, candidate), ended, (*([cases] if cases else []), *facts))
+
+
+def describe_attempts(attempts: Sequence[Attempt], first: int = 1) -> str:
+    """Return a section for each of the last attempts, the earliest first; they are counted from ``first``."""
+    if not attempts:
+        return "Nothing was attempted yet."
+    left_out = max(0, len(attempts) - _SHOWN_ATTEMPTS)
+    shown = enumerate(attempts[left_out:], left_out + first)
+    return "\n".join(_described(number, each) for number, each in shown)
+
+
+def applied_diff(before: Candidate, after: Candidate) -> tuple[str, ...]:
+    """Return the lines of a unified diff as it was applied: in order, indented, with a line of context."""
+    old, new = before.texts, after.texts
+    lines: list[str] = []
+    for path in sorted(old):
+        if old[path] != new[path]:
+            sides = (old[path].split("\n"), new[path].split("\n"))
+            _, _, *hunks = difflib.unified_diff(*sides, n=1, lineterm="")
+            lines += [f"diff of {path}", *hunks]  # file names alone would read as headers of whole files
+    return tuple(lines)
+
+
+def diff_block(lines: Sequence[str]) -> str:
+    """Return lines of a diff in a fence, the first 60 of them."""
+    left_out = len(lines) - _MAX_DIFF_LINES
+    shown = [*lines[:_MAX_DIFF_LINES], *([f"({left_out} more lines)"] if left_out > 0 else [])]
+    return "\n".join(["~~~~diff", *shown, "~~~~"])
+
+
+def _outcome(measured: EvalResult, result: EvalResult) -> str:
+    if result.latency_us is None or measured.latency_us is None:
+        return f"failed: {result.status.value}"
+    change = f"{measured.latency_us:.2f} -> {result.latency_us:.2f} us"
+    return f"kept: {change}" if result.latency_us < measured.latency_us else f"not faster: {change}"
+
+
+def _described(number: int, attempt: Attempt) -> str:
+    lines = [f"### Attempt {number}, {attempt.outcome}", *(f"- {each}" for each in attempt.facts)]
+    return "\n".join([*lines, diff_block(attempt.diff)] if attempt.diff else lines)

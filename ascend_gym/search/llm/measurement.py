@@ -1,0 +1,127 @@
+"""Measurements in words: what a prompt tells of an evaluation, with what follows from its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ascend_gym.core.records import CaseResult, EvalResult, LaunchCost, Profile, TargetSheet
+
+_PIPES = {"aiv": ("vec", "scalar", "mte2", "mte3"), "aic": ("mac", "scalar", "mte1", "mte2", "fixpipe")}
+_COUNTS = {
+    "aiv": ("gm_to_ub_bytes", "ub_to_gm_bytes", "aiv_mte2_instructions", "aiv_mte3_instructions"),
+    "aic": ("gm_to_l1_bytes", "l0c_to_gm_bytes", "aic_mac_instructions"),
+}
+_COPIES = (
+    ("MTE2", "gm_to_ub_bytes", "aiv_mte2_instructions"),
+    ("MTE3", "ub_to_gm_bytes", "aiv_mte3_instructions"),
+)
+_BUSY = 0.8
+_TELLING_WAIT = 0.01
+_SMALL_COPY_BYTES = 16 * 1024
+_MAX_DIAGNOSTICS = 8
+
+
+def describe_result(result: EvalResult) -> str:
+    """Return status, latencies, profile and diagnostics of an evaluation, a line for each fact."""
+    lines = [f"status: {result.status.value}"]
+    if result.latency_us is not None:
+        floor = _against_floor(result.latency_us, result.floor_us)
+        lines.append(f"latency: {result.latency_us:.2f} us, the geometric mean over the cases{floor}")
+    target = result.device.target if result.device else None
+    for case in result.cases:
+        lines += _case_lines(case, target)
+    lines += [f"- {diagnostic}" for diagnostic in result.all_diagnostics[:_MAX_DIAGNOSTICS]]
+    return "\n".join(lines)
+
+
+def compared(result: EvalResult, before: EvalResult) -> str:
+    """Return the latency of each case before and after, such as ``small 9.00 -> 7.50 us``."""
+    earlier = {case.case_id: case.latency_us for case in before.cases}
+    return "; ".join(
+        f"{case.case_id} {earlier[case.case_id]:.2f} -> {case.latency_us:.2f} us"
+        for case in result.cases
+        if case.latency_us is not None and earlier.get(case.case_id) is not None
+    )
+
+
+def _case_lines(case: CaseResult, target: TargetSheet | None) -> Iterator[str]:
+    if case.profile is None or case.latency_us is None:
+        return
+    facts = [f"{case.latency_us:.2f} us{_against_floor(case.latency_us, case.floor_us)}"]
+    yield f"- {case.case_id}: {'; '.join([*facts, *_launch_facts(case, case.profile, target)])}"
+    yield f"  {'; '.join(_pipe_facts(case, case.profile))}"
+    yield f"  {'; '.join(_work_facts(case.profile))}"
+
+
+def _against_floor(latency_us: float, floor_us: float | None) -> str:
+    """Return the floor and the share of it that is reached."""
+    if floor_us is None:
+        return ""
+    return f" (no candidate can take less than {floor_us:.2f} us: {floor_us / latency_us:.0%} reached)"
+
+
+def _launch_facts(case: CaseResult, profile: Profile, target: TargetSheet | None) -> Iterator[str]:
+    """Yield blocks, what their launch costs, and how evenly the cores work."""
+    kind = "aic" if profile.aic_time > 0 else "aiv"
+    cores = None if target is None else target.aic_cores if kind == "aic" else target.aiv_cores
+    name = "cube" if kind == "aic" else "vector"
+    yield f"block dim {profile.block_dim}" + (f" of {cores} {name} cores" if cores else "")
+    empty_us = _empty_launch_us(target, profile.block_dim, cube=kind == "aic") if target else None
+    if empty_us is not None:
+        share = min(1.0, empty_us / profile.task_duration_us)
+        yield f"an empty launch of {profile.block_dim} blocks takes {empty_us:.2f} us, {share:.0%} of it"
+    work_us = max(profile.aiv_time, profile.aic_time)
+    if case.cores is not None and case.cores.slowest_us > 0:
+        slowest_us = case.cores.slowest_us
+        yield (
+            f"imbalance: cores work {work_us:.2f} us on average, the slowest {slowest_us:.2f} us "
+            f"({max(0.0, 1 - work_us / slowest_us):.0%} lost)"
+        )
+
+
+def _empty_launch_us(target: TargetSheet, blocks: int, *, cube: bool) -> float | None:
+    """Return what an empty launch takes, between the figures that are known; ``None`` beyond them."""
+    points = [(each.blocks, _cost_us(each, cube=cube)) for each in target.launches]
+    known = [(count, us) for count, us in points if us is not None]
+    for (fewer, least_us), (more, most_us) in pairwise(known):
+        if fewer <= blocks <= more:
+            return least_us + (most_us - least_us) * (blocks - fewer) / (more - fewer)
+    return None
+
+
+def _cost_us(cost: LaunchCost, *, cube: bool) -> float | None:
+    return cost.cube_us if cube else cost.vector_us
+
+
+def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
+    """Yield how busy the pipes are, of each kind of core that ran, and what they wait for."""
+    kinds = [kind for kind in _PIPES if getattr(profile, f"{kind}_time") > 0]
+    names = [f"{kind}_{pipe}_ratio" for kind in kinds for pipe in _PIPES[kind]]
+    ratios = {name: float(getattr(profile, name)) for name in names}
+    yield "busy share of core time: " + ", ".join(f"{name}={ratio:.3f}" for name, ratio in ratios.items())
+    if ratios:
+        dominant = max(ratios, key=lambda name: ratios[name])
+        pipe = dominant.removeprefix("aiv_").removesuffix("_ratio")
+        yield f"dominant pipe {pipe} ({ratios[dominant]:.0%})"
+        if ratios[dominant] < _BUSY:
+            yield f"even the busiest pipe idles {1 - ratios[dominant]:.0%} of the time"
+    waits = case.cores.wait_ratios if case.cores else {}
+    told = [f"{name}={ratio:.3f}" for name, ratio in waits.items() if ratio >= _TELLING_WAIT]
+    if told:
+        yield f"has work, but waits for another pipe or a flag: {', '.join(told)}"
+
+
+def _work_facts(profile: Profile) -> Iterator[str]:
+    """Yield bytes and instructions, all cores together."""
+    kinds = [kind for kind in _COUNTS if getattr(profile, f"{kind}_time") > 0]
+    yield "all cores: " + ", ".join(
+        f"{name}={getattr(profile, name)}" for kind in kinds for name in _COUNTS[kind]
+    )
+    if profile.aiv_vec_instructions:
+        yield f"aiv_vec_instructions={profile.aiv_vec_instructions}"
+    for pipe, moved, instructions in _COPIES:
+        if getattr(profile, instructions):
+            each_bytes = getattr(profile, moved) / getattr(profile, instructions)
+            size = "small" if each_bytes < _SMALL_COPY_BYTES else "large"
+            yield f"{each_bytes:.0f} bytes per {pipe} instruction ({size})"

@@ -1,0 +1,184 @@
+"""What prompts say of the target: facts about the chip, and calls that an operator is likely to need."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import as_file, files
+
+from pydantic import BaseModel, ConfigDict
+
+from ascend_gym.core.records import Candidate, CubeCost, OpSpec, TargetSheet
+from ascend_gym.core.toml_file import read_toml
+from ascend_gym.search.llm.template import render
+
+TARGET_HEADING = "## Target"
+CALLS_HEADING = "## Calls"
+
+_MAX_CALLS = 24
+_ALWAYS = "always"
+_FLOATS_PER_REPEAT = 64
+_WORD = re.compile(r"[a-z]+")
+_IDENTIFIER = re.compile(r"\b[A-Z]\w+(?=\s*[(<])")
+_CUBE = re.compile(r"\b(?:Matmul\w*|Mmad|Fixpipe|LoadData)\b")
+_SHEETS = re.compile(
+    rf"^(?:{TARGET_HEADING}|{CALLS_HEADING})\n.*?(?=^# |^## (?!Target\n|Calls\n)|\Z)", re.M | re.S
+)
+
+
+class Call(BaseModel):
+    """A call of Ascend C, as ``calls.toml`` tells of it; the head of that file explains the fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    header: str
+    topics: tuple[str, ...]
+    forms: tuple[str, ...]
+    notes: str
+    example: str
+    types: tuple[str, ...] = ()
+    op: str | None = None
+    declared: str | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The single calls that the entry is about."""
+        return tuple(self.name.split(", "))
+
+
+@cache
+def known_calls() -> tuple[Call, ...]:
+    """Return the table of calls."""
+    with as_file(files(__package__) / "calls.toml") as path:
+        return tuple(Call.model_validate(entry) for entry in read_toml(path)["call"])
+
+
+def calls_for(spec: OpSpec, candidate: Candidate) -> list[Call]:
+    """Return the calls that an operator is likely to need: those that fit its words and its kernel best."""
+    told = f"{spec.category} {spec.description} {spec.name} {spec.op_type}".lower()
+    dtypes = {tensor.dtype.value for case in spec.cases for tensor in (*case.inputs, *case.outputs)}
+    words = {*_WORD.findall(told), *_WORD.findall(" ".join(dtypes))}
+    made = set(_IDENTIFIER.findall("\n".join(file.text for file in candidate.kernel.files)))
+    ranked = [(_fit(call, words, made), -place, call) for place, call in enumerate(known_calls())]
+    fitting = sorted((each for each in ranked if each[0] > 0), key=lambda each: each[:2], reverse=True)
+    chosen = {call.name for _, _, call in fitting[:_MAX_CALLS]}
+    return [call for call in known_calls() if call.name in chosen]
+
+
+def sheets(spec: OpSpec, candidate: Candidate, target: TargetSheet | None) -> str:
+    """Return the target sheet, where the target is known, and the sheet of calls."""
+    has_cube = any(_CUBE.search(file.text) for file in candidate.kernel.files)
+    about_target = _target_text(target, cube=has_cube) if target else "- Nothing is known of the chip.\n"
+    synchronisation = render(f"synchronisation_{'on' if spec.auto_sync else 'off'}")
+    calls = "\n".join(_call_line(call) for call in calls_for(spec, candidate))
+    return (
+        f"{TARGET_HEADING}\n\n{about_target}{synchronisation}\n"
+        f"{CALLS_HEADING}\n\nCalls in namespace AscendC that may serve here; others exist.\n\n{calls}\n"
+    )
+
+
+def without_sheets(prompt: str) -> str:
+    """Return a prompt without these sections, for readers who have no use for them."""
+    return _SHEETS.sub("", prompt)
+
+
+def _fit(call: Call, words: set[str], made: set[str]) -> int:
+    """Return how many topics of a call fit; what kernels always need comes first."""
+    if _ALWAYS in call.topics:
+        return len(call.topics) + 100
+    named = len(made & {*call.topics, *call.names})
+    return named + sum(any(word.startswith(topic) for word in words) for topic in call.topics)
+
+
+def _call_line(call: Call) -> str:
+    types = f" Types: {', '.join(call.types)}." if call.types else ""
+    return f"- {call.name}: `{'`, `'.join(call.forms)}`. {call.notes}{types}"
+
+
+def _target_text(target: TargetSheet, *, cube: bool) -> str:
+    text = render("target", **_target_fields(target), **_copy_fields(target), **_scalar_fields(target))
+    return text + render("target_cube", **_cube_fields(target, target.cube)) if cube else text
+
+
+def _target_fields(target: TargetSheet) -> dict[str, str]:
+    rates = [
+        f"  - {each.elems_16bit:.3g} | {each.elems_32bit:.3g}: {', '.join(each.instructions)}"
+        for each in target.vector_rates
+    ]
+    return {
+        "chip": target.chip,
+        "aiv_cores": str(target.aiv_cores),
+        "aic_cores": str(target.aic_cores),
+        "clock_mhz": f"{target.clock_mhz:.0f}",
+        "launches": _launches(target),
+        "ub": _size(target.ub_bytes),
+        "ub_reported": str(target.ub_bytes - target.ub_reserved_bytes),
+        "event_ids": str(target.event_ids),
+        "l2": _size(target.l2_bytes),
+        "vector_start": f"{target.vector_start_cycles:.3g}",
+        "vector_rates": "\n".join(rates),
+        "start_elems": f"{target.vector_start_cycles * _FLOATS_PER_REPEAT:.0f}",
+    }
+
+
+def _launches(target: TargetSheet) -> str:
+    vector = ", ".join(f"{each.vector_us:.1f} us with {each.blocks}" for each in target.launches)
+    known = [each for each in target.launches if each.cube_us is not None]
+    cube = ", ".join(f"{each.cube_us:.1f} us with {each.blocks}" for each in known)
+    text = f"{vector} blocks of a vector core"
+    return f"{text} ({cube} blocks with a cube core)" if cube else text
+
+
+def _copy_fields(target: TargetSheet) -> dict[str, str]:
+    copies = target.copies
+    cycles_of_all = target.clock_mhz * 1e-3 * target.aiv_cores  # per nanosecond
+    return {
+        "hbm": f"{copies.hbm_gb_per_s:.0f}",
+        "l2_rate": f"{copies.l2_gb_per_s:.0f}",
+        "core_hbm": f"{copies.core_hbm_bytes_per_cycle:.0f}",
+        "core_l2": f"{copies.core_l2_bytes_per_cycle:.0f}",
+        "core_write": f"{copies.core_write_bytes_per_cycle:.0f}",
+        "share_hbm": f"{copies.hbm_gb_per_s / cycles_of_all:.0f}",
+        "share_l2": f"{copies.l2_gb_per_s / cycles_of_all:.0f}",
+        "copy_start": f"{copies.start_cycles:.3g}",
+        "burst": f"{copies.burst_cycles:.3g}",
+        "read_latency": f"{copies.read_latency_cycles:.0f}",
+        "write_latency": f"{copies.write_latency_cycles:.0f}",
+        "line": str(copies.line_bytes),
+    }
+
+
+def _scalar_fields(target: TargetSheet) -> dict[str, str]:
+    scalar = target.scalar
+    return {
+        "scalar_access": f"{scalar.access_cycles:.3g}",
+        "scalar_miss": f"{scalar.global_miss_cycles:.0f}",
+        "scalar_block": f"{scalar.block_cycles:.3g}",
+        "flag": f"{scalar.flag_cycles:.3g}",
+        "barrier": f"{scalar.barrier_cycles:.0f}",
+        "sync_all": f"{scalar.sync_all_cycles:.0f}",
+    }
+
+
+def _cube_fields(target: TargetSheet, cube: CubeCost) -> dict[str, str]:
+    return {
+        "l1": _size(target.l1_bytes),
+        "l0a": _size(target.l0a_bytes),
+        "l0b": _size(target.l0b_bytes),
+        "l0c": _size(target.l0c_bytes),
+        "mmad_start": f"{cube.start_cycles:.0f}",
+        "depth_8bit": f"{cube.depth_8bit:.0f}",
+        "depth_16bit": f"{cube.depth_16bit:.0f}",
+        "depth_32bit": f"{cube.depth_32bit:.0f}",
+        "l1_l0a": f"{cube.l1_l0a_bytes_per_cycle:.0f}",
+        "l1_l0b": f"{cube.l1_l0b_bytes_per_cycle:.0f}",
+        "l0c_gm": f"{cube.l0c_gm_bytes_per_cycle:.0f}",
+        "cube_hbm": f"{cube.core_hbm_bytes_per_cycle:.0f}",
+        "cube_l2": f"{cube.core_l2_bytes_per_cycle:.0f}",
+        "row": f"{cube.row_cycles:.3g}",
+    }
+
+
+def _size(size_bytes: int) -> str:
+    return f"{size_bytes // 2**20} MB" if size_bytes >= 2**20 else f"{size_bytes // 2**10} KB"

@@ -1,1 +1,0 @@
-"""Search methods as policies over the shared driver, ledger and journal; one file each."""

@@ -1,0 +1,94 @@
+"""Outputs that were judged correct: equal ones on the same case need no second comparison."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ascend_gym.core.protocols import Verdict
+from ascend_gym.suite.inputs import Array
+
+DEFAULT_LIMIT_BYTES = 256 * 2**20
+_CHUNK_BYTES = 1 << 18
+
+Outputs = Sequence[Sequence[Array]]
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    outputs: Outputs
+    verdict: Verdict
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(array.nbytes for arrays in self.outputs for array in arrays)
+
+
+class AcceptedOutputs:
+    """For each case that was lately judged, the outputs that passed last, and what was said of them.
+
+    A verdict follows from the bits of the outputs and from the data of the case: where both are the same, so
+    is the verdict. Comparing bits costs a sixth of judging.
+
+    Args:
+        limit_bytes: how much to keep; outputs of the case that was not judged for the longest time go first.
+    """
+
+    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self._limit_bytes = limit_bytes
+        self._by_case: OrderedDict[Path, _Accepted] = OrderedDict()
+
+    def verdict(self, case_data: Path, outputs: Outputs) -> Verdict | None:
+        """Return the earlier verdict on equal outputs.
+
+        Args:
+            case_data: folder of the data of the case, named after all that the verdict depends on.
+            outputs: for each output parameter, its arrays.
+        """
+        accepted = self._by_case.get(case_data)
+        if accepted is None or not _equal(accepted.outputs, outputs):
+            return None
+        self._by_case.move_to_end(case_data)
+        return accepted.verdict
+
+    def note(self, case_data: Path, outputs: Outputs, verdict: Verdict) -> None:
+        """Keep outputs that are correct, which nobody may change any more."""
+        accepted = _Accepted(outputs, verdict)
+        self.forget(case_data)
+        if not verdict.correct or accepted.size_bytes > self._limit_bytes:
+            return
+        self._by_case[case_data] = accepted
+        while sum(each.size_bytes for each in self._by_case.values()) > self._limit_bytes:
+            self._by_case.popitem(last=False)
+
+    def forget(self, case_data: Path) -> None:
+        """Drop what was kept for a case."""
+        self._by_case.pop(case_data, None)
+
+
+def _equal(kept: Outputs, outputs: Outputs) -> bool:
+    pairs = [list(zip(*arrays, strict=False)) for arrays in zip(kept, outputs, strict=False)]
+    same_shape = [len(arrays) for arrays in kept] == [len(arrays) for arrays in outputs]
+    return same_shape and all(_same_bits(*pair) for arrays in pairs for pair in arrays)
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if not (one.flags.c_contiguous and other.flags.c_contiguous):
+        return False
+    left, right = (array.reshape(-1).view(np.uint8) for array in (one, other))
+    parts = (slice(at, at + _CHUNK_BYTES) for at in range(0, left.size, _CHUNK_BYTES))
+    return all(_same_bytes(left[part], right[part]) for part in parts)
+
+
+def _same_bytes(left: Array, right: Array) -> bool:
+    words = left.size // 8 * 8
+    return bool(
+        np.array_equal(left[:words].view(np.uint64), right[:words].view(np.uint64))
+        and np.array_equal(left[words:], right[words:])
+    )

@@ -1,0 +1,72 @@
+"""Which lines of a source an address in a built library comes from.
+
+Debug information follows from a candidate's sources, so a limited process reads it (``line_reader``), and of
+what it says no more than a few rows are kept. Where it cannot tell, there is no place.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from npu_daemon.sandbox import Limits, Reach, run_limited
+
+Place = tuple[str | None, int | None]
+"""File and line, where they are known."""
+
+PlaceOf = Callable[[Iterable[str]], Place]
+"""Picks the place to show from rows ``FILE:LINE``, the innermost first."""
+
+_READER = Path(__file__).with_name("line_reader.py")
+_LIMITS = Limits(wall_s=20.0, cpu_s=10.0, memory_bytes=2 << 30, file_bytes=0, output_bytes=1 << 18)
+_ADDRESS = re.compile(r"[0-9a-f]{1,16}")
+_MAX_ADDRESSES = 32
+_OWN_SOURCE = re.compile(r"((?:shared|op_kernel|op_host)/[^\s:]{1,1000}):(\d{1,9})")
+
+
+def source_rows(frames: str, library: Path | None) -> list[str]:
+    """Return a row ``FILE:LINE`` for each address, inlined calls too; none without addresses or library.
+
+    Args:
+        frames: hexadecimal offsets in the library, separated by commas, as a run reports them.
+        library: what was running.
+    """
+    addresses = frames.split(",", _MAX_ADDRESSES)[:_MAX_ADDRESSES]
+    if library is None or not all(map(_ADDRESS.fullmatch, addresses)):
+        return []
+    outcome = run_limited(
+        [sys.executable, "-I", "-S", str(_READER), str(_packages()), str(library), *addresses],
+        cwd=library.parent,
+        limits=_LIMITS,
+        reach=Reach((*_python_files(), _READER, _packages(), library), keeps_files=False),
+    )
+    return outcome.stdout.decode("utf-8", "replace").splitlines()
+
+
+def own_place(rows: Iterable[str]) -> Place:
+    """Return file and line of the innermost row that lies in the operator's own sources."""
+    for row in rows:
+        found = _OWN_SOURCE.search(row)
+        if found:
+            return found[1], int(found[2])
+    return None, None
+
+
+def _packages() -> Path:
+    found = importlib.util.find_spec("elftools")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("pyelftools is missing; install ascend-gym with its dependencies")
+    return Path(found.origin).parent.parent
+
+
+def _python_files() -> list[Path]:
+    names = ("stdlib", "platstdlib")
+    folders = [sysconfig.get_path(name) for name in names]
+    return [
+        Path(sys.prefix, "pyvenv.cfg"),
+        *(Path(each) for each in (*folders, sysconfig.get_config_var("LIBDIR")) if each),
+    ]

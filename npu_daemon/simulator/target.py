@@ -1,0 +1,134 @@
+"""What kernel writers should know of a chip, out of its description and the table of instructions."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+from ascend_gym.core.records import CopyCost, CubeCost, LaunchCost, ScalarCost, TargetSheet, VectorRate
+from npu_daemon.simulator.chips import Chip, load_chip
+
+_INSTRUCTIONS = Path(__file__).with_name("include") / "asim" / "trace" / "instructions.def"
+_INSTRUCTION = re.compile(r"^INSTRUCTION\((\w+), V, (\w+)\)", re.MULTILINE)
+_GROUPS = {
+    "Simple": "simple",
+    "HalfRate": "half_rate",
+    "Transcendental": "transcendental",
+    "BlockReduce": "block_reduce",
+    "RepeatReduce": "repeat_reduce",
+    "Gather": "gather",
+    "GatherBlock": "gather_block",
+    "Sort": "sort",
+}
+_EVENT_IDS = 8
+_UB_KEPT_BYTES = 256  # what PlatformAscendC reports less than the unified buffer has
+_LAUNCHES = (1, 8, 16, 24, 32, 48)
+
+
+@cache
+def target_sheet(chip_name: str) -> TargetSheet:
+    """Return the facts about a chip.
+
+    Raises:
+        MisuseError: there is no such chip.
+    """
+    chip = load_chip(chip_name)
+    return TargetSheet(
+        chip=chip.name,
+        clock_mhz=_timing(chip, "clock_mhz"),
+        event_ids=_EVENT_IDS,
+        ub_reserved_bytes=_UB_KEPT_BYTES,
+        launches=tuple(_launch(chip, blocks) for blocks in _LAUNCHES if blocks <= _size(chip, "aiv_cores")),
+        vector_start_cycles=_timing(chip, "vector_start_cycles"),
+        vector_rates=_vector_rates(chip),
+        copies=_copies(chip),
+        scalar=_scalar(chip),
+        cube=_cube(chip),
+        **{name: _size(chip, name) for name in ("aiv_cores", "aic_cores", "l2_bytes")},
+        **{f"{name}_bytes": _size(chip, f"{name}_bytes") for name in ("ub", "l1", "l0a", "l0b", "l0c")},
+    )
+
+
+def instruction_groups() -> dict[str, tuple[str, ...]]:
+    """Return the vector instructions of each cost group, by its name in chip descriptions."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, group in _INSTRUCTION.findall(_INSTRUCTIONS.read_text(encoding="utf-8")):
+        groups[_GROUPS[group]].append(name)
+    return {group: tuple(names) for group, names in groups.items()}
+
+
+def _launch(chip: Chip, blocks: int) -> LaunchCost:
+    """Return what the pricing program takes for empty blocks, at most one a core (``engine.cpp``)."""
+    cube_us = _empty_us(chip, blocks, "launch_per_cube_us") if blocks <= _size(chip, "aic_cores") else None
+    return LaunchCost(
+        blocks=blocks, vector_us=_empty_us(chip, blocks, "launch_per_block_us"), cube_us=cube_us
+    )
+
+
+def _empty_us(chip: Chip, blocks: int, per_block: str) -> float:
+    head_us = _timing(chip, "launch_us") + blocks * _timing(chip, per_block)
+    last_us = (blocks - 1) * _timing(chip, "block_stagger_us") + blocks * _timing(chip, "block_fetch_us")
+    return round(head_us + last_us + _timing(chip, "block_start_us"), 2)
+
+
+def _vector_rates(chip: Chip) -> tuple[VectorRate, ...]:
+    return tuple(
+        VectorRate(
+            group=group,
+            instructions=names,
+            elems_16bit=_timing(chip, f"{group}_16bit"),
+            elems_32bit=_timing(chip, f"{group}_32bit"),
+        )
+        for group, names in instruction_groups().items()
+    )
+
+
+def _copies(chip: Chip) -> CopyCost:
+    return CopyCost(
+        hbm_gb_per_s=_timing(chip, "hbm_gb_per_s"),
+        l2_gb_per_s=_timing(chip, "l2_gb_per_s"),
+        core_hbm_bytes_per_cycle=_timing(chip, "hbm_core_bytes_per_cycle"),
+        core_l2_bytes_per_cycle=_timing(chip, "l2_core_bytes_per_cycle"),
+        core_write_bytes_per_cycle=_timing(chip, "write_core_bytes_per_cycle"),
+        start_cycles=_timing(chip, "copy_start_cycles"),
+        burst_cycles=_timing(chip, "burst_cycles"),
+        read_latency_cycles=_timing(chip, "mte2_latency_cycles"),
+        write_latency_cycles=_timing(chip, "mte3_latency_cycles"),
+        line_bytes=int(_timing(chip, "l2_line_bytes")),
+    )
+
+
+def _scalar(chip: Chip) -> ScalarCost:
+    return ScalarCost(
+        access_cycles=_timing(chip, "scalar_access_cycles"),
+        global_miss_cycles=_timing(chip, "scalar_gm_miss_cycles"),
+        block_cycles=_timing(chip, "scalar_block_cycles"),
+        flag_cycles=_timing(chip, "flag_cycles"),
+        barrier_cycles=_timing(chip, "barrier_cycles"),
+        sync_all_cycles=_timing(chip, "sync_all_cycles"),
+    )
+
+
+def _cube(chip: Chip) -> CubeCost:
+    return CubeCost(
+        start_cycles=_timing(chip, "mmad_start_cycles"),
+        depth_8bit=_timing(chip, "mmad_depth_8bit"),
+        depth_16bit=_timing(chip, "mmad_depth_16bit"),
+        depth_32bit=_timing(chip, "mmad_depth_32bit"),
+        l1_l0a_bytes_per_cycle=_timing(chip, "l1_l0a_bytes_per_cycle"),
+        l1_l0b_bytes_per_cycle=_timing(chip, "l1_l0b_bytes_per_cycle"),
+        l0c_gm_bytes_per_cycle=_timing(chip, "fixpipe_core_bytes_per_cycle"),
+        core_hbm_bytes_per_cycle=_timing(chip, "cube_hbm_core_bytes_per_cycle"),
+        core_l2_bytes_per_cycle=_timing(chip, "cube_l2_core_bytes_per_cycle"),
+        row_cycles=_timing(chip, "cube_row_cycles"),
+    )
+
+
+def _timing(chip: Chip, name: str) -> float:
+    return float(chip.timing[name].value)
+
+
+def _size(chip: Chip, name: str) -> int:
+    return int(chip.geometry[name].value)

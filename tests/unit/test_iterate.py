@@ -1,0 +1,133 @@
+"""Iterate: conversations that go on from the best and remember what failed, whatever is under way."""
+
+import re
+
+import pytest
+from conftest import FakeEvaluator, make_spec
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Completion
+from ascend_gym.search.asker import Asker
+from ascend_gym.search.driver import run_search
+from ascend_gym.search.journal import JOURNAL_NAME, Journal
+from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.llm.sheets import CALLS_HEADING, TARGET_HEADING
+from baselines.iterate import Iterate
+
+SPEC = make_spec(tiling="int tiling = 0;\n", kernel="int kernel = 0;\n")
+RICH = make_spec(
+    tiling="constexpr uint32_t TILE_LENGTH = 1024;\nconstexpr uint32_t BLOCK_DIM = 8;\n",
+    kernel="""\
+constexpr int32_t BUFFER_NUM = 1;
+class K {
+    void Compute(uint32_t n)
+    {
+        Mul(d, d, a, n);
+        PipeBarrier<PIPE_ALL>();
+        Add(d, d, b, n);
+    }
+};
+""",
+)
+
+
+class Editor:
+    """Rewrites both sides to have the next latency of a list; what is no number is said as it stands."""
+
+    def __init__(self, *latencies):
+        self.latencies = list(latencies)
+        self.conversations = []
+
+    def complete(self, messages, *, seed, max_tokens, deadline_s):
+        self.conversations.append(list(messages))
+        wanted = self.latencies.pop(0)
+        if isinstance(wanted, str):
+            return Completion(wanted, 10, 5, "editor")
+        number = len(self.conversations)
+        text = f"int kernel = {number}; // latency: {wanted}\nint tiling = {number};\n"
+        files = [f"### FILE: op_{side}/toy.cpp\n```cpp\n{text}```\n" for side in ("host", "kernel")]
+        return Completion(f"Because {number}.\n" + "".join(files), 10, 5, "editor")
+
+
+def _search(folder, llm, *, budget, spec=SPEC, islands=1, patience=5, in_flight=1):
+    strategy = Iterate(spec, Asker(llm, seed=0), budget=budget, islands=islands, patience=patience)
+    with Journal(folder) as journal:
+        ledger = BudgetLedger(Budget(budget))
+        return run_search(spec, strategy, FakeEvaluator(), ledger, journal, in_flight=in_flight)
+
+
+def _last(conversation):
+    return conversation[-1].content
+
+
+def _base(conversation):
+    state = _last(conversation).split("## Sources of the fastest version")[1]
+    return re.search(r"int kernel = (\d+);", state)[1]
+
+
+def test_it_goes_on_from_what_is_correct_and_faster(tmp_path):
+    model = Editor(90, 95, "nothing", 80)
+    outcome = _search(tmp_path, model, budget=4)
+    assert outcome.best_latency_us == pytest.approx(80)
+    assert [_base(each) for each in model.conversations] == ["0", "1", "1", "1"]
+    assert "op_host/toy.cpp" in _last(model.conversations[0])
+
+
+def test_a_conversation_holds_answers_and_what_they_came_to(tmp_path):
+    model = Editor(90, "no changes here", 95, 70)
+    _search(tmp_path, model, budget=4)
+    first, *_, last = model.conversations
+    assert [message.role for message in first] == ["system", "user"]
+    assert TARGET_HEADING in first[0].content
+    assert CALLS_HEADING in first[0].content
+    assert [message.role for message in last] == ["system", *["user", "assistant"] * 3, "user"]
+    assert last[2].content.startswith("Because 1.")
+    assert (
+        "### Attempt 1, kept: 100.00 -> 90.00 us\n- small 50.00 -> 45.00 us; large 200.00" in last[3].content
+    )
+    assert "+int kernel = 1; // latency: 90" in last[3].content
+    assert "### Attempt 2, failed: build_error\n- [request] unusable answer (no_files)" in last[5].content
+    assert "### Attempt 3, not faster: 90.00 -> 95.00 us" in _last(last)
+    assert "Evaluations left, with that of this answer: 1." in _last(last)
+    assert sum("## Sources of the fastest version" in message.content for message in last) == 1
+
+
+def test_long_conversations_keep_their_end_and_a_list_of_what_came_before(tmp_path):
+    model = Editor(*[101 + number for number in range(9)])
+    _search(tmp_path, model, budget=9)
+    last = model.conversations[-1]
+    assert sum(message.role == "assistant" for message in last) == 6
+    assert "### Attempt 2, not faster" in last[1].content
+    assert "### Attempt 3, " in last[3].content
+
+
+def test_who_is_stuck_is_told_and_takes_over_the_fastest_version(tmp_path):
+    model = Editor(50, 101, 102, 103, 104, 105, 106, 107)
+    _search(tmp_path, model, budget=8, islands=2, patience=2)
+    bases = [_base(each) for each in model.conversations]
+    assert bases == ["0", "0", "1", "0", "1", "1", "1", "1"]
+    told = [_last(each) for each in model.conversations]
+    assert ["The last 2 answers gained nothing" in each for each in told] == [False] * 6 + [True, False]
+
+
+def test_the_journal_does_not_depend_on_evaluations_under_way(tmp_path):
+    journals = []
+    for in_flight in (1, 3):
+        folder = tmp_path / str(in_flight)
+        folder.mkdir()
+        _search(folder, OfflineModel(), budget=6, spec=RICH, islands=2, in_flight=in_flight)
+        journals.append((folder / JOURNAL_NAME).read_bytes())
+    assert journals[0] == journals[1]
+
+
+def test_the_offline_model_answers_with_what_was_not_attempted(tmp_path):
+    outcome = _search(tmp_path, OfflineModel(), budget=5, spec=RICH)
+    digests = [step.proposal.candidate.digest for step in outcome.history]
+    assert len(set(digests)) == len(digests)
+
+
+@pytest.mark.parametrize("options", [{"islands": 0}, {"patience": 0}])
+def test_conversations_that_cannot_be_are_refused(options):
+    with pytest.raises(MisuseError):
+        Iterate(SPEC, Asker(OfflineModel(), seed=0), budget=1, **options)

@@ -1,0 +1,106 @@
+"""Measurements in words: floors, launch apart from imbalance, waiting, and the pipes of all cores."""
+
+import pytest
+from conftest import make_spec, ok_result
+
+from ascend_gym.core.records import CoreTimes, DeviceInfo, MeasureProtocol
+from ascend_gym.search.llm.measurement import compared, describe_result
+from ascend_gym.suite.requests import request_for
+from npu_daemon.simulator.target import target_sheet
+
+SPEC = make_spec()
+REQUEST = request_for(SPEC, SPEC.baseline, MeasureProtocol())
+AIV = ("vec", "scalar", "mte2", "mte3")
+
+
+def _result(chip="910B2", target=True, floor_us=None, cores=None, **profile):
+    result = ok_result(REQUEST, 100.0)
+    cases = [
+        case.model_copy(
+            update={
+                "profile": case.profile.model_copy(update=profile),
+                "floor_us": floor_us,
+                "cores": cores,
+            }
+        )
+        for case in result.cases
+    ]
+    device = DeviceInfo(
+        backend="fake",
+        chip=chip,
+        toolchain_digest="0",
+        sandbox="none",
+        host="here",
+        target=target_sheet(chip) if target else None,
+    )
+    return result.model_copy(update={"cases": tuple(cases), "device": device})
+
+
+def test_the_floor_and_the_share_reached_are_told():
+    text = describe_result(_result(floor_us=25.0))
+    assert "- small: 50.00 us (no candidate can take less than 25.00 us: 50% reached)" in text
+    assert "latency: 100.00 us, the geometric mean over the cases (no candidate can take less" in text
+    assert "no candidate" not in describe_result(_result())
+
+
+@pytest.mark.parametrize(("chip", "cores"), [("910B1", 48), ("910B2", 48), ("910B3", 40), ("910B4", 40)])
+def test_cores_are_counted_by_chip(chip, cores):
+    assert f"block dim 40 of {cores} vector cores" in describe_result(_result(chip))
+
+
+def test_without_a_target_nothing_is_said_of_cores_and_launch():
+    text = describe_result(_result(target=False))
+    assert "block dim 40\n" in text
+    assert "empty launch" not in text
+
+
+def test_launch_is_told_apart_from_imbalance():
+    cores = CoreTimes(slowest_us=40.0, wait_ratios={"aiv_vec_wait_ratio": 0.25, "aiv_mte2_wait_ratio": 0.0})
+    text = describe_result(_result(cores=cores, aiv_time=30.0, block_dim=24, task_duration_us=50.0))
+    launch_us = {each.blocks: each.vector_us for each in target_sheet("910B2").launches}[24]
+    assert f"an empty launch of 24 blocks takes {launch_us:.2f} us, {launch_us / 50:.0%} of it" in text
+    assert "cores work 30.00 us on average, the slowest 40.00 us (25% lost)" in text
+    assert "waits for another pipe or a flag: aiv_vec_wait_ratio=0.250\n" in text
+
+
+def test_what_lies_between_known_launches_is_interpolated():
+    eight, sixteen = target_sheet("910B2").launches[1:3]
+    middle_us = (eight.vector_us + sixteen.vector_us) / 2
+    assert f"launch of 12 blocks takes {middle_us:.2f} us" in describe_result(_result(block_dim=12))
+    assert "empty launch" not in describe_result(_result(block_dim=960))
+
+
+def test_waiting_of_all_pipes_and_sizes_of_copies_are_told():
+    text = describe_result(_result(gm_to_ub_bytes=8192, aiv_mte2_instructions=4))
+    assert "dominant pipe vec (50%); even the busiest pipe idles 50% of the time" in text
+    assert "2048 bytes per MTE2 instruction (small)" in text
+    busy = describe_result(_result(aiv_mte2_ratio=0.9, gm_to_ub_bytes=2**20, aiv_mte2_instructions=4))
+    assert "dominant pipe mte2 (90%)" in busy
+    assert "idles" not in busy
+    assert "262144 bytes per MTE2 instruction (large)" in busy
+
+
+def test_a_kernel_on_cube_cores_is_judged_by_their_pipes():
+    idle = {f"aiv_{pipe}_ratio": 0.0 for pipe in AIV} | {f"aiv_{pipe}_time": 0.0 for pipe in AIV}
+    text = describe_result(
+        _result(
+            aiv_time=0.0,
+            aic_time=80.0,
+            aic_fixpipe_ratio=0.93,
+            aic_mac_ratio=0.4,
+            block_dim=20,
+            aiv_vec_instructions=0,
+            aiv_mte2_instructions=0,
+            aiv_mte3_instructions=0,
+            **idle,
+        )
+    )
+    assert "dominant pipe aic_fixpipe (93%)" in text
+    assert "block dim 20 of 24 cube cores" in text
+    assert "aiv_" not in text
+
+
+def test_cases_are_compared_one_by_one():
+    assert compared(ok_result(REQUEST, 50.0), ok_result(REQUEST, 100.0)) == (
+        "small 50.00 -> 25.00 us; large 200.00 -> 100.00 us"
+    )

@@ -1,0 +1,80 @@
+"""The target sheet says what the chip files say, and the sheet of calls fits the operator."""
+
+import pytest
+
+from ascend_gym.search.llm.sheets import calls_for, known_calls, sheets, without_sheets
+from ascend_gym.suite.loader import load_operator
+from npu_daemon.simulator.chips import chip_names, load_chip
+from npu_daemon.simulator.target import instruction_groups, target_sheet
+
+
+def _names(operator):
+    spec = load_operator(operator)
+    return {name for call in calls_for(spec, spec.baseline) for name in call.names}
+
+
+@pytest.mark.parametrize("chip", chip_names())
+def test_every_chip_has_a_sheet_with_its_own_figures(chip):
+    figures, sheet = load_chip(chip), target_sheet(chip)
+    spec = load_operator("add")
+    text = sheets(spec, spec.baseline, sheet)
+    cores, clock = figures.geometry["aiv_cores"].value, figures.timing["clock_mhz"].value
+    assert f"- Ascend {chip}: {cores} vector cores (AIV)" in text
+    assert f"at {clock} MHz" in text
+    assert f"HBM {figures.timing['hbm_gb_per_s'].value} GB/s" in text
+    assert [each.blocks for each in sheet.launches][-1] <= cores
+    assert list(sheet.launches) == sorted(sheet.launches, key=lambda each: each.vector_us)
+
+
+def test_vector_rates_are_those_of_the_instructions_in_the_trace():
+    groups = instruction_groups()
+    assert groups["transcendental"] == ("Div", "Exp", "Ln", "Sqrt")
+    rates = {each.group: each for each in target_sheet("910B2").vector_rates}
+    assert {name: rate.instructions for name, rate in rates.items()} == groups
+    assert rates["block_reduce"].elems_32bit == 64
+    assert rates["repeat_reduce"].elems_32bit == pytest.approx(64 / 7)
+
+
+def test_an_operator_over_rows_is_told_of_reductions_and_broadcasts():
+    names = _names("softmax")
+    assert {"DataCopyPad", "BlockReduceMax", "WholeReduceSum", "Brcb", "Exp", "GetValue"} <= names
+    assert not {"Sort32", "Transpose", "Matmul"} & names
+
+
+def test_an_operator_that_gathers_is_told_of_gathers():
+    assert {"Gather", "GetValue", "DataCopyPad"} <= _names("gather")
+    assert "Brcb" not in _names("muls")
+
+
+def test_synchronisation_is_told_as_the_operator_is_compiled():
+    spec = load_operator("gelu")
+    by_hand = spec.model_copy(update={"auto_sync": False})
+    target = target_sheet("910B2")
+    assert "between vector instructions" in sheets(spec, spec.baseline, target)
+    assert "Automatic synchronisation is off" in sheets(by_hand, spec.baseline, target)
+
+
+def test_cube_cores_are_told_of_where_a_kernel_uses_them():
+    spec = load_operator("gelu")
+    target = target_sheet("910B2")
+    assert "Mmad" not in sheets(spec, spec.baseline, target)
+    kernel = spec.baseline.kernel_text + "// MatmulImpl<A, B, C>\n"
+    assert "- Cube core: L1 512 KB" in sheets(spec, spec.baseline.rewritten(kernel=kernel), target)
+
+
+def test_an_unknown_target_is_admitted():
+    spec = load_operator("gelu")
+    assert "Nothing is known of the chip" in sheets(spec, spec.baseline, None)
+
+
+def test_sheets_can_be_read_past():
+    spec = load_operator("gelu")
+    text = sheets(spec, spec.baseline, target_sheet("910B2"))
+    assert without_sheets(f"before\n{text}\n## Answer\n\nafter") == "before\n## Answer\n\nafter"
+    assert without_sheets(f"before\n{text}# Task: rewrite\n") == "before\n# Task: rewrite\n"
+    assert without_sheets("no sheets\n## Target tile\nstays") == "no sheets\n## Target tile\nstays"
+
+
+def test_the_table_names_no_call_twice():
+    names = [name for call in known_calls() for name in call.names]
+    assert len(set(names)) == len(names)

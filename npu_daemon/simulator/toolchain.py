@@ -235,7 +235,7 @@ def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolch
     with open(folder / _LOCK, "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / _COMPLETE).exists():
-            announce("building the simulator (once, about half a minute)")
+            announce("building the simulator (once, about a minute)")
             _remove_unfinished(folder)
             _build(folder, object_store(cache_dir))
             (folder / _COMPLETE).touch()

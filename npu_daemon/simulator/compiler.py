@@ -60,7 +60,7 @@ def compiler_folder() -> Path:
     if found is None or found.origin is None:
         raise InfrastructureError(
             f"the simulator needs the package {_PACKAGES[0]}, which is not installed: "
-            "pip install 'ascend-gym[simulator]'"
+            "install ascend-gym again, with its dependencies"
         )
     return Path(found.origin).resolve().parent
 
@@ -77,7 +77,7 @@ def compiler_version() -> str:
     except PackageNotFoundError as error:
         raise InfrastructureError(
             f"the simulator needs the package {error.name}, which is not installed: "
-            "pip install 'ascend-gym[simulator]'"
+            "install ascend-gym again, with its dependencies"
         ) from error
 
 

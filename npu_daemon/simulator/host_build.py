@@ -32,6 +32,7 @@ from npu_daemon.simulator.host_toolchain import (
 BUILD_LIMITS = Limits(
     wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
 )
+_MAX_IR_BYTES = 24 << 20  # of all modules together; the largest operator of cann-ops has 7 MB
 
 _BUILT = "host.so"
 _ENVIRONMENT = {"SOURCE_DATE_EPOCH": "0"}  # what __DATE__ and __TIME__ say
@@ -96,7 +97,13 @@ class _HostBuild:
 
     def check(self) -> Failure | None:
         """Look for what tiling programs may not use."""
-        texts = [(self.folder / module).read_text("utf-8", "replace") for module in self.modules]
+        paths = [self.folder / module for module in self.modules]
+        if sum(path.stat().st_size for path in paths) > _MAX_IR_BYTES:
+            limit = f"{_MAX_IR_BYTES >> 20} MiB of LLVM IR"
+            message = f"the host code compiles to more than {limit}; make it simpler"
+            diagnostic = Diagnostic(phase=Phase.BUILD_TILING, message=message)
+            return _failure(Status.RESOURCE_LIMIT, [diagnostic], 0.0)
+        texts = [path.read_text("utf-8", "replace") for path in paths]
         return refused_modules(texts, host_symbols(self.toolchain), self.sources)
 
     def link(self) -> Failure | None:

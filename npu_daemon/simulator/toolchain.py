@@ -39,8 +39,8 @@ _ANALYSIS_LINK = ("--lto-O3",)
 _KEEPING_IR = ("-Xclang", "-fembed-bitcode=all")
 _HIDDEN = ("-fvisibility=hidden",)  # but for what kernels may call (ASIM_API)
 _EXPORTING = ("--export-dynamic", "--exclude-libs=ALL")
-# Programs with kernels and a main function of their own: compiled like kernels (``kernel_ir.clang``), but they
-# may throw, and call acl and the C library.
+# Programs with kernels and a main function of their own: compiled like kernels (``kernel_ir.clang``), but
+# they may throw, and call acl and the C library.
 _PROGRAM_OPTIONS = (
     *(
         "-std=c++17",
@@ -165,7 +165,7 @@ def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolch
     with open(folder / _LOCK, "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / _COMPLETE).exists():
-            announce("building the simulator (once, about half a minute)")
+            announce("building the simulator (once, about a minute)")
             _remove_unfinished(folder)
             _build(folder, object_store(cache_dir))
             (folder / _COMPLETE).touch()

@@ -33,7 +33,10 @@ public:
 LOOP = "for (uint32_t i = 0; i < count; ++i) {{ {} }}"
 WAYS: dict[str, tuple[str, str]] = {
     "plain accesses": ("", LOOP.format("to[i] = 2.0f * from[i] + 1.0f;")),
-    "volatile accesses": ("", LOOP.format("*(volatile float*)&to[i] = 2.0f * *(volatile float*)&from[i] + 1.0f;")),
+    "volatile accesses": (
+        "",
+        LOOP.format("*(volatile float*)&to[i] = 2.0f * *(volatile float*)&from[i] + 1.0f;"),
+    ),
     "complex numbers": (
         "typedef _Complex float Pair;",
         "for (uint32_t i = 0; i < count; i += 2) {"
@@ -77,7 +80,7 @@ WAYS: dict[str, tuple[str, str]] = {
         LOOP.format("to[i] = Twice(from[i]);"),
     ),
     "pragmas of compilers": (
-        "#pragma GCC optimize(\"O3\")\n#pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), "
+        '#pragma GCC optimize("O3")\n#pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), '
         "apply_to = function)\ninline float Twice(float value) { return 2.0f * value + 1.0f; }\n"
         "#pragma clang attribute pop",
         "#pragma clang loop vectorize(enable) interleave(enable) unroll(enable)\n"

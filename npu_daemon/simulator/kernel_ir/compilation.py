@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -80,7 +80,7 @@ def build_library(
     start_loading(emitter())
     bitcode = source.folder / f"asim_{kind.value}.bc"
     object_file = bitcode.with_suffix(".o")
-    steps = (
+    steps: tuple[Callable[[], Failure | None], ...] = (
         lambda: _compile(source, kind, bitcode, toolchain, limits),
         lambda: _emit(source, bitcode, object_file, toolchain, limits),
         lambda: _link(source, object_file, source.folder / output, toolchain, limits),

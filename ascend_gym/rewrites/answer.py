@@ -163,7 +163,8 @@ def _applied(answer: str, base: Candidate) -> Candidate:
 
 def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[Section, str | None]]:
     """Return the blocks that are part of the answer, each with the path that it is about."""
-    found = list(sections(answer)) or list(headed_texts(answer))
+    blocks = list(sections(answer))
+    found = blocks or list(headed_texts(answer))
     chosen = [(block, _path_of(block, texts)) for block in found]
     named = {_resolved(block.path, texts) for block, _ in chosen if block.path}
     kept = [
@@ -173,10 +174,9 @@ def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[Section, str | N
     ]
     if kept:
         return kept
+    came = "those that there are name no file, and are no whole file either" if blocks else "there is none"
     expected = "expected blocks headed '### FILE: <path>', each fenced"
-    if any(block.closed for block in found):
-        expected += "; the blocks that there are name no file, and are no whole file either"
-    raise _ProblemError(ProblemKind.NO_FILES, f"{expected}; there is none")
+    raise _ProblemError(ProblemKind.NO_FILES, f"{expected}; {came}")
 
 
 def _path_of(block: Section, texts: Mapping[str, str]) -> str | None:

@@ -125,7 +125,7 @@ def sections(text: str) -> Iterator[Section]:
 
 
 def headed_texts(text: str) -> Iterator[Section]:
-    """Yield what stands below each header of an answer without any block, as if it were fenced."""
+    """Yield what stands below each header of an answer without any block; the header is but a hint."""
     path: str | None = None
     body: list[str] = []
     for line in [*text.split("\n"), None]:
@@ -134,7 +134,7 @@ def headed_texts(text: str) -> Iterator[Section]:
             body.append(line)
             continue
         if any(each.strip() for each in body):
-            yield Section(path, path, "\n".join(body).strip("\n") + "\n", True)
+            yield Section(None, None, "\n".join(body).strip("\n") + "\n", True, hint=path)
         path, body = header, []
 
 

@@ -55,7 +55,7 @@ from npu_daemon.sandbox import ProcessOutcome
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.target import target_sheet
 
-_JUDGING = ("cann/*.py", "backends/cann.py", "simulator/source_guard.py", "simulator/source_text.py")
+_JUDGING = ("cann/*.py", "backends/cann.py", "simulator/build_flags.py", "simulator/compiler_errors.py")
 SANDBOX = "rlimits"  # at the run: what the driver needs is not known well enough to confine it
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from npu_daemon.sandbox import Limits, Reach, run_limited
+from npu_daemon.sandbox import Limits, Reach, python_files, run_limited
 
 Place = tuple[str | None, int | None]
 """File and line, where they are known."""
@@ -43,7 +42,7 @@ def source_rows(frames: str, library: Path | None) -> list[str]:
         [sys.executable, "-I", "-S", str(_READER), str(_packages()), str(library), *addresses],
         cwd=library.parent,
         limits=_LIMITS,
-        reach=Reach((*_python_files(), _READER, _packages(), library), keeps_files=False),
+        reach=Reach((*python_files(), _READER, _packages(), library), keeps_files=False),
     )
     return outcome.stdout.decode("utf-8", "replace").splitlines()
 
@@ -63,12 +62,3 @@ def _packages() -> Path:
     if found is None or found.origin is None:
         raise ModuleNotFoundError("pyelftools is missing; install ascend-gym with its dependencies")
     return Path(found.origin).parent.parent
-
-
-def _python_files() -> list[Path]:
-    names = ("stdlib", "platstdlib")
-    folders = [sysconfig.get_path(name) for name in names]
-    return [
-        Path(sys.prefix, "pyvenv.cfg"),
-        *(Path(each) for each in (*folders, sysconfig.get_config_var("LIBDIR")) if each),
-    ]

@@ -61,6 +61,11 @@ def _candidate(spec: OpSpec, folder: Path, flags: tuple[str, ...] = ()) -> Candi
         if (folder / file).exists()
     }
     assert texts, f"{folder} replaces nothing"
+    return replaced_candidate(spec, texts, flags)
+
+
+def replaced_candidate(spec: OpSpec, texts: dict[str, str], flags: tuple[str, ...] = ()) -> Candidate:
+    """Return the honest candidate with other texts for some of its files."""
     host, kernel = (_replaced(side, texts) for side in (spec.baseline.host, spec.baseline.kernel))
     return Candidate(host=host, kernel=kernel, build_flags=flags)
 

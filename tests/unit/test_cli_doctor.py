@@ -11,6 +11,7 @@ import pytest
 from ascend_gym import __version__
 from ascend_gym.cli import doctor
 from ascend_gym.core.errors import DaemonUnreachableError
+from npu_daemon.simulator.compiler import compiler_folder
 
 Run = Callable[..., tuple[object, str, str]]
 
@@ -27,20 +28,21 @@ def test_a_host_that_can_simulate_has_no_problem(run: Run, monkeypatch: pytest.M
     monkeypatch.delenv("ASCEND_GYM_DAEMON", raising=False)
     status, checks = _checks(run)
     assert status == 0
-    assert {"ascend-gym", "g++", "sandbox", "cache", "open files", "daemons", "CANN"} <= checks.keys()
+    assert {"ascend-gym", "compiler", "sandbox", "cache", "open files", "daemons", "CANN"} <= checks.keys()
     assert {"name agents", "name baselines"} <= checks.keys()
-    assert "version" in checks["g++"]["message"]
+    assert "ziglang 0.17.1" in checks["compiler"]["message"]
     text = run("doctor")[1]
     assert f"ok      ascend-gym: {__version__}" in text
     assert "-> for real NPUs: npu-daemon doctor --backend cann" in text
 
 
 def test_a_missing_compiler_is_a_problem(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npu_daemon.doctor.shutil.which", lambda name: None)
+    monkeypatch.setattr("npu_daemon.simulator.compiler.find_spec", lambda name: None)
+    compiler_folder.cache_clear()
     status, checks = _checks(run)
-    assert (status, checks["g++"]["level"]) == (3, "problem")
-    assert "install g++ 12 or newer" in checks["g++"]["remedy"]
-    assert "problem g++: not found in PATH" in run("doctor")[1]
+    assert (status, checks["compiler"]["level"]) == (3, "problem")
+    assert "install ascend-gym again" in checks["compiler"]["remedy"]
+    assert "problem compiler: the simulator needs the package ziglang" in run("doctor")[1]
 
 
 class Daemon:

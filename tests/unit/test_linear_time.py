@@ -12,7 +12,7 @@ from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import Phase, SourceFile, Sources
 from ascend_gym.suite.cann_opdef import defines_operator, read_opdef
 from npu_daemon.backends.simulator import includes_collectives
-from npu_daemon.simulator.host_build import parse_compiler_errors
+from npu_daemon.simulator.compiler_errors import parse_compiler_errors
 from npu_daemon.simulator.kernel_build import entry_name, with_gm_arrays, without_launches
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.task_type import task_types

@@ -80,6 +80,8 @@ BAD = [
     (HEAD + "```cpp\nint one;\n// ... rest unchanged\n```", ProblemKind.ELIDED, "line 2"),
     ("### FILE: op_kernel/new.h\n```\nint x;\n```", ProblemKind.UNKNOWN_PATH, "op_kernel/new.h"),
     ("### FILE: ../../etc/shadow.h\n```\nint x;\n```", ProblemKind.UNKNOWN_PATH, "shadow.h"),
+    (HEAD + "I would make it faster;\n", ProblemKind.NO_FILES, "### FILE"),
+    (HEAD + "int other;\n", ProblemKind.NO_FILES, "### FILE"),
     (HEAD + "```cpp\nint oth", ProblemKind.TRUNCATED, "cut off"),
     (HEAD + "<<<<<<< SEARCH\nint one;\n=======\nint u", ProblemKind.TRUNCATED, "cut off"),
     (HEAD + "```\n<<<<<<< SEARCH\nint one;\n=======\nint uno;\n```", ProblemKind.MALFORMED_EDIT, "missing"),

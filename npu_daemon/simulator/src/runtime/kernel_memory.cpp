@@ -40,12 +40,14 @@ bool starts_inside(const uint8_t *address, const uint8_t *base, uint64_t size) {
 }
 
 [[noreturn]] void fault_outside(const uint8_t *address, uint64_t bytes, bool write) {
-    const uint64_t below = static_cast<uint64_t>(block().stack - address);
-    if (starts_inside(address, block().stack, kDataStackBytes) || below <= kStackGuardBytes) {
+    const uint8_t *const stack = block().stack;
+    if (starts_inside(address, stack, kDataStackBytes)) {
         fault(FaultKind::RuntimeFault, name_of(write),
-              below <= kStackGuardBytes ? "the stack is full: the variables of all functions under way take more than its %u bytes"
-                                        : "runs past the end of the stack, which has %u bytes: an array has fewer elements than are used",
-              kDataStackBytes);
+              "runs past the end of the stack, which has %u bytes: an array has fewer elements than are used", kDataStackBytes);
+    }
+    if (address < stack && static_cast<uint64_t>(stack - address) <= kStackGuardBytes) {
+        fault(FaultKind::RuntimeFault, name_of(write),
+              "the stack is full: the variables of all functions under way take more than its %u bytes", kDataStackBytes);
     }
     if (reinterpret_cast<uint64_t>(address) < kNullBytes) {
         fault(FaultKind::RuntimeFault, name_of(write), "%llu bytes through a null pointer", static_cast<unsigned long long>(bytes));
@@ -80,7 +82,7 @@ void access_memory(uint8_t *address, uint64_t bytes, bool write) {
 
 }  // namespace
 
-void allow_host_memory() { g_host_memory = true; }
+void allow_host_memory(bool allowed) { g_host_memory = allowed; }
 
 void kernel_access(const void *address, uint64_t bytes, bool write) {
     auto *pointer = static_cast<uint8_t *>(const_cast<void *>(address));

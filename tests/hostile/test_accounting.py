@@ -84,7 +84,7 @@ WAYS: dict[str, tuple[str, str]] = {
         "#pragma clang attribute push(__attribute__((disable_sanitizer_instrumentation)), "
         "apply_to = function)\ninline float Twice(float value) { return 2.0f * value + 1.0f; }\n"
         "#pragma clang attribute pop",
-        "\n#pragma clang loop interleave(enable) unroll(enable)\n" + LOOP.format("to[i] = Twice(from[i]);"),
+        "\n#pragma clang loop unroll(enable)\n" + LOOP.format("to[i] = Twice(from[i]);"),
     ),
 }
 

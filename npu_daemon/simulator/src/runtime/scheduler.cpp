@@ -266,8 +266,11 @@ uint32_t cores_of(uint32_t kind) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"), tls_model("initial-exec"))) thread_local void *__safestack_unsafe_stack_ptr =
+extern "C" {
+
+__attribute__((visibility("default"), tls_model("initial-exec"))) thread_local void *__safestack_unsafe_stack_ptr =
     g_outside_stack + kDataStackBytes;
+}
 
 void *push_on_data_stack(const void *values, uint64_t bytes) {
     constexpr uint64_t kAlignment = 16;

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from ascend_gym.core.errors import BudgetExceededError, ModelError
 from ascend_gym.core.protocols import Message, Proposal
-from ascend_gym.core.records import EvalResult, OpSpec
-from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer
-from ascend_gym.search.asker import Answer, Asker
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.rewrites.answer import ParseProblem
+from ascend_gym.search.asker import Asker, Reading, candidate_reader
 from ascend_gym.search.llm.prompts import best_of_n_messages
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 
@@ -57,16 +57,16 @@ class BestOfN:
 
     def _draw(self, count: int) -> None:
         purposes = [("best-of-n", self._next + ahead) for ahead in range(count)]
-        for answer in self._asker.ask_all(self._messages, purposes):
-            self._drawn.append(self._proposal(self._next, answer))
+        for reading in self._asker.read_all(self._messages, candidate_reader(self._spec.baseline), purposes):
+            self._drawn.append(self._proposal(self._next, reading))
             self._next += 1
 
     def close(self) -> None:
         """Nothing is held."""
 
-    def _proposal(self, sample: int, answer: Answer) -> Proposal:
-        origin = {"kind": "sample", "sample": sample, "calls": [answer.call]}
-        candidate = candidate_from_answer(answer.text, self._spec.baseline)
-        if isinstance(candidate, ParseProblem):
-            return UnusableProposal(self._spec.baseline, {**origin, "answer": answer.text}, str(candidate))
-        return Proposal(candidate, origin)
+    def _proposal(self, sample: int, reading: Reading[Candidate]) -> Proposal:
+        origin = {"kind": "sample", "sample": sample, "calls": [*reading.calls]}
+        if isinstance(reading.value, ParseProblem):
+            origin |= {"answer": reading.text}
+            return UnusableProposal(self._spec.baseline, origin, str(reading.value))
+        return Proposal(reading.value, origin)

@@ -19,8 +19,8 @@ from ascend_gym.core.errors import BudgetExceededError, MisuseError, ModelError
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
-from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer
-from ascend_gym.search.asker import Answer, Asker
+from ascend_gym.rewrites.answer import ParseProblem
+from ascend_gym.search.asker import Asker, candidate_reader
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources, system_message
@@ -145,14 +145,15 @@ class Iterate:
 
     def _proposal(self, number: int) -> Proposal:
         island = self._islands[number]
-        answer: Answer = self._asker.ask(self._messages(island), "iterate", number, island.asked)
-        origin = {"kind": "iterate", "island": number, "turn": island.asked, "calls": [answer.call]}
+        reading = self._asker.read(
+            self._messages(island), candidate_reader(island.best), *("iterate", number, island.asked)
+        )
+        origin = {"kind": "iterate", "island": number, "turn": island.asked, "calls": [*reading.calls]}
         island.asked += 1
-        self._awaited[number] = answer.text
-        candidate = candidate_from_answer(answer.text, island.best)
-        if isinstance(candidate, ParseProblem):
-            return UnusableProposal(island.best, {**origin, "answer": answer.text}, str(candidate))
-        return Proposal(candidate, origin)
+        self._awaited[number] = reading.text
+        if isinstance(reading.value, ParseProblem):
+            return UnusableProposal(island.best, {**origin, "answer": reading.text}, str(reading.value))
+        return Proposal(reading.value, origin)
 
     def _messages(self, island: _Island) -> list[Message]:
         """Return the conversation: the task, the last answers with their outcomes, the state at its end."""

@@ -49,6 +49,7 @@ _OF_DATABASE = (
 )
 _TEMPLATES = ("diff_user", "top_program", "inspiration_program")
 _FEEDBACK_CHARACTERS = 16_000  # OpenEvolve shows 20,480 and moves what is longer than 32,768 to files
+_EVALUATIONS_PER_ISLAND = 10
 _LENGTH_ALLOWANCE = 10_000  # characters; OpenEvolve's own limit for a whole program
 
 
@@ -87,6 +88,15 @@ class Evolution:
     num_top_programs: int = 3
     num_diverse_programs: int = 2
     max_prompt_characters: int = 200_000
+
+    @classmethod
+    def within(cls, budget: int) -> Evolution:
+        """Return settings for so many evaluations: an island for every ten, at most OpenEvolve's five.
+
+        The first prompt of each island shows the initial program alone: with five islands and a budget of 20,
+        a quarter of the answers would be to one prompt.
+        """
+        return cls(num_islands=max(1, min(cls.num_islands, budget // _EVALUATIONS_PER_ISLAND)))
 
     def __post_init__(self) -> None:
         """Refuse settings that OpenEvolve would stumble over."""

@@ -11,6 +11,8 @@ What it changes in OpenEvolve, and why:
   and times still differ, but no choice depends on them. (What remains: OpenEvolve evicts the oldest of
   1,000 cached diversity values by the clock; if that is set back, others are computed again.)
 - An error that OpenEvolve would log before it goes on without the evaluation ends the process.
+- Prompts tell of the last attempts with their changes, measurements and diagnostics, failed ones too, where
+  OpenEvolve repeats the best programs; and they show no program twice.
 - Its redaction of "secrets" is off: it would blank every long identifier in the compiler's messages. Its
   advice to simplify programs of more than 500 characters is off too, and so are its own checkpoints.
 """
@@ -31,9 +33,11 @@ from typing import Any
 import openevolve.controller
 import openevolve.evaluator
 import openevolve.process_parallel
+import openevolve.prompt.sampler
 from openevolve.config import Config, DatabaseConfig, EvaluatorConfig, LLMConfig, LLMModelConfig, PromptConfig
 from openevolve.evaluation_result import EvaluationResult
 
+from baselines.openevolve_history import History, distinct
 from baselines.openevolve_link import Channel
 
 _NO_TIMEOUT_S = 10**7  # whoever answers keeps the time
@@ -106,14 +110,15 @@ class _Model:
 class _OneByOne(ThreadPoolExecutor):
     """A pool of one in which a task is done when ``submit`` returns."""
 
-    def __init__(self, line: _Line) -> None:
+    def __init__(self, line: _Line, history: History) -> None:
         super().__init__(max_workers=1)
-        self._line = line
+        self._line, self._history = line, history
 
     def submit(self, task: Any, /, *args: Any, **options: Any) -> Future[Any]:
         future = super().submit(task, *args, **options)
         problem = future.result().error
         if problem:
+            self._history.note(None, {}, problem)
             self._line.ask("next", problem=problem)
         return future
 
@@ -147,10 +152,23 @@ class _EndOnError(logging.Handler):
 
 
 def _redirect(line: _Line) -> None:
-    """Have OpenEvolve evaluate at the other end of the line, and run its iterations in this process."""
+    """Have OpenEvolve evaluate at the other end of the line, iterate here, and tell what happened."""
+
+    history = History()
+    build_prompt = openevolve.prompt.sampler.PromptSampler.build_prompt
+
+    def prompt(sampler: Any, **shown: Any) -> dict[str, str]:
+        history.begin(shown["current_program"])
+        seen = {shown["current_program"]}
+        shown["previous_programs"] = history.last()
+        for name in ("top_programs", "inspirations"):
+            shown[name] = distinct(shown[name], seen)
+        return dict(build_prompt(sampler, **shown))
 
     def evaluate(program_path: str) -> EvaluationResult:
-        answer = line.ask("evaluate", program=Path(program_path).read_bytes().decode())
+        program = Path(program_path).read_bytes().decode()
+        answer = line.ask("evaluate", program=program)
+        history.note(program, answer["metrics"], answer["feedback"])
         return EvaluationResult(answer["metrics"], {"measurement": answer["feedback"]})
 
     def load(evaluator: Any) -> None:
@@ -159,8 +177,9 @@ def _redirect(line: _Line) -> None:
     def start(controller: Any) -> None:
         settings = controller._serialize_config(controller.config)
         openevolve.process_parallel._worker_init(settings, controller.evaluation_file)
-        controller.executor = _OneByOne(line)
+        controller.executor = _OneByOne(line, history)
 
+    openevolve.prompt.sampler.PromptSampler.build_prompt = prompt
     openevolve.evaluator.Evaluator._load_evaluation_function = load
     openevolve.process_parallel.ProcessParallelController.start = start
 

@@ -67,7 +67,7 @@ def serve(
         int | None, typer.Option(min=0, help="How many of them may run something at a time; 0 means all.")
     ] = None,
     cache_dir: Annotated[Path | None, typer.Option(help="Default $ASCEND_GYM_CACHE.")] = None,
-    cache_limit_gib: Annotated[float | None, typer.Option(help="Limit of each part of the cache.")] = None,
+    cache_limit_gib: Annotated[float | None, typer.Option(help="Limit of the cache; default 4.")] = None,
     recording: Annotated[
         Path | None, typer.Option(help="results.sqlite that --backend replay serves.")
     ] = None,

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.remove_tree import remove_tree
-from npu_daemon.folder_cache import evict, note_use
+from npu_daemon.cache_folder import note_use
 
-_EVICT_EVERY = 50
 _LOCK_CHARS = 4
 
 
@@ -21,13 +20,10 @@ class BuildStore:
 
     Args:
         root: holds the builds, in a folder for each kind; may be shared by processes.
-        limit_bytes: when the builds of a kind take more than this, the longest unused are removed.
     """
 
-    def __init__(self, root: Path, limit_bytes: int) -> None:
+    def __init__(self, root: Path) -> None:
         self._root = root
-        self._limit_bytes = limit_bytes
-        self._made = 0
 
     def obtain(
         self, kind: str, key: str, make: Callable[[Path], Failure | None]
@@ -53,12 +49,4 @@ class BuildStore:
                 building.rename(final)
             finally:
                 remove_tree(building)  # gone already after a rename
-            self._evict(kind, keep=final)
         return final, seconds
-
-    def _evict(self, kind: str, keep: Path) -> None:
-        """Look at the room that builds take, but not after each of them: there may be many."""
-        self._made += 1
-        if self._made % _EVICT_EVERY == 1:
-            builds = (path for path in (self._root / kind).glob("*/*") if path.is_dir())
-            evict(builds, self._limit_bytes, keep)

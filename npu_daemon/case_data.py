@@ -21,13 +21,11 @@ from ascend_gym.core.records import Case, DeviceInfo, OpSpec, TensorSpec
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
 from npu_daemon.accepted_outputs import AcceptedOutputs
-from npu_daemon.folder_cache import evict
 from npu_daemon.guards import GuardedFile, UnchangedFiles, file_digest
 
 if TYPE_CHECKING:
     from ascend_gym.core.protocols import Array
 
-DEFAULT_LIMIT_BYTES = 8 * 2**30
 _INDEX_NAME = "index.json"
 
 
@@ -56,26 +54,25 @@ class CaseDataCache:
     Args:
         folder: where to keep them; made if missing, may be shared by processes.
         harness_digest: digest of the code that generates inputs and judges.
-        limit_bytes: when the folder grows beyond this, entries that were not used lately are removed.
         secret: what values are drawn from beside the seed; empty for values that everybody can draw.
         second_secret: likewise, for the values of second looks at champions; by default it is drawn anew.
 
     Attributes:
         accepted: outputs that were correct on these data.
         unchanged: looks after their files.
+        generated: how often data were not there yet.
     """
 
     def __init__(
         self,
         folder: Path,
         harness_digest: str,
-        limit_bytes: int = DEFAULT_LIMIT_BYTES,
         secret: bytes = b"",
         second_secret: bytes | None = None,
     ) -> None:
         self._folder = folder
         self._harness_digest = harness_digest
-        self._limit_bytes = limit_bytes
+        self.generated = 0
         self._secret = secret
         self._second_secret = second_secret or secrets.token_bytes(32)
         self.accepted = AcceptedOutputs()
@@ -89,7 +86,7 @@ class CaseDataCache:
         entry = self._entry(spec, case, seed)
         if not (entry / _INDEX_NAME).is_file():
             self._generate(entry, oracle, case, seed)
-            evict(self._folder.iterdir(), self._limit_bytes, keep=entry)
+            self.generated += 1
         os.utime(entry)
         return _read(entry, case)
 

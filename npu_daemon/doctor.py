@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -17,9 +16,15 @@ from npu_daemon.cann.checks import CANN_CHECKS
 from npu_daemon.cann.findings import Finding, missing, ok, warning
 from npu_daemon.sandbox import RLIMITS, sandbox_level
 from npu_daemon.settings import DaemonSettings
+from npu_daemon.simulator.compiler import (
+    call_tool,
+    clang,
+    compiler_folder,
+    compiler_version,
+    system_libraries,
+)
 
 _MARKS = {"ok": "ok", "warning": "warning", "missing": "MISSING"}
-_OLDEST_COMPILER = 12
 _MODULES = ("gymnasium", "ml_dtypes", "numpy", "prometheus_client", "pydantic", "tree_sitter", "typer", "zmq")
 
 Section = Literal["simulator", "cann"]
@@ -102,19 +107,14 @@ def _modules(settings: DaemonSettings) -> list[Finding]:
 
 
 def _compiler(settings: DaemonSettings) -> list[Finding]:
-    path = shutil.which("g++")
-    remedy = f"install g++ {_OLDEST_COMPILER} or newer (Debian, Ubuntu: apt install g++)"
-    if path is None:
-        return [missing("g++", "not found in PATH", remedy)]
-    asked = subprocess.run(
-        [path, "-dumpfullversion"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
-    found = asked.stdout.strip()
-    if asked.returncode or not found.partition(".")[0].isdigit():
-        return [missing("g++", f"{path} does not say its version: {asked.stderr.strip()[:200]}", remedy)]
-    if int(found.partition(".")[0]) < _OLDEST_COMPILER:
-        return [warning("g++", f"{path}, version {found}: not tried", remedy)]
-    return [ok("g++", f"{path}, version {found}")]
+    """Start the compiler that the simulator builds with, which is a package."""
+    try:
+        call_tool(clang("--version"))
+        system_libraries()
+    except InfrastructureError as error:
+        remedy = "install ascend-gym again, with its dependencies, for a Python on the GNU C library"
+        return [missing("compiler", str(error), remedy)]
+    return [ok("compiler", f"{compiler_version()} in {compiler_folder()}")]
 
 
 def _sandbox(settings: DaemonSettings) -> list[Finding]:
@@ -134,6 +134,6 @@ def _cache(settings: DaemonSettings) -> list[Finding]:
         ]
     free_gib = shutil.disk_usage(existing).free / 2**30
     if free_gib < settings.cache_limit_gib:
-        message = f"{folder}: {free_gib:.1f} GiB free, the limit of each part is {settings.cache_limit_gib:g}"
+        message = f"{folder}: {free_gib:.1f} GiB free, the limit of the cache is {settings.cache_limit_gib:g}"
         return [warning("cache", message, "lower cache_limit_gib or make room")]
     return [ok("cache", f"{Path(folder)}: {free_gib:.1f} GiB free")]

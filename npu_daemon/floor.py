@@ -1,9 +1,12 @@
-"""A time that no kernel can be faster than: the roof of the memory over the bytes that a case must move."""
+"""A time that no kernel can be faster than: roofs of memory and cube over the work of a case."""
 
 from __future__ import annotations
 
-from ascend_gym.core.records import Case, OpSpec
+from ascend_gym.core.records import Case, OpSpec, TensorSpec
 from npu_daemon.simulator.chips import Chip
+
+_FRACTAL_ELEMS = 16 * 16  # of the result of one step of a cube core
+_DEPTHS = {1: "mmad_depth_8bit", 2: "mmad_depth_16bit"}
 
 
 def floor_us(spec: OpSpec, case: Case, chip: Chip) -> float:
@@ -12,19 +15,50 @@ def floor_us(spec: OpSpec, case: Case, chip: Chip) -> float:
     The roofline bound (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009) with the compulsory traffic
     of the case in place of what a kernel happens to move::
 
-        floor = launch + max(inputs / HBM rate, (inputs + outputs) / L2 rate)
+        floor = launch + max(inputs / HBM rate, (inputs + outputs) / L2 rate, products / cube rate)
 
     Inputs lie in HBM and are read once, if all of them bear on the outputs; outputs are written once, to the
-    cache. Launch is what the first block of an empty kernel costs. Arithmetic has no part in it: how much
-    of it an operator needs is not known.
+    cache. Launch is what the first block of an empty kernel costs. Products are known for operators whose
+    type begins with ``Matmul``; how much arithmetic others need is not, and one vector instruction for each
+    element of an output takes less time than writing that element.
     """
     read_bytes = sum(tensor.size_bytes for tensor in case.inputs) if spec.reads_all_inputs else 0
     written_bytes = sum(tensor.size_bytes for tensor in case.outputs if not tensor.open)
-    moving_us = max(
+    working_us = max(
         _moving_us(chip, "hbm_gb_per_s", read_bytes),
         _moving_us(chip, "l2_gb_per_s", read_bytes + written_bytes),
+        _multiplying_us(chip, spec, case),
     )
-    return _figure(chip, "launch_us") + _figure(chip, "block_start_us") + moving_us
+    return _figure(chip, "launch_us") + _figure(chip, "block_start_us") + working_us
+
+
+def _multiplying_us(chip: Chip, spec: OpSpec, case: Case) -> float:
+    """Return how long all cube cores take at least for a product of the first two inputs, if there is one."""
+    if not spec.op_type.lower().startswith("matmul") or len(case.inputs) < 2:
+        return 0.0
+    left, right, product = case.inputs[0], case.inputs[1], case.outputs[0]
+    depth = _DEPTHS.get(left.dtype.itemsize_bytes) if left.dtype is right.dtype else None
+    if depth is None or product.open:
+        return 0.0
+    steps = _multiplications(left, right, product) / (_FRACTAL_ELEMS * _figure(chip, depth))
+    return steps / float(chip.geometry["aic_cores"].value) / _figure(chip, "clock_mhz")
+
+
+def _multiplications(left: TensorSpec, right: TensorSpec, product: TensorSpec) -> int:
+    """Return M x N x K of one product of two matrices, each of them as it is or transposed; else 0."""
+    matrices = (left.shapes, right.shapes, product.shapes)
+    if any(len(shapes) != 1 or len(shapes[0]) != 2 for shapes in matrices):
+        return 0
+    (rows, columns), left_extents, right_extents = (
+        product.shapes[0],
+        list(left.shapes[0]),
+        list(right.shapes[0]),
+    )
+    if rows not in left_extents or columns not in right_extents:
+        return 0
+    left_extents.remove(rows)
+    right_extents.remove(columns)
+    return rows * columns * left_extents[0] if left_extents == right_extents else 0
 
 
 def _moving_us(chip: Chip, rate: str, moved_bytes: int) -> float:

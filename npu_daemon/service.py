@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import ml_dtypes
@@ -16,6 +16,13 @@ from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Backend
 from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
+from npu_daemon.cache_folder import (
+    DEFAULT_LIMIT_BYTES,
+    INPUTS_FOLDER,
+    RESULTS_NAME,
+    RESULTS_SHARE,
+    make_room,
+)
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import DeviceGate
 from npu_daemon.given_operator import noted
@@ -23,7 +30,7 @@ from npu_daemon.operators import OperatorCatalog, TrustedReferences
 from npu_daemon.pipeline import evaluate, invalid_request
 from npu_daemon.request_limits import RequestLimits
 from npu_daemon.second_secret import obtain_secret
-from npu_daemon.store import DEFAULT_LIMIT_BYTES, SqliteResultStore
+from npu_daemon.store import SqliteResultStore
 
 _HARNESS_FILES = (
     "accepted_outputs.py",
@@ -34,6 +41,8 @@ _HARNESS_FILES = (
     "pipeline.py",
     "second_look.py",
 )
+
+_MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time
 
 
 @lru_cache(maxsize=1)
@@ -78,6 +87,7 @@ class EvaluationService:
         store: keeps results.
         catalog: knows operators.
         limits: what requests may ask for.
+        make_room: called now and then when inputs or builds have been added.
     """
 
     def __init__(
@@ -87,7 +97,9 @@ class EvaluationService:
         store: SqliteResultStore,
         catalog: OperatorCatalog | None = None,
         limits: RequestLimits | None = None,
+        make_room: Callable[[], None] = lambda: None,
     ) -> None:
+        self._make_room, self._evaluations = make_room, 0
         self._backend = backend
         self._case_data = case_data
         self._store = store
@@ -126,7 +138,11 @@ class EvaluationService:
             return invalid_request(request, str(error))
         question = question_key(request, self.describe())
         best_us = self._store.best_us(question)
+        generated = self._case_data.generated
         result = evaluate(request, spec, self._backend, oracle, self._case_data, on_case, device, best_us)
+        if self._case_data.generated > generated or self._evaluations % _MAKE_ROOM_EVERY == 0:
+            self._make_room()
+        self._evaluations += 1
         if request.given is not None:
             result = noted(result)
         self._store.put(key, result)
@@ -140,8 +156,8 @@ class EvaluationService:
 
 
 def result_store(cache_dir: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> SqliteResultStore:
-    """Open the result store below ``cache_dir``."""
-    return SqliteResultStore(cache_dir / "results.sqlite", limit_bytes)
+    """Open the result store of a cache that is limited to ``limit_bytes``."""
+    return SqliteResultStore(cache_dir / RESULTS_NAME, limit_bytes // RESULTS_SHARE)
 
 
 def open_service(
@@ -152,18 +168,22 @@ def open_service(
     trusted: TrustedReferences | None = None,
     limits: RequestLimits | None = None,
 ) -> EvaluationService:
-    """Return a service that keeps its data below ``cache_dir``, each kind within ``limit_bytes``.
+    """Return a service that keeps its data below ``cache_dir``, within ``limit_bytes``.
 
     Args:
         backend: builds, runs and prices.
         cache_dir: may be shared with other services.
-        limit_bytes: of inputs and expectations, and of results.
+        limit_bytes: of inputs, expectations, builds and results together.
         secret: see ``CaseDataCache``. That of second looks lies in ``cache_dir``, made when there is none.
         trusted: operators of clients' own whose references are executed; ``None`` for all of them.
         limits: what requests may ask for.
     """
-    case_data = CaseDataCache(
-        cache_dir / "case_data", harness_digest(), limit_bytes, secret, obtain_secret(cache_dir)
+    case_data = CaseDataCache(cache_dir / INPUTS_FOLDER, harness_digest(), secret, obtain_secret(cache_dir))
+    return EvaluationService(
+        backend,
+        case_data,
+        result_store(cache_dir, limit_bytes),
+        OperatorCatalog(trusted),
+        limits,
+        partial(make_room, cache_dir, limit_bytes),
     )
-    catalog = OperatorCatalog(trusted)
-    return EvaluationService(backend, case_data, result_store(cache_dir, limit_bytes), catalog, limits)

@@ -19,6 +19,7 @@ from npu_daemon.broker.config import BrokerConfig
 from npu_daemon.broker.journal import JobJournal
 from npu_daemon.broker.shell import Broker
 from npu_daemon.broker.status_questions import StatusQuestions
+from npu_daemon.cache_folder import in_use
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.toolkit import open_toolkit
 from npu_daemon.operators import TrustedReferences
@@ -65,8 +66,6 @@ class WorkerOptions(BaseModel):
         if self.backend == REPLAY:
             return ReplayService(_required(self.recording), self.chip)
         factory = load_backend(self.backend)
-        if self.backend in BACKENDS:
-            factory = partial(factory, cache_limit_bytes=self.cache_limit_bytes)
         if self.backend == "cann":
             factory = partial(factory, settings=self.cann)
         backend = factory(cache_dir=self.cache_dir, chip=self.chip)
@@ -125,7 +124,8 @@ def run_broker(
         max_device_seconds=settings.max_device_seconds,
         questions=questions,
     )
-    return Broker(config).run()
+    with in_use(cache_dir):
+        return Broker(config).run()
 
 
 def load_backend(name: str) -> Callable[..., Backend]:

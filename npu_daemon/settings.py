@@ -14,6 +14,7 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml, unknown_key
 from npu_daemon.broker.fair_queue import Quota
+from npu_daemon.cache_folder import DEFAULT_LIMIT_GIB
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.request_limits import RequestLimits
 from npu_daemon.security import CurvePolicy
@@ -51,7 +52,7 @@ class DaemonSettings(BaseModel):
         workers: processes that build and run; 0 for one per core, up to 4.
         devices: how many of them may run something at a time; 0 for all.
         cache_dir: builds, inputs and results.
-        cache_limit_gib: size above which the longest unused builds, inputs and results are removed, each.
+        cache_limit_gib: size of inputs, builds and results together, above which the longest unused go.
         recording: result store that the replay backend serves.
         reference_folders: folders below which clients may name operators of their own, whose ``reference.py``
             is then executed in the trusted process.
@@ -77,7 +78,7 @@ class DaemonSettings(BaseModel):
     workers: int = Field(default=0, ge=0)
     devices: int = Field(default=0, ge=0)
     cache_dir: Path = Field(default_factory=cache_root)
-    cache_limit_gib: float = Field(default=16.0, gt=0)
+    cache_limit_gib: float = Field(default=DEFAULT_LIMIT_GIB, gt=0)
     recording: Path | None = None
     input_secret: Path | None = None
     reference_folders: tuple[Path, ...] = ()
@@ -116,7 +117,7 @@ class DaemonSettings(BaseModel):
 
     @property
     def cache_limit_bytes(self) -> int:
-        """Limit of each part of the cache."""
+        """Limit of the cache."""
         return int(self.cache_limit_gib * _GIB)
 
     @property

@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from ascend_gym.core.records import EvalResult, PhaseSeconds
 from ascend_gym.core.status import Blame, rule_of
+from npu_daemon.cache_folder import DEFAULT_LIMIT_BYTES, RESULTS_SHARE
 
 _BUSY_TIMEOUT_S = 10.0
-DEFAULT_LIMIT_BYTES = 4 * 2**30
 _PRUNE_EVERY = 500
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS kept_results (
@@ -37,7 +37,7 @@ class SqliteResultStore:
         limit_bytes: when the results take more than this, the oldest are removed.
     """
 
-    def __init__(self, path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+    def __init__(self, path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES // RESULTS_SHARE) -> None:
         self._limit_bytes = limit_bytes
         self._puts = 0
         path.parent.mkdir(parents=True, exist_ok=True)

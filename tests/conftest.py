@@ -193,6 +193,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="test the simulator itself, built with AddressSanitizer and UndefinedBehaviorSanitizer",
     )
+    parser.addoption("--slow", action="store_true", help="also what builds the simulator anew")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -38,7 +38,7 @@ def wait_for_line(fifo: Path) -> str:
     return fifo.read_text().strip()
 
 
-def ends_within(pid: int, timeout_s: float) -> bool:
+def ends(pid: int, timeout_s: float = DEADLINE_S) -> bool:
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError:

@@ -33,7 +33,7 @@ def answer_text(seed: int) -> str:
     )
 
 
-def completion(message: dict[str, Any], **fields: Any) -> dict[str, Any]:
+def completion(message: dict[str, Any], finish_reason: str = "stop", **fields: Any) -> dict[str, Any]:
     """Return a chat completion with one choice."""
     total = PROMPT_TOKENS + COMPLETION_TOKENS
     usage = {
@@ -41,7 +41,7 @@ def completion(message: dict[str, Any], **fields: Any) -> dict[str, Any]:
         "completion_tokens": COMPLETION_TOKENS,
         "total_tokens": total,
     }
-    choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", **message}}
+    choice = {"index": 0, "finish_reason": finish_reason, "message": {"role": "assistant", **message}}
     return {
         "id": "1",
         "object": "chat.completion",
@@ -171,7 +171,8 @@ FAULTS: dict[str, Callable[[Handler, dict[str, Any]], None]] = {
     "empty_choices": _says(200, completion({}) | {"choices": []}),
     "error_in_200": _says(200, {"error": {"message": "upstream failed"}}),
     "refusal": _says(200, completion({"content": None, "refusal": "I will not."})),
-    "filtered": _says(200, completion({"content": None}) | {"model": "m"}),
+    "filtered": _says(200, completion({"content": None}, "content_filter")),
+    "used_up": _says(200, completion({"content": "", "reasoning_content": "let me see"}, "length")),
     "prompt_filtered": _says(400, {"error": {"message": "filtered by policy", "code": "content_filter"}}),
     "no_usage": _says(200, completion({"content": "no usage"}, usage=None)),
     "large": _says(200, completion({"content": "### FILE: op_host/toy.cpp\n" + "`x\n" * 500_000})),

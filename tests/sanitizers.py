@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from npu_daemon.simulator import toolchain
-from npu_daemon.simulator.object_store import call_tool
+from npu_daemon.simulator.compiler import call_tool
+from npu_daemon.simulator.object_store import ObjectStore, Part
+from npu_daemon.simulator.own_sources import SOURCES, own_flags
 
 SANITIZER_FLAGS = (
     "-O1",
@@ -23,7 +24,11 @@ ENVIRONMENT = {
     "ASAN_OPTIONS": f"exitcode={FOUND_EXIT}:detect_leaks=0:handle_segv=0:use_sigaltstack=0",
     "UBSAN_OPTIONS": f"exitcode={FOUND_EXIT}:print_stacktrace=1",
 }
-_SOURCES = Path(toolchain.__file__).parent / "src"
+
+
+def sanitizing_store(folder: Path) -> ObjectStore:
+    """Return a store that compiles with g++, which brings the libraries of the sanitizers."""
+    return ObjectStore(folder, ("g++",), call_tool(["g++", "--version"]))
 
 
 def sanitized_program(
@@ -38,12 +43,13 @@ def sanitized_program(
         shared: single sources of other folders, such as ``price/trace_reader.cpp``.
     """
     program = folder / f"sanitized-{parts[0]}"
-    store = toolchain.object_store(cache_dir)
-    objects = []
-    sources = sorted(source for part in parts for source in (_SOURCES / part).glob("*.cpp"))
-    for source in (*sources, *(_SOURCES / name for name in shared)):
-        target = folder / f"{source.parent.name}-{source.stem}.o"
-        store.compile((*toolchain.own_flags(), *SANITIZER_FLAGS, "-c"), source, target)
-        objects.append(str(target))
+    sources = sorted(source for part in parts for source in (SOURCES / part).glob("*.cpp"))
+    flags = (*own_flags(), *SANITIZER_FLAGS, "-c")
+    compiled = [
+        Part(flags, source, folder / f"{source.parent.name}-{source.stem}.o")
+        for source in (*sources, *(SOURCES / name for name in shared))
+    ]
+    sanitizing_store(cache_dir / "sanitized").compile_all(compiled)
+    objects = [str(part.target) for part in compiled]
     call_tool(["g++", "-rdynamic", *SANITIZER_FLAGS, *objects, "-ldl", "-o", str(program)])
     return program

@@ -11,7 +11,7 @@ from ascend_gym.core.codec import Kind, WireMessage, decode, encode
 from ascend_gym.core.records import DaemonInfo, DeviceInfo, EvalRequest, EvalResult
 from npu_daemon.pipeline import infra_error
 
-TIMEOUT_MS = 10_000
+TIMEOUT_MS = 180_000
 
 
 def device(backend: str = "fake", chip: str = "910B2", toolchain: str = "1") -> DeviceInfo:

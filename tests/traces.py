@@ -271,7 +271,7 @@ class Pricer:
         chip.write_text(self._chip.pricing_text())
         tensors.write_text("")
         command = [str(self._program), str(trace), str(chip), str(tensors)]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+        return subprocess.run(command, capture_output=True, text=True, timeout=180, check=True).stdout
 
     def price(self, blocks: Iterable[bytes]) -> dict[str, Any]:
         """Return the price of a launch: cycles, microseconds, counters of each core."""

@@ -15,7 +15,7 @@ from agents.ascend_optimizer.rewind_answer import Unreadable
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import CaseResult, OpSpec, Profile
 from ascend_gym.search.asker import Answer, Asker
-from ascend_gym.search.llm.prompts import describe_case, system_message
+from ascend_gym.search.llm.prompts import describe_case, render_sources, system_message
 from ascend_gym.search.llm.template import render
 
 _TELLING_CHANGE = 0.01
@@ -77,6 +77,7 @@ def distill_messages(spec: OpSpec, step: RewindStep, chip: str) -> list[Message]
         chip=chip,
         changes="\n".join(f"- {each.metric}: {each.before:.6g} -> {each.after:.6g}" for each in changes),
         diff=step.diff.rstrip("\n"),
+        sources=render_sources(step.fast.candidate),
     )
     return [
         system_message(spec, step.fast.candidate, step.fast.result, edits=False),

@@ -16,7 +16,7 @@ from agents.ascend_optimizer.retrieval import ExperienceRetriever, Retrieved
 from agents.ascend_optimizer.settings import AgentSettings
 from agents.ascend_optimizer.shared_constants import only_shared_constants_differ
 from agents.ascend_optimizer.template import PACKAGE
-from ascend_gym.core.protocols import Message, Proposal
+from ascend_gym.core.protocols import Ending, Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.asker import Asker
@@ -63,12 +63,16 @@ class KernelRefinement:
         diagnosis = diagnose(self._spec, incumbent, attempts, self._online, round_, step)
         retrieved = self._retrieve(diagnosis)
         messages = refine_messages(self._spec, incumbent, diagnosis, retrieved, attempts)
-        answer = self._online.ask(messages, "refine", round_, step)
-        rewritten = kernel_from_answer(answer.text, incumbent.candidate)
+        reading = self._online.read(
+            messages,
+            lambda answer: kernel_from_answer(answer.text, incumbent.candidate, ending=answer.ending),
+            *("refine", round_, step),
+        )
+        rewritten = reading.value
         origin = {"kind": "refine", "stage": "kernel", "round": round_, "step": step}
         origin["experience"] = [each.experience.digest[:16] for each in retrieved]
-        origin["calls"] = [diagnosis.call, answer.call]
-        proposal, result = yield from evaluate(rewritten, incumbent, origin, answer.text)
+        origin["calls"] = [diagnosis.call, *reading.calls]
+        proposal, result = yield from evaluate(rewritten, incumbent, origin, reading.text)
         self._memory.note(incumbent, proposal, result, "kernel")
         if isinstance(rewritten, ParseProblem) or not is_faster(result, incumbent):
             self._in_vain.update(each.experience.motif for each in retrieved)
@@ -92,13 +96,15 @@ class KernelRefinement:
         return found[: self._settings.top_k]
 
 
-def kernel_from_answer(answer: str, incumbent: Candidate) -> Candidate | ParseProblem:
+def kernel_from_answer(
+    answer: str, incumbent: Candidate, *, ending: Ending = Ending.COMPLETE
+) -> Candidate | ParseProblem:
     """Return (T, the rewritten K), or what is wrong with the answer.
 
     T is fixed, with one exception: the value of a constant that host and kernel both define, such as the
     number of buffers by which the host cuts UB, changes with the kernel's or neither can.
     """
-    rewritten = candidate_from_answer(answer, incumbent)
+    rewritten = candidate_from_answer(answer, incumbent, ending=ending)
     if isinstance(rewritten, ParseProblem) or only_shared_constants_differ(incumbent, rewritten):
         return rewritten
     expected = "expected changes in op_kernel alone, or of constants that op_host and op_kernel both define"

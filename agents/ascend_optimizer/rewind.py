@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.ascend_optimizer.bank import changed_lines
-from agents.ascend_optimizer.rewind_answer import Rewound, Unreadable, rewound_from_answer
+from agents.ascend_optimizer.rewind_answer import Rewound, rewound_from_answer
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.report.candidate_files import unified_diff
-from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer
-from ascend_gym.search.asker import Asker
+from ascend_gym.rewrites.answer import ParseProblem
+from ascend_gym.search.asker import Asker, candidate_reader
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import (
     best_of_n_messages,
@@ -163,33 +163,39 @@ class RewindStrategy:
     def _faster(self, current: Implementation) -> Proposal:
         """Ask for a faster version of the strongest implementation."""
         stronger = self._spec.model_copy(update={"baseline": current.candidate})
-        answer = self._asker.ask(
-            best_of_n_messages(stronger, current.result), "strengthen", self._strengthened
+        reading = self._asker.read(
+            best_of_n_messages(stronger, current.result),
+            candidate_reader(current.candidate),
+            *("strengthen", self._strengthened),
         )
-        origin = {"kind": "strengthen", "attempt": self._strengthened, "calls": [answer.call]}
+        origin = {"kind": "strengthen", "attempt": self._strengthened, "calls": [*reading.calls]}
         self._strengthened += 1
-        candidate = candidate_from_answer(answer.text, current.candidate)
-        if isinstance(candidate, ParseProblem):
-            return UnusableProposal(current.candidate, {**origin, "answer": answer.text}, str(candidate))
-        return Proposal(candidate, origin)
+        if isinstance(reading.value, ParseProblem):
+            origin |= {"answer": reading.text}
+            return UnusableProposal(current.candidate, origin, str(reading.value))
+        return Proposal(reading.value, origin)
 
     def _observe_faster(self, current: Implementation, measured: Implementation | None) -> None:
         self._strongest = self._current = _faster_of(current, measured)
 
     def _slower(self, current: Implementation) -> Proposal:
         """Ask for the current implementation without one of its motifs."""
-        answer = self._asker.ask(self._messages(current), "rewind", self._trajectory, self._attempts)
+        reading = self._asker.read(
+            self._messages(current),
+            lambda answer: rewound_from_answer(answer.text, current.candidate, ending=answer.ending),
+            *("rewind", self._trajectory, self._attempts),
+        )
         origin: dict[str, Any] = {
             "kind": "rewind",
             "trajectory": self._trajectory,
             "depth": len(self._taken),
             "attempt": self._attempts,
-            "calls": [answer.call],
+            "calls": [*reading.calls],
         }
         self._attempts += 1
-        rewound = rewound_from_answer(answer.text, current.candidate)
-        if isinstance(rewound, (ParseProblem, Unreadable)):
-            return UnusableProposal(current.candidate, {**origin, "answer": answer.text}, str(rewound))
+        rewound = reading.value
+        if isinstance(rewound, ParseProblem):
+            return UnusableProposal(current.candidate, {**origin, "answer": reading.text}, str(rewound))
         attempt = _attempt_of(rewound, current.candidate)
         origin |= {"motif": attempt.motif, "site": attempt.site, "change": attempt.change}
         if attempt.change in {done.change for done in self._taken + self._in_vain}:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from ascend_gym.core.protocols import Ending
 from ascend_gym.core.records import Candidate
-from ascend_gym.rewrites.answer import ParseProblem, candidate_from_answer
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 
 _MARKUP = "*_`# "
 _MAX_SITE_CHARS = 160
@@ -39,17 +40,20 @@ class Unreadable:
         return f"unusable answer: {self.message}"
 
 
-def rewound_from_answer(answer: str, base: Candidate) -> Rewound | ParseProblem | Unreadable:
+def rewound_from_answer(
+    answer: str, base: Candidate, *, ending: Ending = Ending.COMPLETE
+) -> Rewound | ParseProblem:
     """Read motif, site and changed files; ``base`` is the implementation that was to be rewound."""
+    candidate = candidate_from_answer(answer, base, ending=ending)
+    if isinstance(candidate, ParseProblem):
+        return candidate
     said: dict[str, str] = {}
     for match in _LINE.finditer(answer):
         said.setdefault(match[1].lower(), match[2].rstrip().strip(_MARKUP))
     motif = motif_named(said.get("motif", ""))
     if not motif:
-        return Unreadable("expected a line 'Motif: <name>' before the changes; there is none")
-    candidate = candidate_from_answer(answer, base)
-    if isinstance(candidate, ParseProblem):
-        return candidate
+        expected = "expected a line 'Motif: <name>' before the changes; there is none"
+        return ParseProblem(ProblemKind.INCOMPLETE, expected)
     return Rewound(candidate, motif, " ".join(said.get("site", "").split())[:_MAX_SITE_CHARS])
 
 

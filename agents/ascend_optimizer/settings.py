@@ -19,6 +19,15 @@ class Schedule(str, Enum):
     """Version 2, Algorithm 2: S steps of kernel refinement, then U of tiling search; several passes."""
 
 
+class Preset(str, Enum):
+    """The schedules of the papers."""
+
+    PAPER_V1 = "paper-v1"
+    """Version 1: ``alternate``, with ten steps of each stage (section 4.4.2)."""
+    PAPER_V2 = "paper-v2"
+    """Version 2: a single pass of ``refine-then-tile``, half of the budget for each stage."""
+
+
 class Ablation(str, Enum):
     """What a variant of the method goes without."""
 

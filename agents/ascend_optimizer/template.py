@@ -15,7 +15,7 @@ from typing import Any
 
 from agents.ascend_optimizer.incumbent import Incumbent, evaluate
 from agents.ascend_optimizer.markers import has_blocks, same_code
-from ascend_gym.core.protocols import Message, Proposal
+from ascend_gym.core.protocols import Ending, Message, Proposal
 from ascend_gym.core.records import Candidate, CaseResult, EvalResult, OpSpec
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
@@ -40,22 +40,26 @@ def synthesize_template(
         spec: the operator.
         incumbent: the pair whose T is marked.
         asker: asks the model.
-        untold: the note of the call is added here, unless a proposal carries it into the journal.
+        untold: the notes of the calls are added here, unless a proposal carries them into the journal.
 
     Raises:
         ModelError: the model could not answer.
         BudgetExceededError: the budget does not cover the question.
     """
-    answer = asker.ask(template_messages(spec, incumbent), "template")
-    template = template_from_answer(answer.text, incumbent.candidate)
+    reading = asker.read(
+        template_messages(spec, incumbent),
+        lambda answer: template_from_answer(answer.text, incumbent.candidate, ending=answer.ending),
+        "template",
+    )
+    template = reading.value
     if isinstance(template, ParseProblem):
-        untold.append(answer.call)
+        untold.extend(reading.calls)
         return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result), 0
     if same_code(template, incumbent.candidate):
-        untold.append(answer.call)
+        untold.extend(reading.calls)
         return Incumbent(template, incumbent.result), 0
-    origin: Mapping[str, Any] = {"kind": "template", "calls": [answer.call]}
-    _, result = yield from evaluate(template, incumbent, origin, answer.text)
+    origin: Mapping[str, Any] = {"kind": "template", "calls": [*reading.calls]}
+    _, result = yield from evaluate(template, incumbent, origin, reading.text)
     if behaves_alike(result, incumbent.result):
         return Incumbent(template, result), 1
     return Incumbent(whole_function_marked(incumbent.candidate), incumbent.result), 1
@@ -76,9 +80,11 @@ def template_messages(spec: OpSpec, incumbent: Incumbent) -> list[Message]:
     return [system_message(spec, incumbent.candidate, incumbent.result), Message("user", user)]
 
 
-def template_from_answer(answer: str, original: Candidate) -> Candidate | ParseProblem:
+def template_from_answer(
+    answer: str, original: Candidate, *, ending: Ending = Ending.COMPLETE
+) -> Candidate | ParseProblem:
     """Return the marked operator, or what is wrong with the answer."""
-    template = candidate_from_answer(answer, original)
+    template = candidate_from_answer(answer, original, ending=ending)
     if isinstance(template, ParseProblem):
         return template
     if template.kernel != original.kernel or not has_blocks(template):

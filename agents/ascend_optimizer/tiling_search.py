@@ -19,7 +19,7 @@ from agents.ascend_optimizer.incumbent import (
 from agents.ascend_optimizer.markers import has_blocks, same_outside_blocks, unmarked
 from agents.ascend_optimizer.settings import AgentSettings
 from agents.ascend_optimizer.template import PACKAGE, synthesize_template, whole_function_marked
-from ascend_gym.core.protocols import Message, Proposal
+from ascend_gym.core.protocols import Ending, Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.rewrites.evolve_blocks import END, START
@@ -93,12 +93,16 @@ class TilingSearch:
         parent = survivors[0]
         mutation = list(MUTATIONS)[step // self._settings.islands % len(MUTATIONS)]
         messages = mutation_messages(self._spec, survivors, MUTATIONS[mutation], self._memory.describe())
-        answer = self._online.ask(messages, "mutate-tiling", round_, step)
-        offspring = offspring_from_answer(answer.text, parent.candidate)
+        reading = self._online.read(
+            messages,
+            lambda answer: offspring_from_answer(answer.text, parent.candidate, ending=answer.ending),
+            *("mutate-tiling", round_, step),
+        )
+        offspring = reading.value
         origin = {"kind": "mutate-tiling", "stage": "tiling", "round": round_, "step": step}
-        origin |= {"mutation": mutation, "calls": [*self._untold, answer.call]}
+        origin |= {"mutation": mutation, "calls": [*self._untold, *reading.calls]}
         self._untold.clear()
-        proposal, result = yield from evaluate(offspring, parent, origin, answer.text)
+        proposal, result = yield from evaluate(offspring, parent, origin, reading.text)
         self._memory.note(parent, proposal, result, "tiling")
         if isinstance(offspring, ParseProblem) or result.latency_us is None:
             return None
@@ -118,9 +122,11 @@ class TilingSearch:
                 self._select(island)
 
 
-def offspring_from_answer(answer: str, parent: Candidate) -> Candidate | ParseProblem:
+def offspring_from_answer(
+    answer: str, parent: Candidate, *, ending: Ending = Ending.COMPLETE
+) -> Candidate | ParseProblem:
     """Return the mutated T with the parent's K, or what is wrong with the answer."""
-    offspring = candidate_from_answer(answer, parent)
+    offspring = candidate_from_answer(answer, parent, ending=ending)
     if isinstance(offspring, ParseProblem) or same_outside_blocks(parent, offspring):
         return offspring
     expected = (

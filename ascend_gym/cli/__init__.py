@@ -21,6 +21,7 @@ find_in_own_folders()  # before anything below is imported from agents or baseli
 
 from ascend_gym.cli import (  # noqa: E402
     bank,
+    cache,
     compare,
     doctor,
     evaluate,
@@ -48,6 +49,7 @@ app = typer.Typer(
 )
 app.add_typer(suite.app, name="suite")
 app.add_typer(bank.app, name="bank")
+app.add_typer(cache.app, name="cache")
 app.add_typer(llm.app, name="llm")
 app.add_typer(results.app, name="runs")
 app.command("evaluate")(evaluate.evaluate)

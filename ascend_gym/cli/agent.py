@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettings
+from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettings, Preset, Schedule
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.search.llm import embedder_named
@@ -42,16 +42,26 @@ def ascend_optimizer_of(setting: Setting) -> Strategy:
 def agent_settings(settings: RunSettings) -> AgentSettings:
     """Return the agent's own settings; the stages change at a quarter of the budget, as 10 is of 40.
 
+    A preset decides the schedule, and the lengths that are not given.
+
     Raises:
         MisuseError: the settings contradict each other.
     """
-    length = min(SWITCH_EVERY, max(1, settings.budget // 4))
+    quarter = min(SWITCH_EVERY, max(1, settings.budget // 4))
+    half = max(1, settings.budget // 2)
+    schedule, length = {
+        None: (settings.schedule, quarter),
+        Preset.PAPER_V1: (Schedule.ALTERNATE, SWITCH_EVERY),
+        Preset.PAPER_V2: (Schedule.REFINE_THEN_TILE, half),
+    }[settings.preset]
+    refine_steps = settings.refine_steps or length
+    rest = max(1, settings.budget - refine_steps)
     try:
         return AgentSettings(
-            schedule=settings.schedule,
+            schedule=schedule,
             ablate=settings.ablate,
-            tiling_steps=settings.tiling_steps or length,
-            refine_steps=settings.refine_steps or length,
+            tiling_steps=settings.tiling_steps or (rest if settings.preset is Preset.PAPER_V2 else length),
+            refine_steps=refine_steps,
             top_k=settings.top_k,
             islands=settings.islands,
         )

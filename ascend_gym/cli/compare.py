@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ascend_gym.cli.completion import methods_beginning
 from ascend_gym.cli.options import Json, console
 from ascend_gym.cli.results import STORE_NAME, Store
 from ascend_gym.core.errors import MisuseError
@@ -18,8 +19,20 @@ from ascend_gym.sweep.store import ResultsStore
 
 
 def compare(
-    one: Annotated[str, typer.Argument(metavar="A", help="Method or variant, as 'runs list' shows it.")],
-    other: Annotated[str, typer.Argument(metavar="B", help="The one that A is compared with.")],
+    one: Annotated[
+        str,
+        typer.Argument(
+            metavar="A",
+            help="Method or variant, as 'runs list' shows it.",
+            autocompletion=methods_beginning,
+        ),
+    ],
+    other: Annotated[
+        str,
+        typer.Argument(
+            metavar="B", help="The one that A is compared with.", autocompletion=methods_beginning
+        ),
+    ],
     store: Store = RUNS / STORE_NAME,
     other_store: Annotated[
         Path | None, typer.Option(metavar="FILE", exists=True, help="Store of B, if it is another.")

@@ -92,11 +92,15 @@ def _requirements(examination: Examination) -> list[Finding]:
     needed = [each for each in _declared() if each.extra is None]
     if not needed:
         remedy = "pip install ascend-gym, or pip install -e . in a clone"
-        return [warning("packages", "ascend-gym runs without being installed: versions are unknown", remedy)]
+        return [
+            warning(
+                "package versions", "ascend-gym runs without being installed: versions are unknown", remedy
+            )
+        ]
     wrong = [told for each in needed if (told := each.complaint())]
     if wrong:
-        return [missing("packages", "; ".join(wrong), "pip install --upgrade ascend-gym")]
-    return [ok("packages", f"all {len(needed)} that are needed are installed")]
+        return [missing("package versions", "; ".join(wrong), "pip install --upgrade ascend-gym")]
+    return [ok("package versions", f"all {len(needed)} that are needed are as asked for")]
 
 
 def _extras(examination: Examination) -> list[Finding]:

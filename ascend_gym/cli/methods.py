@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from agents.ascend_optimizer.settings import Ablation, Schedule
+from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
-from ascend_gym.search.asker import Asker
+from ascend_gym.search.asker import MAX_TOKENS, Asker
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
@@ -51,9 +51,11 @@ class RunSettings(BaseModel):
         model: model of the search.
         offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
         temperature: sampling temperature; ``None`` leaves it to the endpoint.
+        max_tokens: limit of an answer's length, reasoning included.
         seed: seed of the run.
         chip: chip whose cycles are counted.
         duplicates: what proposing a known candidate costs.
+        preset: schedule of a paper for AscendOptimizer; ``None`` for ``schedule`` and lengths of our own.
         schedule: order of AscendOptimizer's stages.
         ablate: what AscendOptimizer goes without.
         bank: file of AscendOptimizer's experience bank; ``None`` for the one that ships.
@@ -81,9 +83,11 @@ class RunSettings(BaseModel):
     model: str = OFFLINE_MODEL
     offline_model: str | None = None
     temperature: float | None = Field(default=None, ge=0)
+    max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     seed: int = 0
     chip: str = "910B2"
     duplicates: Duplicates = Duplicates.CHARGED
+    preset: Preset | None = None
     schedule: Schedule = Schedule.REFINE_THEN_TILE
     ablate: tuple[Ablation, ...] = ()
     bank: str | None = None
@@ -132,6 +136,7 @@ def run_settings(**settings: Any) -> RunSettings:
 
 _TOLD_OTHERWISE = {"operator", "op_dir", "chip", "duplicates", "checkpoint"}
 _OF_THE_AGENT = {
+    "preset",
     "schedule",
     "ablate",
     "bank",
@@ -190,9 +195,11 @@ def _iterate(setting: Setting) -> Strategy:
 
 
 def _openevolve(setting: Setting) -> Strategy:
-    from baselines.openevolve import OpenEvolve
+    from baselines.openevolve import Evolution, OpenEvolve
 
-    return OpenEvolve(setting.spec, setting.online, seed=setting.settings.seed)
+    settings = setting.settings
+    evolution = Evolution.within(settings.budget)
+    return OpenEvolve(setting.spec, setting.online, seed=settings.seed, evolution=evolution)
 
 
 def _random_rewrites(setting: Setting) -> Strategy:

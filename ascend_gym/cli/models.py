@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ascend_gym.cli.methods import RunSettings
 from ascend_gym.core.protocols import Embedder, Llm
-from ascend_gym.search.asker import Asker
+from ascend_gym.search.asker import TIMEOUT_S, Asker
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named, model_named
 from ascend_gym.search.llm.cassette import CassetteLlm, CassetteMode
@@ -29,6 +29,7 @@ class ModelAccess:
         concurrency: questions under way at a time.
         cassette: file of answers to take from and add to.
         replay: take all answers from ``cassette`` and ask nobody.
+        timeout_s: seconds for one answer, retries and waiting for rates included.
     """
 
     base_url: str | None = None
@@ -36,6 +37,7 @@ class ModelAccess:
     concurrency: int = 1
     cassette: Path | None = None
     replay: bool = False
+    timeout_s: float = TIMEOUT_S
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,13 @@ def opened_models(
         def asker(name: str) -> Asker:
             llm = _recorded(name, settings, access, folder, opened)
             metered = MeteredLlm(llm, ledger, Price() if _is_free(name, access) else price)
-            return Asker(metered, seed=settings.seed, concurrency=access.concurrency)
+            return Asker(
+                metered,
+                seed=settings.seed,
+                max_tokens=settings.max_tokens,
+                deadline_s=access.timeout_s,
+                concurrency=access.concurrency,
+            )
 
         online = asker(settings.model)
         same = settings.offline_model in (None, settings.model)

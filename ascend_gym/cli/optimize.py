@@ -38,7 +38,9 @@ from ascend_gym.cli.search_options import (
     EmbedderName,
     InFlight,
     LeaveOneOut,
+    MaxTokens,
     OfflineModel,
+    PresetOption,
     PriceOption,
     RefineSteps,
     Replay,
@@ -46,6 +48,7 @@ from ascend_gym.cli.search_options import (
     ScheduleOption,
     Temperature,
     TilingSteps,
+    Timeout,
     Tokens,
     TokensPerMinute,
     Usd,
@@ -53,6 +56,7 @@ from ascend_gym.cli.search_options import (
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
+from ascend_gym.search.asker import MAX_TOKENS, TIMEOUT_S
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import JOURNAL_NAME
@@ -78,9 +82,11 @@ def optimize(
     model: Model = "offline",
     offline_model: OfflineModel = None,
     temperature: Temperature = None,
+    max_tokens: MaxTokens = MAX_TOKENS,
     seed: Seed = 0,
     chip: Chip = "910B2",
     duplicates: DuplicatesOption = Duplicates.CHARGED,
+    preset: PresetOption = None,
     schedule: ScheduleOption = Schedule.REFINE_THEN_TILE,
     ablate: Ablate = None,
     bank: Bank = None,
@@ -96,6 +102,7 @@ def optimize(
     concurrency: Concurrency = 1,
     requests_per_minute: RequestsPerMinute = None,
     tokens_per_minute: TokensPerMinute = None,
+    timeout: Timeout = TIMEOUT_S,
     cassette: Cassette = None,
     replay: Replay = False,
     as_json: Json = False,
@@ -106,7 +113,7 @@ def optimize(
 
     told = {name: options[name] for name in RunSettings.model_fields if name in options}
     settings = run_settings(operator=op, **told)
-    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, cassette, replay)
+    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, timeout, cassette, replay)
     settings.identity()  # what is missing is said before anything is started
     spec = operator_of(settings)
     folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
@@ -125,13 +132,14 @@ def resume(
     concurrency: Concurrency = 1,
     requests_per_minute: RequestsPerMinute = None,
     tokens_per_minute: TokensPerMinute = None,
+    timeout: Timeout = TIMEOUT_S,
     cassette: Cassette = None,
     replay: Replay = False,
     as_json: Json = False,
 ) -> None:
     """Go on with a search that was broken off, in the folder that holds its journal."""
     settings = read_settings(folder)
-    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, cassette, replay)
+    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, timeout, cassette, replay)
     _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
 
 
@@ -140,6 +148,7 @@ def _access(
     concurrency: int,
     requests_per_minute: int | None,
     tokens_per_minute: int | None,
+    timeout_s: float,
     cassette: Path | None,
     replay: bool,
 ) -> ModelAccess:
@@ -150,7 +159,7 @@ def _access(
         requests_per_minute=requests_per_minute,
         tokens_per_minute=tokens_per_minute,
     )
-    return ModelAccess(base_url, limits, concurrency, cassette, replay)
+    return ModelAccess(base_url, limits, concurrency, cassette, replay, timeout_s)
 
 
 def _run(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ascend_gym.cli.completion import methods_beginning, operators_beginning
 from ascend_gym.cli.options import note
 from ascend_gym.cli.results import STORE_NAME, Store
 from ascend_gym.core.errors import MisuseError
@@ -31,10 +32,17 @@ def report(
     ),
     chip: Annotated[str | None, typer.Option(help="Only runs on this chip.")] = None,
     method: Annotated[
-        list[str] | None, typer.Option(help="Only runs of this method or variant; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Only runs of this method or variant; repeatable.", autocompletion=methods_beginning
+        ),
     ] = None,
     operator: Annotated[
-        list[str] | None, typer.Option(help="Only runs on this operator, such as core/gelu; repeatable.")
+        list[str] | None,
+        typer.Option(
+            help="Only runs on this operator, such as core/gelu; repeatable.",
+            autocompletion=operators_beginning,
+        ),
     ] = None,
     reference: Annotated[
         str | None, typer.Option(help="Method to compare with; default best-of-n, else the first by name.")

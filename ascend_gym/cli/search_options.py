@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from agents.ascend_optimizer.settings import Ablation, Schedule
+from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
 from ascend_gym.search.driver import Duplicates
 
 # What a run may spend; every run of a sweep.
@@ -24,6 +24,8 @@ DuplicatesOption = Annotated[
 
 # Which models are asked, and how they are reached.
 OfflineModel = Annotated[str | None, typer.Option(help="Model of what is prepared once; default --model.")]
+MaxTokens = Annotated[int, typer.Option(min=1, help="Limit of an answer's length, reasoning included.")]
+Timeout = Annotated[float, typer.Option(min=1.0, help="Seconds for one answer of a model.")]
 Temperature = Annotated[float | None, typer.Option(help="Sampling temperature.")]
 BaseUrl = Annotated[str | None, typer.Option(help="Endpoint in the OpenAI format; default $OPENAI_BASE_URL.")]
 Concurrency = Annotated[int, typer.Option(min=1, help="Questions of a run under way at a time.")]
@@ -39,6 +41,9 @@ InFlight = Annotated[int, typer.Option(min=1, help="Evaluations of a run under w
 
 # What single methods are told.
 ScheduleOption = Annotated[Schedule, typer.Option("--schedule", help="Order of AscendOptimizer's stages.")]
+PresetOption = Annotated[
+    Preset | None, typer.Option("--preset", help="Schedule of a paper, for AscendOptimizer.")
+]
 Ablate = Annotated[
     list[Ablation] | None, typer.Option(help="What AscendOptimizer goes without; may be repeated.")
 ]

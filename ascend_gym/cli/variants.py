@@ -10,7 +10,16 @@ from ascend_gym.cli.methods import Method, RunSettings
 from ascend_gym.core.errors import MisuseError
 
 _OF_THE_RUN = frozenset({"operator", "op_dir", "method", "seed", "budget", "chip"})
-_COMMON = _OF_THE_RUN | {"model", "offline_model", "temperature", "price", "device_seconds", "tokens", "usd"}
+_COMMON = _OF_THE_RUN | {
+    "model",
+    "offline_model",
+    "temperature",
+    "max_tokens",
+    "price",
+    "device_seconds",
+    "tokens",
+    "usd",
+}
 _ABLATION = "no-"
 
 

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 import weakref
 from collections import Counter
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from ascend_gym.core.private_folder import PrivateFolder
 
 START_TIMEOUT_S = 300.0
 _SOON_S = 2.0
+_SHORTEST_WAIT_S = 0.01
 _STOP_TIMEOUT_S = 10.0
 _QUOTED_BYTES = 4000
 _EXIT_MISUSE = 2  # of npu-daemon serve
@@ -74,7 +76,12 @@ class LocalDaemon:
         self, options: DaemonOptions | None = None, start_timeout_s: float = START_TIMEOUT_S
     ) -> None:
         self.options = options or DaemonOptions()
-        folder = PrivateFolder()
+        try:
+            folder = PrivateFolder()
+        except OSError as error:
+            raise InfrastructureError(
+                f"the local daemon did not start: {error}; name a folder that can be written to by TMPDIR"
+            ) from error
         self._messages = tempfile.TemporaryFile()  # noqa: SIM115 - kept open: the daemon writes, messages() reads
         control, daemon_end = socket.socketpair()
         try:
@@ -111,8 +118,9 @@ class LocalDaemon:
     def _wait_ready(
         self, control: socket.socket, process: subprocess.Popen[bytes], start_timeout_s: float
     ) -> str:
-        self._tell_what_takes_long(control)
-        control.settimeout(start_timeout_s)
+        deadline_s = time.monotonic() + start_timeout_s
+        self._tell_what_takes_long(control, deadline_s)
+        control.settimeout(max(deadline_s - time.monotonic(), _SHORTEST_WAIT_S))
         error: type[AscendGymError] = InfrastructureError
         try:
             with control.makefile("r") as stream:
@@ -129,12 +137,14 @@ class LocalDaemon:
         problem = f"the local daemon did not start: {problem}{limit_hint(said)}"
         raise error(f"{problem}; its messages:\n{said}")
 
-    def _tell_what_takes_long(self, control: socket.socket) -> None:
-        """Log what the daemon says it is doing, where it is not ready soon: on a new host it builds."""
+    def _tell_what_takes_long(self, control: socket.socket, deadline_s: float) -> None:
+        """Log once what the daemon says it is doing, where it is not ready soon: on a new host it builds."""
         poll = select.poll()
         poll.register(control, select.POLLIN)
-        if not poll.poll(_SOON_S * 1000) and (said := self.messages()):
-            _LOG.warning("waiting for the private daemon; it says: %s", said.splitlines()[-1])
+        while not poll.poll(_SOON_S * 1000) and time.monotonic() < deadline_s:
+            if said := self.messages():
+                _LOG.warning("waiting for the private daemon; it says: %s", said.splitlines()[-1])
+                return
 
     def has_ended(self) -> bool:
         """Whether the daemon is gone; for an open one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -187,6 +188,14 @@ class Message:
     content: str
 
 
+class Ending(str, Enum):
+    """Why a model stopped."""
+
+    COMPLETE = "complete"  # by itself, or nobody says
+    TOKEN_LIMIT = "token_limit"  # its tokens were used up, reasoning included
+    REFUSED = "refused"  # it refused, or a filter took the answer
+
+
 @dataclass(frozen=True)
 class Completion:
     """What a model answered; lone surrogates in ``text`` and ``model`` are replaced by U+FFFD.
@@ -197,6 +206,7 @@ class Completion:
         completion_tokens: tokens written, reasoning included; 0 if the model did not tell.
         model: what the model calls itself.
         recorded: whether the answer comes from a recording, and therefore costs nothing.
+        ending: why it stopped.
     """
 
     text: str
@@ -204,6 +214,7 @@ class Completion:
     completion_tokens: int
     model: str
     recorded: bool = False
+    ending: Ending = Ending.COMPLETE
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "text", well_formed(self.text))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+_THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
+
 
 def well_formed(text: str) -> str:
     """Return ``text`` with each lone surrogate replaced by U+FFFD; pairs of them become one character."""
@@ -23,3 +25,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return ``, did you mean 'x'?`` for the known name most like ``name``; nothing if none is like it."""
     near = get_close_matches(name, list(known), n=1)
     return f", did you mean {near[0]!r}?" if near else ""
+
+
+def without_thoughts(text: str) -> str:
+    """Drop what some servers leave of the reasoning in the text; not all show where it begins."""
+    _, end, rest = text.rpartition(_THOUGHT_ENDS)
+    if end:
+        return rest.lstrip()
+    return "" if text.lstrip().startswith(_THOUGHT_BEGINS) else text

@@ -22,8 +22,8 @@ def leaderboard(store: ResultsStore, suite: str, operators: Sequence[str]) -> di
     """Return the methods by geometric mean, as JSON values.
 
     Each method is taken with one model, chip, budget and limits. A row counts the operators of the suite
-    for which it has finished runs with all of its seeds; ``complete`` says whether these are all. Rows that
-    do not cover the same operators cannot be compared by their means.
+    for which it has finished runs with the seeds of the row; ``complete`` says whether these are all. Rows
+    that do not cover the same operators cannot be compared by their means.
 
     Args:
         store: the runs.

@@ -1,44 +1,55 @@
-"""Reading a model's answer: whole files or SEARCH/REPLACE edits become a candidate, or a clear problem.
+"""Reading a model's answer: whole files, edits or diffs become a candidate, or a clear problem.
 
-Nothing a model writes raises here: an answer that cannot be used is a ``ParseProblem`` value.
+Nothing a model writes raises here: an answer that cannot be used is a ``ParseProblem`` value. Where an answer
+can be read in two ways it is refused, because a wrong guess costs an evaluation and misleads whoever learns.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import PurePosixPath
 
+from ascend_gym.core.protocols import Ending
 from ascend_gym.core.records import Candidate
-from ascend_gym.core.text import well_formed
+from ascend_gym.core.text import well_formed, without_thoughts
 from ascend_gym.rewrites.candidate_files import with_texts
-from ascend_gym.rewrites.fenced import (
-    DIVIDER_LINE,
-    REPLACE_LINE,
-    SEARCH_LINE,
-    Section,
-    render_file,
-    sections,
-    with_last_newline,
+from ascend_gym.rewrites.edit_blocks import (
+    Edit,
+    MalformedEditError,
+    MisplacedEditError,
+    applied,
+    edits_in,
+    is_replace,
+    rendered_edit,
 )
+from ascend_gym.rewrites.fenced import Section, headed_texts, render_file, sections, with_last_newline
+from ascend_gym.rewrites.patches import FilePatch, patches_in
+from ascend_gym.rewrites.whole_files import first_elision, looks_complete, missing_entries, stands_for
 
 _CONTEXT_LINES = (3, 8, 20)
+_SHOWN_CHARS = 200
 
 
 class ProblemKind(str, Enum):
     """Why an answer could not be used."""
 
     EMPTY = "empty"
+    TOKEN_LIMIT = "token_limit"
+    REFUSED = "refused"
     NO_FILES = "no_files"
     UNKNOWN_PATH = "unknown_path"
     TRUNCATED = "truncated"
+    ELIDED = "elided"
+    PARTIAL_FILE = "partial_file"
     MALFORMED_EDIT = "malformed_edit"
     SEARCH_NOT_FOUND = "search_not_found"
     SEARCH_AMBIGUOUS = "search_ambiguous"
     NO_CHANGE = "no_change"
     FORBIDDEN_EDIT = "forbidden_edit"
+    INCOMPLETE = "incomplete"
 
 
 @dataclass(frozen=True)
@@ -52,37 +63,44 @@ class ParseProblem:
         return f"unusable answer ({self.kind.value}): {self.message}"
 
 
-@dataclass(frozen=True)
-class _Edit:
-    search: list[str]
-    replace: list[str]
+class _ProblemError(Exception):
+    """A problem on its way out of this module's functions."""
+
+    def __init__(self, kind: ProblemKind, message: str) -> None:
+        super().__init__(message)
+        self.problem = ParseProblem(kind, message)
 
 
-def candidate_from_answer(answer: str, base: Candidate) -> Candidate | ParseProblem:
+def candidate_from_answer(
+    answer: str, base: Candidate, *, ending: Ending = Ending.COMPLETE
+) -> Candidate | ParseProblem:
     """Apply an answer to ``base``.
 
-    Blocks without a path are taken for explanation when others have one. Edits apply in order; a SEARCH
-    part must occur exactly once in its file (trailing blanks do not matter). A changed file ends in a
-    newline, because that is how it stood in the prompt. Lone surrogates are replaced by U+FFFD.
+    Blocks are whole files, SEARCH/REPLACE edits or unified diffs. A block without a path counts where it can
+    mean only one file: edits that apply to one file alone, or a text with the entry points of one. Other
+    texts are taken for explanation when other blocks have a path. Edits apply in order; what they search for
+    must stand in exactly one place, see ``edit_blocks.applied``. A whole file must have no line that stands
+    for lines left out, and must keep the entry points. A changed file ends in a newline, because that is how
+    it stood in the prompt. Lone surrogates are replaced by U+FFFD.
+
+    Args:
+        answer: the model's text.
+        base: what the model was shown.
+        ending: why the model stopped.
     """
-    answer = well_formed(answer)
+    answer = without_thoughts(well_formed(answer))
+    if answer.count("\n") == answer.count("\r\n"):  # line ends of the answer, not of a file in it
+        answer = answer.replace("\r\n", "\n")
     if not answer.strip():
-        return ParseProblem(ProblemKind.EMPTY, "the answer is empty")
-    blocks = [block for block in sections(answer) if block.path or (block.has_edits and block.last_path)]
-    if not blocks:
-        return ParseProblem(
-            ProblemKind.NO_FILES, "expected blocks headed '### FILE: <path>', each fenced; there is none"
-        )
-    before = {path: with_last_newline(text) for path, text in base.texts.items()}
-    texts = dict(before)
-    for block in blocks:
-        problem = _apply(block, texts)
-        if problem is not None:
-            return problem
-    changed = {path: text for path, text in texts.items() if text != before[path]}
-    if not changed:
-        return ParseProblem(ProblemKind.NO_CHANGE, "the answer leaves every file as it was")
-    return with_texts(base, changed)
+        return _nothing_said(ending)
+    try:
+        if ending is Ending.TOKEN_LIMIT:
+            raise _ProblemError(ProblemKind.TRUNCATED, "the answer was cut off at the token limit")
+        return _applied(answer, base)
+    except _ProblemError as error:
+        if ending is Ending.REFUSED:
+            return ParseProblem(ProblemKind.REFUSED, f"the model refused: {answer.strip()[:_SHOWN_CHARS]!r}")
+        return error.problem
 
 
 def render_edits(path: str, old: str, new: str) -> str:
@@ -94,93 +112,168 @@ def render_edits(path: str, old: str, new: str) -> str:
     before, after = old.split("\n"), new.split("\n")
     for context in _CONTEXT_LINES:
         edits = [
-            _Edit(before[group[0][1] : group[-1][2]], after[group[0][3] : group[-1][4]])
+            Edit(before[group[0][1] : group[-1][2]], after[group[0][3] : group[-1][4]])
             for group in difflib.SequenceMatcher(None, before, after).get_grouped_opcodes(context)
         ]
-        rendered = "\n".join([f"### FILE: {path}", *(_rendered(edit) for edit in edits)]) + "\n"
+        rendered = "\n".join([f"### FILE: {path}", *(rendered_edit(edit) for edit in edits)]) + "\n"
         texts = {path: old}
-        read_back = [_apply(block, texts) is None for block in sections(rendered)]
-        if all(read_back) and texts[path] == new:
+        try:
+            for block in sections(rendered):
+                _apply(block, path, texts)
+        except _ProblemError:
+            continue
+        if texts[path] == new:
             return rendered
     return render_file(path, new)
 
 
-def _rendered(edit: _Edit) -> str:
-    return "\n".join([SEARCH_LINE, *edit.search, DIVIDER_LINE, *edit.replace, REPLACE_LINE])
+def _nothing_said(ending: Ending) -> ParseProblem:
+    if ending is Ending.TOKEN_LIMIT:
+        message = (
+            "the model used up its tokens before it answered: raise --max-tokens, or ask it to reason less"
+        )
+        return ParseProblem(ProblemKind.TOKEN_LIMIT, message)
+    if ending is Ending.REFUSED:
+        return ParseProblem(ProblemKind.REFUSED, "the model refused, or its answer was filtered")
+    return ParseProblem(ProblemKind.EMPTY, "the answer is empty")
 
 
-def _apply(block: Section, texts: dict[str, str]) -> ParseProblem | None:
-    """Apply one block to ``texts``; return what is wrong with it, if anything."""
-    if not block.closed:
-        return ParseProblem(ProblemKind.TRUNCATED, "the last block is not closed: the answer was cut off")
-    wanted = block.path or block.last_path or ""
+def _applied(answer: str, base: Candidate) -> Candidate:
+    before = {path: with_last_newline(text) for path, text in base.texts.items()}
+    texts = dict(before)
+    for block, path in _meant(answer, before):
+        _apply(block, path, texts)
+    changed = {path: text for path, text in texts.items() if text != before[path]}
+    if not changed:
+        raise _ProblemError(ProblemKind.NO_CHANGE, "the answer leaves every file as it was")
+    for path, text in changed.items():
+        elision = first_elision(before[path], text)
+        if elision is not None:
+            told = f"{path}: line {elision[0]}, {elision[1]!r}, stands for code that is left out"
+            raise _ProblemError(ProblemKind.ELIDED, f"{told}: give the whole file, or SEARCH/REPLACE edits")
+    missing = missing_entries(before.values(), texts.values())
+    if missing:
+        told = f"{', '.join(sorted(changed))}: {', '.join(missing)} is no longer there"
+        raise _ProblemError(
+            ProblemKind.PARTIAL_FILE,
+            f"{told}: a block under a path replaces the whole file; use edits for a part",
+        )
+    return with_texts(base, changed)
+
+
+def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[Section, str | None]]:
+    """Return the blocks that are part of the answer, each with the path that it is about."""
+    blocks = list(sections(answer))
+    found = blocks or list(headed_texts(answer))
+    chosen = [(block, _path_of(block, texts)) for block in found]
+    named = {_resolved(block.path, texts) for block, _ in chosen if block.path}
+    kept = [
+        (block, path)
+        for block, path in chosen
+        if block.path or block.is_part or (path is not None and path not in named)
+    ]
+    if kept:
+        return kept
+    came = "those that there are name no file, and are no whole file either" if blocks else "there is none"
+    expected = "expected blocks headed '### FILE: <path>', each fenced"
+    raise _ProblemError(ProblemKind.NO_FILES, f"{expected}; {came}")
+
+
+def _path_of(block: Section, texts: Mapping[str, str]) -> str | None:
+    """Return the path that a block is about, as the answer gives it; ``None`` where that is not sure."""
+    if block.path:
+        return block.path
+    if block.has_patch:
+        return block.last_path or block.hint
+    if block.has_edits:
+        told = [path for path in (block.hint, block.last_path) if path and _applies(block, path, texts)]
+        fitting = told[:1] or [path for path in texts if _applies(block, path, texts)]
+        return fitting[0] if len(fitting) == 1 else block.last_path
+    hinted = _resolved(block.hint, texts) if block.hint else None
+    whole = [path for path, text in texts.items() if stands_for(block.body, text)]
+    return whole[0] if len(whole) == 1 and hinted in (None, whole[0]) else None
+
+
+def _applies(block: Section, path: str, texts: Mapping[str, str]) -> bool:
+    try:
+        _apply(block, path, dict(texts))
+    except _ProblemError:
+        return False
+    return True
+
+
+def _apply(block: Section, wanted: str | None, texts: dict[str, str]) -> None:
+    """Apply one block to ``texts``."""
+    if not (block.closed or _is_complete(block)):
+        raise _ProblemError(ProblemKind.TRUNCATED, "the last block is not closed: the answer was cut off")
+    try:
+        for change in _changes(block, wanted):
+            path = _known(change.path, texts)
+            if change.whole is not None:
+                texts[path] = change.whole
+            else:
+                _apply_edits(change.edits, path, texts)
+    except MalformedEditError as error:
+        raise _ProblemError(ProblemKind.MALFORMED_EDIT, str(error)) from error
+
+
+def _is_complete(block: Section) -> bool:
+    """Say whether a block is whole although its fence is never closed."""
+    if block.has_patch:
+        return False
+    if not block.has_edits:
+        return looks_complete(block.body)
+    last = next((line for line in reversed(block.body.split("\n")) if line.strip()), "")
+    return is_replace(last)
+
+
+def _changes(block: Section, wanted: str | None) -> list[FilePatch]:
+    """Return what a block changes by file, whatever its form.
+
+    Raises:
+        MalformedEditError: edits or hunks do not say what is to be changed.
+    """
+    if block.has_edits:
+        return [FilePatch(wanted, edits_in(block.body))]
+    if block.has_patch:
+        return [replace(each, path=each.path or wanted) for each in patches_in(block.body)]
+    return [FilePatch(wanted, whole=block.body)]
+
+
+def _known(wanted: str | None, texts: Mapping[str, str]) -> str:
+    if wanted is None:
+        raise _ProblemError(
+            ProblemKind.NO_FILES,
+            "expected '### FILE: <path>' before edits; these have no path, and fit no file, or several",
+        )
     path = _resolved(wanted, texts)
     if path is None:
-        return ParseProblem(ProblemKind.UNKNOWN_PATH, f"no file {wanted!r}; files: {sorted(texts)}")
-    if not block.has_edits:
-        texts[path] = block.body
-        return None
-    edits = _parsed_edits(block.body)
-    return edits if isinstance(edits, ParseProblem) else _apply_edits(edits, path, texts)
+        told = f"no file {wanted!r}; files: {sorted(texts)}; new files are refused"
+        raise _ProblemError(ProblemKind.UNKNOWN_PATH, told)
+    return path
 
 
-def _resolved(wanted: str, texts: Mapping[str, str]) -> str | None:
-    """Return the file meant by a path: itself, or the only file of that name."""
-    wanted = wanted.removeprefix("./")
+def _resolved(wanted: str | None, texts: Mapping[str, str]) -> str | None:
+    """Return the file meant by a path: itself, or the only one that it could be.
+
+    A diff puts ``a/`` or ``b/`` before a path, others ``./`` or the folders above it; or they give a file's
+    name alone.
+    """
+    wanted = (wanted or "").replace("\\", "/").strip(" `'\"")
     if wanted in texts:
         return wanted
-    same_name = [path for path in texts if PurePosixPath(path).name == wanted]
-    return same_name[0] if len(same_name) == 1 else None
+    same_end = [path for path in texts if f"/{wanted}".endswith(f"/{path}")]
+    same_name = [path for path in texts if PurePosixPath(path).name == wanted.removeprefix("./")]
+    found = same_end or same_name
+    return found[0] if len(found) == 1 else None
 
 
-def _parsed_edits(body: str) -> list[_Edit] | ParseProblem:
-    edits: list[_Edit] = []
-    part: list[str] | None = None
-    for line in body.split("\n"):
-        mark = line.rstrip()
-        if mark == SEARCH_LINE and part is None:
-            edits.append(_Edit([], []))
-            part = edits[-1].search
-        elif mark == DIVIDER_LINE and edits and part is edits[-1].search:
-            part = edits[-1].replace
-        elif mark == REPLACE_LINE and edits and part is edits[-1].replace:
-            part = None
-        elif mark in (SEARCH_LINE, DIVIDER_LINE, REPLACE_LINE):
-            return _malformed(f"{mark!r} came out of order")
-        elif part is not None:
-            part.append(line)
-    if part is not None:
-        return _malformed(f"{REPLACE_LINE!r} is missing")
-    if not all(any(line.strip() for line in edit.search) for edit in edits):
-        return _malformed("a SEARCH part is empty")
-    return edits
-
-
-def _malformed(what: str) -> ParseProblem:
-    expected = f"expected {SEARCH_LINE!r}, {DIVIDER_LINE!r}, {REPLACE_LINE!r} in this order"
-    return ParseProblem(ProblemKind.MALFORMED_EDIT, f"{expected}: {what}")
-
-
-def _apply_edits(edits: list[_Edit], path: str, texts: dict[str, str]) -> ParseProblem | None:
+def _apply_edits(edits: Sequence[Edit], path: str, texts: dict[str, str]) -> None:
     lines = texts[path].split("\n")
     for edit in edits:
-        found = _positions(lines, edit.search)
-        if len(found) != 1:
-            kind = ProblemKind.SEARCH_AMBIGUOUS if found else ProblemKind.SEARCH_NOT_FOUND
-            first = next(line for line in edit.search if line.strip()).strip()
-            return ParseProblem(
-                kind, f"{path}: the SEARCH part at {first!r} occurs {len(found)} times, not once"
-            )
-        lines[found[0] : found[0] + len(edit.search)] = edit.replace
+        try:
+            lines = applied(lines, edit)
+        except MisplacedEditError as error:
+            kind = ProblemKind.SEARCH_AMBIGUOUS if error.times else ProblemKind.SEARCH_NOT_FOUND
+            raise _ProblemError(kind, f"{path}: {error}") from error
     texts[path] = "\n".join(lines)
-    return None
-
-
-def _positions(lines: list[str], wanted: list[str]) -> list[int]:
-    """Return where ``wanted`` occurs; trailing blanks are ignored when there is no exact match."""
-    starts = range(len(lines) - len(wanted) + 1)
-    exact = [start for start in starts if lines[start : start + len(wanted)] == wanted]
-    if exact:
-        return exact
-    bare, bare_wanted = [line.rstrip() for line in lines], [line.rstrip() for line in wanted]
-    return [start for start in starts if bare[start : start + len(wanted)] == bare_wanted]

@@ -5,46 +5,64 @@
     ...
     ```
 
-A fence is longer than any run of backticks inside it, so that every text can be fenced.
+A fence is longer than any run of backticks inside it, so that every text can be fenced. What models make of
+the format is read as well: see ``sections``.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-SEARCH_LINE = "<<<<<<< SEARCH"
-DIVIDER_LINE = "======="
-REPLACE_LINE = ">>>>>>> REPLACE"
+from ascend_gym.rewrites.edit_blocks import SEARCH_LINE as SEARCH_LINE
+from ascend_gym.rewrites.edit_blocks import is_replace, is_search
+from ascend_gym.rewrites.patches import begins_patch, is_patch
 
 _MAX_HEADER_CHARS = 300  # of a line that may name a path: the patterns take quadratic time
 _SUFFIX = re.compile(r"\.(?:cpp|cc|hpp|h)\b", re.IGNORECASE)
-_PATH = r"[\w.\-]+(?:/[\w.\-]+)*\.(?:cpp|cc|hpp|h)"
-_HEADER = re.compile(rf"^\W*(?:FILE\b\W*)?({_PATH})\W*$", re.IGNORECASE)
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
+_PATH = r"[\w.\-]+(?:/[\w.\-]+)*\.(?:cpp|cc|hpp|h)\b"
+_REMARK = r"\((?:modified|changed|updated|new|revised|complete|full|whole|final)\b[^()]*\)"
+_HEADER = re.compile(rf"^\W*(?:FILE\b\W*)?({_PATH})\W*(?:{_REMARK}\W*)?$", re.IGNORECASE)
+_NAMED_FILE = re.compile(rf"^\W*(?:FILE(?:NAME)?|PATH)\s*[:=]\W*({_PATH})", re.IGNORECASE)
+_FENCE = re.compile(r"^( {0,12})(`{3,}|~{3,})(.*)$")
+_PATCH_LANGUAGES = ("diff", "patch", "udiff")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A fenced block, or an edit block outside of any fence.
+    """A fenced block, or an edit block or a patch outside of any fence.
 
     Attributes:
         path: the path in the block's own header; ``None`` if it has none.
         last_path: the path in the nearest header before the block, its own included.
         body: the text inside, each line ending in a newline.
         closed: whether the block's end was found.
+        hint: the only path in the line of prose right before the block; ``None`` if there is no such.
+        language: the first word after the fence, in lower case.
     """
 
     path: str | None
     last_path: str | None
     body: str
     closed: bool
+    hint: str | None = None
+    language: str = ""
 
     @property
     def has_edits(self) -> bool:
         """Whether the body holds SEARCH/REPLACE blocks rather than a whole file."""
-        return any(line.rstrip() == SEARCH_LINE for line in self.body.split("\n"))
+        return any(is_search(line) for line in self.body.split("\n"))
+
+    @property
+    def has_patch(self) -> bool:
+        """Whether the body is a unified diff rather than a whole file."""
+        return self.language in _PATCH_LANGUAGES or is_patch(self.body.split("\n"))
+
+    @property
+    def is_part(self) -> bool:
+        """Whether the body changes a file rather than giving the whole of it."""
+        return self.has_edits or self.has_patch
 
 
 def render_file(path: str, text: str) -> str:
@@ -65,53 +83,109 @@ def with_last_newline(text: str) -> str:
 
 
 def sections(text: str) -> Iterator[Section]:
-    """Yield the blocks of a prompt or an answer, in order."""
-    lines = iter(text.split("\n"))
+    """Yield the blocks of a prompt or an answer, in order.
+
+    A header is a line with ``FILE:`` and a path, or with nothing but a path and what surrounds it in
+    Markdown; the path may also stand behind the opening fence, or in the first line inside. Blocks of
+    SEARCH/REPLACE edits and unified diffs need no fence.
+    """
+    lines = text.split("\n")
+    at = 0
     path: str | None = None
     last_path: str | None = None
-    for line in lines:
+    hint: str | None = None
+    while at < len(lines):
+        line = lines[at]
+        at += 1
         fence = _FENCE.match(line)
         if fence is not None:
-            named = re.search(_PATH, fence[2]) if _may_name_path(fence[2]) else None
-            body, closed = _until(lines, fence[1])
+            body, closed, at = _inside(lines, at, fence[1], fence[2])
+            named = re.search(_PATH, fence[3]) if _may_name_path(fence[3]) else None
             path = named[0] if named else path
             if path is None:
                 path, body = _headed_inside(body)
             last_path = path or last_path
-            yield Section(path, last_path, body, closed)
-            path = None
-        elif line.rstrip() == SEARCH_LINE:
-            body, closed = _until(lines, REPLACE_LINE)
-            yield Section(path, last_path, f"{line}\n{body}{REPLACE_LINE}\n" if closed else body, closed)
-            path = None
+            word = re.match(r"\w*", fence[3].strip())
+            yield Section(path, last_path, body, closed, hint, word[0].lower() if word else "")
+            path = hint = None
+        elif is_search(line):
+            inner, closed, at = _until(lines, at, is_replace)
+            body = "".join(f"{each}\n" for each in (line, *inner, *lines[at - 1 : at][: int(closed)]))
+            yield Section(path, last_path, body, closed, hint)
+            path = hint = None
+        elif begins_patch(lines, at - 1):
+            inner, _, end = _until(lines, at, _ends_patch)
+            body, at = "".join(f"{each}\n" for each in (line, *inner)), max(at, end - 1)
+            yield Section(path, last_path, body, True, hint)
+            path = hint = None
         else:
             path = _header_path(line) or path
             last_path = path or last_path
+            hint = _only_path(line) if line.strip() else hint
+
+
+def headed_texts(text: str) -> Iterator[Section]:
+    """Yield what stands below each header of an answer without any block; the header is but a hint."""
+    path: str | None = None
+    body: list[str] = []
+    for line in [*text.split("\n"), None]:
+        header = None if line is None else _header_path(line)
+        if line is not None and header is None:
+            body.append(line)
+            continue
+        if any(each.strip() for each in body):
+            yield Section(None, None, "\n".join(body).strip("\n") + "\n", True, hint=path)
+        path, body = header, []
+
+
+def _inside(lines: Sequence[str], at: int, indent: str, fence: str) -> tuple[str, bool, int]:
+    """Return the text inside a fence without the fence's own indentation, whether it ends, and where."""
+
+    def ends(line: str) -> bool:
+        bare = line.strip()
+        return bare.startswith(fence) and not bare.strip(fence[0])
+
+    inner, closed, at = _until(lines, at, ends)
+    if not closed and inner and not inner[-1]:
+        inner = inner[:-1]  # the text's own last newline
+    if indent:
+        inner = [line.removeprefix(indent) for line in inner]
+    return "".join(f"{line}\n" for line in inner), closed, at
+
+
+def _until(lines: Sequence[str], at: int, ends: Callable[[str], bool]) -> tuple[Sequence[str], bool, int]:
+    """Return the lines before one that ends a block, whether there is one, and the position after it."""
+    for end in range(at, len(lines)):
+        if ends(lines[end]):
+            return lines[at:end], True, end + 1
+    return lines[at:], False, len(lines)
+
+
+def _ends_patch(line: str) -> bool:
+    return _FENCE.match(line) is not None or line.startswith("### ")
 
 
 def _headed_inside(body: str) -> tuple[str | None, str]:
     """Return the path in the first line of a fenced body, and the body; a comment there is part of it."""
     first, _, rest = body.partition("\n")
+    if first.startswith(("---", "+++")):
+        return None, body
     path = _header_path(first)
     return path, rest if path and not first.lstrip().startswith(("//", "/*")) else body
 
 
 def _header_path(line: str) -> str | None:
-    match = _HEADER.match(line) if _may_name_path(line) else None
+    if not _may_name_path(line):
+        return None
+    match = _HEADER.match(line) or _NAMED_FILE.match(line)
     return match[1] if match else None
+
+
+def _only_path(line: str) -> str | None:
+    found = set(re.findall(_PATH, line)) if _may_name_path(line) else set()
+    return found.pop() if len(found) == 1 else None
 
 
 def _may_name_path(line: str) -> bool:
     """Say quickly whether it is worth looking for a path: answers can be one endless line of dashes."""
     return len(line) <= _MAX_HEADER_CHARS and _SUFFIX.search(line) is not None
-
-
-def _until(lines: Iterator[str], end: str) -> tuple[str, bool]:
-    """Take lines up to one that consists of ``end`` (or of more of a fence's characters)."""
-    body: list[str] = []
-    for line in lines:
-        bare = line.strip()
-        if bare == end or (end[0] in "`~" and bare.startswith(end) and not bare.strip(end[0])):
-            return "".join(f"{inner}\n" for inner in body), True
-        body.append(line)
-    return "".join(f"{inner}\n" for inner in body), False

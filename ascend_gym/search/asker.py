@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from ascend_gym.core.protocols import Llm, Message
+from ascend_gym.core.protocols import Ending, Llm, Message
+from ascend_gym.core.records import Candidate
+from ascend_gym.core.text import shortened
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.prompts import prompt_digest
+from ascend_gym.search.llm.template import render
 from ascend_gym.search.seeds import derived_seed
 
+MAX_TOKENS = 16384
+TIMEOUT_S = 600.0
+
 Purpose = tuple[str | int, ...]
+T = TypeVar("T")
+
+_MAX_QUOTED_CHARS = 24_000  # of an answer that could not be used
 
 
 @dataclass(frozen=True)
@@ -20,11 +30,29 @@ class Answer:
 
     Attributes:
         text: its answer.
-        call: purpose, seed, model, prompt digest and token counts, for a proposal's ``origin["calls"]``.
+        call: purpose, seed, model, prompt digest and token counts, for a proposal's ``origin["calls"]``;
+            ``ending`` where the model did not stop by itself.
+        ending: why the model stopped.
     """
 
     text: str
     call: Mapping[str, Any]
+    ending: Ending = Ending.COMPLETE
+
+
+@dataclass(frozen=True)
+class Reading(Generic[T]):
+    """What was read out of what a model said.
+
+    Attributes:
+        value: what was asked for, or what was wrong with the last answer.
+        text: the last answer.
+        calls: a note of each call, for a proposal's ``origin["calls"]``.
+    """
+
+    value: T | ParseProblem
+    text: str
+    calls: tuple[Mapping[str, Any], ...]
 
 
 class Asker:
@@ -35,8 +63,8 @@ class Asker:
         llm: Llm,
         *,
         seed: int,
-        max_tokens: int = 16384,
-        deadline_s: float = 600.0,
+        max_tokens: int = MAX_TOKENS,
+        deadline_s: float = TIMEOUT_S,
         concurrency: int = 1,
     ) -> None:
         """Ask ``llm``.
@@ -46,7 +74,7 @@ class Asker:
             seed: seed of the run.
             max_tokens: upper limit of one answer's length.
             deadline_s: wall seconds for one answer.
-            concurrency: questions under way at a time in ``ask_all``.
+            concurrency: questions under way at a time in ``read_all``.
         """
         self._llm, self._seed = llm, seed
         self._max_tokens, self._deadline_s = max_tokens, deadline_s
@@ -71,10 +99,42 @@ class Asker:
             "prompt_tokens": completion.prompt_tokens,
             "completion_tokens": completion.completion_tokens,
         }
-        return Answer(completion.text, call)
+        if completion.ending is not Ending.COMPLETE:
+            call["ending"] = completion.ending.value
+        return Answer(completion.text, call, completion.ending)
 
-    def ask_all(self, messages: Sequence[Message], purposes: Sequence[Purpose]) -> Iterator[Answer]:
-        """Yield one answer for each purpose, in their order, asking up to ``concurrency`` at a time.
+    def read(
+        self, messages: Sequence[Message], reader: Callable[[Answer], T | ParseProblem], *purpose: str | int
+    ) -> Reading[T]:
+        """Ask, and once more with the reason where the answer cannot be used.
+
+        The second question costs tokens and no evaluation. It is left out after a refusal.
+
+        Args:
+            messages: the question.
+            reader: makes what is wanted of an answer, or says what is wrong with it.
+            *purpose: as for ``ask``; the second question's ends in ``again``.
+
+        Raises:
+            ModelError: the model could not answer.
+            BudgetExceededError: the budget does not cover a question.
+        """
+        answer = self.ask(messages, *purpose)
+        value = reader(answer)
+        if not isinstance(value, ParseProblem) or value.kind is ProblemKind.REFUSED:
+            return Reading(value, answer.text, (answer.call,))
+        said = Message("assistant", shortened(answer.text.strip(), _MAX_QUOTED_CHARS) or "(no answer)")
+        why = Message("user", render("again", problem=value.message))
+        again = self.ask([*messages, said, why], *purpose, "again")
+        return Reading(reader(again), again.text, (answer.call, again.call))
+
+    def read_all(
+        self,
+        messages: Sequence[Message],
+        reader: Callable[[Answer], T | ParseProblem],
+        purposes: Sequence[Purpose],
+    ) -> Iterator[Reading[T]]:
+        """Yield what is read for each purpose, in their order, asking up to ``concurrency`` at a time.
 
         After an error no question is begun, and those under way are waited for. A Ctrl-C, or a caller that
         takes no more answers, does not wait: calls under way end with the process at the latest.
@@ -84,12 +144,12 @@ class Asker:
             BudgetExceededError: the budget does not cover one of them.
         """
         if self.concurrency == 1 or len(purposes) < 2:
-            yield from (self.ask(messages, *purpose) for purpose in purposes)
+            yield from (self.read(messages, reader, *purpose) for purpose in purposes)
             return
         pool = ThreadPool(min(self.concurrency, len(purposes)))
         waits = True
         try:
-            yield from pool.imap(lambda purpose: self.ask(messages, *purpose), purposes)
+            yield from pool.imap(lambda purpose: self.read(messages, reader, *purpose), purposes)
         except (KeyboardInterrupt, GeneratorExit):
             waits = False
             raise
@@ -97,3 +157,8 @@ class Asker:
             pool.terminate()
             if waits:
                 pool.join()
+
+
+def candidate_reader(base: Candidate) -> Callable[[Answer], Candidate | ParseProblem]:
+    """Return what makes candidates of answers to a question that showed ``base``."""
+    return lambda answer: candidate_from_answer(answer.text, base, ending=answer.ending)

@@ -33,10 +33,12 @@ DTYPE_BY_SUFFIX = {
 }
 PREPROCESS_TIMEOUT_S = 30.0
 
-_COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+MAX_PARAMETERS = 256
+# What is not closed reaches to the end of the text, so that no part is looked at again and again.
+_COMMENT = re.compile(r'("(?:\\(?:.|\Z)|[^"\\\n])*(?:"|(?=\n)|\Z))|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _CLASS = re.compile(r"class\s+(\w+)\s*:\s*public\s+(?:ops::)?OpDef\b")
-_MEMBER = re.compile(r'(?:this->)?\b(Input|Output|Attr)\(\s*"(\w+)"\s*\)([^;]*);')
-_DTYPES = re.compile(r"\.DataType\(\s*\{([^}]*)\}")
+_MEMBER = re.compile(r'(?:this->)?\b(Input|Output|Attr)\(\s*"(\w+)"\s*\)([^;]*)(?:;|\Z)')
+_DTYPES = re.compile(r"\.DataType\(\s*\{([^}]*)(?:\}|\Z)")
 _NAMED_DTYPES = re.compile(r"\.DataType\(\s*(\w+)\s*\)")
 _ATTRIBUTE_TYPE = re.compile(r"\.((?:ListList|List)?(?:Int|Float|Bool|String))\(([^()]*)")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[^\n]*$", re.MULTILINE)
@@ -132,6 +134,8 @@ def read_opdef(text: str, where: str, op_type: str | None = None) -> OperatorDef
     members: dict[tuple[str, str], str] = {}
     for kind, name, chain in _MEMBER.findall(body):  # what a configuration of one chip repeats comes later
         members.setdefault((kind, name), chain)
+    if len(members) > MAX_PARAMETERS:
+        raise OperatorFormatError(f"{where}: {len(members)} parameters, expected at most {MAX_PARAMETERS}")
     inputs = [_parameter(name, chain, code) for (kind, name), chain in members.items() if kind == "Input"]
     outputs = [_parameter(name, chain, code) for (kind, name), chain in members.items() if kind == "Output"]
     attributes = [_attribute(name, chain) for (kind, name), chain in members.items() if kind == "Attr"]
@@ -154,7 +158,7 @@ def _parameter(name: str, chain: str, code: str) -> ParameterDef:
 def _named_columns(chain: str, code: str) -> re.Match[str] | None:
     """Return the initializer of the list that ``.DataType(name)`` refers to."""
     named = _NAMED_DTYPES.search(chain)
-    return re.search(rf"\b{named.group(1)}\s*=?\s*\{{([^}}]*)\}}", code) if named else None
+    return re.search(rf"\b{named.group(1)}\s*(?:=\s*)?\{{([^}}]*)(?:\}}|\Z)", code) if named else None
 
 
 def _attribute(name: str, chain: str) -> AttributeDef:

@@ -34,6 +34,7 @@ from ascend_gym.core.records import (
 from ascend_gym.core.remove_tree import remove_tree, scratch_folder
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
+from npu_daemon.cache_folder import CANN_FOLDER
 from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.devices import DevicePool, query_devices
@@ -51,11 +52,10 @@ from npu_daemon.cann.runner_build import build_tools, runner_digest
 from npu_daemon.cann.toolkit import open_toolkit
 from npu_daemon.floor import floor_us
 from npu_daemon.sandbox import ProcessOutcome
-from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.target import target_sheet
 
-_JUDGING = ("cann/*.py", "backends/cann.py", "simulator/source_guard.py", "simulator/source_text.py")
+_JUDGING = ("cann/*.py", "backends/cann.py", "simulator/build_flags.py", "simulator/compiler_errors.py")
 SANDBOX = "rlimits"  # at the run: what the driver needs is not known well enough to confine it
 
 
@@ -86,7 +86,6 @@ class CannBackend:
         cache_dir: where builds and the states of devices are kept.
         chip: what the devices are, for example ``910B2``.
         settings: section ``[cann]`` of the daemon's configuration.
-        cache_limit_bytes: room for built operators.
 
     Raises:
         InfrastructureError: toolkit or driver are not what they have to be; see ``npu-daemon doctor``.
@@ -100,14 +99,13 @@ class CannBackend:
         cache_dir: Path,
         chip: str = "910B2",
         settings: CannSettings | None = None,
-        cache_limit_bytes: int = DEFAULT_LIMIT_BYTES,
     ) -> None:
         self._chip = load_chip(chip)
         self._settings = settings or CannSettings()
-        folder = cache_dir / "cann"
+        folder = cache_dir / CANN_FOLDER
         toolkit = open_toolkit(self._settings)
         self._host = DeviceHost(toolkit, build_tools(toolkit, self._settings, folder), self._settings)
-        self._builder = OppBuilder(toolkit, self._settings, folder, cache_limit_bytes)
+        self._builder = OppBuilder(toolkit, self._settings, folder)
         self._pool = DevicePool(folder, self._settings, chip)
         own = (digest_of_tree(Path(npu_daemon.__file__).parent, _JUDGING), runner_digest(), self._chip.digest)
         self._digest = digest_of("cann", toolkit.digest, *own, self._settings)

@@ -29,9 +29,10 @@ from ascend_gym.core.records import (
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
+from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
 from npu_daemon.sandbox import RLIMITS, Limits, sandbox_level
-from npu_daemon.simulator.build_cache import DEFAULT_LIMIT_BYTES, BuildCache, KernelBuild
+from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, write_job
@@ -42,7 +43,7 @@ from npu_daemon.simulator.races import find_race
 from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
-_COLLECTIVE = re.compile(r'^\s*#\s*include\s*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
+_COLLECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:lib|tiling)/hccl/', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,6 @@ class SimulatorBackend:
         cache_dir: where toolchains and builds are kept.
         chip: default chip, for ``describe``; each request names its own in its protocol.
         announce: told when something slow starts; by default written to standard error.
-        cache_limit_bytes: room for host builds, and for kernel builds.
 
     Attributes:
         toolchain: programs and precompiled headers of this host.
@@ -88,7 +88,6 @@ class SimulatorBackend:
         cache_dir: Path,
         chip: str = "910B2",
         announce: Callable[[str], None] | None = None,
-        cache_limit_bytes: int = DEFAULT_LIMIT_BYTES,
     ) -> None:
         self._chip = load_chip(chip)
         if sandbox_level() == RLIMITS:
@@ -97,7 +96,7 @@ class SimulatorBackend:
                 "they can read and write what this user can; evaluate only sources that you trust"
             )
         self.toolchain = obtain_toolchain(cache_dir, announce or _tell)
-        self._builds = BuildCache(cache_dir / "builds", self.toolchain, cache_limit_bytes)
+        self._builds = BuildCache(cache_dir / BUILDS_FOLDER, self.toolchain)
 
     def describe(self) -> DeviceInfo:
         """Say what this backend measures with."""
@@ -125,7 +124,7 @@ class SimulatorBackend:
             message = f"the simulator has no chip {protocol.chip!r}; it has: {', '.join(chip_names())}"
             return Diagnostic(phase=Phase.REQUEST, message=message)
         files = (*spec.baseline.host.files, *spec.baseline.kernel.files)
-        if any(_COLLECTIVE.search(file.text) for file in files):
+        if any(includes_collectives(file.text) for file in files):
             message = "collective communication (hccl) is not simulated: a launch has one device to itself"
             return Diagnostic(phase=Phase.REQUEST, message=message)
         return None
@@ -262,6 +261,11 @@ class SimulatorBackend:
         handle: _Run = run.handle
         handle.job.close()
         remove_tree(handle.job.folder)
+
+
+def includes_collectives(text: str) -> bool:
+    """Whether a source includes collective communication."""
+    return _COLLECTIVE.search(text) is not None
 
 
 def _tell(message: str) -> None:

@@ -146,7 +146,7 @@ class Broker:
         if time.monotonic() - self._ticked_s >= TICK_MS / 1000:
             self._ticked_s = time.monotonic()
             self._feed(Tick())
-            self._ask_for_patience()
+            self._tell_device()
         self._act()
         if self._config.questions.asked_fd in ready:
             self._config.questions.answer(self._status)
@@ -168,7 +168,6 @@ class Broker:
         elif message.kind is Kind.DESCRIBE:
             self._curious[client] = None
             self._tell_device()
-            self._ask_for_patience()
         elif message.kind is Kind.STATUS:
             self._send_client(client, WireMessage(Kind.REPORT, payload=self._status()))
         elif message.kind in (Kind.DRAIN, Kind.RESIZE):
@@ -283,17 +282,13 @@ class Broker:
         self._tell_device()
 
     def _tell_device(self) -> None:
+        """Tell those who wait for it what the daemon can do or, until it is ready, that it is there."""
         offer = self._state.offer()
-        if offer is None:
-            return
+        told = WireMessage(Kind.BEAT) if offer is None else WireMessage(Kind.DEVICE, payload=offer)
         for client in list(self._curious):
-            self._send_client(client, WireMessage(Kind.DEVICE, payload=offer))
-        self._curious.clear()
-
-    def _ask_for_patience(self) -> None:
-        """Tell clients who wait for the daemon to get ready that it is there."""
-        for client in list(self._curious):
-            self._send_client(client, WireMessage(Kind.BEAT))
+            self._send_client(client, told)
+        if offer is not None:
+            self._curious.clear()
 
     def _status(self) -> DaemonStatus:
         return status_of(self._state, self.address, time.monotonic() - self._started_s)

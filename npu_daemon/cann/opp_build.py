@@ -33,8 +33,9 @@ from npu_daemon.build_store import BuildStore
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.toolkit import Toolkit
 from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
-from npu_daemon.simulator.host_build import header_folders, parse_compiler_errors
-from npu_daemon.simulator.source_guard import refused_flags, refused_source
+from npu_daemon.simulator.build_flags import refused_flags
+from npu_daemon.simulator.compiler_errors import parse_compiler_errors
+from npu_daemon.simulator.host_build import header_folders
 
 VENDOR = "customize"
 LIBRARY = "op_api/lib/libcust_opapi.so"
@@ -85,13 +86,12 @@ class OppBuilder:
         toolkit: compiles.
         settings: name the chip.
         folder: keeps the builds.
-        limit_bytes: room for them.
     """
 
-    def __init__(self, toolkit: Toolkit, settings: CannSettings, folder: Path, limit_bytes: int) -> None:
+    def __init__(self, toolkit: Toolkit, settings: CannSettings, folder: Path) -> None:
         self._toolkit = toolkit
         self._settings = settings
-        self._store = BuildStore(folder, limit_bytes)
+        self._store = BuildStore(folder)
 
     def build(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
@@ -101,12 +101,7 @@ class OppBuilder:
         Raises:
             InfrastructureError: a step failed that does not depend on the candidate.
         """
-        refused = (
-            refused_source(candidate.host, Phase.BUILD_TILING)
-            or refused_source(candidate.kernel, Phase.BUILD_KERNEL)
-            or refused_flags(candidate.build_flags)
-            or _refused_files(candidate)
-        )
+        refused = refused_flags(candidate.build_flags) or _refused_files(candidate)
         if refused is not None:
             return refused
         key = digest_of(

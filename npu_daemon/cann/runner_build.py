@@ -16,7 +16,6 @@ from npu_daemon.sandbox import Limits, run_limited
 
 SOURCES = Path(__file__).with_name("runner")
 _LIMITS = Limits(wall_s=300.0, cpu_s=300.0, memory_bytes=1 << 46, file_bytes=1 << 30, processes=256)
-_STORE_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def build_tools(toolkit: Toolkit, settings: CannSettings, folder: Path) -> Devic
         _compile([*cleaner, str(SOURCES / "l2_clean.asc"), "-o", "libasg_l2_clean.so"], target, toolkit)
         return None
 
-    made = BuildStore(folder, _STORE_BYTES).obtain("runner", key, make)
+    made = BuildStore(folder).obtain("runner", key, make)
     if isinstance(made, Failure):  # make() raises instead
         raise InfrastructureError(str(made.diagnostics))
     return DeviceTools(made[0] / "runner", made[0] / "libasg_l2_clean.so")

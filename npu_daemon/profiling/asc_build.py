@@ -13,8 +13,9 @@ from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_source import code_of_files, has_launches, kernel_types, with_launch_calls
 from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
+from npu_daemon.simulator.kernel_ir.compilation import emit_program
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, task_types
-from npu_daemon.simulator.toolchain import Toolchain, program_text_command
+from npu_daemon.simulator.toolchain import Toolchain, program_bitcode_command, program_text_command
 
 SOURCE_SUFFIXES = (".asc", ".h", ".hpp", ".cpp", ".cc", ".inc")
 _MEMORY_BYTES = 6 * 2**30
@@ -148,17 +149,29 @@ def _write_rewritten(
 def _compile(
     program: AscProgram, kind: CoreKind, library: Path, toolchain: Toolchain, timeout_s: float
 ) -> Failure | None:
-    command = toolchain.program_command(kind, _unit(program), library.name, [program.folder], program.defines)
-    return _call_compiler(command, library.parent, program, toolchain, timeout_s)
+    """Make the library of a program by bitcode and an object, which lie beside it."""
+    bitcode, object_file = library.with_suffix(".bc"), library.with_suffix(".o")
+    compiler = program_bitcode_command(kind, _unit(program), bitcode.name, [program.folder], program.defines)
+    linker = toolchain.program_link_command(object_file.name, library.name)
+    limits = _limits(timeout_s)
+    return (
+        _call_compiler(compiler, library.parent, program, toolchain, timeout_s)
+        or emit_program(library.parent, bitcode, object_file, toolchain.kernel, limits)
+        or _call_compiler(linker, library.parent, program, toolchain, timeout_s)
+    )
+
+
+def _limits(timeout_s: float) -> Limits:
+    return Limits(wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_FILE_BYTES)
 
 
 def _call_compiler(
     command: list[str], folder: Path, program: AscProgram, toolchain: Toolchain, timeout_s: float
 ) -> Failure | None:
     """Run a compiler that writes into ``folder`` and reads the program, and say what is wrong with it."""
-    limits = Limits(wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_FILE_BYTES)
-    reach = Reach((*toolchain.compiler_reads, program.folder), starts_programs=True)
-    outcome = run_limited(command, cwd=folder, limits=limits, reach=reach)
+    reads = (*toolchain.compiler_reads, program.folder)
+    reach = Reach(reads, starts_programs=True, programs=toolchain.compiler_programs)
+    outcome = run_limited(command, cwd=folder, limits=_limits(timeout_s), reach=reach)
     if outcome.timed_out:
         message = f"compiling took longer than {timeout_s:g} s"
         return Failure(Status.TIMEOUT, (Diagnostic(phase=Phase.BUILD_KERNEL, message=message),))

@@ -1,8 +1,9 @@
 """Running untrusted programs: within limits, out of reach of what is not theirs, and nothing of them left."""
 
 from npu_daemon.sandbox.confinement import CONFINING, RLIMITS, Reach, sandbox_level
-from npu_daemon.sandbox.limited_run import ExceededLimit, Limits, ProcessOutcome, run_limited
+from npu_daemon.sandbox.limited_run import ExceededLimit, Limits, ProcessOutcome, run_limited, start_loading
 from npu_daemon.sandbox.memory_file import MemoryFile
+from npu_daemon.sandbox.preload import Preload, python_files
 
 __all__ = [
     "CONFINING",
@@ -10,8 +11,11 @@ __all__ = [
     "ExceededLimit",
     "Limits",
     "MemoryFile",
+    "Preload",
     "ProcessOutcome",
     "Reach",
+    "python_files",
     "run_limited",
     "sandbox_level",
+    "start_loading",
 ]

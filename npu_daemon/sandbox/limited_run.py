@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from ascend_gym.core.errors import InfrastructureError
-from npu_daemon.sandbox.confinement import Reach, confined_spec, sandbox_level
+from npu_daemon.sandbox.confinement import BUBBLEWRAP, Reach, confined_spec, sandbox_level
+from npu_daemon.sandbox.preload import Preload
 
 ALLOWED_ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH")
 REPORT_GRACE_S = 10.0
@@ -34,6 +35,7 @@ NOTHING_ELSE = Reach()
 _READ_BYTES = 1 << 16
 _DROPPED_BYTES = 16 << 20
 _SERVER_SCRIPT = Path(__file__).with_name("server.py")
+_PRELOADED_SERVER_SCRIPT = Path(__file__).with_name("preloaded_server.py")
 
 ExceededLimit = Literal["wall", "cpu", "file", "folder", "output", "processes"]
 
@@ -105,6 +107,7 @@ def run_limited(
     reach: Reach | None = NOTHING_ELSE,
     env: Mapping[str, str] | None = None,
     pass_fds: Sequence[int] = (),
+    preload: Preload | None = None,
 ) -> ProcessOutcome:
     """Run ``argv`` within ``limits`` and return once it and all its descendants are gone.
 
@@ -116,10 +119,16 @@ def run_limited(
             process can, for programs that are as trusted.
         env: variables on top of ``ALLOWED_ENVIRONMENT`` of this process; nothing else is inherited.
         pass_fds: descriptors that the program inherits under the same numbers (all above 2).
+        preload: program to run, which is loaded once; ``argv`` are then only its arguments.
 
     Raises:
         InfrastructureError: the program cannot be executed, or could not be supervised or killed.
     """
+    if preload is not None:
+        if sandbox_level() == BUBBLEWRAP and reach is not None:
+            reach, argv, preload = preload.widened(reach), preload.as_command(argv), None
+        else:
+            argv = [sys.executable, *argv]
     environment = _environment(cwd, env)
     executable = _resolve(argv[0], cwd, environment)
     confined = {} if reach is None else confined_spec(executable, cwd, reach, environment, sandbox_level())
@@ -143,7 +152,7 @@ def run_limited(
         control, supervisor_end = _closing(stack, *socket.socketpair())
         pipes = [os.pipe() for _ in range(2)]
         readers = [stack.enter_context(os.fdopen(read_end, "rb", buffering=0)) for read_end, _ in pipes]
-        server = _server()
+        server = _server(preload)
         try:
             server.start_supervisor([supervisor_end.fileno(), *(end for _, end in pipes), *pass_fds])
         finally:
@@ -291,12 +300,14 @@ class _Capture:
 class _ProcessServer:
     """The process that forks supervisors for this process; it ends when this process does."""
 
-    def __init__(self) -> None:
+    def __init__(self, preload: Preload | None) -> None:
         self.owner_pid = os.getpid()
+        script = _SERVER_SCRIPT if preload is None else _PRELOADED_SERVER_SCRIPT
+        program = [preload.as_argument()] if preload is not None else []
         self._socket, server_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with server_end:
             self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_SERVER_SCRIPT), str(server_end.fileno())],
+                [sys.executable, "-I", "-S", str(script), str(server_end.fileno()), *program],
                 pass_fds=[server_end.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -323,19 +334,26 @@ class _ProcessServer:
 
 
 _server_lock = threading.Lock()
-_current: _ProcessServer | None = None
+_servers: dict[Preload | None, _ProcessServer] = {}
 
 
-def _server() -> _ProcessServer:
-    global _current
+def _server(preload: Preload | None = None) -> _ProcessServer:
     with _server_lock:
-        if _current is None or _current.owner_pid != os.getpid() or not _current.is_alive():
-            if _current is None:
-                atexit.register(_close_server)
-            _current = _ProcessServer()
-        return _current
+        server = _servers.get(preload)
+        if server is None or server.owner_pid != os.getpid() or not server.is_alive():
+            if not _servers:
+                atexit.register(_close_servers)
+            server = _servers[preload] = _ProcessServer(preload)
+        return server
 
 
-def _close_server() -> None:
-    if _current is not None and _current.owner_pid == os.getpid():
-        _current.close()
+def start_loading(preload: Preload) -> None:
+    """Start the server of a program before its first run, which then need not wait for it."""
+    if sandbox_level() != BUBBLEWRAP:
+        _server(preload)
+
+
+def _close_servers() -> None:
+    for server in _servers.values():
+        if server.owner_pid == os.getpid():
+            server.close()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import errno
 import fcntl
 import json
 import math
@@ -23,6 +22,7 @@ import stat
 import struct
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1
@@ -33,6 +33,9 @@ KILL_TIMEOUT_S = 5.0
 SIGNAL_EXIT = 128  # plus its number: how a wrapper tells the signal that ended its program
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
+
+Program = Callable[[list[str], list[int]], NoReturn]
+"""What runs in the place of an executable: gets the arguments, and the descriptors that are passed on."""
 
 
 def prctl(option: int, value: int) -> None:
@@ -155,9 +158,7 @@ def above(fd: int, targets: list[int]) -> int:
 
 LANDLOCK_CREATE_RULESET, LANDLOCK_ADD_RULE, LANDLOCK_RESTRICT_SELF = 444, 445, 446
 LANDLOCK_PATH_BENEATH = 1
-LANDLOCK_FILE_RIGHTS = (
-    0xC007  # execute, write, read, truncate, ioctl: the others mean something for folders only
-)
+LANDLOCK_FILE_RIGHTS = 0xC007  # execute, write, read, truncate, ioctl: others are about folders only
 PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 
 
@@ -225,7 +226,9 @@ def confine(spec: dict[str, Any]) -> tuple[str, list[str]]:
     return executable, arguments
 
 
-def become_program(spec: dict[str, Any], streams: list[int], passed: list[int], parent: int) -> NoReturn:
+def become_program(
+    spec: dict[str, Any], streams: list[int], passed: list[int], parent: int, program: Program | None
+) -> NoReturn:
     """Turn this freshly forked process into the program; raises ``OSError`` when that fails."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
@@ -238,10 +241,14 @@ def become_program(spec: dict[str, Any], streams: list[int], passed: list[int], 
     place_fds([os.open(os.devnull, os.O_RDONLY), *streams, *passed], [0, 1, 2, *spec["fds"]])
     set_limits(spec)
     executable, arguments = confine(spec)
-    os.execve(executable, arguments, spec["env"])
+    if program is None:
+        os.execve(executable, arguments, spec["env"])
+    program(arguments, spec["fds"])
 
 
-def start_program(spec: dict[str, Any], streams: list[int], passed: list[int]) -> tuple[int, str | None]:
+def start_program(
+    spec: dict[str, Any], streams: list[int], passed: list[int], program: Program | None
+) -> tuple[int, str | None]:
     """Fork and execute the program; return its pid and the reason if it could not be executed."""
     read_end, write_end = os.pipe()
     parent = os.getpid()
@@ -249,7 +256,7 @@ def start_program(spec: dict[str, Any], streams: list[int], passed: list[int]) -
     if pid == 0:
         errors = above(write_end, [2, *spec["fds"]])
         try:
-            become_program(spec, streams, passed, parent)
+            become_program(spec, streams, passed, parent, program)
         except OSError as error:
             os.write(errors, str(error).encode())
         finally:
@@ -267,26 +274,20 @@ def outgrown(folder: str, most_bytes: int, most_entries: int) -> bool:
         try:
             with os.scandir(waiting.pop()) as found:
                 for entry in found:
-                    entries += 1
-                    if entries > most_entries:
+                    if (entries := entries + 1) > most_entries:
                         return True
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    else:
-                        size_bytes += entry.stat(follow_symlinks=False).st_size
+                    size_bytes += entry.stat(follow_symlinks=False).st_size
+                    waiting += [entry.path] if entry.is_dir(follow_symlinks=False) else []
         except FileNotFoundError:
             continue
-        except OSError as error:
-            if error.errno != errno.ENAMETOOLONG:
-                raise
-            return True
+        except OSError:
+            return True  # its path is too long, or it is closed to its owner
     return size_bytes > most_bytes
 
 
 def over_quota(spec: dict[str, Any]) -> bool:
     """Return whether the working folder has outgrown its limits, if it has any."""
-    most_bytes: int | None = spec["folder_bytes"]
-    return most_bytes is not None and outgrown(spec["cwd"], most_bytes, spec["folder_entries"])
+    return bool(spec["folder_bytes"]) and outgrown(spec["cwd"], spec["folder_bytes"], spec["folder_entries"])
 
 
 def watch(pid: int, control: socket.socket, spec: dict[str, Any], deadline_s: float) -> str | None:
@@ -335,7 +336,7 @@ def limit_of_end(code: int, cpu_seconds: float, spec: dict[str, Any]) -> str | N
     return None
 
 
-def supervise(control: socket.socket, streams: list[int], passed: list[int]) -> None:
+def supervise(control: socket.socket, streams: list[int], passed: list[int], program: Program | None) -> None:
     """Run the program that the caller describes on ``control`` and report how it ended."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     run_first()
@@ -347,7 +348,7 @@ def supervise(control: socket.socket, streams: list[int], passed: list[int]) -> 
         return
     spec: dict[str, Any] = json.loads(line)
     started = time.monotonic()
-    pid, problem = start_program(spec, streams, passed)
+    pid, problem = start_program(spec, streams, passed, program)
     for fd in (*streams, *passed):
         os.close(fd)
     exceeded = watch(pid, control, spec, started + spec["wall_s"])
@@ -376,13 +377,13 @@ def supervise(control: socket.socket, streams: list[int], passed: list[int]) -> 
         return  # the caller is gone; its program is too
 
 
-def supervisor_main(fds: list[int]) -> NoReturn:
+def supervisor_main(fds: list[int], program: Program | None) -> NoReturn:
     """Live as the supervisor of one run; ``fds`` are control, stdout, stderr and those to pass on."""
     status = 1
     try:
         control = socket.socket(fileno=fds[0])
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        supervise(control, fds[1:3], fds[3:])
+        supervise(control, fds[1:3], fds[3:], program)
         status = 0
     finally:
         os._exit(status)
@@ -409,21 +410,21 @@ def reap_supervisors(supervisors: set[int]) -> None:
     kill_trees([pid for pid in children_of(os.getpid()) if pid not in supervisors])
 
 
-def fork_supervisor(listener: socket.socket, fds: list[int]) -> int:
+def fork_supervisor(listener: socket.socket, fds: list[int], program: Program | None) -> int:
     """Fork the supervisor of one run, give it ``fds`` and return its pid."""
     pid = os.fork()
     if pid == 0:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         listener.close()
-        supervisor_main(fds)
+        supervisor_main(fds, program)
     for fd in fds:
         os.close(fd)
     return pid
 
 
-def serve(listener: socket.socket) -> None:
-    """Fork one supervisor per message on ``listener`` until its peer closes it."""
+def serve(listener: socket.socket, program: Program | None) -> None:
+    """Fork one supervisor per message on ``listener`` until its peer closes it, for ``program`` if given."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -441,18 +442,18 @@ def serve(listener: socket.socket) -> None:
         if listener.fileno() in ready:
             fds = receive_fds(listener)
             if fds:
-                supervisors.add(fork_supervisor(listener, fds))
+                supervisors.add(fork_supervisor(listener, fds, program))
             else:
                 open_for_work = False
                 poller.unregister(listener)
 
 
-def main() -> None:
-    """Serve the socket whose descriptor is the only argument."""
+def main(program: Program | None = None) -> None:
+    """Serve the socket whose descriptor is the first argument."""
     os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)  # the owner's exit ends this process, nothing else does
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(sys.argv[1])), program)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ from npu_daemon.simulator.kernel_build import build_kernel, library_name
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
-DEFAULT_LIMIT_BYTES = 16 * 2**30
 _DEFINITION = "definition.json"
 _HOST_MEMORY_BYTES = 3 * 2**30
 _HOST_FILE_BYTES = 256 * 2**20
@@ -57,11 +56,10 @@ class BuildCache:
     Args:
         root: holds the builds; may be shared by processes.
         toolchain: builds.
-        limit_bytes: when host or kernel builds take more than this, the longest unused are removed.
     """
 
-    def __init__(self, root: Path, toolchain: Toolchain, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
-        self._store = BuildStore(root, limit_bytes)
+    def __init__(self, root: Path, toolchain: Toolchain) -> None:
+        self._store = BuildStore(root)
         self._toolchain = toolchain
 
     def host(

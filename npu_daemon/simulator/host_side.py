@@ -15,7 +15,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
-from npu_daemon.simulator.host_build import build_host, host_build_command, prepare_host_toolchain, runner_of
+from npu_daemon.simulator.host_build import build_host
 from npu_daemon.simulator.host_request import ChipGeometry, request_lines, value_files
 from npu_daemon.simulator.host_schema import (
     Decision,
@@ -23,6 +23,7 @@ from npu_daemon.simulator.host_schema import (
     OperatorDefinition,
     TilingStructure,
 )
+from npu_daemon.simulator.host_toolchain import prepare_host_toolchain, runner_of
 from npu_daemon.simulator.kernel_prelude import kernel_prelude
 
 __all__ = [
@@ -31,7 +32,6 @@ __all__ = [
     "TilingOutcome",
     "build_host",
     "describe_operator",
-    "host_build_command",
     "kernel_prelude",
     "prepare_host_toolchain",
     "run_tiling",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,14 +10,10 @@ from pathlib import Path
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, Reach, run_limited
-from npu_daemon.simulator.host_build import compiler_diagnostics, expansion, header_folders
-from npu_daemon.simulator.source_guard import (
-    needs_expansion,
-    refused_flags,
-    refused_pasting,
-    refused_source,
-)
+from npu_daemon.sandbox import Limits
+from npu_daemon.simulator.build_flags import refused_flags
+from npu_daemon.simulator.host_build import header_folders
+from npu_daemon.simulator.kernel_ir.compilation import KernelSource, build_library
 from npu_daemon.simulator.task_type import CoreKind, core_kinds, kernel_task_types
 from npu_daemon.simulator.toolchain import Toolchain
 
@@ -30,38 +24,14 @@ _LAUNCH_REST = re.compile(r">>>\s*\(")
 # A static array in global memory, static volatile __gm__ TYPE NAME[COUNT]; constants are left alone.
 _GM_ARRAY = re.compile(
     r"\b(const(?:expr)?[ \t]+(?:inline[ \t]+)?)?static[ \t]+((?:volatile[ \t]+)?)__gm__[ \t]+"
-    r"((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^\]\n]+)\]"
+    r"((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^][\n]+)\]"
 )
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
-_EXPANSION = "asim_expansion.ii"
 _LIBRARIES = {CoreKind.VECTOR: "kernel.so", CoreKind.CUBE: "kernel_cube.so"}
-_SYSV_COLUMNS = 7  # of nm: name, value, class, type, size, line, section
 _BUILD_MEMORY_BYTES = 3 * 2**30
 _BUILD_FILE_BYTES = 256 * 2**20
-# What compilers emit calls to by themselves, and what the loader provides for every library.
-_COMPILER_SYMBOLS = frozenset(
-    {
-        "__stack_chk_fail",
-        "abort",
-        "__cxa_finalize",
-        "__gmon_start__",
-        "_ITM_deregisterTMCloneTable",
-        "_ITM_registerTMCloneTable",
-        "__cxa_pure_virtual",
-        "_ZTVN10__cxxabiv117__class_type_infoE",
-        "_ZTVN10__cxxabiv120__si_class_type_infoE",
-        "_ZdlPvm",
-    }
-)
-# Objects in the data sections of every library, once in each; sections that hold no variables: read-only once
-# it is loaded (constants of templates lie there, whatever class nm gives them), or notes for the launch.
-_LIBRARY_OBJECTS = frozenset(
-    {"completed.0", "__dso_handle", "__TMC_END__", "_GLOBAL_OFFSET_TABLE_", "_DYNAMIC"}
-)
-_CONSTANT_SECTIONS = frozenset({".rodata", ".data.rel.ro", ".init_array", ".fini_array", "asim_task_types"})
-_GM_ARRAYS = "asim_gm_static"  # loaded as global memory: accesses are counted and checked for races
-_SIMULATOR_SYMBOL = re.compile(r"^_ZNK?(4asim|7AscendC)")
+_BUILD_FOLDER_BYTES = 512 * 2**20
 
 
 def entry_name(sources: Sources, preferred: str) -> str | None:
@@ -155,28 +125,30 @@ def build_kernel(
         protocol: holds the time limit.
         extra_flags: the candidate's own compiler flags.
     """
-    sources = _readable(sources)
-    refused = refused_source(sources, Phase.BUILD_KERNEL) or refused_flags(extra_flags)
+    refused = refused_flags(extra_flags)
     if refused is not None:
         return refused
+    sources = _readable(sources)
     entry = entry_name(sources, preferred_entry)
     if entry is None:
         return _build_error(
             f"{sources.main} has no kernel entry: "
             "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
         )
-    wrapper = wrapper_source(sources, entry)
-    _write_sources(sources, prelude, wrapper, work_dir)
+    _write_sources(sources, prelude, wrapper_source(sources, entry), work_dir)
+    limits = Limits(
+        wall_s=protocol.build_timeout_s,
+        cpu_s=protocol.build_timeout_s,
+        memory_bytes=_BUILD_MEMORY_BYTES,
+        file_bytes=_BUILD_FILE_BYTES,
+        folder_bytes=_BUILD_FOLDER_BYTES,
+    )
+    folders = header_folders(sources)
+    source = KernelSource(work_dir, _WRAPPER, sources, folders, tuple(extra_flags))
     kinds = core_kinds(kernel_task_types(sources))
-    macros = f"{prelude}\n{wrapper}"
-    for kind in kinds if needs_expansion(sources) else ():
-        expanded = _expansion(sources, kind, toolchain, extra_flags, work_dir)
-        refused = expanded if isinstance(expanded, Failure) else refused_pasting(expanded, macros)
-        if refused is not None:
-            return refused
     with ThreadPoolExecutor(max_workers=len(kinds)) as pool:
         failures = pool.map(
-            lambda kind: _compile(sources, kind, work_dir, toolchain, protocol, extra_flags), kinds
+            lambda kind: build_library(source, kind, library_name(kind), toolchain.kernel, limits), kinds
         )
         return next((failure for failure in failures if failure is not None), None)
 
@@ -189,103 +161,6 @@ def _write_sources(sources: Sources, prelude: str, wrapper: str, work_dir: Path)
         path.write_text(file.text, encoding="utf-8")
     (work_dir / _PRELUDE).write_text(prelude, encoding="utf-8")
     (work_dir / _WRAPPER).write_text(wrapper, encoding="utf-8")
-
-
-def _expansion(
-    sources: Sources, kind: CoreKind, toolchain: Toolchain, extra_flags: Sequence[str], folder: Path
-) -> str | Failure:
-    include_dirs = [Path(each) for each in header_folders(sources)]
-    command = toolchain.expansion_command(kind, _WRAPPER, _EXPANSION, include_dirs, extra_flags)
-    reach = Reach(toolchain.compiler_reads, starts_programs=True)
-    return expansion(command, folder / _EXPANSION, reach, sources, Phase.BUILD_KERNEL)
-
-
-def _compile(
-    sources: Sources,
-    kind: CoreKind,
-    work_dir: Path,
-    toolchain: Toolchain,
-    protocol: MeasureProtocol,
-    extra_flags: Sequence[str],
-) -> Failure | None:
-    limits = Limits(
-        wall_s=protocol.build_timeout_s,
-        cpu_s=protocol.build_timeout_s,
-        memory_bytes=_BUILD_MEMORY_BYTES,
-        file_bytes=_BUILD_FILE_BYTES,
-        folder_bytes=2 * _BUILD_FILE_BYTES,
-    )
-    include_dirs = [Path(folder) for folder in header_folders(sources)]
-    command = toolchain.kernel_command(kind, _WRAPPER, library_name(kind), include_dirs, extra_flags)
-    reach = Reach(toolchain.compiler_reads, starts_programs=True)
-    outcome = run_limited(command, cwd=work_dir, limits=limits, reach=reach)
-    if outcome.timed_out:
-        message = f"compiling the kernel took longer than {limits.wall_s:g} s; make it simpler"
-        return Failure(
-            Status.TIMEOUT, (Diagnostic(phase=Phase.BUILD_KERNEL, message=message),), outcome.seconds
-        )
-    if outcome.returncode != 0:
-        found = compiler_diagnostics(outcome, sources, Phase.BUILD_KERNEL)
-        return Failure(Status.BUILD_ERROR, tuple(found), outcome.seconds)
-    library = work_dir / library_name(kind)
-    return check_symbols(library, toolchain) or check_variables(library)
-
-
-def check_symbols(library: Path, toolchain: Toolchain) -> Failure | None:
-    """Return why the library may not be loaded: it calls something that is not the simulator's interface."""
-    listing = subprocess.run(
-        ["nm", "-D", "--undefined-only", "--format=just-symbols", str(library)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    wanted = {symbol.partition("@")[0] for symbol in listing.stdout.split()}
-    unknown = sorted(wanted - toolchain.interface_symbols - _COMPILER_SYMBOLS)
-    if not unknown:
-        return None
-    shown = ", ".join(_demangled(unknown[:5]))
-    if all(_SIMULATOR_SYMBOL.match(symbol) for symbol in unknown):
-        return _build_error(f"the kernel uses what the simulator does not provide: {shown}")
-    message = (
-        f"the kernel calls {shown}, which is not part of Ascend C as the simulator knows it: "
-        "no libc, threads or files"
-    )
-    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
-
-
-def check_variables(library: Path) -> Failure | None:
-    """Return why the library may not be loaded: it has variables that outlive a function and can be written.
-
-    All blocks would share them at no cost and without any order; a core of the device has no such memory.
-    """
-    listing = subprocess.run(
-        ["nm", "--defined-only", "--format=sysv", str(library)], check=True, capture_output=True, text=True
-    )
-    rows = [[field.strip() for field in row.split("|")] for row in listing.stdout.splitlines()]
-    writable = [
-        row[0]
-        for row in rows
-        if len(row) == _SYSV_COLUMNS
-        and row[3] in {"OBJECT", "TLS"}
-        and row[2] not in {"r", "R"}
-        and row[6] not in {*_CONSTANT_SECTIONS, _GM_ARRAYS}
-    ]
-    names = Counter(writable)
-    variables = sorted(name for name in names if name not in _LIBRARY_OBJECTS or names[name] > 1)
-    if not variables:
-        return None
-    message = (
-        f"the kernel keeps data in static or global variables: {', '.join(_demangled(variables[:5]))}. "
-        "Expected only constants there (constexpr or const with constant values): "
-        "keep what changes in the kernel's class, in UB or in the workspace, "
-        "or share it in global memory (static __gm__ T name[count])"
-    )
-    return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),))
-
-
-def _demangled(symbols: Sequence[str]) -> list[str]:
-    answer = subprocess.run(["c++filt", *symbols], check=True, capture_output=True, text=True)
-    return answer.stdout.splitlines()
 
 
 def _build_error(message: str) -> Failure:

@@ -8,57 +8,121 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.errors import InfrastructureError
+from npu_daemon.simulator.compiler import call_tool, clang, compiler_folder, compiler_version
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
-_INCLUDE_OPTION = "-I"
+_SIMULATOR = Path(__file__).parent
+_COMPILE_ONLY = "-c"
+# A precompiled header is found by its path, and is good as long as the headers in it have the same size.
+_PRECOMPILED_OPTIONS = ("-x", "c++-header", "-Xclang", "-fno-pch-timestamp")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One source to compile.
+
+    Attributes:
+        options: everything of the compiler call but source, output and ``prefix``. Headers are searched in
+            the folders of its ``-I`` options; those found nowhere belong to the compiler.
+        source: what is compiled.
+        target: the file to make, which must not exist.
+        prefix: header read before the source, precompiled once for all parts with the same options.
+    """
+
+    options: tuple[str, ...]
+    source: Path
+    target: Path
+    prefix: Path | None = None
 
 
 @dataclass
 class ObjectStore:
-    """Compiles with ``g++`` into a folder that several processes may share.
+    """Compiles into a folder that several processes may share.
 
     Attributes:
         folder: holds the compiled parts; made when the first one is.
+        compiler: the call to which options are added; the simulator's own clang if it is empty.
+        version: identity of that compiler.
     """
 
     folder: Path
+    compiler: Sequence[str] = ()
+    version: str = field(default_factory=compiler_version)
     _texts: dict[Path, bytes] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def compile(self, options: Sequence[str], source: Path, target: Path) -> None:
-        """Compile ``source`` into the file ``target``, which must not exist.
+    def compile_all(self, parts: Iterable[Part]) -> None:
+        """Compile parts side by side, in their order.
 
-        Args:
-            options: everything of the compiler call but source and output. Headers are searched in the
-                folders of its ``-I`` options; those found nowhere belong to the compiler.
+        Raises:
+            InfrastructureError: there is no compiler, or it refuses a source.
+        """
+        with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+            for made in [pool.submit(self.compile, part) for part in parts]:
+                made.result()
+
+    def compile(self, part: Part) -> None:
+        """Compile one part.
 
         Raises:
             InfrastructureError: there is no compiler, or it refuses the source.
         """
-        folders = [
-            Path(option.removeprefix(_INCLUDE_OPTION)) for option in options if option.startswith("-I")
-        ]
-        files = self._closure(source, folders)
-        content = [(str(file), self._texts[file]) for file in files]
-        part = self.folder / digest_of("object", compiler_version(), list(options), content)
-        if not part.exists():
+        options, prefix = list(part.options), []
+        if part.prefix is not None:
+            prefix = ["-include-pch", str(self.precompile(part.options, part.prefix))]
+            options += ["-include", _portable(str(part.prefix))]
+        files = self._closure(part.source, part.options)
+        if part.prefix is not None:
+            files += self._closure(part.prefix, part.options)
+        content = [(_portable(str(file)), self._texts[file]) for file in files]
+        key = digest_of(
+            "object", self.version, [_portable(option) for option in self._call(options)], content
+        )
+        made = self._obtain(key, [*self._call(part.options), *prefix, str(part.source)], part.target.name)
+        os.link(made, part.target)
+
+    def precompile(self, options: Sequence[str], header: Path) -> Path:
+        """Return the precompiled form of a header, for compilations with the same options.
+
+        It names the headers that it was made of by their paths, so it is made again where those differ.
+
+        Raises:
+            InfrastructureError: there is no compiler, or it refuses the header.
+        """
+        with self._lock:
+            content = [(str(file), self._texts[file]) for file in self._closure(header, options)]
+            call = [
+                *self._call(option for option in options if option != _COMPILE_ONLY),
+                *_PRECOMPILED_OPTIONS,
+            ]
+            key = digest_of("header", self.version, call, content)
+            return self._obtain(key, [*call, str(header)], f"{header.name}.pch")
+
+    def _call(self, options: Iterable[str]) -> list[str]:
+        return [*(self.compiler or clang()), *options]
+
+    def _obtain(self, key: str, command: Sequence[str], name: str) -> Path:
+        """Return the file of the store that ``command`` makes, named by ``key``."""
+        made = self.folder / key
+        if not made.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self.folder, prefix="compiling-") as scratch:
-                output = Path(scratch) / target.name
-                call_tool(["g++", *options, str(source), "-o", str(output)])
-                output.replace(part)
-        os.link(part, target)
+                output = Path(scratch) / name
+                call_tool([*command, "-o", str(output)])
+                output.replace(made)
+        return made
 
-    def _closure(self, source: Path, folders: Sequence[Path]) -> list[Path]:
+    def _closure(self, source: Path, options: Sequence[str]) -> list[Path]:
         """Return ``source`` and every header that it includes, directly or not, in the order of first use."""
+        folders = [Path(option.removeprefix("-I")) for option in options if option.startswith("-I")]
         found = [source]
         for file in found:
             if file not in self._texts:
@@ -71,24 +135,6 @@ class ObjectStore:
         return found
 
 
-@cache
-def compiler_version() -> str:
-    """Return what ``g++`` calls itself."""
-    return call_tool(["g++", "--version"]).splitlines()[0]
-
-
-def call_tool(command: Sequence[str]) -> str:
-    """Run a tool of the compiler's family on the simulator's own sources and return what it printed.
-
-    Raises:
-        InfrastructureError: the tool is missing or fails.
-    """
-    try:
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    except OSError as error:
-        raise InfrastructureError(
-            f"the simulator needs {command[0]}, which could not be started: {error}; install g++ 12 or newer "
-            "and binutils"
-        ) from error
-    except subprocess.CalledProcessError as error:
-        raise InfrastructureError(f"building the simulator failed:\n{error.stderr[-4000:]}") from error
+def _portable(text: str) -> str:
+    """Return an option or a path without the places where compiler and simulator are installed."""
+    return text.replace(str(compiler_folder()), "<compiler>").replace(str(_SIMULATOR), "<simulator>")

@@ -9,11 +9,10 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from npu_daemon.sandbox import Limits, Reach, run_limited
+from npu_daemon.sandbox import Limits, Reach, python_files, run_limited
 
 Place = tuple[str | None, int | None]
 """File and line, where they are known."""
@@ -25,7 +24,8 @@ _READER = Path(__file__).with_name("line_reader.py")
 _LIMITS = Limits(wall_s=20.0, cpu_s=10.0, memory_bytes=2 << 30, file_bytes=0, output_bytes=1 << 18)
 _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
 _MAX_ADDRESSES = 32
-_OWN_SOURCE = re.compile(r"((?:shared|op_kernel|op_host)/[^\s:]{1,1000}):(\d{1,9})")
+_LINE = re.compile(r"[0-9]{1,9}")
+_OWN_FOLDERS = ("shared/", "op_kernel/", "op_host/")
 
 
 def source_rows(frames: str, library: Path | None) -> list[str]:
@@ -42,7 +42,7 @@ def source_rows(frames: str, library: Path | None) -> list[str]:
         [sys.executable, "-I", "-S", str(_READER), str(_packages()), str(library), *addresses],
         cwd=library.parent,
         limits=_LIMITS,
-        reach=Reach((*_python_files(), _READER, _packages(), library), keeps_files=False),
+        reach=Reach((*python_files(), _READER, _packages(), library), keeps_files=False),
     )
     return outcome.stdout.decode("utf-8", "replace").splitlines()
 
@@ -50,9 +50,10 @@ def source_rows(frames: str, library: Path | None) -> list[str]:
 def own_place(rows: Iterable[str]) -> Place:
     """Return file and line of the innermost row that lies in the operator's own sources."""
     for row in rows:
-        found = _OWN_SOURCE.search(row)
-        if found:
-            return found[1], int(found[2])
+        path, _, line = row.rpartition(":")
+        begins = [begin for begin in map(path.find, _OWN_FOLDERS) if begin >= 0]
+        if begins and _LINE.fullmatch(line):
+            return path[min(begins) :], int(line)
     return None, None
 
 
@@ -61,12 +62,3 @@ def _packages() -> Path:
     if found is None or found.origin is None:
         raise ModuleNotFoundError("pyelftools is missing; install ascend-gym with its dependencies")
     return Path(found.origin).parent.parent
-
-
-def _python_files() -> list[Path]:
-    names = ("stdlib", "platstdlib")
-    folders = [sysconfig.get_path(name) for name in names]
-    return [
-        Path(sys.prefix, "pyvenv.cfg"),
-        *(Path(each) for each in (*folders, sysconfig.get_config_var("LIBDIR")) if each),
-    ]

@@ -12,19 +12,10 @@ from npu_daemon.simulator.chips import Chip, load_chip
 
 _INSTRUCTIONS = Path(__file__).with_name("include") / "asim" / "trace" / "instructions.def"
 _INSTRUCTION = re.compile(r"^INSTRUCTION\((\w+), V, (\w+)\)", re.MULTILINE)
-_GROUPS = {
-    "Simple": "simple",
-    "HalfRate": "half_rate",
-    "Transcendental": "transcendental",
-    "BlockReduce": "block_reduce",
-    "RepeatReduce": "repeat_reduce",
-    "Gather": "gather",
-    "GatherBlock": "gather_block",
-    "Sort": "sort",
-}
+_WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _EVENT_IDS = 8
 _UB_KEPT_BYTES = 256  # what PlatformAscendC reports less than the unified buffer has
-_LAUNCHES = (1, 8, 16, 24, 32, 48)
+_LAUNCHES = (1, 8, 16, 24, 32)
 
 
 @cache
@@ -40,7 +31,7 @@ def target_sheet(chip_name: str) -> TargetSheet:
         clock_mhz=_timing(chip, "clock_mhz"),
         event_ids=_EVENT_IDS,
         ub_reserved_bytes=_UB_KEPT_BYTES,
-        launches=tuple(_launch(chip, blocks) for blocks in _LAUNCHES if blocks <= _size(chip, "aiv_cores")),
+        launches=tuple(_launch(chip, blocks) for blocks in _launch_sizes(chip)),
         vector_start_cycles=_timing(chip, "vector_start_cycles"),
         vector_rates=_vector_rates(chip),
         copies=_copies(chip),
@@ -55,8 +46,14 @@ def instruction_groups() -> dict[str, tuple[str, ...]]:
     """Return the vector instructions of each cost group, by its name in chip descriptions."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name, group in _INSTRUCTION.findall(_INSTRUCTIONS.read_text(encoding="utf-8")):
-        groups[_GROUPS[group]].append(name)
+        groups[_WORD.sub("_", group).lower()].append(name)
     return {group: tuple(names) for group, names in groups.items()}
+
+
+def _launch_sizes(chip: Chip) -> list[int]:
+    """Return some numbers of blocks, up to those of all cores of a kind."""
+    cube_cores, vector_cores = _size(chip, "aic_cores"), _size(chip, "aiv_cores")
+    return sorted({*(blocks for blocks in _LAUNCHES if blocks < vector_cores), cube_cores, vector_cores})
 
 
 def _launch(chip: Chip, blocks: int) -> LaunchCost:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,11 @@ from npu_daemon.simulator.host_side import (
     describe_operator,
     prepare_host_toolchain,
     run_tiling,
+)
+from npu_daemon.simulator.host_toolchain import (
+    host_assemble_command,
+    host_compile_command,
+    host_link_command,
 )
 from npu_daemon.simulator.object_store import ObjectStore
 
@@ -87,14 +93,29 @@ def toolchain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def unchecked_library(source: Path, folder: Path, toolchain: Path) -> Path:
+    """Return the library of one host source, made without a look at what it uses."""
+    for command in (
+        host_compile_command(toolchain, str(source), "unchecked.ll"),
+        host_assemble_command("unchecked.ll", "unchecked.o"),
+        host_link_command(toolchain, ["unchecked.o"], "unchecked.so"),
+    ):
+        subprocess.run(command, cwd=folder, check=True)
+    return folder / "unchecked.so"
+
+
 class Host:
     """Built host code of one operator, ready to answer."""
 
-    def __init__(self, text: str, folder: Path, toolchain: Path) -> None:
+    def __init__(self, text: str, folder: Path, toolchain: Path, *, checked: bool = True) -> None:
         self.folder, self.toolchain = folder, toolchain
-        built = build_host(sources_of(text), folder, toolchain)
-        assert isinstance(built, Path), built
-        self.library = built
+        if checked:
+            built = build_host(sources_of(text), folder, toolchain)
+            assert isinstance(built, Path), built
+            self.library = built
+        else:
+            (folder / "toy.cpp").write_text(text)
+            self.library = unchecked_library(folder / "toy.cpp", folder, toolchain)
 
     def describe(self, chip: ChipGeometry = CHIP, op_type: str | None = None) -> OperatorDefinition | Failure:
         return describe_operator(self.library, chip, self.toolchain, op_type=op_type)

@@ -15,15 +15,16 @@ from host_side_machine import CHIP, HEAD, KIB, SIMPLE_CASE, Host, tensor, toolch
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, DType, SourceFile, Sources
 from npu_daemon.simulator import host_side
+from npu_daemon.simulator.compiler import clang
 from npu_daemon.simulator.host_side import (
     OperatorDefinition,
     TilingOutcome,
     build_host,
     describe_operator,
-    host_build_command,
     kernel_prelude,
     run_tiling,
 )
+from npu_daemon.simulator.host_toolchain import host_compile_command
 
 __all__ = ["toolchain"]
 
@@ -161,9 +162,9 @@ def rich(toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> Host:
 
 def test_the_precompiled_header_is_used(toolchain: Path, tmp_path: Path) -> None:
     (tmp_path / "toy.cpp").write_text(toy("return ge::GRAPH_SUCCESS;"))
-    command = host_build_command(toolchain, ["toy.cpp"], "toy.so")
+    command = host_compile_command(toolchain, "toy.cpp", "toy.ll")
     headers = subprocess.run([*command, "-H"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert headers.stderr.startswith(f"! {toolchain / 'asim_host.h.gch'}")
+    assert "op_def_registry.h" not in headers.stderr
 
 
 def test_the_definition_is_that_of_the_op_def(rich: Host) -> None:
@@ -324,7 +325,7 @@ def test_host_and_kernel_agree_on_the_layout_of_any_structure(toolchain: Path, t
         "    static_assert(sizeof(part) == sizeof(whole.f0) && sizeof(*pointer) == sizeof(S4));\n"
         "}\n"
     )
-    command = ["g++", "-std=c++17", "-fsyntax-only", f"-I{SIMULATOR / 'include'}", "check.cpp"]
+    command = clang("-std=c++17", "-fsyntax-only", f"-I{SIMULATOR / 'include'}", "check.cpp")
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from math import ceil
@@ -11,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_side_machine import KIB, toolchain  # noqa: F401 (a fixture)
+from host_side_machine import KIB, toolchain, unchecked_library  # noqa: F401 (a fixture)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from npu_daemon.simulator.host_build import host_build_command
 
 FLOAT, HALF, INT8, INT32 = 0, 1, 2, 3
 OPEN_ORDER, ROWS_FIRST, COLUMNS_FIRST = 0, 1, 2  # MatrixTraverse
@@ -57,8 +54,7 @@ Planner = Callable[[Problem], "Plan | None"]
 def plan(toolchain: Path, tmp_path_factory: pytest.TempPathFactory) -> Planner:  # noqa: F811
     folder = tmp_path_factory.mktemp("matmul_plan")
     source = Path(__file__).parent / "drivers" / "matmul_plan.cpp"
-    subprocess.run(host_build_command(toolchain, [str(source)], "plan.so"), cwd=folder, check=True)
-    library: Any = ctypes.CDLL(str(folder / "plan.so"))
+    library: Any = ctypes.CDLL(str(unchecked_library(source, folder, toolchain)))
     library.plan_matmul.restype = ctypes.c_int64
 
     def planned(problem: Problem) -> Plan | None:

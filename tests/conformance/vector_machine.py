@@ -16,7 +16,10 @@ import numpy.typing as npt
 import sanitizers
 
 from npu_daemon.simulator import toolchain
-from npu_daemon.simulator.object_store import call_tool
+from npu_daemon.simulator.compiler import call_tool
+from npu_daemon.simulator.object_store import Part
+from npu_daemon.simulator.own_sources import own_flags, own_part
+from npu_daemon.simulator.standard_library import build_standard_library
 
 UB_BYTES = 64 * 1024
 BLOCK_BYTES = 32
@@ -123,15 +126,25 @@ def build_machine(driver: str, runtime: Sequence[str], folder: Path) -> Machine:
     """
     sources = [_DRIVERS / f"{driver}.cpp", _DRIVERS / "machine.cpp"]
     sources += [_SIMULATOR / "src" / "runtime" / f"{name}.cpp" for name in (*runtime, *_COMMON)]
-    store = toolchain.object_store(folder.parent / "simulator")
-    flags = (*toolchain.own_flags(), *sanitizers.machine_flags)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         objects = [Path(scratch) / f"{number}.o" for number in range(len(sources))]
-        for source, target in zip(sources, objects, strict=True):
-            store.compile((*flags, "-c"), source, target)
         library = Path(scratch) / f"{driver}.so"
-        call_tool(["g++", "-shared", *sanitizers.machine_flags, *map(str, objects), "-o", str(library)])
+        if sanitizers.machine_flags:
+            _link_sanitized(sources, objects, library, folder)
+        else:
+            store = toolchain.object_store(folder.parent / "simulator")
+            store.compile_all(map(own_part, sources, objects))
+            standard = build_standard_library(Path(scratch) / "standard", store)
+            standard.link_library(library, [str(target) for target in objects], ["--exclude-libs=ALL"])
         return Machine(ctypes.CDLL(str(library)))
+
+
+def _link_sanitized(sources: Sequence[Path], objects: Sequence[Path], library: Path, folder: Path) -> None:
+    """Make the driver's library with g++ and its sanitizers."""
+    flags = (*own_flags(), *sanitizers.machine_flags, "-c")
+    parts = [Part(flags, source, target) for source, target in zip(sources, objects, strict=True)]
+    sanitizers.sanitizing_store(folder.parent / "sanitized").compile_all(parts)
+    call_tool(["g++", "-shared", *sanitizers.machine_flags, *map(str, objects), "-o", str(library)])
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,6 @@ def test_what_data_caches_leave_behind(
     trace.write_bytes(header(len(cores)) + b"".join(blocks))
     tensors.write_text("")
     command = [str(simulator.toolchain.races_program), str(trace), str(tensors), "on"]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
     race = json.loads(answer.stdout)["race"]
     assert (race and race["reason"]) == reason

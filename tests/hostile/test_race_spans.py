@@ -20,7 +20,7 @@ def raced(simulator: SimulatorBackend, folder: Path, *records: bytes) -> bool:
     trace.write_bytes(header() + segment(0, b"".join((*records, record("BlockEnd")))))
     tensors.write_text("")
     command = [str(simulator.toolchain.races_program), str(trace), str(tensors), "off"]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
     return json.loads(answer.stdout)["race"] is not None
 
 

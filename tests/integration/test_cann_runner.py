@@ -106,7 +106,7 @@ def _run(
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=180,
     )
     return done.returncode, done.stdout.splitlines()[-1]
 

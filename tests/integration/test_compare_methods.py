@@ -40,7 +40,7 @@ def test_runs_are_compared_once_finished_and_resumed_when_broken_off(compare, tm
     first = json.loads((tmp_path / "results.json").read_text())
     assert (first["operators"], first["left_out"]) == (["core/exp"], [])
     assert set(first["speedups"]["2"]) == set(METHODS)
-    assert "### Budget 2: 1 operators, 1 seeds" in (tmp_path / "table.md").read_text()
+    assert "### Budget 2: 1 operator, 1 seed, 95 % intervals" in (tmp_path / "table.md").read_text()
 
     journal = tmp_path / "random-rewrites" / "core_exp" / "seed0" / JOURNAL_NAME
     whole = journal.read_bytes()

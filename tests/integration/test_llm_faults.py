@@ -30,7 +30,10 @@ RETRIED = (
     *("rate_limited", "broken", "overloaded", "reset", "cut", "not_json", "deep"),
     *("wrong_types", "empty_choices", "error_in_200", "endless", "endless_error", "echo_key_busy"),
 )
-ANSWERS = ("fine", "slow", "refusal", "filtered", "prompt_filtered", "no_usage", "large", "echo_key")
+REFUSALS = ("refusal", "filtered", "prompt_filtered")
+UNUSABLE = ("used_up", "no_usage", "large", "echo_key")  # asked for once more
+ANSWERS = ("fine", "slow", *REFUSALS, *UNUSABLE)
+FAR_S = 1800.0  # no machine is so busy that a refused connection takes a tenth of it
 GIVEN_UP = ("drip", "header_drip", "echo_key_error", "redirect")
 
 
@@ -70,11 +73,8 @@ def test_what_does_not_pass_is_one_clear_error(fault):
 
 @pytest.mark.parametrize("fault", ["drip", "header_drip"])
 def test_an_answer_that_never_ends_is_given_up_at_the_deadline(fault):
-    with faulty_server(fault) as base_url:
-        began = time.monotonic()
-        with pytest.raises(ModelError, match="Timeout"):
-            _complete(_endpoint(base_url), deadline_s=0.3)
-        assert time.monotonic() - began < 5
+    with faulty_server(fault) as base_url, pytest.raises(ModelError, match="Timeout"):
+        _complete(_endpoint(base_url), deadline_s=0.3)  # else it would go on until the server is closed
 
 
 def test_a_host_that_does_not_take_the_call_is_given_up_long_before_the_deadline(monkeypatch):
@@ -84,10 +84,11 @@ def test_a_host_that_does_not_take_the_call_is_given_up_long_before_the_deadline
             caller = callers.enter_context(socket.socket())
             caller.setblocking(False)
             caller.connect_ex(full.getsockname())
+        endpoint = _endpoint(f"http://127.0.0.1:{full.getsockname()[1]}/v1", max_attempts=2)
         began = time.monotonic()
         with pytest.raises(ModelError, match="timed out"):
-            _complete(_endpoint(f"http://127.0.0.1:{full.getsockname()[1]}/v1", max_attempts=2))
-        assert time.monotonic() - began < 20
+            _complete(endpoint, deadline_s=FAR_S)
+        assert time.monotonic() - began < FAR_S / 10
 
 
 def test_an_answer_may_take_longer_than_connecting(monkeypatch):
@@ -111,8 +112,11 @@ def test_proxies_are_not_asked_for_this_machine(monkeypatch):
 
 
 def test_a_search_accounts_for_every_answer(tmp_path):
-    """Each fault that may pass comes before an answer; each answer is one evaluation, usable or not."""
-    script = [*(fault for pair in zip(RETRIED, ANSWERS * 2, strict=False) for fault in pair), "fine"]
+    """Each fault that may pass comes before an answer; each sample is one evaluation, usable or not."""
+    answered = (ANSWERS * 2)[: len(RETRIED)]
+    script = []
+    for fault, answer in zip(RETRIED, answered, strict=True):
+        script += [fault, answer, *[answer] * (answer in UNUSABLE)]
     with faulty_server(*script) as base_url:
         strategy = BestOfN(SPEC, Asker(_endpoint(base_url), seed=3), samples=len(RETRIED))
         ledger = BudgetLedger(Budget(len(RETRIED)))
@@ -122,22 +126,36 @@ def test_a_search_accounts_for_every_answer(tmp_path):
         log = log_of(base_url)
     assert outcome.stop_reason is StopReason.BUDGET_SPENT
     assert outcome.evaluations == len(RETRIED) == len(proposals)
-    assert [entry["fault"] for entry in log] == script[: len(log)]
-    assert len(log) == 2 * len(RETRIED)
+    assert [entry["fault"] for entry in log] == script
     usable = [not isinstance(step.proposal, UnusableProposal) for step in outcome.history[1:]]
-    answered = [entry["fault"] for entry in log[1::2]]
     assert usable == [fault in ("fine", "slow") for fault in answered]
     tokens = dict.fromkeys(ANSWERS, (PROMPT_TOKENS, COMPLETION_TOKENS)) | dict.fromkeys(
         ("prompt_filtered", "no_usage"), (0, 0)
     )
     origins = [record["origin"] for record in proposals]
-    calls = [origin["calls"][0] for origin in origins]
-    reported = [(call["prompt_tokens"], call["completion_tokens"]) for call in calls]
-    assert reported == [tokens[fault] for fault in answered]
+    for fault, origin in zip(answered, origins, strict=True):
+        reported = [(call["prompt_tokens"], call["completion_tokens"]) for call in origin["calls"]]
+        assert reported == [tokens[fault]] * (2 if fault in UNUSABLE else 1)
     by_fault = dict(zip(answered, origins, strict=True))
     assert by_fault["refusal"]["answer"] == "I will not."
-    assert by_fault["filtered"]["answer"] == ""
+    assert by_fault["filtered"]["answer"] == by_fault["used_up"]["answer"] == ""
     assert KEY not in (tmp_path / "journal.jsonl").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("refusal", "unusable answer (refused): the model refused: 'I will not.'"),
+        ("filtered", "unusable answer (refused): the model refused, or its answer was filtered"),
+        ("prompt_filtered", "unusable answer (refused): the model refused: 'HTTP 400: filtered by policy'"),
+        ("used_up", "unusable answer (token_limit): the model used up its tokens before it answered"),
+    ],
+)
+def test_the_journal_tells_a_refusal_from_tokens_that_were_used_up(tmp_path, fault, words):
+    with faulty_server(fault) as base_url, Journal(tmp_path) as journal:
+        strategy = BestOfN(SPEC, Asker(_endpoint(base_url), seed=3), samples=1)
+        outcome = run_search(SPEC, strategy, FakeEvaluator(), BudgetLedger(Budget(1)), journal)
+    assert outcome.history[1].proposal.problem.startswith(words)
 
 
 def test_a_budget_of_tokens_ends_the_search_within_it(tmp_path):

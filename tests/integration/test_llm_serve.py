@@ -44,7 +44,7 @@ def _started():
 
 def _ended(process, number):
     process.send_signal(number)
-    printed, complaints = process.communicate(timeout=30)
+    printed, complaints = process.communicate(timeout=180)
     return process.returncode, printed, complaints
 
 
@@ -173,7 +173,7 @@ def test_a_request_that_is_wrong_is_told_where(client, changed, param):
 
 def _raw(base_url, method, path, body=b"", **headers):
     address = urlsplit(base_url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=20)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=180)
     connection.putrequest(method, path)
     for name, value in headers.items():
         connection.putheader(name.replace("_", "-"), value)

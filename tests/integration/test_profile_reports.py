@@ -38,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def launches(simulator: SimulatorBackend, folder: Path) -> tuple[LaunchProfile, ...]:
     """Return the launches of the add program on eight cores."""
-    profiler = Profiler(simulator, "910B2", folder, max_events=100_000, timeout_s=30.0)
+    profiler = Profiler(simulator, "910B2", folder, max_events=100_000, timeout_s=180.0)
     program = profiler.profile_program(AscProgram(ADD, ("SCENARIO=2",)))
     assert isinstance(program, ProfiledProgram), program
     return program.launches
@@ -98,7 +98,7 @@ def test_launches_follow_each_other_in_the_trace(launches: tuple[LaunchProfile, 
 
 
 def test_a_limited_trace_says_what_it_leaves_out(simulator: SimulatorBackend, tmp_path: Path) -> None:
-    profiler = Profiler(simulator, "910B2", tmp_path, max_events=5, timeout_s=30.0)
+    profiler = Profiler(simulator, "910B2", tmp_path, max_events=5, timeout_s=180.0)
     program = profiler.profile_program(AscProgram(ADD))
     assert isinstance(program, ProfiledProgram)
     note = write_chrome_trace(program.launches, tmp_path / "trace.json")

@@ -25,6 +25,20 @@ _MARKS = [
     "```",
     "### FILE: op_kernel/toy.cpp",
     "int one;",
+    "```diff",
+    "--- a/op_kernel/toy.cpp",
+    "+++ b/op_kernel/toy.cpp",
+    "+++ /dev/null",
+    "@@ -1,2 +1,2 @@",
+    "@@",
+    "-int one;",
+    "+int uno;",
+    "*** Begin Patch",
+    "*** Update File: op_kernel/toy.cpp",
+    "*** Delete File: op_kernel/toy.cpp",
+    "<<<<<< SEARCH",
+    "// ... rest unchanged",
+    "In op_kernel/toy.cpp:",
 ]
 
 

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from ascend_gym.core.errors import BudgetExceededError, ModelError
 from ascend_gym.core.protocols import Completion, Message
 from ascend_gym.search.ledger import Budget, BudgetLedger, Cost
-from ascend_gym.search.llm.limits import prompt_bound_tokens
+from ascend_gym.search.llm.limits import estimated_text_tokens, estimated_tokens
 from ascend_gym.search.llm.metering import MeteredLlm
 
 MESSAGES = [Message("user", "hello")]
-BOUND = prompt_bound_tokens(MESSAGES)
+BOUND = estimated_tokens(MESSAGES)
 
 reports = st.one_of(
     st.none(),
@@ -41,7 +41,7 @@ class Reporter:
 def _tokens(answer):
     if answer is None or answer.recorded:
         return 0
-    return (answer.prompt_tokens or BOUND) + (answer.completion_tokens or len(answer.text.encode()))
+    return (answer.prompt_tokens or BOUND) + (answer.completion_tokens or estimated_text_tokens(answer.text))
 
 
 @given(st.integers(0, 600), st.lists(reports, min_size=1, max_size=12))

@@ -157,7 +157,7 @@ def _found(
     (folder / "tensors").write_text("")
     program = str(simulator.toolchain.races_program)
     command = [program, str(folder / "trace"), str(folder / "tensors"), auto_sync]
-    answer = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=180, check=True)
     race: dict[str, object] | None = json.loads(answer.stdout)["race"]
     return race
 

@@ -36,7 +36,7 @@ def price(simulator: SimulatorBackend, folder: Path, trace: bytes) -> subprocess
     path.write_bytes(trace)
     program = str(simulator.toolchain.price_program)
     command = [program, str(path), str(folder / "chip"), str(folder / "tensors")]
-    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
 
 
 def record(op: int, source: int = 0, target: int = 0, flag: int = 0) -> bytes:

@@ -66,7 +66,7 @@ def _synthesized(answer, result=None):
             proposal = steps.send(result or _result(proposal.candidate))
     except StopIteration as stop:
         template, told = stop.value
-        assert told == spent == 1 - len(untold)
+        assert told == spent == int(not untold)
         return template, spent
 
 

@@ -105,14 +105,14 @@ def test_the_fastest_sample_wins(tmp_path):
 )
 def test_lone_surrogates_of_a_model_do_not_stop_the_search(tmp_path, answer):
     evaluator = FakeEvaluator({1: Status.BUILD_ERROR})
-    outcome = _search(tmp_path, ScriptedModel(answer), samples=1, evaluator=evaluator)
+    outcome = _search(tmp_path, ScriptedModel(answer, answer), samples=1, evaluator=evaluator)
     assert [step.result.status for step in outcome.history] == [Status.OK, Status.BUILD_ERROR]
     with Journal(tmp_path) as journal:
         assert journal.records[-1]["evaluations"] == 1
 
 
 def test_every_sample_sees_the_same_prompt_and_a_seed_of_its_own(tmp_path):
-    llm = ScriptedModel(*[_edit("TILE_LENGTH = 1024;", "x")] * 3)
+    llm = ScriptedModel(*[_edit("constexpr uint32_t TILE_LENGTH = 1024;", "x")] * 3)
     _search(tmp_path, llm, samples=3, seed=9)
     prompts, seeds, *_ = zip(*llm.asked, strict=True)
     assert prompts[0] == prompts[1] == prompts[2]
@@ -123,7 +123,8 @@ def test_every_sample_sees_the_same_prompt_and_a_seed_of_its_own(tmp_path):
 def test_unusable_answers_are_spent_as_failed_builds_and_kept_in_the_journal(tmp_path):
     usable = _edit("constexpr uint32_t BLOCK_DIM = 8;", "constexpr uint32_t BLOCK_DIM = 48;")
     evaluator = PricingEvaluator()
-    outcome = _search(tmp_path, ScriptedModel("I cannot.", usable, ""), samples=3, evaluator=evaluator)
+    model = ScriptedModel("I cannot.", "I cannot.", usable, "", "")
+    outcome = _search(tmp_path, model, samples=3, evaluator=evaluator)
     assert [step.result.status for step in outcome.history[1:]] == [
         Status.BUILD_ERROR,
         Status.OK,
@@ -187,7 +188,7 @@ def test_samples_drawn_at_the_same_time_are_the_same_samples():
 
 
 def test_unusable_proposals_carry_the_baseline():
-    (proposal,) = _observed(ScriptedModel("no")).propose(1)
+    (proposal,) = _observed(ScriptedModel("no", "no")).propose(1)
     assert isinstance(proposal, UnusableProposal)
     assert proposal.candidate == SPEC.baseline
     assert "no_files" in proposal.problem

@@ -96,8 +96,8 @@ def test_killed_workers_are_reaped_and_their_temporary_files_removed(tmp_path: P
     processes.kill("worker-1")
     processes.kill("worker-9")
     assert next_ended(processes) == ("worker-1", "the daemon ended it", True)
-    assert not left.exists()
     processes.close()
+    assert not left.exists()
     assert list(tmp_path.iterdir()) == [fifo]
 
 

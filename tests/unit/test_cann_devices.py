@@ -37,7 +37,7 @@ def test_who_finds_none_free_waits_for_one(tmp_path: Path) -> None:
         waiting.start()
         waiting.join(timeout=0.2)
         assert (device, held) == (4, [])
-    waiting.join(timeout=10.0)
+    waiting.join(timeout=180.0)
     assert held == [4]
 
 
@@ -64,7 +64,7 @@ def test_a_device_that_is_excluded_while_somebody_waits_is_not_given_out(tmp_pat
         waiting.start()
         waiting.join(timeout=0.2)
         _pool(tmp_path, 0).exclude(0, "it fell")
-    waiting.join(timeout=10.0)
+    waiting.join(timeout=180.0)
     assert len(said) == 1
     assert "it fell" in said[0]
 

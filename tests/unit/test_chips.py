@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ascend_gym.core.chips import CHIPS
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml
 from npu_daemon.simulator import chips
@@ -68,3 +69,7 @@ def test_chips_are_told_apart() -> None:
 def test_an_unknown_chip_is_refused_with_those_that_exist() -> None:
     with pytest.raises(MisuseError, match="no chip is named '910B9'; there are: 910B1, 910B2"):
         load_chip("910B9")
+
+
+def test_requests_know_every_chip() -> None:
+    assert list(CHIPS) == chip_names()

@@ -1,14 +1,24 @@
 """The command line: evaluate, suite, and what it says of misuse."""
 
+import errno
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import ascend_gym
+from ascend_gym.cli import app, main
 from ascend_gym.core.errors import DaemonUnreachableError
 from ascend_gym.core.status import Blame, Status, rule_of
+from ascend_gym.core.toml_file import read_toml
+from ascend_gym.suite.loader import load_operator
+
+ROOT = Path(__file__).resolve().parents[2]
 
 FASTER = "// 更快 🚀\n// latency: 50\n"
 
@@ -209,3 +219,84 @@ def test_help_needs_nothing():
     )
     assert done.returncode == 0
     assert all(command in done.stdout for command in ("suite", "evaluate", "optimize"))
+
+
+def test_the_version_is_told_from_one_source(run):
+    assert run("--version") == (0, f"ascend-gym {ascend_gym.__version__}\n", "")
+    project = read_toml(ROOT / "pyproject.toml")
+    assert "version" not in project["project"]
+    assert project["tool"]["hatch"]["version"]["path"] == "ascend_gym/__init__.py"
+
+
+@pytest.mark.parametrize("command", [(), ("suite",), ("suite", "list"), ("optimize",)])
+def test_help_has_a_short_form(run, command):
+    status, out, _ = run(*command, "-h")
+    assert status == 0
+    assert out == run(*command, "--help")[1]
+    assert "Usage" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected", "others"),
+    [
+        ("ascend-gym optimize ge", {"gelu"}, {"core/gelu", "add"}),
+        ("ascend-gym suite show core/ge", {"core/gelu"}, {"gelu", "core/add"}),
+        ("ascend-gym sweep --op co", {"core"}, {"core/gelu"}),
+        ("ascend-gym sweep --method be", {"best-of-n"}, {"openevolve"}),
+        ("ascend-gym optimize gelu --method op", {"openevolve"}, {"best-of-n"}),
+        ("ascend-gym report --method kn", {"knob-search"}, {"best-of-n"}),
+        ("ascend-gym compare gre", {"greedy-rules"}, {"best-of-n"}),
+        ("ascend-gym evaluate gelu --chip 910B", {"910B2", "910B4"}, {"910_93"}),
+    ],
+)
+def test_shells_complete_names(words, expected, others):
+    asked = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    environment = {"_ASCEND_GYM_COMPLETE": "complete_bash", **asked}
+    outcome = CliRunner().invoke(app, [], prog_name="ascend-gym", env=environment)
+    found = set(outcome.output.split())
+    assert expected <= found
+    assert not others & found
+
+
+def test_suites_as_json(run):
+    status, out, _ = run("suite", "list", "--json")
+    listed = {each["op_id"]: each for each in json.loads(out)["operators"]}
+    assert status == 0
+    assert listed["core/gelu"]["cases"] == len(load_operator("gelu").cases)
+    shown = json.loads(run("suite", "show", *TOY, "--json")[1])
+    assert shown["op_id"] == "local/toy"
+    assert [case["case_id"] for case in shown["cases"]] == ["small", "large"]
+    assert shown["sources"]["kernel"] == ["op_kernel/toy.cpp"]
+    assert "traffic_bytes" in shown["cases"][0]
+
+
+def test_audits_as_json(run, monkeypatch):
+    status, out, err = run("suite", "audit", "add", "--json")
+    document = json.loads(out)
+    assert (status, document["passed"], err) == (0, True, "")
+    assert {each["operator"] for each in document["cases"]} == {"core/add"}
+    monkeypatch.setattr("ascend_gym.suite.audit.audit_case", lambda spec, case, seed: ["zeros pass"])
+    status, out, err = run("suite", "audit", "add", "--json")
+    assert (status, json.loads(out)["passed"]) == (2, False)
+    assert json.loads(out)["cases"][0]["complaints"] == ["zeros pass"]
+    assert "cannot be relied on" in err
+
+
+def test_exhausted_descriptors_are_explained(run, monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr("ascend_gym.cli.evaluate.load_operator", refuse)
+    status, out, err = run("evaluate", "gelu", "--json")
+    assert (status, json.loads(out)["status"]) == (3, "infra_error")
+    assert "ulimit -n" in err
+
+
+def test_any_other_fault_of_the_system_is_not_hidden(monkeypatch):
+    def refuse(*_, **__):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr("ascend_gym.cli.evaluate.load_operator", refuse)
+    monkeypatch.setattr("sys.argv", ["ascend-gym", "evaluate", "gelu"])
+    with pytest.raises(OSError, match="broken"):
+        main()

@@ -35,6 +35,20 @@ def test_stages_take_a_quarter_of_the_budget_and_ten_at_most(budget, length):
 
 
 @pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"preset": "paper-v1", "budget": 40}, ("alternate", 10, 10)),
+        ({"preset": "paper-v2", "budget": 230}, ("refine-then-tile", 115, 115)),
+        ({"preset": "paper-v2", "budget": 210, "refine_steps": 150}, ("refine-then-tile", 150, 60)),
+        ({"preset": "paper-v2", "budget": 1}, ("refine-then-tile", 1, 1)),
+    ],
+)
+def test_presets_are_the_schedules_of_the_papers(settings, expected):
+    agent = agent_settings(_settings(**settings))
+    assert (agent.schedule.value, agent.refine_steps, agent.tiling_steps) == expected
+
+
+@pytest.mark.parametrize(
     ("ablate", "kind"),
     [([], Retriever), (["tiling"], Retriever), (["retrieval"], RandomRetriever), (["experience"], None)],
 )

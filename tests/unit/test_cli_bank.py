@@ -80,6 +80,9 @@ def test_show_selects_and_counts(run, tmp_path):
     assert status == 0
     assert "core/toy  barrier_removal  12.00 -> 10.00 us (1.20x)  Let the pipes run" in shown
     assert "2 experiences; 2 motifs: barrier_removal 1, tile_size 1" in shown
+    document = json.loads(run("show", "--bank", bank, "--json")[1])
+    assert len(document["experiences"]) == sum(document["motifs"].values()) > 0
+    assert {each["motif"] for each in document["experiences"]} == set(document["motifs"])
     _, shown, _ = run("show", "--bank", bank, "--operator", "gelu")
     assert "1 experiences; 1 motifs: tile_size 1" in shown
     _, shown, _ = run("show", "--bank", bank, "--motif", "nothing")

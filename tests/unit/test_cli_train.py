@@ -47,3 +47,13 @@ def test_a_search_with_a_policy_needs_one(run, toy_folder, tmp_path):
     options = ("optimize", "toy", "--op-dir", toy_folder, "--method", "ppo")
     assert "needs --checkpoint DIR" in _refusal(run, *options)
     assert "holds no checkpoint" in _refusal(run, *options, "--checkpoint", tmp_path)
+
+
+@pytest.mark.parametrize(("options", "least"), [([], 200), (["--budget", "2", "--runners", "4"], 24)])
+def test_too_few_evaluations_are_refused_before_anything_is_loaded(
+    run, monkeypatch, toy_folder, tmp_path, options, least
+):
+    monkeypatch.setitem(sys.modules, "ray", None)  # importing it would fail, and say so instead
+    told = ("--op-dir", toy_folder, "--evaluations", least - 1, "--out", tmp_path / "out", *options)
+    assert f"one iteration takes {least} evaluations, got {least - 1}" in _refusal(run, "train", *told)
+    assert not (tmp_path / "out").exists()

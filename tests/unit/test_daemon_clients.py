@@ -21,7 +21,7 @@ from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Diagnostic, EvalRequest, MeasureProtocol, Phase
 from ascend_gym.core.status import Status
 
-DEADLINE_S = 20.0
+DEADLINE_S = 180.0
 BUSY = Diagnostic(phase=Phase.SERVICE, message="the queue is full")
 
 
@@ -67,8 +67,13 @@ def serving(*members: ScriptedDaemon) -> Iterator[None]:
 
 
 def pool_of(*members: ScriptedDaemon, extra: tuple[str, ...] = (), timeout_s: float = 0.3) -> DaemonPool:
+    """Return a pool that all members have joined; from then on a lost one is missed after ``timeout_s``."""
     with serving(*members):
-        return DaemonPool([*(member.address for member in members), *extra], connect_timeout_s=timeout_s)
+        patience_s = 3.0 if extra else DEADLINE_S  # which of the extra ones nobody answers
+        pool = DaemonPool([*(member.address for member in members), *extra], connect_timeout_s=patience_s)
+    for member in pool._members:
+        member.evaluator._link.connect_timeout_s = timeout_s
+    return pool
 
 
 def until(condition: Callable[[], bool], evaluator: Evaluator, *members: ScriptedDaemon) -> list[Any]:

@@ -342,3 +342,35 @@ def test_vector_environments_step_and_reset(mode):
         np.testing.assert_array_equal(observations["budget_left"], [2, 2])
     finally:
         envs.close()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"operator": None}, "operator must be a name such as 'gelu'.* got None"),
+        ({"operator": ["gelu", 3]}, "operator must be a name .* got \\['gelu', 3\\]"),
+        ({"budget": 2.5}, "budget must be at least 1 evaluation, a whole number; got 2.5"),
+        ({"budget": "20"}, "budget must be at least 1 .* got '20'"),
+        ({"budget": True}, "got True"),
+        ({"cases": 99}, "cases must be at most 2, as many as core/toy has, or None for all; got 99"),
+        ({"cases": 1.5}, "cases must be at least 1, a whole number, or None for all; got 1.5"),
+        ({"chip": "910B9"}, "no chip is named '910B9', did you mean '910B.'.*; there are: 910B1, "),
+    ],
+)
+@pytest.mark.parametrize("make", [gymnasium.make, gymnasium.make_vec])
+def test_arguments_that_cannot_be_are_refused_when_it_is_made(make, options, words):
+    with pytest.raises(MisuseError, match=words):
+        make("AscendOp-v0", **{"operator": make_spec(), "evaluator": FakeEvaluator(), **options})
+
+
+def test_numbers_of_numpy_count():
+    assert _make(budget=np.int64(3), cases=np.int32(1)).reset()[0]["budget_left"] == 3
+
+
+def test_too_many_cases_are_refused_for_the_next_operator_too():
+    env = _env(cases=2)
+    env.reset()
+    (tensor_case, _) = make_spec().cases
+    single = make_spec("single").model_copy(update={"cases": (tensor_case,)})
+    with pytest.raises(MisuseError, match="at most 1, as many as core/single has"):
+        env.reset(options={"operator": single})

@@ -31,3 +31,44 @@ def _case(read_mib, written_mib, *, is_open=False):
 def test_the_slower_of_memory_and_cache_bounds_a_launch(case, reads_all_inputs, moving_us):
     spec = load_operator("add").model_copy(update={"reads_all_inputs": reads_all_inputs})
     assert floor_us(spec, case, CHIP) == pytest.approx(LAUNCH_US + moving_us)
+
+
+def _product(left, right, result, dtype=DType.FLOAT16):
+    x, weight = (
+        TensorSpec(name=name, dtype=dtype, shapes=(shape,)) for name, shape in (("x", left), ("w", right))
+    )
+    y = TensorSpec(name="y", dtype=DType.FLOAT32, shapes=(result,))
+    return Case(case_id="case", inputs=(x, weight), outputs=(y,))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "case", "multiplying_us"),
+    [
+        ("MatmulLeaky", _product((2048, 2048), (2048, 2048), (2048, 2048)), 2048**3 / 4096 / 24 / 1800),
+        ("MatMulV2", _product((512, 4096), (4096, 2048), (512, 2048)), 512 * 2048 * 4096 / 4096 / 24 / 1800),
+        ("MatMulV2", _product((4096, 512), (2048, 4096), (512, 2048)), 512 * 2048 * 4096 / 4096 / 24 / 1800),
+        (
+            "Matmul",
+            _product((4096, 4096), (4096, 4096), (4096, 4096), DType.INT8),
+            4096**3 / 8192 / 24 / 1800,
+        ),
+        ("Add", _product((2048, 2048), (2048, 2048), (2048, 2048)), 0.0),
+        ("Matmul", _product((512, 64), (512, 64), (512, 64)), 0.0),  # element by element
+        ("Matmul", _product((4, 512, 512), (4, 512, 512), (4, 512, 512)), 0.0),
+    ],
+)
+def test_the_cube_bounds_a_product_of_matrices(op_type, case, multiplying_us):
+    spec = load_operator("add").model_copy(update={"op_type": op_type})
+    moving_us = max(
+        sum(tensor.size_bytes for tensor in case.inputs) / 1480e3,
+        sum(tensor.size_bytes for tensor in (*case.inputs, *case.outputs)) / 5200e3,
+    )
+    expected_us = LAUNCH_US + max(multiplying_us, moving_us)
+    assert floor_us(spec, case, CHIP) == pytest.approx(expected_us)
+    assert multiplying_us == 0.0 or multiplying_us > moving_us
+
+
+def test_a_large_product_takes_48_us():
+    spec = load_operator("add").model_copy(update={"op_type": "MatMul"})
+    case = _product((2048, 2048), (2048, 2048), (2048, 2048))
+    assert floor_us(spec, case, CHIP) > 48.0

@@ -26,7 +26,7 @@ def test_a_link_in_a_cycle_is_collected() -> None:
         env={"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (0, "collected\n"), ended.stderr

@@ -7,7 +7,8 @@ from pathlib import Path
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
-from npu_daemon.simulator.host_build import MAX_ERRORS, build_host, parse_compiler_errors
+from npu_daemon.simulator.compiler_errors import MAX_ERRORS, parse_compiler_errors
+from npu_daemon.simulator.host_build import build_host
 
 SOURCES = Sources(
     files=(

@@ -62,20 +62,20 @@ def _last(conversation):
 
 
 def _base(conversation):
-    state = _last(conversation).split("## Sources of the fastest version")[1]
+    state = "".join(message.content for message in conversation).split("## Sources of the fastest version")[1]
     return re.search(r"int kernel = (\d+);", state)[1]
 
 
 def test_it_goes_on_from_what_is_correct_and_faster(tmp_path):
-    model = Editor(90, 95, "nothing", 80)
+    model = Editor(90, 95, "nothing", "nothing", 80)
     outcome = _search(tmp_path, model, budget=4)
     assert outcome.best_latency_us == pytest.approx(80)
-    assert [_base(each) for each in model.conversations] == ["0", "1", "1", "1"]
+    assert [_base(each) for each in model.conversations] == ["0", "1", "1", "1", "1"]
     assert "op_host/toy.cpp" in _last(model.conversations[0])
 
 
 def test_a_conversation_holds_answers_and_what_they_came_to(tmp_path):
-    model = Editor(90, "no changes here", 95, 70)
+    model = Editor(90, "no changes here", "no changes here", 95, 70)
     _search(tmp_path, model, budget=4)
     first, *_, last = model.conversations
     assert [message.role for message in first] == ["system", "user"]

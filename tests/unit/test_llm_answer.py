@@ -76,9 +76,12 @@ BAD = [
     ("  \n ", ProblemKind.EMPTY, "empty"),
     ("I am sorry, I cannot help with that.", ProblemKind.NO_FILES, "### FILE"),
     ("```cpp\nint other;\n```", ProblemKind.NO_FILES, "### FILE"),
-    (_edit("int one;", "int uno;"), ProblemKind.NO_FILES, "### FILE"),
+    (_edit("int two;", "int uno;"), ProblemKind.NO_FILES, "### FILE"),
+    (HEAD + "```cpp\nint one;\n// ... rest unchanged\n```", ProblemKind.ELIDED, "line 2"),
     ("### FILE: op_kernel/new.h\n```\nint x;\n```", ProblemKind.UNKNOWN_PATH, "op_kernel/new.h"),
     ("### FILE: ../../etc/shadow.h\n```\nint x;\n```", ProblemKind.UNKNOWN_PATH, "shadow.h"),
+    (HEAD + "I would make it faster;\n", ProblemKind.NO_FILES, "### FILE"),
+    (HEAD + "int other;\n", ProblemKind.NO_FILES, "### FILE"),
     (HEAD + "```cpp\nint oth", ProblemKind.TRUNCATED, "cut off"),
     (HEAD + "<<<<<<< SEARCH\nint one;\n=======\nint u", ProblemKind.TRUNCATED, "cut off"),
     (HEAD + "```\n<<<<<<< SEARCH\nint one;\n=======\nint uno;\n```", ProblemKind.MALFORMED_EDIT, "missing"),
@@ -101,8 +104,9 @@ def test_bad_answers_are_problems_that_say_what_is_wrong(answer, kind, message):
 
 
 def test_every_kind_of_problem_is_tested():
-    by_whoever_asked = {ProblemKind.FORBIDDEN_EDIT}
-    assert {kind for _, kind, _ in BAD} == set(ProblemKind) - by_whoever_asked
+    by_whoever_asked = {ProblemKind.FORBIDDEN_EDIT, ProblemKind.INCOMPLETE}
+    elsewhere = {ProblemKind.TOKEN_LIMIT, ProblemKind.REFUSED, ProblemKind.PARTIAL_FILE}
+    assert {kind for _, kind, _ in BAD} == set(ProblemKind) - by_whoever_asked - elsewhere
 
 
 def test_a_file_name_alone_is_enough_when_it_is_unique():

@@ -132,7 +132,7 @@ def test_threads_with_one_question_ask_it_once(tmp_path):
     class Held(Counting):
         def complete(self, messages, **options):
             begun.set()
-            assert release.wait(20)
+            assert release.wait(180)
             return super().complete(messages, **options)
 
     model, answers = Held(), []
@@ -140,7 +140,7 @@ def test_threads_with_one_question_ask_it_once(tmp_path):
     threads = [threading.Thread(target=lambda: answers.append(_ask(cassette).text)) for _ in range(6)]
     for thread in threads:
         thread.start()
-    assert begun.wait(20)
+    assert begun.wait(180)
     with pytest.raises(ModelError, match="under way"):
         cassette.complete(MESSAGES, seed=1, max_tokens=9, deadline_s=0.01)
     release.set()

@@ -130,7 +130,7 @@ class _CountingServer:
     """Holds every request back until as many as expected are there; counts how many are at a time."""
 
     def __init__(self, expected):
-        self.barrier = threading.Barrier(expected, timeout=20)
+        self.barrier = threading.Barrier(expected, timeout=180)
         self.lock, self.under_way, self.most = threading.Lock(), 0, 0
 
     def answer(self, body):

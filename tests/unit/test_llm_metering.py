@@ -7,11 +7,11 @@ import pytest
 from ascend_gym.core.errors import BudgetExceededError, MisuseError, ModelError
 from ascend_gym.core.protocols import Completion, Message
 from ascend_gym.search.ledger import Budget, BudgetLedger, Cost
-from ascend_gym.search.llm.limits import prompt_bound_tokens
+from ascend_gym.search.llm.limits import estimated_tokens
 from ascend_gym.search.llm.metering import MeteredLlm, Price
 
 MESSAGES = [Message("user", "hello 块")]
-BOUND = prompt_bound_tokens(MESSAGES)
+BOUND = estimated_tokens(MESSAGES)
 MAX_TOKENS = 100
 PRICE = Price(2.0, 10.0)
 
@@ -78,10 +78,15 @@ def test_answers_from_a_recording_cost_nothing():
     assert ledger.spent == ledger.reserved == Cost()
 
 
-def test_counts_left_out_are_a_token_per_byte():
+def test_counts_left_out_are_a_token_per_two_and_a_half_bytes():
     llm, ledger = _metered(Model(0, 0, text="块 hi"), tokens=1000)
     _call(llm)
-    assert ledger.spent.tokens == BOUND + 6
+    assert ledger.spent.tokens == BOUND + 3
+
+
+def test_what_is_reserved_is_near_what_code_takes():
+    code = "const uint32_t rest = begin < totalLength ? totalLength - begin : 0;\n" * 100
+    assert len(code) / 4 < estimated_tokens([Message("user", code)]) < len(code) / 2
 
 
 def test_more_than_was_reserved_is_charged_if_the_budget_covers_it():
@@ -116,7 +121,7 @@ class HeldModel:
 
     def complete(self, messages, *, seed, max_tokens, deadline_s):
         self.begun.release()
-        assert self.release.wait(20)
+        assert self.release.wait(180)
         return Completion("x", 1, 0, "m")
 
 
@@ -127,7 +132,7 @@ def test_calls_at_a_time_wait_for_each_other_rather_than_fail():
     threads = [threading.Thread(target=lambda: done.append(_call(llm)), daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
-    assert model.begun.acquire(timeout=20)
+    assert model.begun.acquire(timeout=180)
     assert ledger.reserved.tokens == BOUND + MAX_TOKENS
     model.release.set()
     for thread in threads:

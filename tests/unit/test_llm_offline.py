@@ -7,6 +7,7 @@ from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import Candidate, MeasureProtocol
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.llm.offline.reading import candidate_in
 from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import best_of_n_messages, describe_case, render_sources
 from ascend_gym.suite.loader import list_operators, load_operator
@@ -52,7 +53,7 @@ def test_every_answer_is_a_changed_candidate():
 
 
 def test_answers_combine_rules_and_change_either_or_both_sides():
-    candidates = _candidates(SPEC, range(40))
+    candidates = _candidates(SPEC, range(160))
     sides = {(c.tiling_text != TILING, c.kernel_text != KERNEL) for c in candidates}
     assert sides == {(True, False), (False, True), (True, True)}
     assert any("FusedMulAdd(d, a, b, n)" in candidate.kernel_text for candidate in candidates)
@@ -171,3 +172,29 @@ def test_data_types_that_stand_in_the_system_message_are_heeded():
     assert sizes_bytes == {2, 4}
     assert UB_BYTES // 2 < ub_bytes(spec.baseline, 4) <= UB_BYTES
     assert all(fits_ub(candidate, spec.baseline, sizes_bytes) for candidate in candidates)
+
+
+def test_files_that_operators_share_are_read_and_rewritten():
+    """As in the foreach family, whose own files only name what shared ones do."""
+    shared = {
+        "shared/inc/op_tiling/tiling.h": "constexpr uint32_t TILE_LENGTH = 1024;\n",
+        "op_host/each.cpp": "// registers\n",
+        "op_kernel/each.cpp": "// enters\n",
+        "shared/inc/op_kernel/base.h": SPEC.baseline.kernel_text,
+    }
+    prompt = "# Task: rewrite\n" + "".join(
+        f"### FILE: {path}\n```cpp\n{text}```\n" for path, text in shared.items()
+    )
+    read = candidate_in(prompt)
+    assert [file.path for file in read.kernel.files] == ["op_kernel/each.cpp", "shared/inc/op_kernel/base.h"]
+    assert (read.host.main, read.kernel.main) == ("op_host/each.cpp", "op_kernel/each.cpp")
+    texts = [
+        OfflineModel().complete([Message("user", prompt)], seed=seed, max_tokens=9999, deadline_s=1).text
+        for seed in range(4)
+    ]
+    assert all(isinstance(candidate_from_answer(text, read), Candidate) for text in texts)
+
+
+def test_a_prompt_without_one_side_holds_no_operator():
+    assert candidate_in("### FILE: shared/op_kernel/base.h\n```cpp\nint x;\n```\n") is None
+    assert candidate_in("### FILE: op_host/x.cpp\n```cpp\nint x;\n```\n") is None

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from ascend_gym.core.errors import InfrastructureError
-from npu_daemon.simulator.object_store import ObjectStore, call_tool
+from npu_daemon.simulator.compiler import call_tool, lld
+from npu_daemon.simulator.elf_symbols import dynamic_symbols
+from npu_daemon.simulator.object_store import ObjectStore, Part
 
 SOURCE = '#include "outer.h"\nint answer() { return VALUE; }\n'
 
@@ -26,10 +28,10 @@ def kept_parts(folder: Path, options: tuple[str, ...] = ()) -> set[Path]:
     """Compile the part as a new process would, and return everything that the store keeps."""
     target = folder / "part.o"
     target.unlink(missing_ok=True)
-    ObjectStore(folder / "store").compile(
-        (f"-I{folder / 'headers'}", *options, "-c"), folder / "part.cpp", target
-    )
-    assert "answer" in call_tool(["nm", str(target)])
+    flags = (f"-I{folder / 'headers'}", *options, "-c")
+    ObjectStore(folder / "store").compile(Part(flags, folder / "part.cpp", target))
+    call_tool(lld("-shared", str(target), "-o", str(folder / "part.so")))
+    assert dynamic_symbols(folder / "part.so").defined == {"_Z6answerv"}
     return set((folder / "store").iterdir())
 
 
@@ -60,5 +62,5 @@ def test_a_source_that_does_not_compile_is_told_and_not_kept(folder: Path) -> No
 
 
 def test_a_missing_tool_is_told() -> None:
-    with pytest.raises(InfrastructureError, match=r"needs no-such-tool.*install g\+\+"):
+    with pytest.raises(InfrastructureError, match=r"needs no-such-tool.*install ascend-gym again"):
         call_tool(["no-such-tool"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -282,18 +281,6 @@ def test_values_follow_from_the_secret_too(spec: OpSpec, backend: FakeBackend, t
     assert len(set(drawn)) == 3
     assert len(set(keys)) == 3
     assert keys[0] == result_key(make_request(spec), backend.describe())
-
-
-def test_case_data_beyond_the_limit_are_evicted_oldest_first(spec: OpSpec, tmp_path: Path) -> None:
-    cache = CaseDataCache(tmp_path / "small", "harness", limit_bytes=6 * 1024)
-    oracle, case = oracle_for(spec), spec.cases[0]
-    entries = [cache.obtain(spec, oracle, case, seed).input_files[0][0].parent for seed in range(3)]
-    assert all(entry.is_dir() for entry in entries)  # in use a moment ago
-    for age, entry in enumerate(reversed(entries)):
-        os.utime(entry, (1000.0 - age, 1000.0 - age))
-    latest = cache.obtain(spec, oracle, case, 3).input_files[0][0].parent
-    assert [entry.is_dir() for entry in entries] == [False, False, True]
-    assert latest.is_dir()
 
 
 def test_in_process_evaluator_follows_the_protocol(tmp_path: Path, spec: OpSpec) -> None:

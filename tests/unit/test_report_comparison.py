@@ -9,7 +9,7 @@ from rich.console import Console
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Comparison, Run
 from ascend_gym.report.curves import Curve
-from ascend_gym.report.sweep_summary import print_table, summary_notes
+from ascend_gym.report.sweep_summary import print_table, summary_notes, summary_tables
 
 METHODS = {"plain": (100.0, 80.0, 50.0), "clever": (100.0, 40.0, 25.0)}
 
@@ -166,3 +166,9 @@ def test_a_terminal_shows_every_cell_whole(width):
         for cell in {cell for cells in (table.columns, *table.rows) for cell in cells}:
             assert cell in printed.getvalue()
     assert max(map(len, printed.getvalue().splitlines())) <= width
+
+
+def test_without_a_finished_run_there_is_a_sentence_and_no_table():
+    compared = {("910B2", 4): Comparison([Run("best-of-n", "core/a", 0, None)])}
+    assert summary_tables(compared) == []
+    assert summary_notes(compared) == ["No run is finished yet, so there is nothing to compare."]

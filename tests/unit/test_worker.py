@@ -33,7 +33,7 @@ from npu_daemon.case_runner import DeviceGate
 from npu_daemon.pipeline import infra_error
 from npu_daemon.worker import Worker
 
-TIMEOUT_MS = 10_000
+TIMEOUT_MS = 180_000
 
 
 class BlockingService:
@@ -55,7 +55,7 @@ class BlockingService:
     def answer(self, request: EvalRequest, on_case: Callable[[], None], device: DeviceGate) -> EvalResult:
         self.progress = on_case
         self.started.set()
-        assert self.may_finish.wait(30)
+        assert self.may_finish.wait(TIMEOUT_MS / 1000)
         return self.answer_with(request)
 
     def answer_on_device(
@@ -152,7 +152,7 @@ def test_heartbeats_end_when_a_case_takes_longer_than_its_limits_allow(
     worker.turn(0)
     assert broker.is_silent()
     monkeypatch.undo()
-    assert service.started.wait(10)
+    assert service.started.wait(TIMEOUT_MS / 1000)
     assert service.progress is not None
     service.progress()
     worker.turn(0)
@@ -219,7 +219,7 @@ def test_a_device_is_asked_for_waited_for_and_given_back(
     monkeypatch.undo()
     broker.send(encode(WireMessage(Kind.GRANT, "job-1", 2, DeviceGrant(device=0))))
     worker.turn(TIMEOUT_MS)
-    assert service.started.wait(10)
+    assert service.started.wait(TIMEOUT_MS / 1000)
     service.may_finish.set()
     seen: list[Kind] = []
     while Kind.RESULT not in seen:

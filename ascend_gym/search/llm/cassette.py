@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, ModelError
-from ascend_gym.core.protocols import Completion, Llm, Message
+from ascend_gym.core.protocols import Completion, Ending, Llm, Message
 from ascend_gym.core.text import well_formed
 from ascend_gym.search.llm.prompts import prompt_digest
 from ascend_gym.search.llm.tape import Tape
@@ -50,6 +50,7 @@ class _Answer(BaseModel):
     completion_tokens: int
     model: str
     recorded: bool
+    ending: Literal["complete", "token_limit", "refused"] = "complete"
 
 
 class CassetteLlm:
@@ -113,6 +114,7 @@ class CassetteLlm:
             completion_tokens=answer.completion_tokens,
             model=answer.model,
             recorded=answer.recorded or self._mode is not CassetteMode.RESUME,
+            ending=Ending(answer.ending),
         )
 
     def _record(
@@ -134,6 +136,7 @@ class CassetteLlm:
             completion_tokens=completion.completion_tokens,
             model=completion.model,
             recorded=completion.recorded,
+            ending=completion.ending.value,
         )
         self._tape.put(prompt, answer.model_dump())
 

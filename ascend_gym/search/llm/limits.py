@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -15,6 +16,7 @@ WINDOW_S = 60.0
 MAX_ANSWER_BYTES = 4 * 2**20
 
 _FRAMING_TOKENS = 16
+_BYTES_PER_TOKEN = 2.5
 
 
 @dataclass(frozen=True)
@@ -109,3 +111,15 @@ def texts_bound_tokens(texts: Sequence[str]) -> int:
     """Return more tokens than ``texts`` can take, framing included."""
     sizes = (len(text.encode("utf-8", "replace")) for text in texts)
     return _FRAMING_TOKENS * (1 + len(texts)) + sum(sizes)
+
+
+def estimated_tokens(messages: Sequence[Message]) -> int:
+    """Return what ``messages`` will take, rather more than less: code has some three bytes a token."""
+    return estimated_text_tokens("".join(message.role + message.content for message in messages)) + (
+        _FRAMING_TOKENS * (1 + len(messages))
+    )
+
+
+def estimated_text_tokens(text: str) -> int:
+    """Return what a text will take, rather more than less."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)

@@ -1,6 +1,6 @@
 """What models cost: tokens and money, through the ledger of the search.
 
-Before a call the most that it can cost is reserved; after it, what it cost is charged and the rest given
+Before a call what it can cost is reserved; after it, what it cost is charged and the rest given
 back. A call that fails is refunded: what the endpoint bills for it, if anything, nobody is told.
 """
 
@@ -12,10 +12,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.errors import BudgetExceededError, MisuseError
 from ascend_gym.core.protocols import Completion, Llm, Message
 from ascend_gym.search.ledger import BudgetLedger, Cost, Reservation
-from ascend_gym.search.llm.limits import prompt_bound_tokens
+from ascend_gym.search.llm.limits import estimated_text_tokens, estimated_tokens
 
 _MILLION = 1_000_000
 
@@ -60,10 +60,10 @@ class Price:
 class MeteredLlm:
     """An ``Llm`` whose calls are charged to a ledger. Safe for use from several threads.
 
-    - A call is begun only if the budget covers the most that it can cost: a token for each byte of the
-      prompt, and ``max_tokens``. While calls of this meter are under way that may give some of it back, it
-      waits. Which of several calls at a time is the first that is not covered depends on their order.
-    - Counts that the endpoint leaves out are taken for a token per byte.
+    - A call is begun only if the budget covers what it may take: a token for each 2.5 bytes of the prompt,
+      and ``max_tokens``. While calls of this meter are under way that may give some of it back, it waits.
+      Which of several calls at a time is the first that is not covered depends on their order.
+    - Counts that the endpoint leaves out are taken for a token per 2.5 bytes.
     - Answers from a recording cost nothing.
     - An endpoint that reports more than was reserved is believed: the excess is charged too. If the budget
       does not cover it, the reservation is spent, and ``BudgetExceededError`` tells the true figure: the
@@ -91,8 +91,8 @@ class MeteredLlm:
             ModelError: the model could not answer; nothing is charged.
             BudgetExceededError: the budget does not cover the call, or did not cover what it took.
         """
-        prompt_bound = prompt_bound_tokens(messages)
-        with self._reserved(self._price.cost(prompt_bound, max_tokens)) as reservation:
+        prompt_tokens = estimated_tokens(messages)
+        with self._reserved(self._price.cost(prompt_tokens, max_tokens)) as reservation:
             completion = None
             try:
                 completion = self._inner.complete(
@@ -101,7 +101,7 @@ class MeteredLlm:
             finally:
                 if completion is None:
                     self._ledger.refund(reservation)
-            self._ledger.charge(reservation, self._cost(completion, prompt_bound))
+            self._ledger.charge(reservation, self._cost(completion, prompt_tokens))
             return completion
 
     @contextmanager
@@ -109,7 +109,13 @@ class MeteredLlm:
         with self._settled:
             while self._under_way and not self._ledger.can_reserve(most):
                 self._settled.wait()
-            reservation = self._ledger.reserve(most)
+            try:
+                reservation = self._ledger.reserve(most)
+            except BudgetExceededError as error:
+                told = f"a question with its longest answer may take some {most.tokens} tokens"
+                raise BudgetExceededError(
+                    f"{told}: {error}; raise the budget, or lower --max-tokens"
+                ) from None
             self._under_way += 1
         try:
             yield reservation
@@ -118,8 +124,8 @@ class MeteredLlm:
                 self._under_way -= 1
                 self._settled.notify_all()
 
-    def _cost(self, completion: Completion, prompt_bound: int) -> Cost:
+    def _cost(self, completion: Completion, prompt_tokens: int) -> Cost:
         if completion.recorded:
             return Cost()
-        written = completion.completion_tokens or len(completion.text.encode())
-        return self._price.cost(completion.prompt_tokens or prompt_bound, written)
+        written = completion.completion_tokens or estimated_text_tokens(completion.text)
+        return self._price.cost(completion.prompt_tokens or prompt_tokens, written)

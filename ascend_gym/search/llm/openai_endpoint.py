@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ascend_gym.core.errors import ModelError
-from ascend_gym.core.protocols import Completion, Message
-from ascend_gym.core.text import well_formed
+from ascend_gym.core.protocols import Completion, Ending, Message
+from ascend_gym.core.text import well_formed, without_thoughts
+from ascend_gym.search.llm.context_window import LEAST_ANSWER_TOKENS, fitting_answer_tokens
 from ascend_gym.search.llm.endpoint import Endpoint, Failure, used_tokens
 from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
 
 _OLD_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
 _OPTIONS = ("seed", "temperature")
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
-_THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
+_LIMIT_REASONS = ("length", "max_tokens")
+_REFUSAL_REASONS = ("content_filter", "refusal", "safety")
 
 
 @dataclass(frozen=True)
@@ -85,6 +88,7 @@ class OpenAiEndpoint:
         self._options = {} if temperature is None else {"temperature": temperature}
         self._endpoint = Endpoint(base_url, api_key, limits or CallLimits(), clock or Clock())
         self._dialect = _Dialect()
+        self._fitting_tokens = sys.maxsize  # of an answer, as far as refusals have told
 
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, deadline_s: float
@@ -92,14 +96,16 @@ class OpenAiEndpoint:
         """Answer ``messages`` (see ``Llm``).
 
         Answers cut off at ``max_tokens``, refusals and filtered answers are answers: the text is what there
-        is of it, a refusal's own words, or empty. Reasoning is left out of the text; its tokens count.
+        is of it, a refusal's own words, or empty. Reasoning is left out of the text; its tokens count. Where
+        the model's context window or its longest answer is too small for ``max_tokens``, this answer and
+        later ones may be as long as fits.
 
         Raises:
-            ModelError: the endpoint refused, answered with something else than a chat completion, or did
-                not answer within the attempts and the time allowed.
+            ModelError: the prompt leaves no room for an answer; the endpoint refused, answered with something
+                else than a chat completion, or did not answer within the attempts and the time allowed.
         """
         give_up_at = self._endpoint.deadline(deadline_s)
-        dialect = self._dialect
+        dialect, answer_tokens = self._dialect, min(max_tokens, self._fitting_tokens)
         chat = [{"role": message.role, "content": well_formed(message.content)} for message in messages]
         while True:
             outcome = self._endpoint.ask(
@@ -107,20 +113,35 @@ class OpenAiEndpoint:
                 {
                     "model": self.model,
                     "messages": chat,
-                    **dialect.fields(max_tokens, seed=seed, **self._options),
+                    **dialect.fields(answer_tokens, seed=seed, **self._options),
                 },
                 self._completion,
-                bound_tokens=prompt_bound_tokens(messages) + max_tokens,
+                bound_tokens=prompt_bound_tokens(messages) + answer_tokens,
                 give_up_at=give_up_at,
             )
             if isinstance(outcome, Completion):
                 return outcome
             if outcome.code in _FILTER_CODES:
-                return Completion(outcome.message, 0, 0, self.model)
+                return Completion(outcome.message, 0, 0, self.model, ending=Ending.REFUSED)
+            fitting = fitting_answer_tokens(outcome.status, outcome.code, outcome.message, answer_tokens)
+            if fitting is not None:
+                self._fitting_tokens = answer_tokens = self._with_room(fitting, outcome)
+                continue
             learnt = dialect.learnt_from(outcome)
             if learnt is None:
                 raise ModelError(f"model {self.model!r}: {outcome.message}")
             self._dialect = dialect = learnt
+
+    def _with_room(self, fitting_tokens: int, refusal: Failure) -> int:
+        """Return what fits.
+
+        Raises:
+            ModelError: that is too little for an answer.
+        """
+        if fitting_tokens < LEAST_ANSWER_TOKENS:
+            advice = "the prompt leaves no room for an answer: take a model with a larger context window"
+            raise ModelError(f"model {self.model!r}: {advice}; it says: {refusal.message}")
+        return fitting_tokens
 
     def _completion(self, answer: Any) -> Completion:
         """Read an answer, which may be any JSON.
@@ -131,7 +152,7 @@ class OpenAiEndpoint:
         choices = answer.get("choices") if isinstance(answer, dict) else None
         choice = choices[0] if isinstance(choices, list) and choices else None
         message = choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(message, dict):
+        if not isinstance(choice, dict) or not isinstance(message, dict):
             raise ValueError("expected a chat completion with a choice")
         prompt_tokens, completion_tokens = used_tokens(answer)
         model = answer.get("model")
@@ -140,6 +161,7 @@ class OpenAiEndpoint:
             prompt_tokens=prompt_tokens,
             completion_tokens=completion_tokens,
             model=self._endpoint.redacted(model) if isinstance(model, str) and model else self.model,
+            ending=_ending(choice),
         )
 
 
@@ -150,15 +172,17 @@ def _said(message: dict[str, Any]) -> str:
         content = "".join(_part(part) for part in content)
     if not isinstance(content, str | None):
         raise ValueError(f"expected text as content, got {type(content).__name__}")
-    return _without_thoughts(content or "") or (refusal if isinstance(refusal, str) else "")
+    return without_thoughts(content or "") or (refusal if isinstance(refusal, str) else "")
 
 
-def _without_thoughts(text: str) -> str:
-    """Drop what some servers leave of the reasoning in the text; not all show where it begins."""
-    _, end, rest = text.rpartition(_THOUGHT_ENDS)
-    if end:
-        return rest.lstrip()
-    return "" if text.lstrip().startswith(_THOUGHT_BEGINS) else text
+def _ending(choice: dict[str, Any]) -> Ending:
+    """Return why a model stopped, by what the endpoints say."""
+    reason, refusal = choice.get("finish_reason"), choice["message"].get("refusal")
+    if reason in _LIMIT_REASONS:
+        return Ending.TOKEN_LIMIT
+    if reason in _REFUSAL_REASONS or (isinstance(refusal, str) and refusal):
+        return Ending.REFUSED
+    return Ending.COMPLETE
 
 
 def _part(part: Any) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.protocols import Completion, Message
+from ascend_gym.core.protocols import Completion, Ending, Message
 from ascend_gym.search.llm.offline import (
     diagnose,
     distill,
@@ -54,13 +54,15 @@ class OfflineModel:
         """
         prompt = without_sheets("\n\n".join(message.content for message in messages))
         dice = Dice(digest_of(NAME, seed, [message.content for message in messages]))
-        text = _answer(prompt, dice)[: max_tokens * _CHARACTERS_PER_TOKEN]
+        whole = _answer(prompt, dice)
+        text = whole[: max_tokens * _CHARACTERS_PER_TOKEN]
         read = sum(len(message.content) for message in messages)
         return Completion(
             text=text,
             prompt_tokens=read // _CHARACTERS_PER_TOKEN,
             completion_tokens=len(text) // _CHARACTERS_PER_TOKEN,
             model=NAME,
+            ending=Ending.TOKEN_LIMIT if len(text) < len(whole) else Ending.COMPLETE,
         )
 
 

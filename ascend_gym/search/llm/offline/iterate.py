@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
+from ascend_gym.rewrites.moves import Move
+from ascend_gym.rewrites.rule import Side
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
 from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.impression import impression_of
@@ -13,6 +15,8 @@ from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _STATE = "\n## The fastest version so far"
 _REWRITES = {1: 0.35, 2: 0.3, 3: 0.2, 4: 0.15}
+_KERNEL_RULES = tuple(rule for rule in RULES if rule.side is not Side.TILING)
+_SIDES = {"both": 0.5, "kernel": 0.5}  # rules of tiling weigh more, and would crowd out the others
 
 
 def answer(prompt: str, dice: Dice) -> str:
@@ -34,7 +38,13 @@ def answer(prompt: str, dice: Dice) -> str:
         return not repeats(before, after, attempts)
 
     count = dice.pick(list(_REWRITES), lambda wanted: _REWRITES[wanted])
-    after, steps = novel(before, RULES, impression, dice, count=count, accepts=accepts, is_new=is_new)
+    side = dice.pick(list(_SIDES), lambda wanted: _SIDES[wanted])
+    after = before
+    steps: list[Move] = []
+    for rules in (RULES,) if side == "both" else (_KERNEL_RULES, RULES):
+        after, steps = novel(before, rules, impression, dice, count=count, accepts=accepts, is_new=is_new)
+        if steps:
+            break
     if not steps:
         return "I know of no rewrite of this operator that was not attempted."
     return told(before, after, steps)

@@ -1,0 +1,166 @@
+"""What a cache folder holds, how much of it is kept, and how it is emptied.
+
+Everything that is listed here can be made again. The rest (journals of accepted jobs, the index of imported
+operators) stays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.remove_tree import remove_tree
+
+DEFAULT_LIMIT_GIB = 4.0
+DEFAULT_LIMIT_BYTES = int(DEFAULT_LIMIT_GIB * 2**30)
+RESULTS_SHARE = 4
+"""One part in so many of the limit is the most that results take."""
+
+IN_USE_S = 600.0
+"""What was used within this time is not removed: somebody may be working with it."""
+
+INPUTS_FOLDER = "case_data"
+BUILDS_FOLDER = "builds"
+CANN_FOLDER = "cann"
+RESULTS_NAME = "results.sqlite"
+_USERS_NAME = "in-use"
+_LOCK_SUFFIX = ".lock"  # of build stores
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of the cache.
+
+    Attributes:
+        name: for people.
+        entries: pattern of what is made and removed as a whole.
+        limited: whether entries are removed when the cache has grown beyond its limit.
+    """
+
+    name: str
+    entries: str
+    limited: bool = True
+
+
+_PARTS = (
+    _Part("inputs", f"{INPUTS_FOLDER}/*"),
+    _Part("builds", f"{BUILDS_FOLDER}/*/*/*"),
+    _Part("builds for NPUs", f"{CANN_FOLDER}/opp/*/*"),
+    _Part("results", f"{RESULTS_NAME}*", limited=False),
+    _Part("simulator", "toolchain/*", limited=False),
+    _Part("programs of examples", "examples/*/*", limited=False),
+)
+
+
+@dataclass(frozen=True)
+class PartSize:
+    """How much a part of the cache holds."""
+
+    name: str
+    entries: int
+    size_bytes: int
+    limited: bool
+
+
+def note_use(entry: Path) -> None:
+    """Note that an entry is used, unless it has just been removed."""
+    with contextlib.suppress(FileNotFoundError):
+        os.utime(entry)
+
+
+def make_room(cache_dir: Path, limit_bytes: int) -> None:
+    """Remove the longest unused inputs and builds until they and the results take at most ``limit_bytes``."""
+    entries = [entry for part in _PARTS if part.limited for entry in _entries(cache_dir, part)]
+    sizes = {entry: _size_bytes(entry) for entry in entries}
+    total_bytes = sum(sizes.values()) + sum(map(_size_bytes, cache_dir.glob(f"{RESULTS_NAME}*")))
+    for used_s, entry in sorted((_used_s(entry), entry) for entry in entries):
+        if total_bytes <= limit_bytes or time.time() - used_s < IN_USE_S:
+            return
+        with contextlib.suppress(OSError):
+            remove_tree(entry)
+        total_bytes -= sizes[entry]
+
+
+def part_sizes(cache_dir: Path) -> list[PartSize]:
+    """Return how much each part of the cache holds."""
+    found = [(part, list(_entries(cache_dir, part))) for part in _PARTS]
+    return [
+        PartSize(part.name, len(entries), sum(map(_size_bytes, entries)), part.limited)
+        for part, entries in found
+    ]
+
+
+def clear(cache_dir: Path) -> int:
+    """Remove everything that can be made again; return how many bytes that were.
+
+    Raises:
+        MisuseError: a daemon uses the cache.
+        OSError: something cannot be removed.
+    """
+    if not cache_dir.exists():
+        return 0
+    with _locked(cache_dir, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        freed_bytes = 0
+        for part in _PARTS:
+            for entry in list(_entries(cache_dir, part)):
+                freed_bytes += _size_bytes(entry)
+                _remove(entry)
+    return freed_bytes
+
+
+@contextlib.contextmanager
+def in_use(cache_dir: Path) -> Iterator[None]:
+    """Keep others from clearing the cache for the block."""
+    with _locked(cache_dir, fcntl.LOCK_SH):
+        yield
+
+
+@contextlib.contextmanager
+def _locked(cache_dir: Path, mode: int) -> Iterator[None]:
+    with open(cache_dir / _USERS_NAME, "w", encoding="ascii") as users:
+        try:
+            fcntl.flock(users, mode)
+        except BlockingIOError as error:
+            raise MisuseError(f"a daemon uses the cache {cache_dir}: stop it first") from error
+        yield
+
+
+def _entries(cache_dir: Path, part: _Part) -> Iterator[Path]:
+    """Yield the entries of a part; locks between them stay."""
+    return (path for path in cache_dir.glob(part.entries) if path.suffix != _LOCK_SUFFIX)
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_dir() and not entry.is_symlink():
+        remove_tree(entry)
+    else:
+        entry.unlink(missing_ok=True)
+
+
+def _used_s(entry: Path) -> float:
+    try:
+        return entry.stat().st_mtime
+    except FileNotFoundError:  # another process removes entries too
+        return 0.0
+
+
+def _size_bytes(entry: Path) -> int:
+    """Return the size of an entry, but for what another process removes or renames meanwhile."""
+    total_bytes = 0
+    left = [str(entry)]
+    while left:
+        path = left.pop()
+        with contextlib.suppress(OSError):  # also where it is nested deeper than a path can say
+            status = os.lstat(path)
+            total_bytes += status.st_size
+            if stat.S_ISDIR(status.st_mode):
+                with os.scandir(path) as found:
+                    left += [each.path for each in found]
+    return total_bytes

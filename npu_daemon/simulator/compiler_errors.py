@@ -1,0 +1,68 @@
+"""What compilers say of a candidate's sources, as diagnostics at its own lines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from ascend_gym.core.records import Diagnostic, Phase, Sources
+from npu_daemon.sandbox import ProcessOutcome
+
+MAX_ERRORS = 5
+_MAX_LOG_BYTES = 1 << 18
+_MAX_MESSAGE = 1000
+_LOCATED = re.compile(r"(?:In file included from )?(?:/kernel/)?([^\s:][^:]*):(\d{1,9}):(?:\d{1,9}:)?\s*(.*)")
+_ERROR = re.compile(r"(?:fatal )?error: (.*)")
+_LINK_ERROR = re.compile(
+    r"undefined (?:reference to|symbol:) .*|multiple definition of .*|duplicate symbol: .*"
+)
+
+Place = tuple[str, int]
+
+
+def compiler_diagnostics(outcome: ProcessOutcome, sources: Sources, phase: Phase) -> list[Diagnostic]:
+    """Return what a failed compiler call said about ``sources``; at least one diagnostic."""
+    text = outcome.stderr[:_MAX_LOG_BYTES].decode("utf-8", "replace")
+    found = parse_compiler_errors(text, sources, phase)
+    if found:
+        return found
+    ending = " ".join(text.split()[-60:]) or f"the compiler ended with signal {outcome.signal}"
+    return [Diagnostic(phase=phase, message=f"the compiler failed: {ending[:_MAX_MESSAGE]}")]
+
+
+def parse_compiler_errors(text: str, sources: Sources, phase: Phase) -> list[Diagnostic]:
+    """Return the first errors of a compiler output, located in the files of ``sources``.
+
+    An error inside a header of the simulator is reported where the candidate's code led to it: compilers name
+    that before the error, as an include or an instantiation, or behind it, in a note.
+    """
+    lines = {file.path: file.text.splitlines() for file in sources.files}
+    errors: list[tuple[str, Place | None]] = []
+    latest: Place | None = None
+    for row in text.splitlines():
+        located = _LOCATED.match(row)
+        if located is None:
+            link_error = _LINK_ERROR.search(row)
+            errors += [(link_error[0], None)] if link_error else []
+            continue
+        path = PurePosixPath(located[1]).as_posix()
+        place = (path, int(located[2])) if path in lines else None
+        error = _ERROR.match(located[3])
+        if error is not None:
+            errors.append((error[1], place or latest))
+            latest = None
+        elif place is not None and not located[3].startswith("note:"):
+            latest = place
+        elif place is not None and errors and errors[-1][1] is None:
+            errors[-1] = (errors[-1][0], place)
+    return [_diagnostic(message, place, lines, phase) for message, place in errors[:MAX_ERRORS]]
+
+
+def _diagnostic(message: str, place: Place | None, lines: dict[str, list[str]], phase: Phase) -> Diagnostic:
+    message = message[:_MAX_MESSAGE]
+    if place is None:
+        return Diagnostic(phase=phase, message=message)
+    path, line = place
+    shown = lines[path][line - 1].strip()[:_MAX_MESSAGE] if 0 < line <= len(lines[path]) else ""
+    text = f"{message}\n    {shown}" if shown else message
+    return Diagnostic(phase=phase, message=text, file=path, line=line)

@@ -1,0 +1,154 @@
+"""The host side of the toolchain: what tiling programs are compiled with, linked with and run by.
+
+It is a folder with a precompiled header, the library that tiling programs are linked with, and the
+``host_tiling`` program that loads a built one and answers questions about it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from npu_daemon.simulator.compiler import clang, lld, system_libraries
+from npu_daemon.simulator.compiler_errors import MAX_ERRORS
+from npu_daemon.simulator.elf_symbols import dynamic_symbols
+from npu_daemon.simulator.object_store import ObjectStore, Part
+from npu_daemon.simulator.own_sources import INCLUDE, SOURCES, own_part
+from npu_daemon.simulator.standard_library import StandardLibrary
+
+HOST_HEADERS = INCLUDE / "host"
+# The two macros are what the build of cann-ops passes to its logging headers.
+_FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-g1",
+    "-fPIC",
+    "-w",
+    "-ffp-contract=off",
+    "-Wno-c++11-narrowing",
+    "-fno-caret-diagnostics",
+    "-fno-color-diagnostics",
+    '-DOPS_UTILS_LOG_SUB_MOD_NAME="OP_TILING"',
+    '-DOPS_UTILS_LOG_PACKAGE_TYPE="[Custom]"',
+    f"-I{HOST_HEADERS}",
+)
+_PREFIX_HEADER, _PRECOMPILED = "asim_host.h", "asim_host.h.pch"
+_LIBRARY, _RUNNER, _START, _SYMBOLS = "libasim_host.so", "host_tiling", "library.o", "symbols"
+_LIBRARY_SOURCES = (
+    "host_tiling_types.cpp",
+    "host_tiling_platform.cpp",
+    "host_tiling_library.cpp",
+    "host_tiling_definition.cpp",
+    "host_tiling_matmul.cpp",
+    "host_tiling_matmul_l1.cpp",
+    "host_tiling_matmul_api.cpp",
+)
+_RUNNER_SOURCES = ("host_tiling.cpp", "host_tiling_request.cpp", "host_tiling_describe.cpp")
+
+
+def prepare_host_toolchain(dest: Path, store: ObjectStore) -> None:
+    """Build precompiled header, host library and ``host_tiling`` program into the folder ``dest``.
+
+    Args:
+        dest: made by this call, with a standard library of its own.
+        store: keeps the compiled parts between toolchains.
+
+    Raises:
+        InfrastructureError: the compiler is missing or cannot compile the simulator's own sources.
+    """
+    standard = StandardLibrary(dest / "standard")
+    standard.folder.mkdir(parents=True)
+    store.compile_all([*standard.parts(), *host_parts(dest)])
+    standard.archive()
+    link_host(dest, standard, store)
+
+
+def host_parts(dest: Path) -> list[Part]:
+    """Return what has to be compiled into the folder ``dest`` for the host side."""
+    return [
+        own_part(SOURCES / name, dest / f"{Path(name).stem}.o")
+        for name in (*_LIBRARY_SOURCES, *_RUNNER_SOURCES)
+    ]
+
+
+def link_host(dest: Path, standard: StandardLibrary, store: ObjectStore) -> None:
+    """Make host library, program and precompiled header in the folder ``dest`` of compiled parts.
+
+    The library holds all of the standard library, for itself, the program and each tiling program.
+    """
+    os.link(store.precompile(_FLAGS, HOST_HEADERS / _PREFIX_HEADER), dest / _PRECOMPILED)
+    library = [f"{dest / Path(name).stem}.o" for name in _LIBRARY_SOURCES]
+    whole = ["--whole-archive", standard.archive_file(), "--no-whole-archive"]
+    standard.link_library(dest / _LIBRARY, [*library, *whole], ["-soname", _LIBRARY])
+    runner = [f"{dest / Path(name).stem}.o" for name in _RUNNER_SOURCES]
+    standard.link_program(dest / _RUNNER, [*runner, *host_library(dest)])
+    shutil.copyfile(standard.library_start(), dest / _START)
+    offered = dynamic_symbols(dest / _LIBRARY).defined
+    (dest / _SYMBOLS).write_text("\n".join(sorted(offered)), encoding="ascii")
+
+
+def host_library(toolchain: Path) -> list[str]:
+    """Return what links a program with the host library of a toolchain."""
+    return [str(toolchain / _LIBRARY), "-rpath", str(toolchain)]
+
+
+def runner_of(toolchain: Path) -> Path:
+    """Return the ``host_tiling`` program of a toolchain."""
+    return toolchain / _RUNNER
+
+
+def host_compile_command(
+    toolchain: Path, source: str, output: str, include_dirs: Sequence[Path | str] = ()
+) -> list[str]:
+    """Return the compiler call that makes LLVM IR of one host source.
+
+    Args:
+        toolchain: folder made by ``prepare_host_toolchain``.
+        source: relative to the working directory of the call.
+        output: file name of the IR, as text.
+        include_dirs: folders searched for headers before those of the simulator.
+    """
+    includes = [f"-I{folder}" for folder in include_dirs]
+    prefix = ["-include-pch", str(toolchain / _PRECOMPILED)]
+    return [
+        *clang(*includes, *_FLAGS, *prefix, f"-ferror-limit={MAX_ERRORS}"),
+        "-S",
+        "-emit-llvm",
+        source,
+        "-o",
+        output,
+    ]
+
+
+def host_assemble_command(module: str, output: str) -> list[str]:
+    """Return the compiler call that makes an object of LLVM IR that was made by ``host_compile_command``."""
+    return clang(
+        "-O1", "-fPIC", "-w", "-Xclang", "-disable-llvm-passes", "-x", "ir", "-c", module, "-o", output
+    )
+
+
+def host_link_command(toolchain: Path, objects: Sequence[str], output: str) -> list[str]:
+    """Return the linker call that makes a shared library of host objects.
+
+    Args:
+        toolchain: folder made by ``prepare_host_toolchain``.
+        objects: relative to the working directory of the call.
+        output: file name of the library.
+    """
+    # definition and tiling are two libraries in the real build, so the same function may be in both
+    options = ["-shared", "--eh-frame-hdr", "-z", "defs", "-z", "muldefs", "-z", "now", "--error-limit=5"]
+    libraries = [*host_library(toolchain), *system_libraries()]
+    return lld(*options, str(toolchain / _START), *objects, *libraries, "-o", output)
+
+
+def host_symbols(toolchain: Path) -> frozenset[str]:
+    """Return the names that the host library offers to tiling programs."""
+    return _symbols(toolchain / _SYMBOLS)
+
+
+@cache
+def _symbols(listing: Path) -> frozenset[str]:
+    return frozenset(listing.read_text(encoding="ascii").split())

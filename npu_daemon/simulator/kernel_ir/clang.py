@@ -1,0 +1,128 @@
+"""How kernels become bitcode: clang of the wheel, without its driver, in a file system of its own.
+
+What it can open is listed in an overlay, so that no include leads anywhere else, and paths are the same
+on every host: ``/kernel`` is the candidate's folder, ``/asim`` the simulator's headers, ``/c++``,
+``/clang`` and ``/libc`` those of the wheel, and ``/built`` the precompiled headers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from npu_daemon.simulator.compiler import call_tool, compiler_folder, header_configuration
+from npu_daemon.simulator.task_type import CoreKind
+
+OVERLAY = "asim_overlay.json"
+_INCLUDE = Path(__file__).parent.parent / "include"
+_HEADER = "asim_kernel.h"
+_LIBRARY = "lib"
+_HEADER_FOLDERS = {
+    "/c++": "libcxx/include",
+    "/c++abi": "libcxxabi/include",
+    "/clang": "include",
+    "/libc/machine": "libc/include/x86_64-linux-musl",
+    "/libc/generic": "libc/include/generic-musl",
+}
+# Instructions are counted on what this makes: one processor and one set of passes for every host. Compiled so
+# that an endless loop stays one, and that library functions are calls like others.
+_TARGET = ("-triple", "x86_64-unknown-linux-musl", "-target-cpu", "x86-64-v3")
+_LANGUAGE = (
+    *("-std=c++17", "-O1", "-ffp-contract=off", "-fno-finite-loops", "-fno-builtin", "-fno-rtti"),
+    *("-fno-threadsafe-statics", "-fno-use-cxa-atexit", "-fdeprecated-macro", "-fgnuc-version=4.2.1"),
+    *("-mrelocation-model", "pic", "-pic-level", "2", "-funwind-tables=0"),
+    *("-nostdsysteminc", "-nobuiltininc", "-disable-free", "-disable-llvm-verifier", "-discard-value-names"),
+    *("-debug-info-kind=line-tables-only", "-dwarf-version=4", "-gno-column-info"),
+    *("-fdebug-compilation-dir=/kernel", "-working-directory", "/kernel"),
+)
+_DIAGNOSTICS = (
+    *("-w", "-ferror-limit", "5", "-fno-caret-diagnostics", "-ftemplate-backtrace-limit=20"),
+    *("-Wno-c++11-narrowing", "-Wno-missing-template-arg-list-after-template-kw"),
+)
+_KIND_MACROS = {
+    CoreKind.VECTOR: ("-D__DAV_C220_VEC__", "-D__DAV_VEC__"),
+    CoreKind.CUBE: ("-D__DAV_C220_CUBE__", "-D__DAV_CUBE__"),
+}
+_MACROS = ("-DASCENDC_CPU_DEBUG", "-D__CCE_AICORE__=220")
+# Identity of what comes out: the time of building is not among it.
+ENVIRONMENT = {"SOURCE_DATE_EPOCH": "0"}
+
+
+def overlay(work_dir: Path, built: Path) -> str:
+    """Return the description of the file system that clang sees.
+
+    Args:
+        work_dir: the candidate's folder.
+        built: folder of the precompiled headers.
+    """
+    library = compiler_folder() / _LIBRARY
+    folders = {
+        "/kernel": work_dir,
+        "/asim": _INCLUDE,
+        "/built": built,
+        **{name: library / path for name, path in _HEADER_FOLDERS.items()},
+    }
+    roots = [
+        {"type": "directory-remap", "name": name, "external-contents": str(path)}
+        for name, path in folders.items()
+    ]
+    settings = {"version": 0, "case-sensitive": True, "redirecting-with": "redirect-only", "roots": roots}
+    return json.dumps({**settings, "use-external-names": False})
+
+
+def bitcode_command(
+    kind: CoreKind,
+    source: str,
+    output: Path,
+    overlay_file: Path,
+    include_dirs: Sequence[str],
+    extra_flags: Sequence[str],
+) -> list[str]:
+    """Return the call that compiles a source of the candidate's folder to bitcode.
+
+    Args:
+        kind: the kind of core it runs on.
+        source: relative to the candidate's folder.
+        output: file to write.
+        overlay_file: holds ``overlay``.
+        include_dirs: of the candidate, relative to its folder.
+        extra_flags: the candidate's own macros.
+    """
+    folders = [f"-I/kernel/{folder}" for folder in include_dirs]
+    header = ["-include-pch", f"/built/{_header_name(kind)}"]
+    return [
+        *_call(kind, overlay_file, folders, extra_flags),
+        *header,
+        *("-x", "c++", source, "-emit-llvm-bc", "-o", str(output)),
+    ]
+
+
+def precompile(folder: Path) -> None:
+    """Put the precompiled header of each kind of core into ``folder``.
+
+    Raises:
+        InfrastructureError: the compiler is missing or refuses the simulator's headers.
+    """
+    overlay_file = folder / OVERLAY
+    overlay_file.write_text(overlay(folder, folder), encoding="utf-8")
+    for kind in CoreKind:
+        output = folder / _header_name(kind)
+        command = [*_call(kind, overlay_file, (), ()), "-x", "c++-header", f"/asim/{_HEADER}"]
+        call_tool([*command, "-emit-pch", "-o", str(output)])
+
+
+def _call(
+    kind: CoreKind, overlay_file: Path, include_options: Sequence[str], extra_flags: Sequence[str]
+) -> list[str]:
+    headers = [part for name in _HEADER_FOLDERS for part in ("-internal-isystem", name)]
+    return [
+        *(str(compiler_folder() / "zig"), "clang", "-cc1", "-ivfsoverlay", str(overlay_file)),
+        *(*extra_flags, *_TARGET, *_LANGUAGE, *_DIAGNOSTICS, *_MACROS, *_KIND_MACROS[kind]),
+        *(f"-D{name}={value}" for name, value in header_configuration(musl=True).items()),
+        *(*include_options, "-I/asim", "-I/asim/kernel", *headers),
+    ]
+
+
+def _header_name(kind: CoreKind) -> str:
+    return f"{kind.value}.pch"

@@ -1,0 +1,125 @@
+"""The program that makes an object file of a kernel's bitcode: verified, instrumented, checked again.
+
+It runs confined and with limits, since parsers and code generation of LLVM were not written for hostile
+input. It writes the object to a file, and one line of JSON about the module to standard output. The
+process server of the sandbox loads it once and forks for each kernel; nothing here may import more than
+the standard library and llvmlite.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import llvmlite.binding as llvm
+
+from npu_daemon.simulator.kernel_ir.debug_info import places_of
+from npu_daemon.simulator.kernel_ir.instrumenter import instrumented
+from npu_daemon.simulator.kernel_ir.ir_text import ModuleText, split_module
+from npu_daemon.simulator.kernel_ir.program_instrumenter import instrumented_program
+from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
+from npu_daemon.simulator.kernel_ir.second_check import check_again
+from npu_daemon.simulator.kernel_ir.signatures import Interface
+from npu_daemon.simulator.kernel_ir.verifier import verified
+
+# Larger modules are emitted without optimisation, in a third of the time.
+_OPTIMISED_LINES = 12_000
+_MAX_PLACES = 64
+_STDOUT = 1
+
+llvm.initialize_native_target()
+llvm.initialize_native_asmprinter()
+
+
+def emitted(bitcode: bytes, interface: Interface, processor: str) -> bytes:
+    """Return the object file of a module.
+
+    Args:
+        bitcode: as clang has written it.
+        interface: functions that it may call.
+        processor: to emit for.
+
+    Raises:
+        RefusedIr: it has something that is not allowed.
+        RuntimeError: LLVM cannot read it.
+    """
+    text = _text_of(bitcode)
+    try:
+        checked = verified(text, interface)
+    except RefusedIr as refused:
+        refused.places = _places(text, refused.debug)
+        raise
+    module = _module_of(instrumented(checked))
+    check_again(str(module), interface)
+    return _object_of(module, processor, text.count("\n"))
+
+
+def emitted_program(bitcode: bytes, processor: str) -> bytes:
+    """Return the object file of a user's own program, counted and not verified.
+
+    Raises:
+        RuntimeError: LLVM cannot read it.
+    """
+    text = _text_of(bitcode)
+    return _object_of(_module_of(instrumented_program(text)), processor, text.count("\n"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Emit the bitcode file into the object file; return the exit status.
+
+    Args:
+        arguments: paths of bitcode and object, the processor, and for a kernel the path of the interface.
+    """
+    bitcode, output, processor, *interface = arguments
+    data = Path(bitcode).read_bytes()
+    answer: dict[str, Any]
+    try:
+        if interface:
+            texts: dict[str, str] = json.loads(Path(interface[0]).read_text("utf-8"))
+            data = emitted(data, Interface.of_texts(texts), processor)
+        else:
+            data = emitted_program(data, processor)
+        Path(output).write_bytes(data)
+        answer = {"object_bytes": len(data)}
+    except RefusedIr as refused:
+        answer = {
+            "refused": refused.message,
+            "places": refused.places[:_MAX_PLACES],
+            "unprovided": refused.unprovided,
+        }
+    os.write(_STDOUT, json.dumps(answer).encode())
+    return 0
+
+
+def _places(text: str, debug: str) -> list[tuple[str, int]]:
+    try:
+        module: ModuleText = split_module(text)
+    except RefusedIr:
+        return []
+    return places_of(module.nodes, debug)
+
+
+def _text_of(bitcode: bytes) -> str:
+    return str(llvm.parse_bitcode(bitcode, llvm.create_context()))
+
+
+def _module_of(text: str) -> llvm.ModuleRef:
+    module = llvm.parse_assembly(text, llvm.create_context())
+    module.verify()
+    return module
+
+
+def _object_of(module: llvm.ModuleRef, processor: str, lines: int) -> bytes:
+    target = llvm.Target.from_triple(module.triple)
+    opt = 1 if lines <= _OPTIMISED_LINES else 0
+    machine = target.create_target_machine(cpu=processor, opt=opt, reloc="pic", codemodel="default")
+    data: bytes = machine.emit_object(module)
+    return data
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,316 @@
+"""Writes a checked module anew, with a callback before all that a kernel does to memory or control.
+
+What is written comes from what the verifier understood: attributes and metadata of the candidate are not
+among it, but for source lines. Operands that are checked at run time are frozen first, so that the check
+and the access see one value whatever the optimiser made of undefined ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from npu_daemon.simulator.kernel_ir.checked import (
+    ENTRY_POINTS,
+    CheckedFunction,
+    CheckedModule,
+    Kind,
+    Step,
+    Variable,
+)
+from npu_daemon.simulator.kernel_ir.instructions import Cost
+from npu_daemon.simulator.kernel_ir.signatures import Parameter, Signature
+from npu_daemon.simulator.kernel_ir.symbols import SECTION_ENDS
+
+CALLBACKS = (
+    "declare void @asim_load(ptr, i64)",
+    "declare void @asim_store(ptr, i64)",
+    "declare void @asim_memcpy(ptr, ptr, i64)",
+    "declare void @asim_memmove(ptr, ptr, i64)",
+    "declare void @asim_memset(ptr, i32, i64)",
+    "declare i32 @asim_memcmp(ptr, ptr, i64)",
+    "declare void @asim_count(i64)",
+    "declare void @asim_call(ptr, ptr, i64)",
+    "declare void @asim_unreachable()",
+)
+MAX_COUNT = 255  # of a class, in one call of asim_count
+_ATTRIBUTES = (
+    'attributes #0 = { nounwind safestack uwtable(sync) "frame-pointer"="all" "no-builtins"'
+    ' "probe-stack"="inline-asm" }'
+)
+# Everything else may be undefined, and then have another value each time that somebody looks.
+_ONE_VALUE = re.compile(r"@[\w.$-]+|-?\d+")
+_FLAGS = (
+    "!llvm.module.flags = !{{!{0}, !{1}}}",
+    '!{0} = !{{i32 7, !"Dwarf Version", i32 4}}',
+    '!{1} = !{{i32 2, !"Debug Info Version", i32 3}}',
+)
+_KEPT_NODES = (
+    *("!DILocation(", "distinct !DILocation(", "!DISubprogram(", "distinct !DISubprogram(", "!DIFile("),
+    *("distinct !DICompileUnit(", "!DILexicalBlock", "distinct !DILexicalBlock", "!DISubroutineType(", "!{}"),
+    *("!DINamespace(", "!DICompositeType(", "!DIBasicType(", "!{null}"),
+)
+_UNIT = "distinct !DICompileUnit("
+
+
+def instrumented(module: CheckedModule) -> str:
+    """Return the text of a module that does what ``module`` says, counted and within bounds."""
+    targets = _Targets(module)
+    functions = [_FunctionWriter(function, module, targets).text() for function in module.functions]
+    return "\n".join(
+        [
+            f"target datalayout = {module.data_layout}",
+            f"target triple = {module.triple}",
+            *(f"{name} = type {body}" for name, body in module.types.items()),
+            *(_variable(variable) for variable in module.variables),
+            *targets.arrays(),
+            *CALLBACKS,
+            *(_declaration(name, signature) for name, signature in module.outer.items()),
+            *(
+                f"declare {result} @{name}({', '.join(types)})"
+                for name, (result, types) in module.intrinsics.items()
+            ),
+            *(_stub(name, signature) for name, signature in module.stubs.items()),
+            *functions,
+            _ATTRIBUTES,
+            *_debug_metadata(module),
+            "",
+        ]
+    )
+
+
+class _Targets:
+    """Arrays of the functions that calls by a pointer may lead to, one for each function type."""
+
+    def __init__(self, module: CheckedModule) -> None:
+        self._names: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+        for function in module.functions:
+            if function.name in module.address_taken:
+                self._names.setdefault(function.signature.plain, []).append(function.name)
+        self._numbers = {plain: number for number, plain in enumerate(self._names)}
+
+    def operands(self, plain: tuple[str, tuple[str, ...]]) -> str:
+        """Return array and length for ``asim_call``."""
+        if plain not in self._names:
+            return "ptr null, i64 0"
+        return f"ptr @asim.targets.{self._numbers[plain]}, i64 {len(self._names[plain])}"
+
+    def arrays(self) -> Iterator[str]:
+        """Yield the definitions of the arrays."""
+        for plain, names in self._names.items():
+            members = ", ".join(f"ptr @{name}" for name in names)
+            yield f"@asim.targets.{self._numbers[plain]} = internal constant [{len(names)} x ptr] [{members}]"
+
+
+class _FunctionWriter:
+    """Writes one function."""
+
+    def __init__(self, function: CheckedFunction, module: CheckedModule, targets: _Targets) -> None:
+        self._function = function
+        self._module = module
+        self._targets = targets
+        self._entry: list[str] = []
+        self._lines: list[str] = []
+        self._costs = [0] * len(Cost)
+        self._count_at = 0
+        self._number = 0
+
+    def text(self) -> str:
+        """Return the definition."""
+        function = self._function
+        writers = {
+            Kind.LABEL: self._label,
+            Kind.PHI: self._phi,
+            Kind.PLAIN: self._plain,
+            Kind.LOAD: self._load,
+            Kind.STORE: self._store,
+            Kind.SWITCH: self._switch,
+            Kind.OWN_CALL: self._own_call,
+            Kind.OUTER_CALL: self._outer_call,
+            Kind.POINTER_CALL: self._pointer_call,
+            Kind.MEMORY_CALL: self._memory_call,
+            Kind.UNREACHABLE: self._unreachable,
+        }
+        for step in function.steps:
+            if step.cost is not None:
+                self._costs[step.cost] += 1
+            writers[step.kind](step)
+        self._close_block()
+        linkage = "" if function.name in ENTRY_POINTS else "internal "
+        types = ", ".join(parameter.type for parameter in function.signature.parameters)
+        debug = f" !dbg {function.debug}" if function.debug else ""
+        head = f"define {linkage}{function.signature.result} @{function.name}({types}) #0{debug} {{"
+        return "\n".join([head, *self._entry, *self._lines, "}"])
+
+    def _label(self, step: Step) -> None:
+        self._close_block()
+        self._lines.append(step.head)
+        self._count_at = len(self._lines)
+
+    def _close_block(self) -> None:
+        """Put the counts of the block that ends here at its start."""
+        self._lines[self._count_at : self._count_at] = count_calls(self._costs)
+        self._costs = [0] * len(Cost)
+
+    def _phi(self, step: Step) -> None:
+        self._write(step.head, step)
+        self._count_at = len(self._lines)
+
+    def _plain(self, step: Step) -> None:
+        self._write(step.head, step)
+
+    def _load(self, step: Step) -> None:
+        self._access("asim_load", step)
+
+    def _store(self, step: Step) -> None:
+        self._access("asim_store", step)
+
+    def _access(self, callback: str, step: Step) -> None:
+        pointer = self._frozen("ptr", step.operand, step)
+        self._write(f"  call void @{callback}(ptr {pointer}, i64 {step.bytes})", step)
+        self._write(f"{step.head}{pointer}{step.tail}", step)
+
+    def _switch(self, step: Step) -> None:
+        condition = self._frozen(step.head.split()[1], step.operand, step)
+        self._write(f"{step.head}{condition}{step.tail}", step)
+
+    def _own_call(self, step: Step) -> None:
+        self._write_call(step, step.operand, [self._own_argument(each, step) for each in step.parameters])
+
+    def _pointer_call(self, step: Step) -> None:
+        target = self._frozen("ptr", step.operand, step)
+        plain = (step.result_type, tuple(parameter.type for parameter in step.parameters))
+        arguments = [self._own_argument(each, step) for each in step.parameters]
+        self._write(f"  call void @asim_call(ptr {target}, {self._targets.operands(plain)})", step)
+        self._write_call(step, target, arguments)
+
+    def _own_argument(self, parameter: Parameter, step: Step) -> str:
+        """Return an argument; what the callee gets a copy of is copied here, and passed by its address."""
+        if not parameter.copied:
+            return f"{parameter.type} {parameter.value}"
+        copy = self._new_name()
+        self._entry.append(f"  {copy} = alloca {parameter.copied}, align 16")
+        size = self._module.bytes_of(parameter.copied)
+        self._write(f"  call void @asim_memcpy(ptr {copy}, ptr {parameter.value}, i64 {size})", step)
+        return f"ptr {copy}"
+
+    def _outer_call(self, step: Step) -> None:
+        arguments = []
+        for parameter in step.parameters:
+            value = parameter.value
+            size = self._module.bytes_of(parameter.copied) if parameter.copied else parameter.readable_bytes
+            if size:
+                value = self._frozen("ptr", value, step)
+                self._write(f"  call void @asim_load(ptr {value}, i64 {size})", step)
+            arguments.append(f"{parameter.type}{_marks(parameter)} {value}")
+        self._write_call(step, step.operand, arguments)
+
+    def _write_call(self, step: Step, target: str, arguments: Sequence[str]) -> None:
+        signature = self._module.outer.get(target[1:]) if step.kind is Kind.OUTER_CALL else None
+        types = (
+            f" ({', '.join([each.type for each in signature.parameters] + ['...'])})"
+            if signature and signature.variadic
+            else ""
+        )
+        extension = f"{signature.result_extension} " if signature and signature.result_extension else ""
+        self._write(
+            f"  {step.result}call {extension}{step.result_type}{types} {target}({', '.join(arguments)})", step
+        )
+
+    def _memory_call(self, step: Step) -> None:
+        what = step.operand
+        values = [parameter.value for parameter in step.parameters]
+        types = [parameter.type for parameter in step.parameters]
+        if what == "memset" and types[1] == "i8":
+            values[1], types[1] = self._wide(values[1], step), "i32"
+        arguments = ", ".join(f"{type_} {value}" for type_, value in zip(types, values, strict=True))
+        if what == "memcmp":
+            self._write(f"  {step.result}call i32 @asim_memcmp({arguments})", step)
+            return
+        self._write(f"  call void @asim_{what}({arguments})", step)
+        if step.result:  # the C functions return where they wrote to
+            self._write(f"  {step.result}getelementptr i8, ptr {values[0]}, i64 0", step)
+
+    def _wide(self, value: str, step: Step) -> str:
+        """Return a byte as a value of 32 bits."""
+        wide = self._new_name()
+        self._write(f"  {wide} = zext i8 {value} to i32", step)
+        self._costs[Cost.INTEGER] += 1
+        return wide
+
+    def _unreachable(self, step: Step) -> None:
+        self._write("  call void @asim_unreachable()", step)
+        self._write(step.head, step)
+
+    def _frozen(self, type_: str, value: str, step: Step) -> str:
+        if _ONE_VALUE.fullmatch(value):
+            return value
+        name = self._new_name()
+        self._write(f"  {name} = freeze {type_} {value}", step)
+        return name
+
+    def _new_name(self) -> str:
+        self._number += 1
+        return f"%asim.{self._number}"
+
+    def _write(self, line: str, step: Step) -> None:
+        self._lines.append(f"{line}, !dbg {step.debug}" if step.debug else line)
+
+
+def count_calls(costs: Sequence[int]) -> list[str]:
+    """Return the calls that count a block: none for a block without cost."""
+    left = list(costs)
+    calls = []
+    while any(left):
+        now = [min(count, MAX_COUNT) for count in left]
+        packed = sum(count << (8 * index) for index, count in enumerate(now))
+        signed = packed - (1 << 64) if packed >> 63 else packed
+        calls.append(f"  call void @asim_count(i64 {signed})")
+        left = [count - taken for count, taken in zip(left, now, strict=True)]
+    return calls
+
+
+def _marks(parameter: Parameter) -> str:
+    """Return the attributes that decide how an argument is passed."""
+    marks = [parameter.extension] if parameter.extension else []
+    marks += [f"byval({parameter.copied}) align 8"] if parameter.copied else []
+    marks += [f"sret({parameter.result_of}) align 8"] if parameter.result_of else []
+    return "".join(f" {mark}" for mark in marks)
+
+
+def _declaration(name: str, signature: Signature) -> str:
+    parameters = [
+        f"{each.type}{f' {each.extension}' if each.extension else ''}" for each in signature.parameters
+    ]
+    dots = ["..."] if signature.variadic else []
+    extension = f"{signature.result_extension} " if signature.result_extension else ""
+    return f"declare {extension}{signature.result} @{name}({', '.join([*parameters, *dots])})"
+
+
+def _stub(name: str, signature: Signature) -> str:
+    types = ", ".join(parameter.type for parameter in signature.parameters)
+    body = "  call void @asim_unreachable()\n  unreachable"
+    return f"define internal {signature.result} @{name}({types}) #0 {{\n{body}\n}}"
+
+
+def _variable(variable: Variable) -> str:
+    if variable.name in SECTION_ENDS:
+        return f"@{variable.name} = extern_weak hidden global {variable.type}"
+    kind = "global" if variable.mutable else "constant"
+    section = f', section "{variable.section}"' if variable.section else ""
+    placed = f"{section}, align {variable.alignment}"
+    return f"@{variable.name} = internal {kind} {variable.type} {variable.value}{placed}"
+
+
+def _debug_metadata(module: CheckedModule) -> Iterator[str]:
+    """Yield what says on which source lines instructions are."""
+    units = [number for number, node in module.nodes.items() if node.startswith(_UNIT)]
+    if not units:
+        return
+    first_free = max(map(int, module.nodes)) + 1
+    yield f"!llvm.dbg.cu = !{{{', '.join(f'!{number}' for number in units)}}}"
+    for line in _FLAGS:
+        yield line.format(first_free, first_free + 1)
+    for number, node in module.nodes.items():
+        if node.startswith(_KEPT_NODES):
+            yield f"!{number} = {node}"

@@ -1,0 +1,58 @@
+"""Intrinsics and C functions that kernels may call without an interface: what becomes of each."""
+
+from __future__ import annotations
+
+import re
+
+from npu_daemon.simulator.kernel_ir.instructions import Cost
+
+PREFIX = "llvm."
+# They say something to the optimiser, which has done its work: left out.
+_DROPPED = re.compile(
+    r"llvm\.(?:lifetime\.(?:start|end)\.p0|experimental\.noalias\.scope\.decl|assume|donothing|sideeffect"
+    r"|dbg\.(?:value|declare|assign|label))"
+)
+_MEMORY = re.compile(r"llvm\.(?P<what>memcpy|memmove|memset)(?:\.inline)?(?:\.p0)+\.i64")
+_INTEGER = r"\.i\d+"
+# Code generation makes instructions of them, not library calls, for each processor that it is done for.
+_COMPUTING: tuple[tuple[Cost, str], ...] = (
+    (Cost.INTEGER, rf"(?:[us](?:min|max)|[us](?:add|sub)\.sat|[us](?:add|sub)\.with\.overflow){_INTEGER}"),
+    (Cost.MULTIPLY, rf"[us]mul\.with\.overflow{_INTEGER}"),
+    (Cost.INTEGER, rf"(?:fsh[lr]|ctpop|ctlz|cttz|abs|bswap|bitreverse){_INTEGER}"),
+    (Cost.INTEGER, r"[us]cmp\.i\d+\.i\d+"),
+    (Cost.FLOAT, r"(?:fabs|copysign|minnum|maxnum|minimum|maximum|minimumnum|maximumnum)\.f(?:16|32|64)"),
+    (Cost.FLOAT, r"(?:floor|ceil|trunc|rint|nearbyint|roundeven)\.f(?:16|32|64)"),
+    (Cost.FLOAT, r"fma\.f(?:32|64)"),
+    (Cost.FLOAT, r"is\.fpclass\.f(?:16|32|64)"),
+    (Cost.FLOAT_DIVIDE, r"sqrt\.f(?:16|32|64)"),
+    (Cost.CONVERT, rf"fpto[us]i\.sat{_INTEGER}\.f(?:32|64)"),
+)
+_COSTS = tuple((cost, re.compile(rf"llvm\.{pattern}")) for cost, pattern in _COMPUTING)
+# C functions that compilers call by themselves; the simulator has its own, which counts.
+MEMORY_FUNCTIONS = {
+    "memcpy": ("ptr", ("ptr", "ptr", "i64")),
+    "memmove": ("ptr", ("ptr", "ptr", "i64")),
+    "memset": ("ptr", ("ptr", "i32", "i64")),
+    "memcmp": ("i32", ("ptr", "ptr", "i64")),
+}
+# Parts of classes with virtual functions that a kernel never comes to: there is no heap, and no object of an
+# abstract class. A call ends the run.
+NEVER_REACHED = frozenset(
+    {"__cxa_pure_virtual", "_ZdlPv", "_ZdlPvm", "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t"}
+)
+
+
+def is_dropped(name: str) -> bool:
+    """Whether calls of an intrinsic are left out."""
+    return _DROPPED.fullmatch(name) is not None
+
+
+def memory_intrinsic(name: str) -> str | None:
+    """Return ``memcpy``, ``memmove`` or ``memset`` for an intrinsic that is one of them."""
+    found = _MEMORY.fullmatch(name)
+    return found["what"] if found else None
+
+
+def cost_of(name: str) -> Cost | None:
+    """Return the class of work of an intrinsic that computes, or ``None`` for one that is not allowed."""
+    return next((cost for cost, pattern in _COSTS if pattern.fullmatch(name)), None)

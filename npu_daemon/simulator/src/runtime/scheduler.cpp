@@ -27,6 +27,8 @@ namespace asim {
 
 namespace {
 
+constexpr size_t kStackBytes = 1u << 20;  // of return addresses, and of what calls themselves keep
+
 constexpr size_t kGuardBytes = 4u << 20;  // raw pointers into buffers that overflowed still end here
 
 // Memory with inaccessible memory on both sides.
@@ -66,7 +68,7 @@ enum class FiberState : uint8_t { Ready, Waiting, Done };
 
 struct Fiber {
     Fiber(uint32_t ub_bytes, uint8_t *where)
-        : place(where), stack(kNativeStackBytes, where), data_stack(kDataStackBytes, where + kDataStackPlace), ub(ub_bytes, where + kUbPlace) {}
+        : place(where), stack(kStackBytes, where), data_stack(kDataStackBytes, where + kDataStackPlace), ub(ub_bytes, where + kUbPlace) {}
     uint8_t *place;
     GuardedMemory stack;
     GuardedMemory data_stack;
@@ -154,7 +156,6 @@ void prepare(Fiber &fiber, Block &block) {
     fiber.data_stack_top = fiber.data_stack.data() + kDataStackBytes;
     fiber.block = &block;
     block.stack = fiber.data_stack.data();
-    block.native_stack = fiber.stack.data();
     block.ub = end_aligned(fiber.ub, g_shape.ub_bytes);
     block.ub_bytes = g_shape.ub_bytes;
     prepare_memories(fiber);

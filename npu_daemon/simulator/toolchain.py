@@ -31,7 +31,7 @@ _RUN, _LAUNCHER, _PRICE, _RACES, _KERNEL, _COMPLETE, _LOCK = (
     "lock",
 )
 # What kernels may take from the run program: not its main function, nor where its data lie.
-_INTERFACE = re.compile(r"\d(?:asim|AscendC)")
+_INTERFACE = re.compile(r"^_ZN4asim")
 # Pricing and the race check are each optimised as a whole.
 _ANALYSIS_OPTIONS = ("-O3", "-flto")
 _ANALYSIS_LINK = ("--lto-O3",)

@@ -14,8 +14,6 @@ constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md 
 constexpr uint32_t kDataStackBytes = 128 * 1024;     // a core of the device has 32 KiB for data and return addresses by default
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
 
-constexpr uint32_t kNativeStackBytes = 1u << 20;
-
 // How many lines of scalar accesses are told apart: some of each remainder, as streams of tiles lie at even distances.
 constexpr uint32_t kScalarSets = 4;
 constexpr uint32_t kScalarWays = 4;
@@ -49,7 +47,6 @@ struct KernelObjects;
 struct Block {
     uint64_t scalar_counts[kScalarClassCount] = {};     // since the last record
     uint8_t *stack = nullptr;               // data stack of the kernel's own code, kDataStackBytes from here on
-    uint8_t *native_stack = nullptr;        // kNativeStackBytes: variables of kernels that g++ has compiled lie there
     CoreKind kind = CoreKind::Vector;
     uint32_t index = 0;                     // among the cores of its kind: GetBlockIdx
     uint32_t count = 1;                     // groups of the launch, its block dim: GetBlockNum

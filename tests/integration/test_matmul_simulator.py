@@ -69,8 +69,10 @@ def test_more_cores_share_a_large_product(benches: dict[str, Workbench]) -> None
             "Iterate has to be called",
         ),
         ({ENTRY: f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); {ENTRY}"}, "no cube core"),
+        ({ENTRY: f"{ENTRY} data.matmul.dbL0C = 16;"}, "in L0C"),
+        ({ENTRY: f"{ENTRY} data.matmul.depthA1 = data.matmul.depthB1 = 256;"}, "in L1"),
     ],
-    ids=["no operand", "beyond the matrix", "no block", "no cube core"],
+    ids=["no operand", "beyond the matrix", "no block", "no cube core", "beyond L0C", "beyond L1"],
 )
 def test_misuse_is_a_fault_that_says_what_is_wrong(
     benches: dict[str, Workbench], edit: dict[str, str], message: str

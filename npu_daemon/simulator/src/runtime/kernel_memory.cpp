@@ -76,7 +76,6 @@ void access_memory(uint8_t *address, uint64_t bytes, bool write) {
     const GmRegion *region = find_gm_region(address);
     if (region != nullptr && region->role == GmRole::Constant) return access_constants(address, bytes, write);
     if (region != nullptr) return access_words(address, bytes, write, native_gm);
-    if (self.native_stack != nullptr && inside(address, bytes, self.native_stack, kNativeStackBytes)) return;
     if (!g_host_memory) fault_outside(address, bytes, write);
 }
 
@@ -98,7 +97,6 @@ uint64_t readable_bytes(const uint8_t *address) {
     const Block &self = block();
     if (starts_inside(address, self.stack, kDataStackBytes)) return until(self.stack, kDataStackBytes);
     if (starts_inside(address, self.ub, self.ub_bytes)) return until(self.ub, self.ub_bytes);
-    if (starts_inside(address, self.native_stack, kNativeStackBytes)) return until(self.native_stack, kNativeStackBytes);
     const GmRegion *region = find_gm_region(address);
     if (region != nullptr) return until(region->base, region->size_bytes + region->slack_bytes);
     return g_host_memory && reinterpret_cast<uint64_t>(address) >= kNullBytes ? ~0ull : 0;

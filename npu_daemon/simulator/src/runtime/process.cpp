@@ -34,7 +34,7 @@ void report_here(const char *kind, const char *message) {
 
 void on_crash(int signal_number) {
     const char *what = signal_number == SIGSEGV || signal_number == SIGBUS
-                           ? "crashed: a raw pointer (GetPhyAddr, GM_ADDR or an array) was used outside its memory, or the 1 MiB stack is full"
+                           ? "crashed: functions call each other so deeply that the 1 MiB stack of their return addresses is full, or the simulator has a fault"
                        : signal_number == SIGFPE ? "crashed: integer division by zero"
                                                  : "crashed: illegal instruction or abort";
     char message[256];

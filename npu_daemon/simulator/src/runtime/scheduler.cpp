@@ -27,6 +27,8 @@ namespace asim {
 
 namespace {
 
+constexpr size_t kStackBytes = 1u << 20;  // of return addresses, and of what calls themselves keep
+
 constexpr size_t kGuardBytes = 4u << 20;  // raw pointers into buffers that overflowed still end here
 
 // Memory with inaccessible memory on both sides.
@@ -66,7 +68,7 @@ enum class FiberState : uint8_t { Ready, Waiting, Done };
 
 struct Fiber {
     Fiber(uint32_t ub_bytes, uint8_t *where)
-        : place(where), stack(kNativeStackBytes, where), data_stack(kDataStackBytes, where + kDataStackPlace), ub(ub_bytes, where + kUbPlace) {}
+        : place(where), stack(kStackBytes, where), data_stack(kDataStackBytes, where + kDataStackPlace), ub(ub_bytes, where + kUbPlace) {}
     uint8_t *place;
     GuardedMemory stack;
     GuardedMemory data_stack;
@@ -159,7 +161,6 @@ void prepare(Fiber &fiber, Block &block) {
     std::fill(fiber.executed.begin(), fiber.executed.end(), 0);
     block.executed = fiber.executed.data();
     block.stack = fiber.data_stack.data();
-    block.native_stack = fiber.stack.data();
     block.ub = end_aligned(fiber.ub, g_shape.ub_bytes);
     block.ub_bytes = g_shape.ub_bytes;
     prepare_memories(fiber);
@@ -271,8 +272,11 @@ uint32_t cores_of(uint32_t kind) {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("default"), tls_model("initial-exec"))) thread_local void *__safestack_unsafe_stack_ptr =
+extern "C" {
+
+__attribute__((visibility("default"), tls_model("initial-exec"))) thread_local void *__safestack_unsafe_stack_ptr =
     g_outside_stack + kDataStackBytes;
+}
 
 void *push_on_data_stack(const void *values, uint64_t bytes) {
     constexpr uint64_t kAlignment = 16;

@@ -74,16 +74,29 @@ void write_segment(uint32_t block_index) {
     g_encoder.begin();
 }
 
+// Reads a record as append has kept it; returns how many bytes that are.
+size_t kept_record(Entry &entry, const uint8_t *kept) {
+    const uint8_t *at = kept;
+    const auto take = [&at](void *to, size_t bytes) {
+        std::memcpy(to, at, bytes);
+        at += bytes;
+    };
+    uint32_t classes;
+    entry.record = {};
+    take(&entry.record, kRecordHeadBytes);
+    take(&classes, sizeof classes);
+    for (; classes != 0; classes &= classes - 1) take(&entry.record.scalar[__builtin_ctz(classes)], sizeof entry.record.scalar[0]);
+    take(entry.operands, entry.record.operands * sizeof(Operand));
+    return static_cast<size_t>(at - kept);
+}
+
 void flush_segment(uint32_t block_index) {
     std::vector<uint8_t> &segment = g_segments[block_index];
     if (segment.empty()) return;
     g_encoder.begin();
     for (size_t at = 0; at < segment.size();) {
         Entry entry;
-        std::memcpy(&entry.record, segment.data() + at, sizeof(Record));
-        at += sizeof(Record);
-        std::memcpy(entry.operands, segment.data() + at, entry.record.operands * sizeof(Operand));
-        at += entry.record.operands * sizeof(Operand);
+        at += kept_record(entry, segment.data() + at);
         if (g_encoder.full()) write_segment(block_index);
         g_encoder.add(entry.record, entry.operands);
     }
@@ -95,9 +108,22 @@ void forget_scalar_lines(Block &block) {
     for (auto &set : block.scalar_lines) std::fill(std::begin(set), std::end(set), ScalarLine{});
 }
 
-void append(const void *data, size_t size) {
-    const auto *bytes = static_cast<const uint8_t *>(data);
-    g_segments[g_current].insert(g_segments[g_current].end(), bytes, bytes + size);
+// Keeps a record of the running block until it is written: its head, which counts of scalar work are not 0, these, and the operands.
+void append(const Record &record, std::initializer_list<Operand> operands) {
+    uint8_t kept[sizeof(Record) + sizeof(uint32_t) + kMaxOperands * sizeof(Operand)];
+    uint32_t classes = 0;
+    uint8_t *end = kept + kRecordHeadBytes + sizeof classes;
+    for (uint32_t i = 0; i < kScalarClassCount; ++i) {
+        if (record.scalar[i] == 0) continue;
+        classes |= 1u << i;
+        std::memcpy(end, &record.scalar[i], sizeof record.scalar[i]);
+        end += sizeof record.scalar[i];
+    }
+    std::memcpy(kept, &record, kRecordHeadBytes);
+    std::memcpy(kept + kRecordHeadBytes, &classes, sizeof classes);
+    std::memcpy(end, operands.begin(), operands.size() * sizeof(Operand));
+    end += operands.size() * sizeof(Operand);
+    g_segments[g_current].insert(g_segments[g_current].end(), kept, end);
 }
 
 // Vector calls do nothing on a cube core.
@@ -147,8 +173,7 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     if (full || record.op != Op::ScalarAccess) forget_scalar_lines(self);
     if (!g_located.empty()) locate(instruction.name, self.records);
     ++self.records;
-    append(&record, sizeof record);
-    append(operands.begin(), operands.size() * sizeof(Operand));
+    append(record, operands);
     const bool ended = record.op == Op::BlockEnd;
     if (ended) {
         flush_segment(g_current);

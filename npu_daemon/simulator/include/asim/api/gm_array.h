@@ -15,13 +15,7 @@ namespace asim {
 template <typename T, size_t count>
 struct GmArray {
     T asim_values[count];
-    operator T *() {
-        T *first = asim_values;
-#ifndef __clang__
-        asm("" : "+r"(first));  // g++ does not instrument accesses that it knows to lie inside a variable
-#endif
-        return first;
-    }
+    operator T *() { return asim_values; }
     template <typename Other>
     explicit operator Other *() {
         return (Other *)static_cast<T *>(*this);

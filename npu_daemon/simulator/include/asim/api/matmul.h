@@ -98,7 +98,8 @@ public:
         problem_.shared_by_group = delegates && A::ibShare && B::ibShare;
         constexpr bool kMultiDataLoad = kConfig.doMultiDataLoad || kConfig.doSpecialMDL;
         problem_.one_block_a_copy = !kMultiDataLoad && A::layout == LayoutMode::NONE;
-        if (kMultiDataLoad) problem_.preload = static_cast<asim::MatmulPreload>(kConfig.doMTE2Preload);
+        if (kMultiDataLoad && kConfig.doMTE2Preload == 1) problem_.preload = asim::MatmulPreload::Rows;
+        if (kMultiDataLoad && kConfig.doMTE2Preload == 2) problem_.preload = asim::MatmulPreload::Columns;
         problem_.unit_flag = kConfig.enUnitFlag;
         problem_.keeps_left = keeps_left;
         problem_.staggers_k = kConfig.doMultiDataLoad && kConfig.enableKdimReorderLoad;

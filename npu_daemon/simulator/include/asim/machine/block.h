@@ -14,8 +14,6 @@ constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md 
 constexpr uint32_t kDataStackBytes = 128 * 1024;     // a core of the device has 32 KiB for data and return addresses by default
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
 
-constexpr uint32_t kNativeStackBytes = 1u << 20;
-
 // Calls of asim_count lie further apart than this, and code beyond the places shares bits.
 constexpr uint32_t kCodePlaceBytes = 8;
 constexpr uint32_t kCodePlaces = 1u << 16;
@@ -54,7 +52,6 @@ struct Block {
     uint64_t scalar_counts[kScalarClassCount] = {};     // since the last record
     uint64_t *executed = nullptr;           // places in the kernel's code that the block has been at, one bit for each; see asim_count
     uint8_t *stack = nullptr;               // data stack of the kernel's own code, kDataStackBytes from here on
-    uint8_t *native_stack = nullptr;        // kNativeStackBytes: variables of kernels that g++ has compiled lie there
     CoreKind kind = CoreKind::Vector;
     uint32_t index = 0;                     // among the cores of its kind: GetBlockIdx
     uint32_t count = 1;                     // groups of the launch, its block dim: GetBlockNum

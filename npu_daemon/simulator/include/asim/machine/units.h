@@ -10,7 +10,8 @@ constexpr uint32_t kKernelCrossCoreFlags = 16;  // flags between cores (facts/np
 
 enum class AtomicMode : uint8_t { None, Add, Max, Min };
 
-// A flag in a structure that comes from a kernel: any value but 0 is set.
-using Flag = uint8_t;
+// A flag in a structure that comes from a kernel: any value but 0 is set. As wide as its neighbours: compilers take stores of elements
+// for stores to single bytes.
+using Flag = uint32_t;
 
 }  // namespace asim

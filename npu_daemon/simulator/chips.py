@@ -112,6 +112,7 @@ def load_chip(name: str) -> Chip:
     differences = read_toml(_FOLDER / f"{name}.toml")
     shared = read_toml(_FOLDER / "base" / f"{differences['base']}.toml")
     sections = {
-        section: {**shared[section], **differences.get(section, {})} for section in ("geometry", "timing", "cold")
+        section: {**shared[section], **differences.get(section, {})}
+        for section in ("geometry", "timing", "cold")
     }
     return Chip.model_validate({"name": name, **sections})

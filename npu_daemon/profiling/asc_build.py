@@ -13,9 +13,14 @@ from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_source import code_of_files, has_launches, kernel_types, with_launch_calls
 from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
-from npu_daemon.simulator.kernel_ir.compilation import emit_program
+from npu_daemon.simulator.kernel_ir.compilation import count_program
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, task_types
-from npu_daemon.simulator.toolchain import Toolchain, program_bitcode_command, program_text_command
+from npu_daemon.simulator.toolchain import (
+    Toolchain,
+    program_bitcode_command,
+    program_object_command,
+    program_text_command,
+)
 
 SOURCE_SUFFIXES = (".asc", ".h", ".hpp", ".cpp", ".cc", ".inc")
 _MEMORY_BYTES = 6 * 2**30
@@ -150,13 +155,15 @@ def _compile(
     program: AscProgram, kind: CoreKind, library: Path, toolchain: Toolchain, timeout_s: float
 ) -> Failure | None:
     """Make the library of a program by bitcode and an object, which lie beside it."""
-    bitcode, object_file = library.with_suffix(".bc"), library.with_suffix(".o")
+    bitcode, counted = library.with_suffix(".bc"), library.with_suffix(".counted.bc")
+    object_file = library.with_suffix(".o")
     compiler = program_bitcode_command(kind, _unit(program), bitcode.name, [program.folder], program.defines)
+    assembler = program_object_command(counted.name, object_file.name)
     linker = toolchain.program_link_command(object_file.name, library.name)
-    limits = _limits(timeout_s)
     return (
         _call_compiler(compiler, library.parent, program, toolchain, timeout_s)
-        or emit_program(library.parent, bitcode, object_file, toolchain.kernel, limits)
+        or count_program(bitcode, counted, _limits(timeout_s))
+        or _call_compiler(assembler, library.parent, program, toolchain, timeout_s)
         or _call_compiler(linker, library.parent, program, toolchain, timeout_s)
     )
 

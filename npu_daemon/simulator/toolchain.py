@@ -124,7 +124,7 @@ class Toolchain:
 def program_bitcode_command(
     kind: CoreKind, source: str, output: str, include_dirs: Sequence[Path], defines: Sequence[str]
 ) -> list[str]:
-    """Return the compiler call that makes bitcode of a program, to be emitted by ``emit_program``."""
+    """Return the compiler call that makes bitcode of a program, for ``count_program``."""
     flags = _program_flags(kind, include_dirs, defines)
     return clang(*flags, "-c", "-emit-llvm", "-x", "c++", source, "-o", output)
 
@@ -138,6 +138,13 @@ def program_text_command(
     """
     flags = _program_flags(kind, include_dirs, defines)
     return clang(*flags, "-DASIM_KEEP_QUALIFIERS", "-E", "-x", "c++", source, "-o", output)
+
+
+def program_object_command(bitcode: str, output: str) -> list[str]:
+    """Return the compiler call that makes an object of a program's bitcode, which is not optimised again."""
+    return clang(
+        "-O1", "-fPIC", "-Xclang", "-disable-llvm-passes", "-w", "-c", "-x", "ir", bitcode, "-o", output
+    )
 
 
 def _program_flags(kind: CoreKind, include_dirs: Sequence[Path], defines: Sequence[str]) -> list[str]:

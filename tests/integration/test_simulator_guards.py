@@ -29,36 +29,53 @@ def test_an_output_copied_from_nowhere_is_not_accepted(bench: Workbench) -> None
 
 
 CHEATS = {
-    "uninstrumented function": {
-        "class KernelAdd {": "class KernelAdd {\n    __attribute__((no_sanitize_coverage)) void Free() {}\n"
-    },
-    "assembly": {LOOP_BODY: LOOP_BODY + ' asm volatile("nop");'},
-    "assembly in disguise": {LOOP_BODY: LOOP_BODY + ' __asm__ __volatile__("nop");'},
-    "spliced keyword": {LOOP_BODY: LOOP_BODY + ' as\\\nm volatile("nop");'},
-    "host vector code": {
-        '#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include <immintrin.h>'
-    },
-    "inside of the simulator": {LOOP_BODY: LOOP_BODY + " asim::block().scalar_blocks = 0;"},
-    "header of the simulator": {
-        '#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include "asim/trace/writer.h"'
-    },
-    "file of the host": {
-        '#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include "/etc/passwd"'
-    },
-    "pragma": {"constexpr int32_t BUFFER_NUM": '#pragma GCC optimize("O3")\nconstexpr int32_t BUFFER_NUM'},
+    "assembly": ({LOOP_BODY: LOOP_BODY + ' asm volatile("nop");'}, Status.GUARD_REJECTED),
+    "assembly in disguise": ({LOOP_BODY: LOOP_BODY + ' __asm__ __volatile__("nop");'}, Status.GUARD_REJECTED),
+    "spliced keyword": ({LOOP_BODY: LOOP_BODY + ' as\\\nm volatile("nop");'}, Status.GUARD_REJECTED),
+    "host vector code": (
+        {
+            '#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include <immintrin.h>',
+            LOOP_BODY: LOOP_BODY + " volatile __m128 four = _mm_setzero_ps();",
+        },
+        Status.GUARD_REJECTED,
+    ),
+    "inside of the simulator": (
+        {LOOP_BODY: LOOP_BODY + " asim::block().scalar_counts[0] = 0;"},
+        Status.BUILD_ERROR,
+    ),
+    "file of the host": (
+        {'#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include "/etc/passwd"'},
+        Status.BUILD_ERROR,
+    ),
 }
 
 
-@pytest.mark.parametrize("edits", CHEATS.values(), ids=CHEATS.keys())
-def test_ways_round_the_accounting_are_refused(bench: Workbench, edits: dict[str, str]) -> None:
+@pytest.mark.parametrize(("edits", "status"), CHEATS.values(), ids=CHEATS.keys())
+def test_ways_round_the_accounting_are_refused(
+    bench: Workbench, edits: dict[str, str], status: Status
+) -> None:
     result = bench.evaluate(bench.edited(kernel=edits))
     first = result.all_diagnostics[0]
-    assert result.status is Status.GUARD_REJECTED, [str(d) for d in result.all_diagnostics]
+    assert result.status is status, [str(d) for d in result.all_diagnostics]
     assert first.file == "op_kernel/add.cpp"
     assert first.line is not None
 
 
 BEFORE_THE_CLASS = "constexpr int32_t BUFFER_NUM"
+WITHOUT_MEANING = {
+    "attribute": {
+        "class KernelAdd {": "class KernelAdd {\n    __attribute__((no_sanitize_coverage)) void Free() {}\n"
+    },
+    "pragma": {BEFORE_THE_CLASS: '#pragma GCC optimize("O3")\n' + BEFORE_THE_CLASS},
+    "header": {'#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include "asim/api/pipe.h"'},
+}
+
+
+@pytest.mark.parametrize("edits", WITHOUT_MEANING.values(), ids=WITHOUT_MEANING.keys())
+def test_text_that_changes_nothing_costs_the_same(bench: Workbench, edits: dict[str, str]) -> None:
+    assert bench.latency_us(kernel=edits) == bench.latency_us()
+
+
 MEMORY_OF_ALL_BLOCKS = {
     "static": {BEFORE_THE_CLASS: "static float sums[48];\n" + BEFORE_THE_CLASS},
     "global with a value": {BEFORE_THE_CLASS: "float sums[48] = {1.0f};\n" + BEFORE_THE_CLASS},

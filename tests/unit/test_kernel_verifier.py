@@ -182,7 +182,10 @@ REFUSED: dict[str, tuple[Part, str]] = {
         Part("  %3 = call ptr @llvm.stacksave.p0()", functions="declare ptr @llvm.stacksave.p0()"),
         "arrays of a variable length",
     ),
-    "a trap": (Part("  call void @llvm.trap()", functions="declare void @llvm.trap()"), "traps"),
+    "a trap for debuggers": (
+        Part("  call void @llvm.debugtrap()", functions="declare void @llvm.debugtrap()"),
+        "traps for debuggers",
+    ),
     "a prefetch": (
         Part(
             "  call void @llvm.prefetch.p0(ptr %0, i32 0, i32 3, i32 1)",
@@ -296,6 +299,12 @@ ALLOWED: dict[str, Part] = {
         '%"class.Outer<int>" = type <{ %inner, [3 x { i8, [2 x i16] }], i8 }>\n'
         '%inner = type { ptr, float }\n%outer = type { %"class.Outer<int>" }',
     ),
+    "a table of a class": Part(
+        "  store ptr getelementptr inbounds nuw inrange(-16, 8) (i8, ptr @table, i64 16), ptr %0, align 8",
+        "@table = internal constant [3 x ptr] [ptr null, ptr null, ptr @__cxa_pure_virtual]",
+        "declare void @__cxa_pure_virtual()",
+    ),
+    "a trap": Part("  call void @llvm.trap()", functions="declare void @llvm.trap()"),
     "volatile accesses": Part(
         "  %3 = load volatile i32, ptr %0, align 4\n  store volatile i32 %3, ptr %0, align 4"
     ),

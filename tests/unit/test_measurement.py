@@ -3,8 +3,10 @@
 import pytest
 from conftest import make_spec, ok_result
 
-from ascend_gym.core.records import CoreTimes, DeviceInfo, MeasureProtocol
+from ascend_gym.core.append_log import canonical_json
+from ascend_gym.core.records import CoreTimes, DeviceInfo, EvalResult, MeasureProtocol
 from ascend_gym.search.llm.measurement import compared, describe_result
+from ascend_gym.search.llm.sheets import sheets
 from ascend_gym.suite.requests import request_for
 from npu_daemon.simulator.target import target_sheet
 
@@ -104,3 +106,13 @@ def test_cases_are_compared_one_by_one():
     assert compared(ok_result(REQUEST, 50.0), ok_result(REQUEST, 100.0)) == (
         "small 50.00 -> 25.00 us; large 200.00 -> 100.00 us"
     )
+
+
+def test_a_result_from_a_file_is_told_in_the_same_words():
+    """Or a resumed run would ask other questions than the run that was broken off."""
+    waits = {"aiv_vec_wait_ratio": 0.3, "aiv_mte2_wait_ratio": 0.2, "aiv_mte3_wait_ratio": 0.1}
+    result = _result(cores=CoreTimes(slowest_us=120.0, wait_ratios=waits), floor_us=3.0)
+    on_file = canonical_json(result.model_dump(mode="json"))
+    assert describe_result(EvalResult.model_validate_json(on_file)) == describe_result(result)
+    back = EvalResult.model_validate_json(on_file).device.target
+    assert sheets(SPEC, SPEC.baseline, back) == sheets(SPEC, SPEC.baseline, target_sheet("910B2"))

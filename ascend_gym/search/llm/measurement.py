@@ -107,7 +107,8 @@ def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
         if ratios[dominant] < _BUSY:
             yield f"even the busiest pipe idles {1 - ratios[dominant]:.0%} of the time"
     waits = case.cores.wait_ratios if case.cores else {}
-    told = [f"{name}={ratio:.3f}" for name, ratio in waits.items() if ratio >= _TELLING_WAIT]
+    telling = sorted(name for name, ratio in waits.items() if ratio >= _TELLING_WAIT)  # as on file
+    told = [f"{name}={waits[name]:.3f}" for name in telling]
     if told:
         yield f"has work, but waits for another pipe or a flag: {', '.join(told)}"
 

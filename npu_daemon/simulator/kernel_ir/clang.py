@@ -25,13 +25,15 @@ _HEADER_FOLDERS = {
     "/libc/machine": "libc/include/x86_64-linux-musl",
     "/libc/generic": "libc/include/generic-musl",
 }
-# Instructions are counted on what this makes: one processor and one set of passes for every host. Compiled so
-# that an endless loop stays one, and that library functions are calls like others.
+# Instructions are counted on what this makes: one processor and one set of passes for all hosts. Compiled
+# so that an endless loop stays one, that library functions are calls like others, and a null pointer is an
+# address like others. The model of relocation is not that of the library: it keeps tables of pointers as
+# they are.
 _TARGET = ("-triple", "x86_64-unknown-linux-musl", "-target-cpu", "x86-64-v3")
 _LANGUAGE = (
     *("-std=c++17", "-O1", "-ffp-contract=off", "-fno-finite-loops", "-fno-builtin", "-fno-rtti"),
     *("-fno-threadsafe-statics", "-fno-use-cxa-atexit", "-fdeprecated-macro", "-fgnuc-version=4.2.1"),
-    *("-mrelocation-model", "pic", "-pic-level", "2", "-funwind-tables=0"),
+    *("-mrelocation-model", "static", "-fno-delete-null-pointer-checks", "-funwind-tables=0"),
     *("-nostdsysteminc", "-nobuiltininc", "-disable-free", "-disable-llvm-verifier", "-discard-value-names"),
     *("-debug-info-kind=line-tables-only", "-dwarf-version=4", "-gno-column-info"),
     *("-fdebug-compilation-dir=/kernel", "-working-directory", "/kernel"),

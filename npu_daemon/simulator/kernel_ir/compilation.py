@@ -111,7 +111,7 @@ def _compile(
 def _emit(
     source: KernelSource, bitcode: Path, object_file: Path, toolchain: KernelToolchain, limits: Limits
 ) -> Failure | None:
-    arguments = [str(bitcode), str(object_file), toolchain.processor, str(toolchain.interface_file)]
+    arguments = [str(bitcode), str(object_file), str(toolchain.interface_file), toolchain.processor]
     reach = Reach((toolchain.interface_file,))
     outcome = run_limited(arguments, cwd=source.folder, limits=limits, reach=reach, preload=emitter())
     if outcome.returncode != 0 or outcome.exceeded is not None:
@@ -124,15 +124,19 @@ def _emit(
     return _refused(answer, source.sources, outcome.seconds)
 
 
-def emit_program(
-    folder: Path, bitcode: Path, object_file: Path, toolchain: KernelToolchain, limits: Limits
-) -> Failure | None:
-    """Make the object of a user's own program, whose scalar work is counted as that of kernels is."""
-    arguments = [str(bitcode), str(object_file), toolchain.processor]
-    outcome = run_limited(arguments, cwd=folder, limits=limits, preload=emitter())
+def count_program(bitcode: Path, output: Path, limits: Limits) -> Failure | None:
+    """Write the bitcode of a user's own program anew, its scalar work counted as that of kernels is.
+
+    Args:
+        bitcode: as clang has written it.
+        output: in the same folder.
+        limits: of the step.
+    """
+    arguments = [str(bitcode), str(output)]
+    outcome = run_limited(arguments, cwd=bitcode.parent, limits=limits, preload=emitter())
     if outcome.returncode == 0 and outcome.exceeded is None:
         return None
-    return _exceeded("generating code of the program", outcome, limits) or _unreadable(outcome)
+    return _exceeded("counting the work of the program", outcome, limits) or _unreadable(outcome)
 
 
 def _link(
@@ -161,7 +165,7 @@ def _answer(stdout: bytes) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     known = isinstance(answer, dict) and (
-        isinstance(answer.get("refused"), str) or isinstance(answer.get("object_bytes"), int)
+        isinstance(answer.get("refused"), str) or isinstance(answer.get("written_bytes"), int)
     )
     return answer if known else None
 

@@ -58,33 +58,33 @@ def emitted(bitcode: bytes, interface: Interface, processor: str) -> bytes:
     return _object_of(module, processor, text.count("\n"))
 
 
-def emitted_program(bitcode: bytes, processor: str) -> bytes:
-    """Return the object file of a user's own program, counted and not verified.
+def counted_program(bitcode: bytes) -> bytes:
+    """Return the bitcode of a user's own program with callbacks that count, not verified.
 
     Raises:
         RuntimeError: LLVM cannot read it.
     """
-    text = _text_of(bitcode)
-    return _object_of(_module_of(instrumented_program(text)), processor, text.count("\n"))
+    counted: bytes = _module_of(instrumented_program(_text_of(bitcode))).as_bitcode()
+    return counted
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Emit the bitcode file into the object file; return the exit status.
+    """Emit a kernel's bitcode into an object file, or count a program's; return the exit status.
 
     Args:
-        arguments: paths of bitcode and object, the processor, and for a kernel the path of the interface.
+        arguments: paths of bitcode and output, and for a kernel the path of the interface and the processor.
     """
-    bitcode, output, processor, *interface = arguments
+    bitcode, output, *kernel = arguments
     data = Path(bitcode).read_bytes()
     answer: dict[str, Any]
     try:
-        if interface:
-            texts: dict[str, str] = json.loads(Path(interface[0]).read_text("utf-8"))
-            data = emitted(data, Interface.of_texts(texts), processor)
+        if kernel:
+            texts: dict[str, str] = json.loads(Path(kernel[0]).read_text("utf-8"))
+            data = emitted(data, Interface.of_texts(texts), kernel[1])
         else:
-            data = emitted_program(data, processor)
+            data = counted_program(data)
         Path(output).write_bytes(data)
-        answer = {"object_bytes": len(data)}
+        answer = {"written_bytes": len(data)}
     except RefusedIr as refused:
         answer = {
             "refused": refused.message,

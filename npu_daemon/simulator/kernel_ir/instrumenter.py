@@ -39,6 +39,7 @@ _ATTRIBUTES = (
     ' "probe-stack"="inline-asm" }'
 )
 # Everything else may be undefined, and then have another value each time that somebody looks.
+_NO_VALUES = frozenset({"undef", "poison"})
 _ONE_VALUE = re.compile(r"@[\w.$-]+|-?\d+")
 _FLAGS = (
     "!llvm.module.flags = !{{!{0}, !{1}}}",
@@ -245,6 +246,8 @@ class _FunctionWriter:
     def _frozen(self, type_: str, value: str, step: Step) -> str:
         if _ONE_VALUE.fullmatch(value):
             return value
+        if value in _NO_VALUES and type_ == "ptr":
+            value = "null"  # what is done through it is a fault, whatever else it may be
         name = self._new_name()
         self._write(f"  {name} = freeze {type_} {value}", step)
         return name

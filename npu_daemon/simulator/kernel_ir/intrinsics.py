@@ -7,9 +7,9 @@ import re
 from npu_daemon.simulator.kernel_ir.instructions import Cost
 
 PREFIX = "llvm."
-# They say something to the optimiser, which has done its work: left out.
+# They say something to the optimiser, which has done its work, or stand before ``unreachable``: left out.
 _DROPPED = re.compile(
-    r"llvm\.(?:lifetime\.(?:start|end)\.p0|experimental\.noalias\.scope\.decl|assume|donothing|sideeffect"
+    r"llvm\.(?:lifetime\.(?:start|end)\.p0|experimental\.noalias\.scope\.decl|assume|donothing|sideeffect|trap|ubsantrap"
     r"|dbg\.(?:value|declare|assign|label))"
 )
 _MEMORY = re.compile(r"llvm\.(?P<what>memcpy|memmove|memset)(?:\.inline)?(?:\.p0)+\.i64")

@@ -14,7 +14,7 @@ _SIMPLE = re.compile(
     rf"(?:{NUMBER}|true|false|null|undef|poison|zeroinitializer|(?P<symbol>{SYMBOL})|c\"[^\"]*\")(?=[,\s\]}}>)]|\Z)"
 )
 _EXPRESSION = re.compile(
-    r"(?:(?P<index>getelementptr)(?: inbounds| nusw| nuw)*"
+    r"(?:(?P<index>getelementptr)(?: inbounds| nusw| nuw| inrange\(-?\d+, -?\d+\))*"
     r"|(?P<cast>ptrtoint|ptrtoaddr|inttoptr|bitcast|trunc)"
     r"|(?P<binary>add|sub|xor)(?: nuw| nsw)*) \("
 )

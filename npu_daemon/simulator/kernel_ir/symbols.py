@@ -90,6 +90,10 @@ def read_symbols(text: ModuleText, types: TypeTable) -> Symbols:
         RefusedIr: something of it is not on the lists; initial values are not looked at yet.
     """
     symbols = Symbols()
+    for line in text.variables:
+        variable = _variable(line, types)
+        if variable is not None:
+            symbols.variables[variable.name] = variable
     for function in text.functions:
         own = _definition(function.header, function.lines)
         symbols.functions[own.name] = own
@@ -98,10 +102,6 @@ def read_symbols(text: ModuleText, types: TypeTable) -> Symbols:
         if found is None:
             raise RefusedIr(f"the kernel declares what is not known here: {line[:100]}")
         symbols.declared[found["name"]] = signature_of(found["marks"], found["type"], found["parameters"])
-    for line in text.variables:
-        variable = _variable(line, types)
-        if variable is not None:
-            symbols.variables[variable.name] = variable
     return symbols
 
 
@@ -170,11 +170,12 @@ def _variable(line: str, types: TypeTable) -> Variable | None:
 
 
 def _initialiser(line: str) -> RefusedIr:
-    found = _INITIALISERS.search(line)
-    name = found[1][1:] if found else "a function"
+    names = [
+        readable_name(name[1:]) for name in _INITIALISERS.findall(line) if not name.startswith("@_GLOBAL_")
+    ]
+    which = f" ({', '.join(names[:3])})" if names else ""
     return RefusedIr(
-        f"the kernel runs code before its launch ({readable_name(name)}), for static or global "
-        f"variables. {_VARIABLES_HELP}"
+        f"the kernel runs code before its launch{which}, for static or global variables. {_VARIABLES_HELP}"
     )
 
 

@@ -7,7 +7,7 @@ public:
     __aicore__ inline void Begin(const Places& places)
     {
         volatile int32_t own = 0;
-        volatile int32_t* far = &own + 100000000;
-        *far = 1;
+        volatile uint64_t far = (uint64_t)&own + 400000000;
+        *(volatile int32_t*)far = 1;
     }
 };

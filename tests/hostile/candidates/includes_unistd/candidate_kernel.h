@@ -6,4 +6,12 @@
 
 class Candidate : public HonestKernel {
 public:
+    __aicore__ inline void Begin(const Places& places)
+    {
+        (void)places;
+        own = getpid();
+    }
+
+private:
+    int own = 0;
 };

@@ -8,7 +8,10 @@ class Candidate : public HonestKernel {
 public:
     __aicore__ inline void Begin(const Places& places)
     {
-        Lanes lanes = {};
-        (void)lanes;
+        volatile Lanes lanes = {};
+        first = lanes[0];
     }
+
+private:
+    float first = 0.0f;
 };

@@ -129,25 +129,7 @@ def run_limited(
             reach, argv, preload = preload.widened(reach), preload.as_command(argv), None
         else:
             argv = [sys.executable, *argv]
-    environment = _environment(cwd, env)
-    executable = _resolve(argv[0], cwd, environment)
-    confined = {} if reach is None else confined_spec(executable, cwd, reach, environment, sandbox_level())
-    spec = {
-        **confined,
-        "argv": list(argv),
-        "executable": executable,
-        "cwd": str(cwd),
-        "env": environment,
-        "fds": list(pass_fds),
-        "wall_s": limits.wall_s,
-        "cpu_s": limits.cpu_s,
-        "memory_bytes": limits.memory_bytes,
-        "file_bytes": limits.file_bytes,
-        "processes": limits.processes,
-        "open_files": limits.open_files,
-        "folder_bytes": limits.folder_bytes,
-        "folder_entries": limits.folder_entries,
-    }
+    spec = _spec(argv, cwd, limits, reach, env, pass_fds)
     with ExitStack() as stack:
         control, supervisor_end = _closing(stack, *socket.socketpair())
         pipes = [os.pipe() for _ in range(2)]
@@ -165,6 +147,36 @@ def run_limited(
         if not capture.until_closed(time.monotonic() + limits.wall_s + REPORT_GRACE_S):
             _kill_hung(server, capture)
     return _outcome(argv, capture)
+
+
+def _spec(
+    argv: Sequence[str],
+    cwd: Path,
+    limits: Limits,
+    reach: Reach | None,
+    env: Mapping[str, str] | None,
+    pass_fds: Sequence[int],
+) -> dict[str, Any]:
+    """Return what the supervisor is told."""
+    environment = _environment(cwd, env)
+    executable = _resolve(argv[0], cwd, environment)
+    confined = {} if reach is None else confined_spec(executable, cwd, reach, environment, sandbox_level())
+    return {
+        **confined,
+        "argv": list(argv),
+        "executable": executable,
+        "cwd": str(cwd),
+        "env": environment,
+        "fds": list(pass_fds),
+        "wall_s": limits.wall_s,
+        "cpu_s": limits.cpu_s,
+        "memory_bytes": limits.memory_bytes,
+        "file_bytes": limits.file_bytes,
+        "processes": limits.processes,
+        "open_files": limits.open_files,
+        "folder_bytes": limits.folder_bytes,
+        "folder_entries": limits.folder_entries,
+    }
 
 
 def _closing(stack: ExitStack, *sockets: socket.socket) -> tuple[socket.socket, ...]:

@@ -21,6 +21,7 @@ NO_STEPS_FUNCTION = """static bool NoSteps(TCubeTiling &plan) {
 
 static ge::graphStatus TilingFunc"""
 ENTRY = "GET_TILING_DATA(data, tiling);"
+WIDE_BLOCK = "data.matmul.baseM = 96; data.matmul.baseN = 256; data.matmul.baseK = 32;"
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def test_more_cores_share_a_large_product(benches: dict[str, Workbench]) -> None
             "Iterate has to be called",
         ),
         ({ENTRY: f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY); {ENTRY}"}, "no cube core"),
-        ({ENTRY: f"{ENTRY} data.matmul.dbL0C = 16;"}, "in L0C"),
+        ({ENTRY: f"{ENTRY} data.matmul.dbL0C = 2; {WIDE_BLOCK}"}, "in L0C"),
         ({ENTRY: f"{ENTRY} data.matmul.depthA1 = data.matmul.depthB1 = 256;"}, "in L1"),
     ],
     ids=["no operand", "beyond the matrix", "no block", "no cube core", "beyond L0C", "beyond L1"],

@@ -260,9 +260,10 @@ private:
         blocks.step_kb = at_least_one(plan.stepKb);
         blocks.depth_a1 = at_least_one(plan.depthA1);
         blocks.depth_b1 = at_least_one(plan.depthB1);
-        blocks.l0a_buffers = at_least_one(plan.dbL0A);
-        blocks.l0b_buffers = at_least_one(plan.dbL0B);
-        blocks.l0c_buffers = at_least_one(plan.dbL0C);
+        const auto one_or_two = [](int32_t value) { return value == 2 ? 2u : 1u; };     // kernels leave them out of plans of their own
+        blocks.l0a_buffers = one_or_two(plan.dbL0A);
+        blocks.l0b_buffers = one_or_two(plan.dbL0B);
+        blocks.l0c_buffers = one_or_two(plan.dbL0C);
         blocks.n_first = plan.iterateOrder == 1;
         if (kConfig.iterateOrder != IterateOrder::UNDEF) blocks.n_first = kConfig.iterateOrder == IterateOrder::ORDER_N;
         batches_a_ = at_least_one(plan.batchM);

@@ -173,9 +173,8 @@ def main() -> None:
         )
         row = rows[-1]
         shapes = row.shapes if len(row.shapes) < 48 else f"{row.shapes[:45]}..."
-        print(
-            f"{row.operator:24} {row.dtype:9} {row.measured_us:9.2f} {simulated_us:9.2f} {row.ratio:5.2f} {shapes}"
-        )
+        print(f"{row.operator:24} {row.dtype:9} {row.measured_us:9.2f} {simulated_us:9.2f}", end=" ")
+        print(f"{row.ratio:5.2f} {shapes}")
     report = report_of(rows)
     print({name: value for name, value in report.items() if name != "rows"})
     if arguments.json:

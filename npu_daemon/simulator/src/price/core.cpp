@@ -207,8 +207,7 @@ void Core::end_block() {
     counters_.total_cycles += scalar_time_ - block_start_;
 }
 
-// Barriers between vector instructions: pays for the one that the compiler inserts, and notes whether the kernel's own
-// holds the pipe up for nothing.
+// Barriers between vector instructions: notes that the compiler inserts one, and how long the kernel's own hold the pipe up.
 void Core::order_vectors() {
     const Entry &entry = records_->current();
     const Record &record = entry.record;
@@ -220,6 +219,7 @@ void Core::order_vectors() {
         if (after_own_) work(chip_.issue_cycles);
     } else if (record.op == Op::PipeBarrier && target == Pipe::V) {
         vector_order_.clear();
+        held_up_cycles_ = chip_.issue_cycles;
     } else if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && target == Pipe::ALL)) {
         vector_order_.clear();
     } else if (record.op == Op::PipeBarrier) {

@@ -182,7 +182,7 @@ private:
     uint32_t awaiting_heads_ = 0;       // pipes whose head follows an instruction without an end
     double held_up_cycles_ = 0;         // of the current record
     bool after_own_ = false;            // the current record has a barrier of the compiler's before it
-    std::optional<Lookahead> records_;
+    std::optional<Records> records_;
     std::array<PipeState, kPipeCount> pipes_;
     std::vector<Flag> flags_;           // of the block, by number
     Unfinished unfinished_;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,9 +27,14 @@ ENVIRONMENT = {
 }
 
 
+def gxx() -> str:
+    """Return the path of g++, which finds its parts beside itself."""
+    return shutil.which("g++") or "g++"
+
+
 def sanitizing_store(folder: Path) -> ObjectStore:
     """Return a store that compiles with g++, which brings the libraries of the sanitizers."""
-    return ObjectStore(folder, ("g++",), call_tool(["g++", "--version"]))
+    return ObjectStore(folder, (gxx(),), call_tool([gxx(), "--version"]))
 
 
 def sanitized_program(
@@ -51,5 +57,5 @@ def sanitized_program(
     ]
     sanitizing_store(cache_dir / "sanitized").compile_all(compiled)
     objects = [str(part.target) for part in compiled]
-    call_tool(["g++", "-rdynamic", *SANITIZER_FLAGS, *objects, "-ldl", "-o", str(program)])
+    call_tool([gxx(), "-rdynamic", *SANITIZER_FLAGS, *objects, "-ldl", "-o", str(program)])
     return program

@@ -144,7 +144,9 @@ def _link_sanitized(sources: Sequence[Path], objects: Sequence[Path], library: P
     flags = (*own_flags(), *sanitizers.machine_flags, "-c")
     parts = [Part(flags, source, target) for source, target in zip(sources, objects, strict=True)]
     sanitizers.sanitizing_store(folder.parent / "sanitized").compile_all(parts)
-    call_tool(["g++", "-shared", *sanitizers.machine_flags, *map(str, objects), "-o", str(library)])
+    call_tool(
+        [sanitizers.gxx(), "-shared", *sanitizers.machine_flags, *map(str, objects), "-o", str(library)]
+    )
 
 
 @dataclass(frozen=True)

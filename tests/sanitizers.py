@@ -32,6 +32,11 @@ def gxx() -> str:
     return shutil.which("g++") or "g++"
 
 
+def gxx_linker() -> list[str]:
+    """Return a call of g++ for linking; without an environment it has to be told where the linker is."""
+    return [gxx(), f"-B{Path(gxx()).parent}"]
+
+
 def sanitizing_store(folder: Path) -> ObjectStore:
     """Return a store that compiles with g++, which brings the libraries of the sanitizers."""
     return ObjectStore(folder, (gxx(),), call_tool([gxx(), "--version"]))
@@ -57,5 +62,5 @@ def sanitized_program(
     ]
     sanitizing_store(cache_dir / "sanitized").compile_all(compiled)
     objects = [str(part.target) for part in compiled]
-    call_tool([gxx(), "-rdynamic", *SANITIZER_FLAGS, *objects, "-ldl", "-o", str(program)])
+    call_tool([*gxx_linker(), "-rdynamic", *SANITIZER_FLAGS, *objects, "-ldl", "-o", str(program)])
     return program

@@ -182,7 +182,9 @@ def run_case(case: Case, examples: Path, chip: str) -> LaunchProfile | str:
         folder = Path(name)
         case.write_data(folder)
         chip = case.chip or chip
-        profiler = Profiler(SimulatorBackend(cache_root(), chip), chip, folder, None, timeout_s=900.0)
+        profiler = Profiler(
+            SimulatorBackend(cache_root(), chip), chip, folder, None, timeout_s=900.0, cold=True
+        )
         try:
             result = profiler.profile_program(AscProgram(source, case.defines, price_only=True), folder)
         except MisuseError as error:

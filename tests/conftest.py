@@ -264,6 +264,12 @@ def pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory
 
 
 @pytest.fixture(scope="session")
+def cold_pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
+    """Return the same for first launches."""
+    return Pricer(simulator.toolchain.price_program, tmp_path_factory.mktemp("cold_prices"), cold=True)
+
+
+@pytest.fixture(scope="session")
 def cube_pricer(simulator: SimulatorBackend, tmp_path_factory: pytest.TempPathFactory) -> Pricer:
     """Return the same for cube cores."""
     folder = tmp_path_factory.mktemp("cube_prices")

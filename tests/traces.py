@@ -258,11 +258,14 @@ class Pricer:
         folder: scratch.
         chip: name of the chip.
         cube: whether blocks run on cube cores.
+        cold: whether it prices first launches.
     """
 
-    def __init__(self, program: Path, folder: Path, chip: str = "910B1", *, cube: bool = False) -> None:
+    def __init__(
+        self, program: Path, folder: Path, chip: str = "910B1", *, cube: bool = False, cold: bool = False
+    ) -> None:
         self._program, self._folder, self._cube = program, folder, cube
-        self._chip: Chip = load_chip(chip)
+        self._chip: Chip = load_chip(chip).when_cold() if cold else load_chip(chip)
 
     def text(self, blocks: Iterable[bytes]) -> str:
         """Return what the pricing program prints."""

@@ -63,6 +63,7 @@ _OutDir = Annotated[
 ]
 _MaxEvents = Annotated[int, typer.Option(min=1, help="Events of each launch that the trace may hold.")]
 _Timeout = Annotated[float, typer.Option(min=0.1, help="CPU seconds that the run may take.")]
+_Cold = Annotated[bool, typer.Option("--cold", help="Price first launches, before which nothing was loaded.")]
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ def profile(
     out: _OutDir = None,
     max_events: _MaxEvents = DEFAULT_MAX_EVENTS,
     timeout: _Timeout = 600.0,
+    cold: _Cold = False,
     as_json: Json = False,
 ) -> None:
     """Profile an operator, or a program that launches kernels: roofline, trace, CSV files."""
@@ -121,7 +123,8 @@ def profile(
     with tempfile.TemporaryDirectory(prefix="ascend-gym-profile-") as folder:
         backend = SimulatorBackend(usable_cache(cache_root()), chip, note)
         events = max_events if trace is not None else None
-        outcome = _profiled(Profiler(backend, chip, Path(folder), events, timeout), subject)
+        profiler = Profiler(backend, chip, Path(folder), events, timeout, cold=cold)
+        outcome = _profiled(profiler, subject)
         if outcome.launches:
             _write_files(outcome.launches, trace, out)
         _show(outcome, as_json)

@@ -72,7 +72,8 @@ class ScalarCost(Record):
     Attributes:
         access_cycles: a GetValue or SetValue of the unified buffer, or a load or store by pointer.
         global_miss_cycles: a scalar load from global memory that is not in the data cache.
-        block_cycles: a basic block of the kernel's own code: loop control, address arithmetic.
+        instruction_cycles: an instruction of the kernel's own code: loop control, address arithmetic.
+        fetch_cycles: beside that, where the core has not executed the instruction before.
         flag_cycles: a SetFlag with its WaitFlag, beside the waiting itself.
         barrier_cycles: a PipeBarrier, beside the waiting itself.
         sync_all_cycles: a SyncAll, beside the waiting itself.
@@ -80,7 +81,8 @@ class ScalarCost(Record):
 
     access_cycles: float = Field(ge=0)
     global_miss_cycles: float = Field(ge=0)
-    block_cycles: float = Field(ge=0)
+    instruction_cycles: float = Field(ge=0)
+    fetch_cycles: float = Field(ge=0)
     flag_cycles: float = Field(ge=0)
     barrier_cycles: float = Field(ge=0)
     sync_all_cycles: float = Field(ge=0)
@@ -131,7 +133,9 @@ class TargetSheet(Record):
         l2_bytes: L2, which all cores share.
         event_ids: events between each pair of pipes.
         launches: what empty launches cost.
-        vector_start_cycles: what each vector instruction takes beside its elements.
+        vector_start_cycles: what a vector instruction takes to its results beside its elements.
+        function_start_cycles: likewise of functions, such as Exp, and divisions.
+        vector_issue_cycles: of that, what an instruction behind it waits for that does not need its results.
         vector_rates: how fast the classes of vector instructions are.
         copies: copies between global memory and a vector core.
         scalar: the scalar unit.
@@ -152,6 +156,8 @@ class TargetSheet(Record):
     event_ids: int = Field(ge=1)
     launches: tuple[LaunchCost, ...]
     vector_start_cycles: float = Field(ge=0)
+    function_start_cycles: float = Field(ge=0)
+    vector_issue_cycles: float = Field(ge=0)
     vector_rates: tuple[VectorRate, ...]
     copies: CopyCost
     scalar: ScalarCost

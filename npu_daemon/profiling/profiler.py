@@ -51,13 +51,21 @@ class Profiler:
         folder: an existing folder for what runs leave behind; the caller removes it.
         max_events: how many events of each launch to keep; ``None`` keeps no timeline.
         timeout_s: CPU seconds that a run may take.
+        cold: price first launches, for which nothing was loaded before.
     """
 
     def __init__(
-        self, backend: SimulatorBackend, chip: str, folder: Path, max_events: int | None, timeout_s: float
+        self,
+        backend: SimulatorBackend,
+        chip: str,
+        folder: Path,
+        max_events: int | None,
+        timeout_s: float,
+        *,
+        cold: bool = False,
     ) -> None:
         self._backend = backend
-        self._chip: Chip = load_chip(chip)
+        self._chip: Chip = load_chip(chip).when_cold() if cold else load_chip(chip)
         self._folder = folder
         self._max_events = max_events
         self._timeout_s = timeout_s

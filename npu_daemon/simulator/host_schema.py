@@ -170,6 +170,10 @@ class OperatorDefinition(Record):
         by_key = {registered.tiling_key: registered.structure for registered in self.structures}
         return by_key.get(tiling_key, by_key.get(None))
 
+    def value_dependent_inputs(self) -> frozenset[str]:
+        """Return the inputs whose values the tiling function may read."""
+        return frozenset(each.name for each in self.inputs if each.value_dependent)
+
     def columns(self) -> tuple[Column, ...]:
         """Return the supported combinations in the order of the definition.
 

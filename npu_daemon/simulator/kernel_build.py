@@ -93,10 +93,6 @@ def wrapper_source(sources: Sources, entry: str) -> str:
         'extern "C" uint32_t asim_task_type(uint64_t key, uint32_t otherwise) {\n'
         "    return asim::noted_task_type(__start_asim_task_types, __stop_asim_task_types, key, otherwise);\n"
         "}\n"
-        'extern "C" void asim_gm_arrays(uint8_t **begin, uint8_t **end) {\n'
-        "    *begin = __start_asim_gm_static;\n"
-        "    *end = __stop_asim_gm_static;\n"
-        "}\n"
     )
 
 

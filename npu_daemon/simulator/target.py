@@ -33,6 +33,8 @@ def target_sheet(chip_name: str) -> TargetSheet:
         ub_reserved_bytes=_UB_KEPT_BYTES,
         launches=tuple(_launch(chip, blocks) for blocks in _launch_sizes(chip)),
         vector_start_cycles=_timing(chip, "vector_start_cycles"),
+        function_start_cycles=_timing(chip, "transcendental_start_cycles"),
+        vector_issue_cycles=_timing(chip, "vector_issue_cycles"),
         vector_rates=_vector_rates(chip),
         copies=_copies(chip),
         scalar=_scalar(chip),
@@ -101,7 +103,8 @@ def _scalar(chip: Chip) -> ScalarCost:
     return ScalarCost(
         access_cycles=_timing(chip, "scalar_access_cycles"),
         global_miss_cycles=_timing(chip, "scalar_gm_miss_cycles"),
-        block_cycles=_timing(chip, "scalar_block_cycles"),
+        instruction_cycles=_timing(chip, "scalar_integer_cycles"),
+        fetch_cycles=_timing(chip, "code_fetch_cycles"),
         flag_cycles=_timing(chip, "flag_cycles"),
         barrier_cycles=_timing(chip, "barrier_cycles"),
         sync_all_cycles=_timing(chip, "sync_all_cycles"),

@@ -22,7 +22,8 @@ from npu_daemon.in_process import InProcessEvaluator
 
 _BARRIER = re.compile(r"[\w:]*PipeBarrier<\w+>\(\);")
 _PAIR = re.compile(r"[\w:]*SetFlag(<[\w:]+>\(\w+\);)\s+[\w:]*WaitFlag\1")
-_SLACK = 1e-9
+# The compiler waits where results are needed, which is later than where some kernels wait.
+_SLACK = 5e-3
 
 
 def removals(candidate: Candidate) -> list[tuple[Candidate, Candidate]]:

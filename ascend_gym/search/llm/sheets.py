@@ -117,6 +117,8 @@ def _target_fields(target: TargetSheet) -> dict[str, str]:
         "event_ids": str(target.event_ids),
         "l2": _size(target.l2_bytes),
         "vector_start": f"{target.vector_start_cycles:.3g}",
+        "function_start": f"{target.function_start_cycles:.3g}",
+        "vector_issue": f"{target.vector_issue_cycles:.3g}",
         "vector_rates": "\n".join(rates),
         "start_elems": f"{target.vector_start_cycles * _FLOATS_PER_REPEAT:.0f}",
     }
@@ -154,7 +156,8 @@ def _scalar_fields(target: TargetSheet) -> dict[str, str]:
     return {
         "scalar_access": f"{scalar.access_cycles:.3g}",
         "scalar_miss": f"{scalar.global_miss_cycles:.0f}",
-        "scalar_block": f"{scalar.block_cycles:.3g}",
+        "scalar_instruction": f"{scalar.instruction_cycles:.2g}",
+        "code_fetch": f"{scalar.fetch_cycles:.3g}",
         "flag": f"{scalar.flag_cycles:.3g}",
         "barrier": f"{scalar.barrier_cycles:.0f}",
         "sync_all": f"{scalar.sync_all_cycles:.0f}",

@@ -10,7 +10,7 @@ from npu_daemon.simulator.kernel_ir.instructions import Cost
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
 from npu_daemon.simulator.kernel_ir.signatures import Parameter, Signature
 
-ENTRY_POINTS = frozenset({"asim_kernel_entry", "asim_task_type", "asim_gm_arrays"})
+ENTRY_POINTS = frozenset({"asim_kernel_entry", "asim_task_type"})
 
 
 class Kind(Enum):

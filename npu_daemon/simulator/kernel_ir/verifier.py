@@ -44,6 +44,9 @@ _INCOMING = re.compile(rf"\[ ({VALUE}), {LOCAL} \]")
 _ADDRESS = re.compile(rf"(?: inbounds| nusw| nuw)* ({TYPE}), ptr ({VALUE})((?:, i\d+ (?:{LOCAL}|-?\d+))*)")
 _SWITCH = re.compile(rf" (i\d+) ({VALUE}), label {LOCAL} \[(?: i\d+ -?\d+, label {LOCAL})* \]")
 _VECTOR = re.compile(r"<(?:vscale x )?\d+ x ")
+# What an instruction promises of its operands. Code generation leaves work out where it believes that, such
+# as the mask of a truth value, and functions outside the kernel would get what their types do not allow.
+_PROMISES = re.compile(r"^(  (?:%\d+ = )?[a-z]+)(?: (?:nuw|nsw|nneg|exact|disjoint|samesign))+(?= )")
 _METADATA = ", !"
 _STEPS_OUTSIDE_BLOCKS = ("#dbg_",)
 
@@ -132,7 +135,7 @@ class _FunctionReader:
         row = PLAIN.get(opcode)
         if row is not None:
             self._operands(row, opcode, rest)
-            return Step(Kind.PLAIN, line, debug, row.cost)
+            return Step(Kind.PLAIN, _PROMISES.sub(r"\1", line), debug, row.cost)
         reader = self._readers.get(opcode)
         if reader is None:
             what = REFUSED_OPCODES.get(opcode, f"an instruction that is not known here: {opcode}")

@@ -46,6 +46,7 @@ constexpr uint32_t kGmBytes = 1u << 16;
 constexpr uint32_t kMemoryBytes = 65536;        // of each memory of the cube core
 alignas(64) uint8_t g_around_stack[3 * kDataStackBytes];
 uint8_t *const g_stack = g_around_stack + kDataStackBytes;
+uint64_t g_executed[kCodePlaces / 64];
 alignas(64) uint8_t g_memories[kSpaceCount][kMemoryBytes];
 
 uint8_t *at(int64_t place) {
@@ -82,6 +83,7 @@ const Register g_start("start", [](Arguments a) {
     allow_host_memory(false);
     self.kind = a[0] != 0 ? CoreKind::Cube : CoreKind::Vector;
     self.stack = g_stack;
+    self.executed = g_executed;
     for (uint32_t space = static_cast<uint32_t>(Space::L1); space < kSpaceCount; ++space) self.memories[space] = {g_memories[space], kMemoryBytes, 0};
     gm();
 });

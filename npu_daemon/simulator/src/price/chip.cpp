@@ -55,6 +55,7 @@ std::map<std::string, double Chip::*> figures() {
         {"scalar_stack_cycles", &Chip::scalar_stack_cycles},
         {"scalar_block_cycles", &Chip::scalar_block_cycles},
         {"scalar_access_cycles", &Chip::scalar_access_cycles},
+        {"code_fetch_cycles", &Chip::code_fetch_cycles},
         {"scalar_gm_miss_cycles", &Chip::scalar_gm_miss_cycles},
         {"issue_cycles", &Chip::issue_cycles},
         {"queue_depth", &Chip::queue_depth},
@@ -62,6 +63,10 @@ std::map<std::string, double Chip::*> figures() {
         {"barrier_cycles", &Chip::barrier_cycles},
         {"sync_all_cycles", &Chip::sync_all_cycles},
         {"vector_start_cycles", &Chip::vector_start_cycles},
+        {"transcendental_start_cycles", &Chip::transcendental_start_cycles},
+        {"vector_issue_cycles", &Chip::vector_issue_cycles},
+        {"divide_16bit", &Chip::divide_16bit},
+        {"divide_32bit", &Chip::divide_32bit},
         {"simple_16bit", &Chip::simple_16bit},
         {"simple_32bit", &Chip::simple_32bit},
         {"half_rate_16bit", &Chip::half_rate_16bit},
@@ -115,7 +120,7 @@ void list_scalar_cycles(Chip &chip) {
     const double by_class[kScalarClassCount] = {
         chip.scalar_integer_cycles, chip.scalar_multiply_cycles, chip.scalar_divide_cycles, chip.scalar_float_cycles,
         chip.scalar_float_divide_cycles, chip.scalar_branch_cycles, chip.scalar_call_cycles, chip.scalar_convert_cycles,
-        chip.scalar_stack_cycles, chip.scalar_block_cycles, chip.scalar_access_cycles};
+        chip.scalar_stack_cycles, chip.scalar_block_cycles, chip.scalar_access_cycles, chip.code_fetch_cycles};
     std::copy_n(by_class, kScalarClassCount, chip.scalar_cycles);
 }
 
@@ -127,6 +132,7 @@ double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
     switch (cost) {
         case Cost::HalfRate: return wide ? half_rate_32bit : half_rate_16bit * narrow_scale;
         case Cost::Transcendental: return wide ? transcendental_32bit : transcendental_16bit;
+        case Cost::Divide: return wide ? divide_32bit : divide_16bit;
         case Cost::BlockReduce: return wide ? block_reduce_32bit : block_reduce_16bit;
         case Cost::RepeatReduce: return wide ? repeat_reduce_32bit : repeat_reduce_16bit;
         case Cost::Gather: return wide ? gather_32bit : gather_16bit;
@@ -134,6 +140,10 @@ double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
         case Cost::Sort: return wide ? sort_32bit : sort_16bit;
         default: return (wide ? simple_32bit : simple_16bit * narrow_scale) / (element_bytes == 8 ? 2.0 : 1.0);
     }
+}
+
+double Chip::start_cycles(Cost cost) const {
+    return cost == Cost::Transcendental || cost == Cost::Divide ? transcendental_start_cycles : vector_start_cycles;
 }
 
 Chip load_chip(const std::string &path) {

@@ -49,15 +49,18 @@ CoreCounters Core::counters() const {
     return all;
 }
 
-double Core::vector_cycles(const Entry &entry) {
+// What follows may start when the last repeat has been taken; the results are there later.
+InstructionTime Core::vector_time(const Entry &entry) {
     const Record &record = entry.record;
-    if (record.repeats == 0) return chip_.vector_start_cycles;
+    const double start = chip_.start_cycles(info(record.op).cost);
+    const double hidden = start - chip_.vector_issue_cycles;
+    if (record.repeats == 0) return {chip_.vector_issue_cycles, hidden};
     const double lanes = 256.0 / std::max<uint32_t>(record.dtype_bytes, 1);
     const double throughput = lanes / chip_.elements_per_cycle(info(record.op).cost, record.dtype_bytes);
     const BankCycles bank = shared_.bank_conflicts.cycles_per_repeat(entry);
     counters_.bank_group_conflict_cycles += record.repeats * std::max(0.0, bank.group_cycles - throughput);
     counters_.bank_conflict_cycles += record.repeats * std::max(0.0, bank.cycles - std::max(throughput, bank.group_cycles));
-    return chip_.vector_start_cycles + record.repeats * std::max(throughput, bank.cycles);
+    return {chip_.vector_issue_cycles + record.repeats * std::max(throughput, bank.cycles), hidden};
 }
 
 // What of `entry` counts until its pipe takes it; costs that depend on nothing else are computed here.
@@ -97,7 +100,8 @@ void Core::fill_in_instruction(Queued &queued, const Entry &entry, Pipe which) {
         pipe(which).copies.push(GlobalCopy(entry));
     } else {
         queued.kind = Kind::Work;
-        queued.time = which == Pipe::V ? InstructionTime{vector_cycles(entry), 0} : cube_time(entry, chip_);
+        queued.time = which == Pipe::V ? vector_time(entry) : cube_time(entry, chip_);
+        queued.after_own = after_own_;
         queued.tile_by_tile = record.op == Op::Mmad && (record.flag_id & kUnitFlag) != 0;
     }
 }
@@ -199,20 +203,23 @@ void Core::end_block() {
     if (records_->next()) throw std::runtime_error("malformed trace: a block goes on after its end");
     block_done_ = true;
     active_ = false;
+    classes_ = kScalarClassCount - 1;
     counters_.total_cycles += scalar_time_ - block_start_;
 }
 
-// Barriers between vector instructions: pays for the one that the compiler inserts, and notes whether the kernel's own
-// holds the pipe up for nothing.
+// Barriers between vector instructions: notes that the compiler inserts one, and how long the kernel's own hold the pipe up.
 void Core::order_vectors() {
     const Entry &entry = records_->current();
     const Record &record = entry.record;
     const Pipe target = pipe_of(record.target_pipe);
     held_up_cycles_ = 0;
+    after_own_ = false;
     if (info(record.op).pipe == Pipe::V) {
-        if (vector_order_.next(entry)) work(chip_.issue_cycles);
+        after_own_ = vector_order_.next(entry);
+        if (after_own_) work(chip_.issue_cycles);
     } else if (record.op == Op::PipeBarrier && target == Pipe::V) {
-        held_up_cycles_ = vector_order_.barrier(*records_) ? 0 : chip_.barrier_cycles;
+        vector_order_.clear();
+        held_up_cycles_ = chip_.issue_cycles;
     } else if (record.op == Op::SyncAll || (record.op == Op::PipeBarrier && target == Pipe::ALL)) {
         vector_order_.clear();
     } else if (record.op == Op::PipeBarrier) {
@@ -231,7 +238,7 @@ void Core::take_record() {
     const Entry &entry = records_->current();
     const Record &record = entry.record;
     double cycles = chip_.issue_cycles;
-    for (uint32_t i = 0; i < kScalarClassCount; ++i) cycles += record.scalar[i] * chip_.scalar_cycles[i];
+    for (uint32_t i = 0; i < classes_; ++i) cycles += record.scalar[i] * chip_.scalar_cycles[i];
     work(cycles);
     if (entry.flag != 0) return take_flag(entry);
     shared_.coverage.mark(entry);

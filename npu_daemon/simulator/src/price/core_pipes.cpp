@@ -59,7 +59,7 @@ bool Core::pass(PipeState &state, Queued &head) {
 // Starts an instruction that follows nothing whose end is unknown, and a copy if its time has come; says whether it did.
 bool Core::start_instruction(PipeState &state, Pipe which, Queued &head, double now) {
     const double could_start = std::max(head.issued, state.free_at);
-    double start = could_start;
+    double start = head.after_own ? std::max(could_start, state.drained_at) : could_start;
     if (head.follows != 0) {
         const double followed = unfinished_.ready(which, head.follows, chip_.flag_cycles, head.unit_cycles);
         if (followed == kNever) {

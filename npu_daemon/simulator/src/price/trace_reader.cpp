@@ -200,17 +200,4 @@ bool Cursor::read_code() {
     return true;
 }
 
-const Entry *Lookahead::peek(size_t index) {
-    if (current_ != &kept_) {
-        kept_ = *current_;
-        current_ = &kept_;
-    }
-    while (ahead_.size() <= index) {
-        const Entry *entry = cursor_.next();
-        if (entry == nullptr) return nullptr;
-        ahead_.push(*entry);
-    }
-    return &ahead_[index];
-}
-
 }  // namespace asim

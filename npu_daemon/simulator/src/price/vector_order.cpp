@@ -11,11 +11,6 @@ bool overlaps(const Operand &a, const Operand &b) {
            b.address < a.address + a.extent_bytes;
 }
 
-bool ends_the_chain(const Record &record) {
-    const bool all = record.target_pipe == static_cast<uint8_t>(Pipe::V) || record.target_pipe == static_cast<uint8_t>(Pipe::ALL);
-    return (record.op == Op::PipeBarrier && all) || record.op == Op::SyncAll || record.op == Op::BlockEnd;
-}
-
 }  // namespace
 
 bool VectorOrder::follows(const Entry &entry) const {
@@ -32,17 +27,6 @@ bool VectorOrder::next(const Entry &entry) {
     if (inserted || written_.size() == kRemembered) written_.clear();
     if (entry.record.operands > 0) written_.push_back(entry.operands[0]);
     return inserted;
-}
-
-bool VectorOrder::barrier(Lookahead &ahead) {
-    bool needed = false;
-    for (size_t i = 0; i < Lookahead::kMost && !needed; ++i) {
-        const Entry *entry = ahead.peek(i);
-        if (entry == nullptr || ends_the_chain(entry->record)) break;
-        needed = info(entry->record.op).pipe == Pipe::V && follows(*entry);
-    }
-    written_.clear();
-    return needed;
 }
 
 }  // namespace asim

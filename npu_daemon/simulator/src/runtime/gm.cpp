@@ -124,8 +124,9 @@ void add_gm_constants(const void *base, uint64_t bytes) {
 
 void add_gm_arrays(uint8_t *begin, const uint8_t *end) {
     if (begin == end) return;
-    const uint64_t bytes = round_up(static_cast<uint64_t>(end - begin), page_bytes());
-    if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) {
+    const auto bytes = static_cast<uint64_t>(end - begin);
+    // What else lies in the last page belongs to no region: no access of a kernel reaches it.
+    if (mprotect(begin, round_up(bytes, page_bytes()), PROT_READ | PROT_WRITE) != 0) {
         fault(FaultKind::RuntimeFault, "launch", "cannot make the static arrays in global memory writable");
     }
     insert(part_of_library("static arrays of the kernel", GmRole::Static, begin, bytes));

@@ -49,7 +49,15 @@ int asim_memcmp(const void *first, const void *second, uint64_t bytes) {
     return std::memcmp(first, second, bytes);
 }
 
+// The library lies at whole pages, so that which places share a bit does not depend on where that is.
 void asim_count(uint64_t packed) {
+    const uint64_t place = reinterpret_cast<uint64_t>(__builtin_return_address(0)) / asim::kCodePlaceBytes % asim::kCodePlaces;
+    uint64_t &places = asim::block().executed[place / 64];
+    const uint64_t bit = uint64_t{1} << place % 64;
+    if (__builtin_expect((places & bit) == 0, 0)) {
+        places |= bit;
+        for (uint64_t left = packed; left != 0; left >>= 8) asim::count_scalar(asim::ScalarClass::Fetched, left & 0xff);
+    }
     using Bytes = uint8_t __attribute__((vector_size(asim::kCountedClassCount)));
     using Words = uint64_t __attribute__((vector_size(asim::kCountedClassCount * sizeof(uint64_t)), aligned(sizeof(uint64_t)), may_alias));
     Bytes counts;

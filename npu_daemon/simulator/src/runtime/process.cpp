@@ -51,19 +51,27 @@ void on_alarm(int) {
     _exit(kFaultExit);
 }
 
-// Arrays and tables of the kernel library: the sections that it keeps constants in, and no others.
-void add_constants(const Dl_info &image) {
+// Calls f(name, begin, bytes) for each section of a loaded library that holds something, as its file says: nothing that the
+// library could say itself is asked.
+template <typename F>
+void for_each_section(const Dl_info &image, F f) {
     std::ifstream file(image.dli_fname, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(file), {}};
     const auto *header = reinterpret_cast<const ElfW(Ehdr) *>(bytes.data());
     const auto *sections = reinterpret_cast<const ElfW(Shdr) *>(bytes.data() + header->e_shoff);
     const char *names = bytes.data() + sections[header->e_shstrndx].sh_offset;
     for (uint32_t i = 0; i < header->e_shnum; ++i) {
-        const std::string name = names + sections[i].sh_name;
-        const bool constants = name.rfind(".rodata", 0) == 0 || name.rfind(".data.rel.ro", 0) == 0 || name == "asim_task_types";
-        if (!constants || sections[i].sh_size == 0) continue;
-        add_gm_constants(static_cast<const uint8_t *>(image.dli_fbase) + sections[i].sh_addr, sections[i].sh_size);
+        if (sections[i].sh_size == 0) continue;
+        f(std::string(names + sections[i].sh_name), static_cast<uint8_t *>(image.dli_fbase) + sections[i].sh_addr, sections[i].sh_size);
     }
+}
+
+// Arrays and tables of the kernel library: the sections that it keeps constants in, and no others.
+void add_constants(const Dl_info &image) {
+    for_each_section(image, [](const std::string &name, const uint8_t *begin, uint64_t bytes) {
+        const bool constants = name.rfind(".rodata", 0) == 0 || name.rfind(".data.rel.ro", 0) == 0 || name == "asim_task_types";
+        if (constants) add_gm_constants(begin, bytes);
+    });
 }
 
 // Makes the variables of a loaded library read-only.
@@ -81,16 +89,10 @@ int seal_segments(dl_phdr_info *library, size_t, void *load_address) {
 }
 
 // Static arrays that the library keeps in global memory stay writable; blocks access them as any global memory.
-void open_gm_arrays(const char *path) {
-    using Query = void (*)(uint8_t **begin, uint8_t **end);
-    const auto query = reinterpret_cast<Query>(dlsym(dlopen(path, RTLD_NOW | RTLD_NOLOAD), "asim_gm_arrays"));
-    if (query == nullptr) return;
-    // The library's code writes to its stack alone.
-    uint8_t *none = nullptr;
-    auto *begin = static_cast<uint8_t **>(push_on_data_stack(&none, sizeof none));
-    auto *end = static_cast<uint8_t **>(push_on_data_stack(&none, sizeof none));
-    query(begin, end);
-    add_gm_arrays(*begin, *end);
+void open_gm_arrays(const Dl_info &image) {
+    for_each_section(image, [](const std::string &name, uint8_t *begin, uint64_t bytes) {
+        if (name == "asim_gm_static") add_gm_arrays(begin, begin + bytes);
+    });
 }
 
 }  // namespace
@@ -133,7 +135,7 @@ void seal_kernel_data(const void *symbol) {
     Dl_info image;
     if (dladdr(symbol, &image) == 0) return;
     dl_iterate_phdr(seal_segments, image.dli_fbase);
-    open_gm_arrays(image.dli_fname);
+    open_gm_arrays(image);
 }
 
 }  // namespace asim

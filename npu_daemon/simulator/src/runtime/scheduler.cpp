@@ -73,6 +73,7 @@ struct Fiber {
     GuardedMemory stack;
     GuardedMemory data_stack;
     void *data_stack_top = nullptr;         // while the fiber is parked
+    std::vector<uint64_t> executed = std::vector<uint64_t>(kCodePlaces / 64);
     GuardedMemory ub;
     std::unique_ptr<GuardedMemory> memories[kSpaceCount];   // once the fiber has been a cube core
     Block *block = nullptr;
@@ -86,10 +87,12 @@ Fiber *g_running = nullptr;
 const std::function<void()> *g_entry = nullptr;
 LaunchShape g_shape;
 uint8_t g_outside_stack[kDataStackBytes];
+uint64_t g_outside_executed[kCodePlaces / 64];
 // What counts before and after the blocks.
 Block g_outside = [] {
     Block block;
     block.stack = g_outside_stack;
+    block.executed = g_outside_executed;
     return block;
 }();
 std::vector<Block> g_blocks;
@@ -155,6 +158,8 @@ void prepare(Fiber &fiber, Block &block) {
     std::memset(fiber.data_stack.data(), turn().poison, kDataStackBytes);
     fiber.data_stack_top = fiber.data_stack.data() + kDataStackBytes;
     fiber.block = &block;
+    std::fill(fiber.executed.begin(), fiber.executed.end(), 0);
+    block.executed = fiber.executed.data();
     block.stack = fiber.data_stack.data();
     block.ub = end_aligned(fiber.ub, g_shape.ub_bytes);
     block.ub_bytes = g_shape.ub_bytes;

@@ -3,12 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-// Where they begin and end, from the linker; none if the kernel has none.
-extern "C" {
-extern uint8_t __start_asim_gm_static[] __attribute__((weak, visibility("hidden")));
-extern uint8_t __stop_asim_gm_static[] __attribute__((weak, visibility("hidden")));
-}
-
 namespace asim {
 
 // An array whose accesses are all counted.

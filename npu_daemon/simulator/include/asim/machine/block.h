@@ -14,6 +14,10 @@ constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md 
 constexpr uint32_t kDataStackBytes = 128 * 1024;     // a core of the device has 32 KiB for data and return addresses by default
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
 
+// Calls of asim_count lie further apart than this, and code beyond the places shares bits.
+constexpr uint32_t kCodePlaceBytes = 8;
+constexpr uint32_t kCodePlaces = 1u << 16;
+
 // How many lines of scalar accesses are told apart: some of each remainder, as streams of tiles lie at even distances.
 constexpr uint32_t kScalarSets = 4;
 constexpr uint32_t kScalarWays = 4;
@@ -46,6 +50,7 @@ struct KernelObjects;
 
 struct Block {
     uint64_t scalar_counts[kScalarClassCount] = {};     // since the last record
+    uint64_t *executed = nullptr;           // places in the kernel's code that the block has been at, one bit for each; see asim_count
     uint8_t *stack = nullptr;               // data stack of the kernel's own code, kDataStackBytes from here on
     CoreKind kind = CoreKind::Vector;
     uint32_t index = 0;                     // among the cores of its kind: GetBlockIdx

@@ -29,16 +29,20 @@ struct Chip {
     double scalar_stack_cycles = 0;
     double scalar_block_cycles = 0;
     double scalar_access_cycles = 0;
+    double code_fetch_cycles = 0;       // of an instruction that is not in the instruction cache yet
     double scalar_gm_miss_cycles = 0;
     double issue_cycles = 0;
     double queue_depth = 0;
     double flag_cycles = 0;
     double barrier_cycles = 0;
     double sync_all_cycles = 0;
-    double vector_start_cycles = 0;
+    double vector_start_cycles = 0;             // from the start of an instruction to its results, beside its repeats
+    double transcendental_start_cycles = 0;     // likewise of functions and divisions
+    double vector_issue_cycles = 0;             // of that, what an instruction that needs no results of others waits for
     double simple_16bit = 0, simple_32bit = 0;                  // elements per cycle
     double half_rate_16bit = 0, half_rate_32bit = 0;
     double transcendental_16bit = 0, transcendental_32bit = 0;
+    double divide_16bit = 0, divide_32bit = 0;
     double block_reduce_16bit = 0, block_reduce_32bit = 0;
     double repeat_reduce_16bit = 0, repeat_reduce_32bit = 0;
     double gather_16bit = 0, gather_32bit = 0;
@@ -89,6 +93,8 @@ struct Chip {
 
     // Elements per cycle of a cost group for the given element width.
     double elements_per_cycle(Cost cost, uint32_t element_bytes) const;
+    // Cycles from the start of an instruction to its results, beside its repeats.
+    double start_cycles(Cost cost) const;
 };
 
 // Lines `name value`; throws std::runtime_error when a figure is missing, unknown or not positive.

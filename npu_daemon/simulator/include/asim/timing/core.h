@@ -104,6 +104,7 @@ private:
         Pipe target = Pipe::S;      // of Set
         uint8_t follows = 0;        // pipes on which it follows an instruction, one bit each
         bool tile_by_tile = false;  // it gives its results so
+        bool after_own = false;     // it starts when its own pipe has finished what was issued before
     };
     struct alignas(kHostLineBytes) PipeState {
         double free_at = 0;         // the next instruction may start
@@ -146,7 +147,7 @@ private:
     bool drain_all(double extra_cycles);
     void end_block();
     void take_flag(const Entry &entry);
-    double vector_cycles(const Entry &entry);
+    InstructionTime vector_time(const Entry &entry);
     void work(double cycles);
 
     // The other pipes (core_pipes.cpp).
@@ -180,12 +181,14 @@ private:
     uint32_t timed_heads_ = 0;          // pipes whose head, a copy, starts at a time that lies ahead
     uint32_t awaiting_heads_ = 0;       // pipes whose head follows an instruction without an end
     double held_up_cycles_ = 0;         // of the current record
-    std::optional<Lookahead> records_;
+    bool after_own_ = false;            // the current record has a barrier of the compiler's before it
+    std::optional<Records> records_;
     std::array<PipeState, kPipeCount> pipes_;
     std::vector<Flag> flags_;           // of the block, by number
     Unfinished unfinished_;
     VectorOrder vector_order_;
     ScalarOrder scalar_order_;
+    uint32_t classes_ = kScalarClassCount;  // of scalar work that are paid: Fetched, the last, only by the core's first block
     double block_start_ = 0;
     uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded
     CoreCounters counters_;             // of all but pipes

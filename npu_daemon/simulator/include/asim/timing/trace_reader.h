@@ -82,32 +82,16 @@ inline bool Cursor::next(Entry &entry) {
     return read != nullptr;
 }
 
-// The records of one block, and a look at those that come next.
-class Lookahead {
+// The records of one block.
+class Records {
 public:
-    static constexpr size_t kMost = 256;
-
-    explicit Lookahead(const Cursor &cursor) : cursor_(cursor) {}
-    bool next();                                            // false at the end
-    const Entry &current() const { return *current_; }      // what next() went to
-    const Entry *peek(size_t index);        // the record `index` (less than kMost) after that one; null beyond the end
+    explicit Records(const Cursor &cursor) : cursor_(cursor) {}
+    bool next() { return (current_ = cursor_.next()) != nullptr; }     // false at the end
+    const Entry &current() const { return *current_; }                  // what next() went to
 
 private:
     Cursor cursor_;
-    const Entry *current_ = nullptr;    // of the cursor, or kept_
-    Entry kept_;                        // the current record, if the cursor is ahead of it
-    Ring<Entry> ahead_;
+    const Entry *current_ = nullptr;    // of the cursor
 };
-
-inline bool Lookahead::next() {
-    if (ahead_.empty()) {
-        current_ = cursor_.next();
-    } else {
-        kept_ = ahead_.front();
-        ahead_.pop();
-        current_ = &kept_;
-    }
-    return current_ != nullptr;
-}
 
 }  // namespace asim

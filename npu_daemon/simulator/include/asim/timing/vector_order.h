@@ -1,4 +1,4 @@
-// Barriers between vector instructions: which the compiler's automatic synchronisation adds, and which nothing needs.
+// Barriers between vector instructions: which the compiler's automatic synchronisation adds.
 #pragma once
 #include <vector>
 
@@ -7,15 +7,12 @@
 namespace asim {
 
 // A vector instruction that reads or writes what an earlier one writes needs a barrier before it. Where the kernel has
-// none the compiler inserts it, so leaving it out saves nothing. What waiting for results costs is part of
-// vector_start_cycles, which was measured on such chains; a barrier that no instruction needs is paid on top.
+// none the compiler inserts it, so leaving it out saves nothing. Waiting for results costs vector_start_cycles, less what
+// every instruction waits for (vector_issue_cycles); a barrier that no instruction needs costs the same.
 class VectorOrder {
 public:
     // Takes the next vector instruction; says whether the compiler inserts a barrier before it.
     bool next(const Entry &entry);
-
-    // Takes a barrier of the kernel, before the records of `ahead`; says whether one of them needs it.
-    bool barrier(Lookahead &ahead);
 
     void clear() { written_.clear(); }
 

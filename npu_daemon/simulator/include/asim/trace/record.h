@@ -12,9 +12,9 @@ enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, ALL };
 constexpr uint32_t kPipeCount = 7;
 
 enum class Cost : uint8_t {
-    None, Simple, HalfRate, Transcendental, BlockReduce, RepeatReduce, Gather, GatherBlock, Sort
+    None, Simple, HalfRate, Transcendental, Divide, BlockReduce, RepeatReduce, Gather, GatherBlock, Sort
 };
-constexpr uint32_t kCostCount = 9;
+constexpr uint32_t kCostCount = 10;
 
 enum class ASIM_API Op : uint16_t {
 #define INSTRUCTION(name, pipe, cost) name,
@@ -74,8 +74,9 @@ enum class ScalarClass : uint8_t {
     StackAccess,    // a load or store of the block's stack, or a load of a constant
     Block,          // a basic block of library code, whose price is known by the block
     Access,         // a load or store of the unified buffer or of global memory
+    Fetched,        // an instruction of the kernel's own code that the block had not executed before
 };
-constexpr uint32_t kScalarClassCount = 11;
+constexpr uint32_t kScalarClassCount = 12;
 constexpr uint32_t kCountedClassCount = 8;      // by asim_count
 
 // Followed in memory by `operands` Operand entries.

@@ -40,7 +40,8 @@ def price(simulator: SimulatorBackend, folder: Path, trace: bytes) -> subprocess
 
 
 def record(op: int, source: int = 0, target: int = 0, flag: int = 0) -> bytes:
-    return IN_FULL + struct.pack("<HBBBBHIIII", op, 0, 0, source, target, flag, 0, 0, 0, 0)
+    no_work = number(0)
+    return IN_FULL + struct.pack("<HBBBBHII", op, 0, 0, source, target, flag, 0, 0) + no_work
 
 
 def test_an_empty_block_is_priced_and_the_missing_output_is_told(

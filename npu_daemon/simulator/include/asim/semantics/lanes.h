@@ -139,10 +139,47 @@ bool overlap_shifted(const D *out, const S *in, uint32_t count) {
 }
 
 template <typename F, typename D, typename... S>
-void walk_run(const F &f, uint32_t count, D *out, const S *...in) {
+void walk_all(const F &f, uint32_t count, D *out, const S *...in) {
     for (uint32_t i = 0; i < count; ++i) {
         f(out[i], in[i]...);
     }
+}
+
+// Likewise where the first source is `out` itself: by one pointer, as compilers take two for an overlap of vectors.
+template <typename F, typename D, typename... S>
+void walk_in_place(const F &f, uint32_t count, D *out, const S *...in) {
+    for (uint32_t i = 0; i < count; ++i) {
+        const D value = out[i];
+        f(out[i], value, in[i]...);
+    }
+}
+
+template <typename F, typename D>
+void walk_vectors(const F &f, uint32_t count, D *out) {
+    walk_all(f, count, out);
+}
+
+template <typename F, typename D, typename S>
+void walk_vectors(const F &f, uint32_t count, D *out, const S *in) {
+    if constexpr (std::is_same_v<D, S>) {
+        if (out == in) return walk_in_place(f, count, out);
+    }
+    walk_all(f, count, out, in);
+}
+
+template <typename F, typename D, typename S>
+void walk_vectors(const F &f, uint32_t count, D *out, const S *first, const S *second) {
+    if constexpr (std::is_same_v<D, S>) {
+        const auto swapped = [&f](D &d, const S &b, const S &a) { f(d, a, b); };
+        if (out == first && out != second) return walk_in_place(f, count, out, second);
+        if (out == second && out != first) return walk_in_place(swapped, count, out, first);
+    }
+    walk_all(f, count, out, first, second);
+}
+
+template <typename F, typename D, typename... S>
+void walk_run(const F &f, uint32_t count, D *out, const S *...in) {
+    walk_vectors(f, count, out, in...);
 }
 
 // Runs of half are computed in float, converted many elements at a time.

@@ -145,7 +145,14 @@ def _link_sanitized(sources: Sequence[Path], objects: Sequence[Path], library: P
     parts = [Part(flags, source, target) for source, target in zip(sources, objects, strict=True)]
     sanitizers.sanitizing_store(folder.parent / "sanitized").compile_all(parts)
     call_tool(
-        [sanitizers.gxx(), "-shared", *sanitizers.machine_flags, *map(str, objects), "-o", str(library)]
+        [
+            *sanitizers.gxx_linker(),
+            "-shared",
+            *sanitizers.machine_flags,
+            *map(str, objects),
+            "-o",
+            str(library),
+        ]
     )
 
 

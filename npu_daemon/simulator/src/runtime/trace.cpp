@@ -121,7 +121,7 @@ void append(const Record &record, std::initializer_list<Operand> operands) {
     }
     std::memcpy(kept, &record, kRecordHeadBytes);
     std::memcpy(kept + kRecordHeadBytes, &classes, sizeof classes);
-    std::memcpy(end, operands.begin(), operands.size() * sizeof(Operand));
+    if (operands.size() != 0) std::memcpy(end, operands.begin(), operands.size() * sizeof(Operand));
     end += operands.size() * sizeof(Operand);
     g_segments[g_current].insert(g_segments[g_current].end(), kept, end);
 }

@@ -141,7 +141,7 @@ class LocalDaemon:
         """Log once what the daemon says it is doing, where it is not ready soon: on a new host it builds."""
         poll = select.poll()
         poll.register(control, select.POLLIN)
-        while not poll.poll(_SOON_S * 1000) and time.monotonic() < deadline_s:
+        while (left_s := deadline_s - time.monotonic()) > 0 and not poll.poll(1000 * min(_SOON_S, left_s)):
             if said := self.messages():
                 _LOG.warning("waiting for the private daemon; it says: %s", said.splitlines()[-1])
                 return

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from traces import VERSION
 
 import npu_daemon.simulator
 from npu_daemon.backends.simulator import SimulatorBackend
-from tests.traces import VERSION
 
 _DEFINITIONS = Path(npu_daemon.simulator.__file__).parent / "include" / "asim" / "trace" / "instructions.def"
 _OPS = re.findall(r"^INSTRUCTION\((\w+),", _DEFINITIONS.read_text(encoding="ascii"), re.MULTILINE)

@@ -35,7 +35,7 @@ from npu_daemon.simulator.profile import profile_of
 HERE = Path(__file__).parent
 EXAMPLES = "examples/01_simd_cpp_api"
 TASK_DURATION = "Task Duration"
-COUNTER_HZ = 50e6  # GetSystemCycle (facts/npu_2201.md section 1)
+COUNTER_HZ = 50e6  # GetSystemCycle (docs/hardware.md section 1)
 REQUEST_BYTES = 128  # what cache counts are in
 WITHIN = 0.20
 CALIBRATION = "calibration"

@@ -14,7 +14,7 @@ from npu_daemon.profiling.roofline import roofline_of
 from npu_daemon.simulator.profile import profile_of
 
 _SHOWN_FLOORS = 4
-_CLOCK_HZ = 50e6  # of the system counter (facts/npu_2201.md section 1)
+_CLOCK_HZ = 50e6  # of the system counter (docs/hardware.md section 1)
 
 
 def launch_summary(launch: LaunchProfile) -> dict[str, Any]:

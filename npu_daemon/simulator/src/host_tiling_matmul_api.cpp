@@ -12,7 +12,7 @@ using platform_ascendc::PlatformAscendC;
 namespace matmul_tiling {
 namespace {
 
-constexpr int64_t kBiasTableBytes = 1024;   // facts/npu_2201.md section 1
+constexpr int64_t kBiasTableBytes = 1024;   // docs/hardware.md section 1
 constexpr int64_t kDone = 0;
 constexpr int64_t kFailed = -1;
 

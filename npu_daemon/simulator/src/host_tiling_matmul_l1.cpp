@@ -8,7 +8,7 @@ namespace asim::host {
 namespace {
 
 constexpr int64_t kReservedL1Bytes = 256;
-constexpr int32_t kMte1Loads = 32;      // what the queue of MTE1 takes (facts/npu_2201.md section 2)
+constexpr int32_t kMte1Loads = 32;      // what the queue of MTE1 takes (docs/hardware.md section 2)
 
 int64_t to_bytes(double value) { return static_cast<int64_t>(std::ceil(value)); }
 

@@ -19,7 +19,7 @@ namespace asim {
 
 namespace {
 
-constexpr uint32_t kMaxBlocks = 65535;  // numBlocks limit (facts/npu_2201.md section 8)
+constexpr uint32_t kMaxBlocks = 65535;  // numBlocks limit (docs/hardware.md section 8)
 constexpr int kKinds = 2;
 
 Job g_job;

@@ -6,7 +6,7 @@ namespace asim {
 
 namespace {
 
-// 16 x 16 x k elements a cycle, k by element type (facts/npu_2201.md section 5).
+// 16 x 16 x k elements a cycle, k by element type (docs/hardware.md section 5).
 double fractal_depth(const Record &record, const Chip &chip) {
     if ((record.flag_id & kMmadHf32) != 0) return chip.mmad_depth_hf32;
     switch (record.dtype_bytes) {

@@ -7,7 +7,7 @@ namespace asim {
 
 namespace {
 
-constexpr uint64_t kSmallestRequestBytes = 128;  // requests are of 128, 256 or 512 B (facts/npu_2201.md section 3)
+constexpr uint64_t kSmallestRequestBytes = 128;  // requests are of 128, 256 or 512 B (docs/hardware.md section 3)
 constexpr Lane kAllLanes[kLanes] = {Lane::Miss, Lane::Hit, Lane::Write};
 
 // Whether bursts begin between the places where requests of the smallest size begin.

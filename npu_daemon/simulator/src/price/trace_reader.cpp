@@ -13,7 +13,7 @@ namespace asim {
 
 namespace {
 
-constexpr uint32_t kMaxBlocks = 3 * 65535;  // numBlocks limit (facts/npu_2201.md section 8), three cores in a group
+constexpr uint32_t kMaxBlocks = 3 * 65535;  // numBlocks limit (docs/hardware.md section 8), three cores in a group
 
 [[noreturn, gnu::cold, gnu::noinline]] void fail(const char *what) { throw std::runtime_error(std::string("malformed trace: ") + what); }
 

@@ -6,7 +6,7 @@ namespace asim {
 
 namespace {
 
-constexpr uint32_t kUnits[kSpaceCount] = {32, 1, 32, 512, 512, 64, 64, 64};  // facts/npu_2201.md section 1
+constexpr uint32_t kUnits[kSpaceCount] = {32, 1, 32, 512, 512, 64, 64, 64};  // docs/hardware.md section 1
 
 uint64_t round_up(uint64_t bytes, uint64_t unit) { return (bytes + unit - 1) / unit * unit; }
 

@@ -10,7 +10,7 @@
 
 namespace asim {
 
-constexpr uint32_t kEventIds = 8;           // per pipe pair (facts/npu_2201.md section 2)
+constexpr uint32_t kEventIds = 8;           // per pipe pair (docs/hardware.md section 2)
 constexpr uint32_t kDataStackBytes = 128 * 1024;     // a core of the device has 32 KiB for data and return addresses by default
 constexpr uint32_t kBufferFlagBase = 64;    // flag ids of queue buffers start here
 
@@ -44,7 +44,7 @@ struct FreedBuffer {
     uint32_t flag;
     uint32_t event_id;
 };
-constexpr uint32_t kMaxBuffers = 64;        // of one kernel (facts/npu_2201.md section 2)
+constexpr uint32_t kMaxBuffers = 64;        // of one kernel (docs/hardware.md section 2)
 
 struct KernelObjects;
 

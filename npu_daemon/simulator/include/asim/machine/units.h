@@ -6,7 +6,7 @@ namespace asim {
 
 constexpr uint32_t kUbBlockBytes = 32;      // data block: alignment unit of the unified buffer
 constexpr uint32_t kRepeatBytes = 256;      // one vector repeat
-constexpr uint32_t kKernelCrossCoreFlags = 16;  // flags between cores (facts/npu_2201.md section 2)
+constexpr uint32_t kKernelCrossCoreFlags = 16;  // flags between cores (docs/hardware.md section 2)
 
 enum class AtomicMode : uint8_t { None, Add, Max, Min };
 

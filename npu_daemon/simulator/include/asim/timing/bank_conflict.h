@@ -12,7 +12,7 @@ struct BankCycles {
 };
 
 // Cycles per repeat that operand accesses need on average: 1 without conflicts. Slot model of
-// facts/npu_2201.md section 7: slot t reads repeat t of the sources and writes repeat t-1 of the destination;
+// docs/hardware.md section 7: slot t reads repeat t of the sources and writes repeat t-1 of the destination;
 // a bank group serves one row per cycle, and a read and a write of the same bank exclude each other.
 BankCycles bank_cycles_per_repeat(const Entry &entry);
 

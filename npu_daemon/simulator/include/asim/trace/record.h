@@ -55,7 +55,7 @@ struct Operand {
                                 // scalar access: the parts of its cache line that it and those folded into it touch, or 0
 };
 
-constexpr uint32_t kScalarLineBytes = 64;   // data cache line (facts/npu_2201.md section 1)
+constexpr uint32_t kScalarLineBytes = 64;   // data cache line (docs/hardware.md section 1)
 constexpr uint32_t kLinePartBytes = 2;      // one bit of `stride` each
 
 constexpr uint32_t kMaxOperands = 5;     // MrgSort: a result and four queues

@@ -76,7 +76,7 @@ struct MatmulPlan {
 // The plan with the least estimated time among those that fit the memories; nothing if none fits or an extent is missing.
 //
 // Base blocks are chosen for the slowest of cube, L1->L0 and global memory transfers, loads into L1 as the published planner
-// chooses them (host_tiling_matmul_l1.h). Figures: facts/npu_2201.md sections 4, 5 and 9 (16 x 16 x 32 bytes multiplied in a
+// chooses them (host_tiling_matmul_l1.h). Figures: docs/hardware.md sections 4, 5 and 9 (16 x 16 x 32 bytes multiplied in a
 // cycle, 256 and 128 bytes a cycle to L0A and L0B, 84 bytes a cycle and core from global memory).
 std::optional<MatmulPlan> plan_matmul(const MatmulProblem &problem);
 

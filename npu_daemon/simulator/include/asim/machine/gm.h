@@ -7,7 +7,7 @@ namespace asim {
 
 enum class GmRole : uint8_t { Input, Output, InOut, Workspace, Tiling, List, Constant, Static };
 
-// A tensor in GM. An allocation on the device is larger than what was asked for (facts/hard_features.md section H),
+// A tensor in GM. An allocation on the device is larger than what was asked for,
 // and copies of tails rounded up to whole blocks touch that slack. It belongs to no other tensor and to no output: it
 // is poison at launch and keeps what the kernel writes there. Only what goes beyond is out of bounds.
 struct GmRegion {

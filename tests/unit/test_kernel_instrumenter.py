@@ -81,6 +81,7 @@ def test_every_kind_of_callback_is_written() -> None:
             "asim_count",
             "asim_call",
             "asim_unreachable",
+            "asim_value",
         )
     }
 
@@ -111,18 +112,19 @@ def _mutations(text: str) -> Iterator[tuple[str, str]]:
     """Yield the module without each line that the instrumenter has put in, and with it changed."""
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        if " freeze " in line:
-            name, value = line.split()[0], line.split()[-1]
-            thawed = [re.sub(rf"{name}(?!\d)", value, each) for each in lines]
-            yield f"without {line.strip()}", "\n".join([*thawed[:number], *thawed[number + 1 :]])
-        if re.search(r"call void @asim_(?:load|store|count|call|unreachable)\(", line):
+        returned = re.match(r"  (%asim\.\d+) = call \w+ @asim_\w+\(\w+ ([^,)]+)", line)
+        if returned:
+            unchecked = [re.sub(rf"{returned[1]}(?!\d)", returned[2], each) for each in lines[number + 1 :]]
+            yield f"with its argument {line.strip()}", "\n".join([*lines[: number + 1], *unchecked])
+            yield f"without {line.strip()}", "\n".join([*lines[:number], *unchecked])
+        if re.search(r"call void @asim_(?:count|unreachable)\(", line):
             yield f"without {line.strip()}", "\n".join([*lines[:number], *lines[number + 1 :]])
         sized = re.search(r"@asim_(?:load|store)\(ptr \S+ i64 (\d+)\)", line)
         if sized:
             smaller = line.replace(f"i64 {sized[1]})", f"i64 {int(sized[1]) - 1})")
             yield f"smaller {line.strip()}", "\n".join([*lines[:number], smaller, *lines[number + 1 :]])
         for callback, other in (("asim_load", "asim_store"), ("asim_store", "asim_load")):
-            if f"call void @{callback}(" in line:
+            if f"call ptr @{callback}(" in line:
                 changed = line.replace(callback, other)
                 yield (
                     f"{other} in {line.strip()}",
@@ -198,19 +200,32 @@ def test_its_own_function_with_the_name_of_a_library_function_is_not_taken_for_o
     ],
 )
 @pytest.mark.parametrize("access", ["%3 = load i32, ptr {}, align 4", "store i32 1, ptr {}, align 4"])
-def test_a_constant_pointer_has_one_value_for_check_and_access(access: str, pointer: str) -> None:
+def test_an_access_is_by_the_pointer_that_its_check_returned(access: str, pointer: str) -> None:
     text = _printed(instrumented(verified(module_text(f"  {access.format(pointer)}"), INTERFACE)))
     check_again(text, INTERFACE)
-    frozen = re.search(r"(%asim\.\d+) = freeze ptr", text)
-    assert frozen is not None
-    assert len(re.findall(rf"ptr {frozen[1]}[,)]", text)) == 2
-    assert pointer not in ("undef", "poison") or "freeze ptr null" in text
+    returned = re.search(r"(%asim\.\d+) = call ptr @asim_(?:load|store)\(", text)
+    assert returned is not None
+    assert len(re.findall(rf"ptr {returned[1]},", text)) == 1
     with pytest.raises(RefusedIr, match="could not be made safe"):
-        check_again(_printed(re.sub(rf"ptr {frozen[1]}(?=[,)])", f"ptr {pointer}", text)), INTERFACE)
+        check_again(_printed(re.sub(rf"ptr {returned[1]}(?=,)", f"ptr {pointer}", text)), INTERFACE)
 
 
-def test_an_undefined_condition_chooses_one_case() -> None:
-    body = "  switch i32 undef, label %3 [\n    i32 1, label %3\n  ]\n3:"
+@pytest.mark.parametrize("value", ["undef", "poison", "%1"])
+def test_code_generation_concludes_nothing_of_a_condition(value: str) -> None:
+    body = f"  switch i32 {value}, label %3 [\n    i32 1, label %3\n  ]\n3:"
     text = _printed(instrumented(verified(module_text(body), INTERFACE)))
-    assert re.search(r"(%asim\.\d+) = freeze i32 undef\n.*\n? *switch i32 \1,", text)
+    assert re.search(rf"(%asim\.\d+) = call i32 @asim_value\(i32 {value}\)\n.*\n? *switch i32 \1,", text)
     check_again(text, INTERFACE)
+
+
+@pytest.mark.parametrize("value", ["poison", "%3"])
+def test_an_argument_has_the_bits_of_its_type_alone(value: str) -> None:
+    """A conversion to fewer bits, undefined beyond them, is believed to need no mask."""
+    call = f"%4 = call zeroext i8 @_ZN4asim4takeEPvh(ptr %0, i8 zeroext {value})"
+    body = f"  %3 = fptoui float 166.0 to i8\n  {call}"
+    text = _printed(instrumented(verified(module_text(body), INTERFACE)))
+    passed = re.search(rf"(%asim\.\d+) = call i8 @asim_value\(i8 {value}\)", text)
+    assert passed is not None
+    check_again(text, INTERFACE)
+    with pytest.raises(RefusedIr, match="more bits than its type"):
+        check_again(_printed(text.replace(f"zeroext {passed[1]})", f"zeroext {value})")), INTERFACE)

@@ -18,7 +18,7 @@ from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, Preload, ProcessOutcome, Reach, run_limited, start_loading
 from npu_daemon.simulator.compiler import compiler_folder
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
-from npu_daemon.simulator.kernel_ir.clang import ENVIRONMENT, OVERLAY, bitcode_command, overlay
+from npu_daemon.simulator.kernel_ir.clang import ENVIRONMENT, bitcode_command, overlay
 from npu_daemon.simulator.kernel_ir.linker import foreign_symbols, link_command
 from npu_daemon.simulator.kernel_ir.refusal import readable_name
 from npu_daemon.simulator.kernel_ir.toolchain import KernelToolchain
@@ -94,7 +94,7 @@ def build_library(
 def _compile(
     source: KernelSource, kind: CoreKind, bitcode: Path, toolchain: KernelToolchain, limits: Limits
 ) -> Failure | None:
-    overlay_file = bitcode.with_name(f"{kind.value}_{OVERLAY}")
+    overlay_file = bitcode.with_name(f"{bitcode.stem}_overlay.json")
     overlay_file.write_text(overlay(source.folder, toolchain.folder), encoding="utf-8")
     command = bitcode_command(kind, source.main, bitcode, overlay_file, source.include_dirs, source.flags)
     reach = Reach((toolchain.folder, *toolchain.headers, compiler_folder() / "lib"))

@@ -1,8 +1,8 @@
 """Writes a checked module anew, with a callback before all that a kernel does to memory or control.
 
 What is written comes from what the verifier understood: attributes and metadata of the candidate are not
-among it, but for source lines. Operands that are checked at run time are frozen first, so that the check
-and the access see one value whatever the optimiser made of undefined ones.
+among it, but for source lines. What is checked at run time is used as the callback returns it: of undefined
+values code generation makes another one for each use, and concludes what is not so.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from npu_daemon.simulator.kernel_ir.signatures import Parameter, Signature
 from npu_daemon.simulator.kernel_ir.symbols import SECTION_ENDS
 
 CALLBACKS = (
-    "declare void @asim_load(ptr, i64)",
-    "declare void @asim_store(ptr, i64)",
+    "declare ptr @asim_load(ptr, i64)",
+    "declare ptr @asim_store(ptr, i64)",
     "declare void @asim_memcpy(ptr, ptr, i64)",
     "declare void @asim_memmove(ptr, ptr, i64)",
     "declare void @asim_memset(ptr, i32, i64)",
     "declare i32 @asim_memcmp(ptr, ptr, i64)",
     "declare void @asim_count(i64)",
-    "declare void @asim_call(ptr, ptr, i64)",
+    "declare ptr @asim_call(ptr, ptr, i64)",
+    "declare i64 @asim_value(i64)",
     "declare void @asim_unreachable()",
 )
 MAX_COUNT = 255  # of a class, in one call of asim_count
@@ -38,9 +39,7 @@ _ATTRIBUTES = (
     'attributes #0 = { nounwind safestack uwtable(sync) "frame-pointer"="all" "no-builtins"'
     ' "probe-stack"="inline-asm" }'
 )
-# Everything else may be undefined, and then have another value each time that somebody looks.
-_NO_VALUES = frozenset({"undef", "poison"})
-_ONE_VALUE = re.compile(r"@[\w.$-]+|-?\d+")
+NUMBER = re.compile(r"-?\d+|true|false")  # all else may be undefined
 _FLAGS = (
     "!llvm.module.flags = !{{!{0}, !{1}}}",
     '!{0} = !{{i32 7, !"Dwarf Version", i32 4}}',
@@ -167,22 +166,21 @@ class _FunctionWriter:
         self._access("asim_store", step)
 
     def _access(self, callback: str, step: Step) -> None:
-        pointer = self._frozen("ptr", step.operand, step)
-        self._write(f"  call void @{callback}(ptr {pointer}, i64 {step.bytes})", step)
+        pointer = self._returned("ptr", f"@{callback}(ptr {step.operand}, i64 {step.bytes})", step)
         self._write(f"{step.head}{pointer}{step.tail}", step)
 
     def _switch(self, step: Step) -> None:
-        condition = self._frozen(step.head.split()[1], step.operand, step)
+        condition = self._opaque(step.head.split()[1], step.operand, step)
         self._write(f"{step.head}{condition}{step.tail}", step)
 
     def _own_call(self, step: Step) -> None:
         self._write_call(step, step.operand, [self._own_argument(each, step) for each in step.parameters])
 
     def _pointer_call(self, step: Step) -> None:
-        target = self._frozen("ptr", step.operand, step)
         plain = (step.result_type, tuple(parameter.type for parameter in step.parameters))
         arguments = [self._own_argument(each, step) for each in step.parameters]
-        self._write(f"  call void @asim_call(ptr {target}, {self._targets.operands(plain)})", step)
+        callback = f"@asim_call(ptr {step.operand}, {self._targets.operands(plain)})"
+        target = self._returned("ptr", callback, step)
         self._write_call(step, target, arguments)
 
     def _own_argument(self, parameter: Parameter, step: Step) -> str:
@@ -201,8 +199,9 @@ class _FunctionWriter:
             value = parameter.value
             size = self._module.bytes_of(parameter.copied) if parameter.copied else parameter.readable_bytes
             if size:
-                value = self._frozen("ptr", value, step)
-                self._write(f"  call void @asim_load(ptr {value}, i64 {size})", step)
+                value = self._returned("ptr", f"@asim_load(ptr {value}, i64 {size})", step)
+            elif parameter.extension:
+                value = self._opaque(parameter.type, value, step)
             arguments.append(f"{parameter.type}{_marks(parameter)} {value}")
         self._write_call(step, step.operand, arguments)
 
@@ -243,13 +242,16 @@ class _FunctionWriter:
         self._write("  call void @asim_unreachable()", step)
         self._write(step.head, step)
 
-    def _frozen(self, type_: str, value: str, step: Step) -> str:
-        if _ONE_VALUE.fullmatch(value):
+    def _opaque(self, type_: str, value: str, step: Step) -> str:
+        """Return an integer of which code generation knows nothing, unless it is a number."""
+        if NUMBER.fullmatch(value):
             return value
-        if value in _NO_VALUES and type_ == "ptr":
-            value = "null"  # what is done through it is a fault, whatever else it may be
+        return self._returned(type_, f"@asim_value({type_} {value})", step)
+
+    def _returned(self, type_: str, callback: str, step: Step) -> str:
+        """Write a callback and return its result."""
         name = self._new_name()
-        self._write(f"  {name} = freeze {type_} {value}", step)
+        self._write(f"  {name} = call {type_} {callback}", step)
         return name
 
     def _new_name(self) -> str:

@@ -1,8 +1,8 @@
 """Looks at an instrumented module once more, as LLVM has read it, without the writer's notes.
 
 It knows the rules and nothing of how they were followed: directly before each access stands its callback
-with the same pointer and the size of the access, and so on. What it finds is a fault of this program, or
-worse, so that nothing is made of the module.
+with the size of the access, whose result is the pointer, and so on. What it finds is a fault of this
+program, or worse, so that nothing is made of the module.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from npu_daemon.simulator.kernel_ir.checked import ENTRY_POINTS
 from npu_daemon.simulator.kernel_ir.instructions import PLAIN, Cost
+from npu_daemon.simulator.kernel_ir.instrumenter import NUMBER
 from npu_daemon.simulator.kernel_ir.intrinsics import cost_of
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
 from npu_daemon.simulator.kernel_ir.signatures import Interface, read_parameters
@@ -20,11 +21,12 @@ _WORD = re.compile(r"  (?:%[\w.$-]+ = )?([a-z]\w*)")
 _LOAD = re.compile(r"  %[\w.]+ = load (?:volatile )?(ptr|half|float|double|i\d+), ptr (\S+), align \d+")
 _STORE = re.compile(r"  store (?:volatile )?(ptr|half|float|double|i\d+) .+, ptr (\S+), align \d+")
 _CALL = re.compile(r"  (?:%[\w.]+ = )?call [^@%]*?(?:\{[^{}]*\} )?(?:\([^()]*\) )?([@%][\w.$-]+)\((.*)\)$")
-_CHECKED = re.compile(r"  call void @(asim_load|asim_store)\(ptr (.+), i64 (\d+)\)")
+_CHECKED = re.compile(r"  (%[\w.]+) = call ptr @(asim_load|asim_store)\(ptr .+, i64 (\d+)\)")
+_OPAQUE = re.compile(r"  (%[\w.]+) = call (i\d+) @asim_value\(i\d+ .+\)")
 _COUNTED = re.compile(r"  call void @asim_count\(i64 (-?\d+)\)")
-_TARGETS = re.compile(r"  call void @asim_call\(ptr (%\S+), ptr (?:null|@asim\.targets\.\d+), i64 \d+\)")
-_FROZEN = re.compile(r"  (%[\w.]+) = freeze ")
-_DEFINED = re.compile(r"@[\w.$-]+|-?\d+")
+_TARGETS = re.compile(
+    r"  (%[\w.]+) = call ptr @asim_call\(ptr .+, ptr (?:null|@asim\.targets\.\d+), i64 \d+\)"
+)
 _SWITCH = re.compile(r"  switch i\d+ (\S+), label ")
 _ADDRESS = re.compile(r"  %[\w.]+ = getelementptr .*, i\d+ %")
 _HEADER = re.compile(r"define (internal |dso_local )?.*@([\w.$-]+)\(.*\) #(\d+)(?: !dbg !\d+)? \{")
@@ -41,7 +43,18 @@ _ALLOWED_BESIDE = frozenset(
 _FLOAT_BYTES = {"half": 2, "float": 4, "double": 8, "ptr": 8}
 _CALLBACKS = frozenset(
     f"@asim_{name}"
-    for name in ("load", "store", "memcpy", "memmove", "memset", "memcmp", "count", "call", "unreachable")
+    for name in (
+        "load",
+        "store",
+        "memcpy",
+        "memmove",
+        "memset",
+        "memcmp",
+        "count",
+        "call",
+        "unreachable",
+        "value",
+    )
 )
 _CLASSES = len(Cost)
 
@@ -138,12 +151,12 @@ class _Checker:
             raise _broken("an instruction", line)
         before = lines[number - 1] if number else ""
         if opcode in ("load", "store"):
-            _access(opcode, line, before, lines[number - 2] if number > 1 else "")
+            _access(opcode, line, before)
         elif opcode == "call":
             return self._call(line, lines, number)
         elif opcode == "switch":
             condition = _SWITCH.match(line)
-            if condition is None or not _is_frozen(condition[1], before):
+            if condition is None or not _is_opaque(condition[1], before):
                 raise _broken("a switch", line)
             return Cost.BRANCH
         elif opcode == "unreachable" and before != "  call void @asim_unreachable()":
@@ -162,9 +175,8 @@ class _Checker:
         if callee in _CALLBACKS:
             return None
         if callee[0] == "%":
-            at = _checked_before(lines, number)
-            target = _TARGETS.fullmatch(lines[at]) if at > 0 else None
-            if target is None or target[1] != callee or not _is_frozen(callee, lines[at - 1]):
+            target = _TARGETS.fullmatch(lines[number - 1]) if number else None
+            if target is None or target[1] != callee:
                 raise _broken("a call by a pointer", line)
             return Cost.BRANCH
         if callee[1:] in self._own:
@@ -178,48 +190,43 @@ class _Checker:
         declared = self._interface.functions.get(name)
         if declared is None:
             raise _broken("a function of elsewhere", line)
-        checked = set()
-        while number and (_CHECKED.fullmatch(lines[number - 1]) or _FROZEN.match(lines[number - 1])):
+        checked, opaque = set(), set()
+        while number:
             number -= 1
-            found = _CHECKED.fullmatch(lines[number])
-            if found and found[1] == "asim_load" and number and _is_frozen(found[2], lines[number - 1]):
-                checked.add((found[2], int(found[3])))
+            if (found := _CHECKED.fullmatch(lines[number])) and found[2] == "asim_load":
+                checked.add((found[1], int(found[3])))
+            elif found := _OPAQUE.fullmatch(lines[number]):
+                opaque.add(found[1])
+            else:
+                break
         parameters, _ = read_parameters(arguments)
         for its, mine in zip(declared.parameters, parameters, strict=False):
             size = int(its.copied) if its.copied.isdigit() else its.readable_bytes
             if size and (mine.value, size) not in checked:
                 raise _broken("an argument that is read", line)
+            if its.extension and mine.value not in opaque and not NUMBER.fullmatch(mine.value):
+                raise _broken("an argument that may have more bits than its type", line)
 
 
-def _access(opcode: str, line: str, before: str, earlier: str) -> None:
-    """Check that a load or store has its callback before it, and a frozen pointer."""
+def _access(opcode: str, line: str, before: str) -> None:
+    """Check that a load or store has its callback before it, and uses the pointer that this returns."""
     pattern = _LOAD if opcode == "load" else _STORE
     found = pattern.fullmatch(line)
     checked = _CHECKED.fullmatch(before)
-    if checked is None or checked[1] != f"asim_{opcode}":
+    if checked is None or checked[2] != f"asim_{opcode}":
         raise _broken("an access without a check", line)
     if found is None:
         raise _broken("an access", line)
     type_, pointer = found.groups()
     size = _FLOAT_BYTES.get(type_) or (int(type_[1:]) + 7) // 8
-    if (checked[2], int(checked[3])) != (pointer, size) or not _is_frozen(pointer, earlier):
+    if (checked[1], int(checked[3])) != (pointer, size):
         raise _broken("an access with the check of another one", line)
 
 
-def _is_frozen(value: str, before: str) -> bool:
-    """Whether a value has one value for all who look at it."""
-    if _DEFINED.fullmatch(value):
-        return True
-    found = _FROZEN.match(before)
-    return found is not None and found[1] == value
-
-
-def _checked_before(lines: Sequence[str], number: int) -> int:
-    """Return the number of the line before a call and the copies of its arguments."""
-    number -= 1
-    while number > 0 and lines[number].startswith("  call void @asim_memcpy("):
-        number -= 1
-    return number
+def _is_opaque(value: str, before: str) -> bool:
+    """Whether code generation knows a number, or nothing of a value."""
+    found = _OPAQUE.fullmatch(before)
+    return NUMBER.fullmatch(value) is not None or (found is not None and found[1] == value)
 
 
 def _compare(costs: Sequence[int], counted: Sequence[int], line: str) -> None:

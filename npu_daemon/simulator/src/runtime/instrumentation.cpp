@@ -26,9 +26,15 @@ inline void access(void *address, uint64_t bytes, bool write) {
 
 extern "C" {
 
-void asim_load(const void *address, uint64_t bytes) { asim::access(const_cast<void *>(address), bytes, false); }
+void *asim_load(void *address, uint64_t bytes) {
+    asim::access(address, bytes, false);
+    return address;
+}
 
-void asim_store(void *address, uint64_t bytes) { asim::access(address, bytes, true); }
+void *asim_store(void *address, uint64_t bytes) {
+    asim::access(address, bytes, true);
+    return address;
+}
 
 void asim_memcpy(void *destination, const void *source, uint64_t bytes) { asim_memmove(destination, source, bytes); }
 
@@ -65,11 +71,13 @@ void asim_count(uint64_t packed) {
     *reinterpret_cast<Words *>(asim::block().scalar_counts) += __builtin_convertvector(counts, Words);
 }
 
-void asim_call(const void *target, const void *const *targets, uint64_t count) {
-    if (std::find(targets, targets + count, target) != targets + count) return;
+const void *asim_call(const void *target, const void *const *targets, uint64_t count) {
+    if (std::find(targets, targets + count, target) != targets + count) return target;
     asim::fault(asim::FaultKind::RuntimeFault, "call through a pointer",
                 "the pointer is none to a function of the kernel that takes and returns what the call does");
 }
+
+uint64_t asim_value(uint64_t value) { return value; }
 
 void asim_unreachable() {
     asim::fault(asim::FaultKind::RuntimeFault, "unreachable code",

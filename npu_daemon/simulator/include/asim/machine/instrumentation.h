@@ -9,9 +9,10 @@
 
 extern "C" {
 
-// Directly before a load or store, and before a call that reads `bytes` behind a pointer argument.
-ASIM_API void asim_load(const void *address, uint64_t bytes);
-ASIM_API void asim_store(void *address, uint64_t bytes);
+// Directly before a load or store, and before a call that reads `bytes` behind a pointer argument. They return the address that
+// they have checked, and no other is used: code generation may take an undefined pointer for another one each time.
+ASIM_API void *asim_load(void *address, uint64_t bytes);
+ASIM_API void *asim_store(void *address, uint64_t bytes);
 
 // In the place of memory functions: priced as the loop of words that they are.
 ASIM_API void asim_memcpy(void *destination, const void *source, uint64_t bytes);
@@ -23,8 +24,12 @@ ASIM_API int asim_memcmp(const void *first, const void *second, uint64_t bytes);
 // lowest first.
 ASIM_API void asim_count(uint64_t packed);
 
-// Before each call by a pointer: it has to be one of the functions of the module that have the type of the call.
-ASIM_API void asim_call(const void *target, const void *const *targets, uint64_t count);
+// Before each call by a pointer: it has to be one of the functions of the module that have the type of the call. Returns it.
+ASIM_API const void *asim_call(const void *target, const void *const *targets, uint64_t count);
+
+// Returns its argument, of which code generation knows nothing then: for the condition of a switch, and for arguments with
+// fewer bits than a register. What it concludes of undefined values would leave range checks and masks out.
+ASIM_API uint64_t asim_value(uint64_t value);
 
 // Where code must not be reached.
 [[noreturn]] ASIM_API void asim_unreachable();

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
 
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, Sources
@@ -23,6 +24,7 @@ _MATHEMATICS, _INTRINSICS = "mathematics", "intrinsics"
 _SHOWN = 5
 _QUOTED = re.compile(r'"[^"]*"')  # LLVM writes quotation marks and control characters inside as \22, \0A
 _NAME = r'@("[^"]*"|[-\w.$]+)'
+_SYMBOL = re.compile(_NAME)
 _UP_TO_NAME = r'(?:[^"@]|"[^"]*")*'
 _FUNCTION = re.compile(rf"(declare|define) ({_UP_TO_NAME}){_NAME}\(")
 _GLOBAL = re.compile(rf"{_NAME} = (.*)")
@@ -95,11 +97,14 @@ class _Module:
                 return number
         return None
 
-    def use_of(self, name: str) -> int | None:
-        """Return the number of the first instruction that names a symbol, or ``None``."""
-        use = re.compile(rf"@{re.escape(name)}(?![-\w.$])")
-        lines = enumerate(self.lines)
-        return next((number for number, line in lines if line.startswith("  ") and use.search(line)), None)
+    def uses_of(self, names: frozenset[str]) -> dict[str, int]:
+        """Return the number of the first instruction that names each symbol, for those that some does."""
+        found: dict[str, int] = {}
+        for number, line in enumerate(self.lines):
+            if line.startswith("  "):
+                for name in names.intersection(_SYMBOL.findall(line)):
+                    found.setdefault(name, number)
+        return found
 
 
 def refused_modules(texts: list[str], offered: frozenset[str], sources: Sources) -> Failure | None:
@@ -123,9 +128,8 @@ def refused_modules(texts: list[str], offered: frozenset[str], sources: Sources)
     refused = [name for name in outside if not is_allowed(name, offered) and not _is_unknown(name, offered)]
     if not refused:
         return None
-    places = (_place(modules, name, sources) for name in refused)
     shown = ", ".join(name.strip('"') for name in refused[:_SHOWN])
-    return _refusal(shown, next((place for place in places if place is not None), None))
+    return _refusal(shown, _first_place(modules, refused, sources))
 
 
 def is_allowed(name: str, offered: frozenset[str]) -> bool:
@@ -172,12 +176,12 @@ def _lists() -> dict[str, tuple[str, ...]]:
     return {heading.partition(":")[0]: tuple(names.split()) for heading, names in headed}
 
 
-def _place(modules: list[_Module], name: str, sources: Sources) -> Place | None:
-    for module in modules:
-        line = module.use_of(name)
-        if line is not None:
-            return place_of(module.lines, line, sources)
-    return None
+def _first_place(modules: list[_Module], names: list[str], sources: Sources) -> Place | None:
+    """Return where the first of ``names`` is used of which that can be told; only a few are tried."""
+    used = [(module, module.uses_of(frozenset(names))) for module in modules]
+    tries = ((module, lines[name]) for name in names for module, lines in used if name in lines)
+    places = (place_of(module.lines, line, sources) for module, line in islice(tries, _SHOWN))
+    return next((place for place in places if place is not None), None)
 
 
 def _refusal(what: str, place: Place | None) -> Failure:

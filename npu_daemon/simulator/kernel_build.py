@@ -28,6 +28,7 @@ _GM_ARRAY = re.compile(
 )
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
+_OWN_PREFIX = "asim_"  # of all files that a build makes in the folder of the sources, but the libraries
 _LIBRARIES = {CoreKind.VECTOR: "kernel.so", CoreKind.CUBE: "kernel_cube.so"}
 _BUILD_MEMORY_BYTES = 3 * 2**30
 _BUILD_FILE_BYTES = 256 * 2**20
@@ -124,6 +125,11 @@ def build_kernel(
     refused = refused_flags(extra_flags)
     if refused is not None:
         return refused
+    taken = next((file.path for file in sources.files if file.path.startswith(_OWN_PREFIX)), None)
+    if taken is not None:
+        return _build_error(
+            f"{taken}: names that begin with {_OWN_PREFIX} are those of the build: choose another"
+        )
     sources = _readable(sources)
     entry = entry_name(sources, preferred_entry)
     if entry is None:

@@ -25,7 +25,7 @@ MASKED = (0, 0)
 ALL = (2**64 - 1, 2**64 - 1)
 LANES = (0, 1, 8)  # of an operand: address, block stride and repeat stride
 UB, GM, L1, L0A = 0, 1, 2, 3
-HALF = 1  # of a Matmul problem
+FLOAT, HALF = 0, 1  # of a Matmul problem
 
 
 def matmul(
@@ -214,6 +214,7 @@ ON_CUBE_CORES = [
     ("matmul_all", (*matmul(extent=2**30, base=(16, 16, 16)), GM), "a matrix of 1073741824 x"),
     ("matmul_all", (*matmul(element=99), GM), "the object is damaged"),
     ("matmul_all", (*matmul(space=99), GM), "the object is damaged"),
+    ("matmul_all", (*matmul(element=FLOAT), GM), "expected one type for both"),
     ("matmul_all", (*matmul(), 99), "a memory that exists"),
     ("matmul_all", (*matmul(extent=4096), GM), "out of bounds"),
     ("matmul_all", (*matmul(quantisation=NOWHERE), GM), "SetQuantVector.*belongs to no tensor"),
@@ -275,6 +276,15 @@ def test_an_honest_product_fits(machine: Machine) -> None:
     machine.call("start", 1)
     machine.call("matmul_all", *matmul(depth=8, buffers=2), GM)
     assert any(line.name == "Mmad" for line in machine.trace())
+
+
+@pytest.mark.parametrize(("behind_bytes", "copies"), [(0, 2), (64, 4)])
+def test_what_lies_in_l1_is_that_of_the_same_operands(
+    machine: Machine, behind_bytes: int, copies: int
+) -> None:
+    machine.call("start", 1)
+    machine.call("matmul_iterate of another operand", *matmul(extent=32, base=(32, 32, 32)), behind_bytes)
+    assert [line.name for line in machine.trace()].count("CopyGmToL1") == copies
 
 
 def _counts(machine: Machine) -> list[int]:

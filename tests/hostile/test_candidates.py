@@ -166,6 +166,15 @@ def test_it_is_refused_and_nothing_of_it_stays(
     assert court.judge(court.spec.baseline).status is Status.OK, "the next job suffers"
 
 
+@pytest.mark.parametrize("path", ["asim_vector.bc/x.h", "asim_vector_overlay.json/x.h", "asim_prelude.h/x.h"])
+def test_files_that_take_names_of_the_build_are_a_fault_of_their_author(court: Court, path: str) -> None:
+    honest = court.spec.baseline
+    files = (*honest.kernel.files, SourceFile(path=path, text="// in the way"))
+    result = court.judge(honest.model_copy(update={"kernel": Sources(files=files, main=honest.kernel.main)}))
+    assert result.status is Status.BUILD_ERROR
+    assert "choose another" in str(result.all_diagnostics[0])
+
+
 def test_after_all_of_them_the_honest_one_is_accepted(court: Court) -> None:
     result = court.judge(court.spec.baseline)
     assert result.status is Status.OK, [str(each) for each in result.all_diagnostics]

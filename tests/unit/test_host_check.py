@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from ascend_gym.core.records import SourceFile, Sources
@@ -82,3 +84,16 @@ def test_one_module_may_use_what_another_defines() -> None:
     owner = module().replace("@plan", "@helper")
     assert refused_modules([user, owner], OFFERED, SOURCES) is None
     assert refused_modules([user], OFFERED, SOURCES) is not None
+
+
+def test_many_names_that_no_instruction_uses_cost_time_in_proportion() -> None:
+    """A table of addresses of foreign variables: where each is used would be looked for in vain."""
+    seconds = {}
+    for count in (500, 4000):
+        names = [f"@taken{number}" for number in range(count)]
+        table = f"@table = global [{count} x ptr] [{', '.join(f'ptr {name}' for name in names)}]"
+        text = module(*(f"{name} = external global i32" for name in names), table)
+        started_s = time.process_time()
+        assert refused_modules([text], OFFERED, SOURCES) is not None
+        seconds[count] = time.process_time() - started_s
+    assert seconds[4000] < 0.01 + 20 * seconds[500]

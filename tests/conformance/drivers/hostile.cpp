@@ -101,7 +101,7 @@ const Register g_store_constant("asim_store to a constant", [](Arguments) {
     static bool added = false;
     if (!added) add_gm_constants(&constant, sizeof constant);
     added = true;
-    asim_load(&constant, sizeof constant);
+    asim_load(const_cast<uint64_t *>(&constant), sizeof constant);
     asim_store(const_cast<uint64_t *>(&constant), sizeof constant);
 });
 const Register g_copy("asim_memcpy", [](Arguments a) { asim_memcpy(at(a[0]), at(a[1]), number<uint64_t>(a[2])); });
@@ -327,6 +327,16 @@ const Register g_fetch_first("matmul_fetch", [](Arguments a) {
     MatmulTarget target;
     target.base = gm();
     matmul_fetch(object, problem_of(a + 10), target, false);
+});
+// Two products of one block each, of a left operand and one that lies `a[9]` bytes behind it.
+const Register g_moved("matmul_iterate of another operand", [](Arguments a) {
+    const uint32_t object = matmul_create();
+    MatmulProblem problem = problem_of(a);
+    problem.one_block_a_copy = false;
+    for (const int64_t behind : {int64_t{0}, a[9]}) {
+        problem.a.base = gm() + behind;
+        while (matmul_iterate(object, problem, false, false)) {}
+    }
 });
 const Register g_batches("matmul_batches", [](Arguments a) {
     matmul_batches(matmul_create(), problem_of(a), {gm()}, {number<uint32_t>(a[9]), number<uint32_t>(a[10]), 0, 0, 0}, MatmulWait::Now);

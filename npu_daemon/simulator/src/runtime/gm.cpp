@@ -23,6 +23,7 @@ constexpr uint64_t kFirstOwnAddress = 1ull << 43;     // workspace, tiling data 
 // torch_npu; pages of 4 KiB and 2 MiB, which aclrtMalloc hands out, are multiples of it).
 constexpr uint64_t kAllocationExtra = 32;
 constexpr uint64_t kAllocationUnit = 512;
+constexpr uint64_t kMostBytes = 1ull << 46;     // of an allocation: more than any device has, and no sum wraps around
 
 std::vector<GmRegion> g_regions;
 uint64_t g_next_own_address = kFirstOwnAddress;
@@ -86,6 +87,11 @@ GmRegion *region_of(const uint8_t *address) {
 
 GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint64_t canonical_base) {
     const uint64_t page = page_bytes();
+    const auto fail = [&] {
+        fault(FaultKind::RuntimeFault, "workspace", "cannot allocate %llu bytes of global memory for %s",
+              static_cast<unsigned long long>(size_bytes), name);
+    };
+    if (size_bytes > kMostBytes) fail();
     GmRegion region{};
     region.size_bytes = size_bytes;
     region.slack_bytes = round_up(size_bytes + kAllocationExtra, kAllocationUnit) - size_bytes;
@@ -96,10 +102,7 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint
     auto *wanted = reinterpret_cast<uint8_t *>(kMemoryBase + turn().shift_bytes + region.canonical_base - page);
     void *mapped = mmap(wanted, mapped_bytes(region), PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + page, usable, PROT_READ | PROT_WRITE) != 0) {
-        fault(FaultKind::RuntimeFault, "workspace", "cannot allocate %llu bytes of global memory for %s",
-              static_cast<unsigned long long>(size_bytes), name);
-    }
+    if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + page, usable, PROT_READ | PROT_WRITE) != 0) fail();
     region.base = static_cast<uint8_t *>(mapped) + page;
     if (usable >= kCanonicalAlignment) madvise(region.base, usable, MADV_HUGEPAGE);     // fewer faults; may be refused
     return insert(region);

@@ -4,6 +4,7 @@
 #include "asim/machine/fault.h"
 #include "asim/machine/scheduler.h"
 #include "asim/semantics/matmul_state.h"
+#include "matmul_trace.h"
 #include "matrix_copies.h"
 
 namespace asim {
@@ -63,14 +64,42 @@ void check_plan(const char *call, const MatmulProblem &problem) {
     }
 }
 
+// Cubes multiply numbers of one type. What a base block takes follows from that of the left operand.
+void check_types(const char *call, const MatmulProblem &problem) {
+    const NumberType type = problem.a.type;
+    if (type == problem.b.type && type != NumberType::I32) return;
+    fault(FaultKind::RuntimeFault, call, "its operands have element types number %u and %u: expected one type for both, of at most 32 bits of a float or "
+          "8 bits of an integer", static_cast<unsigned>(type), static_cast<unsigned>(problem.b.type));
+}
+
+bool same(const GemmExtents &a, const GemmExtents &b) { return a.m == b.m && a.n == b.n && a.k == b.k; }
+
+bool same_place(const StoredMatrix &a, const StoredMatrix &b) {
+    return a.base == b.base && a.space == b.space && a.type == b.type && a.layout == b.layout && a.transposed == b.transposed;
+}
+
+bool same_steps(const MatmulBlocks &a, const MatmulBlocks &b) {
+    return same(a.base, b.base) && a.step_m == b.step_m && a.step_n == b.step_n && a.step_ka == b.step_ka && a.step_kb == b.step_kb &&
+           a.depth_a1 == b.depth_a1 && a.depth_b1 == b.depth_b1;
+}
+
+// Whether parts of operands that one problem has brought into L1 are those that the other one needs.
+bool shares_l1(const MatmulProblem &a, const MatmulProblem &b) {
+    return same_place(a.a, b.a) && same_place(a.b, b.b) && a.original_m == b.original_m && a.original_n == b.original_n &&
+           a.original_ka == b.original_ka && a.original_kb == b.original_kb && same(a.single, b.single) && same_steps(a.blocks, b.blocks) &&
+           a.one_block_a_copy == b.one_block_a_copy && a.keeps_left == b.keeps_left;
+}
+
 }  // namespace
 
 void MatmulState::take(const char *call, const MatmulProblem &problem) {
     if (!exists(problem.a) || !exists(problem.b) || !exists(problem.bias) || !exists(problem.result) || problem.preload > MatmulPreload::Columns) {
         fault(FaultKind::RuntimeFault, call, "the object is damaged: its matrices have no element type, layout or memory that exists");
     }
+    check_types(call, problem);
     check_extents(call, problem);
     check_plan(call, problem);
+    if (!shares_l1(*this, problem)) forget_l1(*this);
     static_cast<MatmulProblem &>(*this) = problem;
     a.fractal_columns = fractal_columns(a.type, false);
     b.fractal_columns = fractal_columns(b.type, false);

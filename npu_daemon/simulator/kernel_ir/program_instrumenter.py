@@ -55,7 +55,8 @@ def instrumented_program(text: str) -> str:
         else:
             lines.append(line)
             inside = line.startswith("define ") and line.endswith("{")
-    declared = [each for each in CALLBACKS if f"@{each.partition('@')[2].partition('(')[0]}(" not in plain]
+    callbacks = [each.replace("declare ptr", "declare void") for each in CALLBACKS]
+    declared = [each for each in callbacks if f"@{each.partition('@')[2].partition('(')[0]}(" not in plain]
     return "\n".join([*lines, *declared])
 
 

@@ -36,6 +36,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
 from npu_daemon.cache_folder import CANN_FOLDER
 from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
+from npu_daemon.cann.boundary import Boundary, unread
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.devices import DevicePool, query_devices
 from npu_daemon.cann.execution import (
@@ -66,6 +67,7 @@ class _Build:
     spec: OpSpec
     opp: OppBuild
     baseline: OppBuild | None
+    warnings: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class _Run:
     call: Call
     baseline: Call | None
     turn: int
+    warnings: tuple[Diagnostic, ...]
 
 
 class CannBackend:
@@ -88,7 +91,8 @@ class CannBackend:
         settings: section ``[cann]`` of the daemon's configuration.
 
     Raises:
-        InfrastructureError: toolkit or driver are not what they have to be; see ``npu-daemon doctor``.
+        InfrastructureError: toolkit or driver are not what they have to be, or the simulator, which reads
+            candidates first, does not compile; see ``npu-daemon doctor``.
         MisuseError: there is no such chip.
     """
 
@@ -106,9 +110,10 @@ class CannBackend:
         toolkit = open_toolkit(self._settings)
         self._host = DeviceHost(toolkit, build_tools(toolkit, self._settings, folder), self._settings)
         self._builder = OppBuilder(toolkit, self._settings, folder)
+        self._boundary = Boundary(cache_dir, self._chip)
         self._pool = DevicePool(folder, self._settings, chip)
         own = (digest_of_tree(Path(npu_daemon.__file__).parent, _JUDGING), runner_digest(), self._chip.digest)
-        self._digest = digest_of("cann", toolkit.digest, *own, self._settings)
+        self._digest = digest_of("cann", toolkit.digest, self._boundary.digest, *own, self._settings)
         self._cores = int(self._chip.geometry["aiv_cores"].value)
 
     def describe(self) -> DeviceInfo:
@@ -142,17 +147,34 @@ class CannBackend:
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
     ) -> Built | Failure:
         """Build candidate and baseline, each once per content; no device is held."""
-        opp = self._builder.build(spec, case, candidate, protocol)
-        if isinstance(opp, Failure):
-            return opp
+        made = self._checked(spec, case, candidate, protocol)
+        if isinstance(made, Failure):
+            return made
+        opp, warnings = made
         baseline = None
         if self._settings.pair_with_baseline and candidate.digest != spec.baseline.digest:
-            found = self._builder.build(spec, case, spec.baseline, protocol)
+            found = self._checked(spec, case, spec.baseline, protocol)
             if isinstance(found, Failure):
                 said = found.diagnostics[0].message
                 raise InfrastructureError(f"the baseline of {spec.op_id} does not build on this host: {said}")
-            baseline = found
-        return Built(_Build(spec, opp, baseline), opp.seconds + (baseline.seconds if baseline else 0.0))
+            baseline = found[0]
+        seconds = opp.seconds + (baseline.seconds if baseline else 0.0)
+        return Built(_Build(spec, opp, baseline, warnings), seconds)
+
+    def _checked(
+        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+    ) -> tuple[OppBuild, tuple[Diagnostic, ...]] | Failure:
+        """Build what the boundary lets pass; a device sees what it cannot read only if the settings say so.
+
+        What the toolkit does not compile ends with the toolkit's own messages.
+        """
+        judged = self._boundary.judge(spec, case, candidate, protocol)
+        if judged is not None and not unread(judged):
+            return judged
+        opp = self._builder.build(spec, case, candidate, protocol)
+        if isinstance(opp, Failure) or judged is None:
+            return opp if isinstance(opp, Failure) else (opp, ())
+        return (opp, judged.diagnostics) if self._settings.run_unread else judged
 
     def run(
         self,
@@ -174,7 +196,8 @@ class CannBackend:
         folder = Path(tempfile.mkdtemp(prefix="ascend-gym-npu-"))
         outcome: RunOutput | Failure | None = None
         try:
-            outcome = self._run_in(_Run(build.spec, folder, call, baseline, turn), case, protocol)
+            run = _Run(build.spec, folder, call, baseline, turn, build.warnings)
+            outcome = self._run_in(run, case, protocol)
         finally:
             if not isinstance(outcome, RunOutput):
                 remove_tree(folder)
@@ -215,7 +238,7 @@ class CannBackend:
             samples_us=measured.samples_us,
             profile=measured.profile,
             floor_us=floor_us(handle.spec, case, self._chip),
-            diagnostics=measured.diagnostics,
+            diagnostics=(*handle.warnings, *measured.diagnostics),
         )
 
     def repeatability(self, protocol: MeasureProtocol) -> float:

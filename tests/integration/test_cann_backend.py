@@ -217,7 +217,11 @@ def test_a_build_script_among_the_sources_is_refused(bench: Bench) -> None:
     ("side", "words", "message"),
     [
         ("tiling", 'static void* opened = std::fopen("/etc/passwd", "r");', "may not touch files"),
-        ("kernel", '__attribute__((constructor)) static void Early() { asm volatile("nop"); }', "before its launch"),
+        (
+            "kernel",
+            '__attribute__((constructor)) static void Early() { asm volatile("nop"); }',
+            "before its launch",
+        ),
     ],
     ids=["tiling", "kernel"],
 )

@@ -32,6 +32,7 @@ _HEADER_FOLDERS = {
 _TARGET = ("-triple", "x86_64-unknown-linux-musl", "-target-cpu", "x86-64-v3")
 _LANGUAGE = (
     *("-std=c++17", "-O1", "-ffp-contract=off", "-fno-finite-loops", "-fno-builtin", "-fno-rtti"),
+    *("-mllvm", "-force-vector-width=1", "-mllvm", "-force-vector-interleave=1"),  # whatever pragmas ask for
     *("-fno-threadsafe-statics", "-fno-use-cxa-atexit", "-fdeprecated-macro", "-fgnuc-version=4.2.1"),
     *("-mrelocation-model", "static", "-fno-delete-null-pointer-checks", "-funwind-tables=0"),
     *("-nostdsysteminc", "-nobuiltininc", "-disable-free", "-disable-llvm-verifier", "-discard-value-names"),

@@ -273,7 +273,7 @@ def _as_read(argument: Argument, written: dict[int, int]) -> Argument:
     tensors = []
     for tensor in argument.tensors:
         read_bytes = written.get(tensor.number, 0)
-        shape = (read_bytes // tensor.dtype.itemsize_bytes,)
+        shape = (read_bytes * 8 // tensor.dtype.bits,)
         few = shape[0] > 0 and read_bytes < math.prod(tensor.shape)
         tensors.append(tensor.model_copy(update={"shape": shape}) if few else tensor)
     return argument.model_copy(update={"tensors": tuple(tensors)})

@@ -19,6 +19,7 @@ DTYPE_BY_SUFFIX = {
     "FLOAT16": DType.FLOAT16,
     "FLOAT": DType.FLOAT32,
     "BF16": DType.BFLOAT16,
+    "INT4": DType.INT4,
     "INT8": DType.INT8,
     "UINT8": DType.UINT8,
     "INT16": DType.INT16,

@@ -5,6 +5,7 @@ It has been tested against a stand-in for the vendor's tools, not on hardware; s
 
 from __future__ import annotations
 
+import math
 import platform
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 import npu_daemon
 from ascend_gym.core.digest import digest_of, digest_of_tree
@@ -26,6 +24,7 @@ from ascend_gym.core.records import (
     CaseResult,
     DeviceInfo,
     Diagnostic,
+    DType,
     MeasureProtocol,
     OpSpec,
     Phase,
@@ -33,7 +32,7 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.remove_tree import remove_tree, scratch_folder
 from ascend_gym.core.status import Status
-from ascend_gym.suite.inputs import numpy_dtype
+from ascend_gym.suite.inputs import Array, loaded_array
 from npu_daemon.cache_folder import CANN_FOLDER
 from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
 from npu_daemon.cann.boundary import Boundary, unread
@@ -212,7 +211,7 @@ class CannBackend:
             return failure
         outputs = tuple(
             tuple(
-                _read(run.folder / f"out-{index}-{item}.bin", shape, numpy_dtype(tensor.dtype))
+                _read(run.folder / f"out-{index}-{item}.bin", shape, tensor.dtype)
                 for item, shape in enumerate(tensor.shapes)
             )
             for index, tensor in enumerate(case.outputs)
@@ -302,9 +301,9 @@ class CannBackend:
             )
 
 
-def _read(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _read(path: Path, shape: tuple[int, ...], dtype: DType) -> Array:
     """Return one output; the runner wrote it whole, or did not end well."""
-    values = np.fromfile(path, dtype=dtype)
-    if path.is_symlink() or values.size != int(np.prod(shape, dtype=np.int64)):
-        raise InfrastructureError(f"the runner left {values.size} elements of an output of shape {shape}")
-    return values.reshape(shape)
+    found_bytes = 0 if path.is_symlink() else path.stat().st_size
+    if found_bytes != dtype.size_bytes(math.prod(shape)):
+        raise InfrastructureError(f"the runner left {found_bytes} bytes of an output of shape {shape}")
+    return loaded_array(path.read_bytes(), dtype, shape)

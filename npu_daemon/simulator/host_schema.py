@@ -29,6 +29,7 @@ HOST_TYPES: dict[DType, str] = {
     DType.FLOAT16: "DT_FLOAT16",
     DType.FLOAT32: "DT_FLOAT",
     DType.BFLOAT16: "DT_BF16",
+    DType.INT4: "DT_INT4",
     DType.INT8: "DT_INT8",
     DType.UINT8: "DT_UINT8",
     DType.INT16: "DT_INT16",

@@ -198,6 +198,17 @@ class OperatorDefinition(Record):
                 columns.append(self._column(parameters, index, list(chosen)))
         return tuple(columns)
 
+    def dtype_columns(self) -> tuple[Column, ...]:
+        """Return one column for each combination of element types, that of plain ND layouts where it has one.
+
+        Raises:
+            DefinitionError: see ``columns``.
+        """
+        by_types: dict[tuple[str, ...], Column] = {}
+        for column in sorted(self.columns(), key=_special_layouts):
+            by_types.setdefault(tuple(slot.type for slot in (*column.inputs, *column.outputs)), column)
+        return tuple(by_types.values())
+
     def _width(self, parameters: Sequence[Parameter]) -> int:
         widths = {}
         for parameter in parameters:

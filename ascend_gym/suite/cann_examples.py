@@ -77,7 +77,7 @@ def read_example_spec(folder: Path, op_id: str, folder_digest: str) -> OpSpec:
 
     Raises:
         OperatorFormatError: the folder says something in a way that is not understood; the message says what.
-        InfrastructureError: there is no g++.
+        InfrastructureError: the compiler's package is not installed.
     """
     build = read_build_file(folder)
     candidate = read_cann_candidate(folder, build)
@@ -101,7 +101,7 @@ def read_example(folder: Path) -> Example:
 
     Raises:
         OperatorFormatError: see ``read_example_spec``.
-        InfrastructureError: there is no g++.
+        InfrastructureError: the compiler's package is not installed.
     """
     build = read_build_file(folder)
     return _example(folder, build, read_cann_candidate(folder, build))

@@ -20,6 +20,7 @@ from ascend_gym.core.protocols import Oracle
 from ascend_gym.core.records import Case, DeviceInfo, OpSpec, TensorSpec
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
+from ascend_gym.suite.inputs import stored_array
 from npu_daemon.accepted_outputs import AcceptedOutputs
 from npu_daemon.guards import GuardedFile, UnchangedFiles, file_digest
 
@@ -117,8 +118,9 @@ class CaseDataCache:
         scratch = Path(tempfile.mkdtemp(prefix="new-", dir=self._folder))
         try:
             expected = oracle.expected(case, inputs)
+            held = [[stored_array(array) for array in arrays] for arrays in inputs]
             index = {
-                "inputs": _write_arrays(scratch, "input", inputs),
+                "inputs": _write_arrays(scratch, "input", held),
                 "expected": _write_arrays(scratch, "expected", expected),
                 "insensitive": insensitivities(oracle, case, inputs, expected),
             }

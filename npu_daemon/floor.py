@@ -6,7 +6,7 @@ from ascend_gym.core.records import Case, OpSpec, TensorSpec
 from npu_daemon.simulator.chips import Chip
 
 _FRACTAL_ELEMS = 16 * 16  # of the result of one step of a cube core
-_DEPTHS = {1: "mmad_depth_8bit", 2: "mmad_depth_16bit"}
+_DEPTHS = {8: "mmad_depth_8bit", 16: "mmad_depth_16bit"}  # by bits of an element
 
 
 def floor_us(spec: OpSpec, case: Case, chip: Chip) -> float:
@@ -37,7 +37,7 @@ def _multiplying_us(chip: Chip, spec: OpSpec, case: Case) -> float:
     if not spec.op_type.lower().startswith("matmul") or len(case.inputs) < 2:
         return 0.0
     left, right, product = case.inputs[0], case.inputs[1], case.outputs[0]
-    depth = _DEPTHS.get(left.dtype.itemsize_bytes) if left.dtype is right.dtype else None
+    depth = _DEPTHS.get(left.dtype.bits) if left.dtype is right.dtype else None
     if depth is None or product.open:
         return 0.0
     steps = _multiplications(left, right, product) / (_FRACTAL_ELEMS * _figure(chip, depth))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ascend_gym.core.protocols import Verdict
 from ascend_gym.core.records import (
     Candidate,
@@ -18,7 +16,7 @@ from ascend_gym.core.records import (
     Phase,
     TensorSpec,
 )
-from ascend_gym.suite.inputs import Array, numpy_dtype
+from ascend_gym.suite.inputs import Array, loaded_array
 from ascend_gym.suite.verdict import judge
 
 NOTE = Diagnostic(
@@ -74,7 +72,7 @@ class GivenOracle:
 def _arrays(tensors: Sequence[TensorSpec], groups: Sequence[Sequence[GivenArray]]) -> list[list[Array]]:
     return [
         [
-            np.frombuffer(array.raw, numpy_dtype(array.dtype)).reshape(shape)
+            loaded_array(array.raw, array.dtype, shape)
             for array, shape in zip(arrays, tensor.shapes, strict=False)
         ]
         for tensor, arrays in zip(tensors, groups, strict=True)

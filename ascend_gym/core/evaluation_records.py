@@ -66,9 +66,11 @@ class GivenCase(Record):
             raise ValueError(f"{self.case.case_id}: {tensor.name} has more than {MAX_OPEN_BYTES} bytes")
         shapes = () if tensor.optional_absent or tensor.open else tensor.shapes
         wanted = [math.prod(shape) for shape in shapes]
-        found = [len(array.raw) / array.dtype.itemsize_bytes for array in arrays]
-        if found != wanted:
-            raise ValueError(f"{self.case.case_id}: expected {wanted} elements of {tensor.name}, got {found}")
+        wanted_bytes = [tensor.dtype.size_bytes(count) for count in wanted]
+        found_bytes = [len(array.raw) for array in arrays]
+        if found_bytes != wanted_bytes:
+            expected = f"expected {wanted} elements, {wanted_bytes} bytes, of {tensor.name}"
+            raise ValueError(f"{self.case.case_id}: {expected}, got {found_bytes} bytes")
 
 
 class GivenOperator(Record):

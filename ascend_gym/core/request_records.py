@@ -46,6 +46,7 @@ class DType(str, Enum):
     FLOAT16 = "float16"
     FLOAT32 = "float32"
     BFLOAT16 = "bfloat16"
+    INT4 = "int4"
     INT8 = "int8"
     UINT8 = "uint8"
     INT16 = "int16"
@@ -59,9 +60,13 @@ class DType(str, Enum):
     COMPLEX64 = "complex64"
 
     @property
-    def itemsize_bytes(self) -> int:
-        """Size of one element in bytes."""
-        return _ITEMSIZE_BYTES[self]
+    def bits(self) -> int:
+        """Size of one element in bits."""
+        return _BITS[self]
+
+    def size_bytes(self, count: int) -> int:
+        """Return the size of ``count`` elements; of int4, two share a byte."""
+        return -(-count * self.bits // 8)
 
     @property
     def is_floating(self) -> bool:
@@ -69,21 +74,22 @@ class DType(str, Enum):
         return self in (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16, DType.FLOAT64, DType.COMPLEX64)
 
 
-_ITEMSIZE_BYTES = {
-    DType.FLOAT16: 2,
-    DType.FLOAT32: 4,
-    DType.BFLOAT16: 2,
-    DType.INT8: 1,
-    DType.UINT8: 1,
-    DType.INT16: 2,
-    DType.UINT16: 2,
-    DType.INT32: 4,
-    DType.UINT32: 4,
-    DType.INT64: 8,
-    DType.UINT64: 8,
-    DType.BOOL: 1,
-    DType.FLOAT64: 8,
-    DType.COMPLEX64: 8,
+_BITS = {
+    DType.FLOAT16: 16,
+    DType.FLOAT32: 32,
+    DType.BFLOAT16: 16,
+    DType.INT4: 4,
+    DType.INT8: 8,
+    DType.UINT8: 8,
+    DType.INT16: 16,
+    DType.UINT16: 16,
+    DType.INT32: 32,
+    DType.UINT32: 32,
+    DType.INT64: 64,
+    DType.UINT64: 64,
+    DType.BOOL: 8,
+    DType.FLOAT64: 64,
+    DType.COMPLEX64: 64,
 }
 
 
@@ -133,7 +139,7 @@ class TensorSpec(Record):
         """Bytes of all tensors of this parameter."""
         if self.optional_absent:
             return 0
-        return sum(math.prod(shape) for shape in self.shapes) * self.dtype.itemsize_bytes
+        return sum(self.dtype.size_bytes(math.prod(shape)) for shape in self.shapes)
 
 
 class Tolerance(Record):

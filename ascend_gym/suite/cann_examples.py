@@ -77,7 +77,7 @@ def read_example_spec(folder: Path, op_id: str, folder_digest: str) -> OpSpec:
 
     Raises:
         OperatorFormatError: the folder says something in a way that is not understood; the message says what.
-        InfrastructureError: there is no g++.
+        InfrastructureError: the compiler's package is not installed.
     """
     build = read_build_file(folder)
     candidate = read_cann_candidate(folder, build)
@@ -101,7 +101,7 @@ def read_example(folder: Path) -> Example:
 
     Raises:
         OperatorFormatError: see ``read_example_spec``.
-        InfrastructureError: there is no g++.
+        InfrastructureError: the compiler's package is not installed.
     """
     build = read_build_file(folder)
     return _example(folder, build, read_cann_candidate(folder, build))
@@ -273,7 +273,7 @@ def _as_read(argument: Argument, written: dict[int, int]) -> Argument:
     tensors = []
     for tensor in argument.tensors:
         read_bytes = written.get(tensor.number, 0)
-        shape = (read_bytes // tensor.dtype.itemsize_bytes,)
+        shape = (read_bytes * 8 // tensor.dtype.bits,)
         few = shape[0] > 0 and read_bytes < math.prod(tensor.shape)
         tensors.append(tensor.model_copy(update={"shape": shape}) if few else tensor)
     return argument.model_copy(update={"tensors": tuple(tensors)})

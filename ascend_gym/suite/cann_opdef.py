@@ -11,14 +11,16 @@ import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ascend_gym.core.errors import InfrastructureError, OperatorFormatError
+from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import DType
+from ascend_gym.core.wheel import compiler_program
 
 # suffixes of ge::DT_* and ACL_*
 DTYPE_BY_SUFFIX = {
     "FLOAT16": DType.FLOAT16,
     "FLOAT": DType.FLOAT32,
     "BF16": DType.BFLOAT16,
+    "INT4": DType.INT4,
     "INT8": DType.INT8,
     "UINT8": DType.UINT8,
     "INT16": DType.INT16,
@@ -91,21 +93,19 @@ def expand_macros(texts: Iterable[str]) -> str:
     """Return the texts, one after the other, with their own macros expanded and no header included.
 
     Raises:
-        InfrastructureError: there is no g++.
+        InfrastructureError: the compiler's package is not installed.
         OperatorFormatError: they cannot be preprocessed.
     """
     joined = "\n".join(_INCLUDE.sub("", text) for text in texts)
     try:
         done = subprocess.run(
-            ["g++", "-E", "-P", "-x", "c++", "-"],
+            [compiler_program(), "clang", "-E", "-P", "-x", "c++", "-"],
             input=joined,
             capture_output=True,
             text=True,
             timeout=PREPROCESS_TIMEOUT_S,
             check=True,
         )
-    except FileNotFoundError as error:
-        raise InfrastructureError("g++ was not found; install g++ 12 or newer") from error
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
         raise OperatorFormatError(f"the operator definition cannot be preprocessed: {error}") from error
     return done.stdout

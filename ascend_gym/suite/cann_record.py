@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, ValidationError
 
@@ -21,19 +22,18 @@ from ascend_gym.core.config import cache_root
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import InfrastructureError, OperatorFormatError
 from ascend_gym.core.records import DType, Record
+from ascend_gym.core.wheel import compiler_program
 
-BUILD_TIMEOUT_S = 120.0
+BUILD_TIMEOUT_S = 600.0
 RUN_TIMEOUT_S = 60.0
 
 _HEADER = Path(__file__).with_name("acl_recorder.h")
-_COMPILER = (
-    "g++",
-    "-std=c++17",
-    "-O0",
-    "-w",
-    "-fpermissive",
-    "-fmax-errors=1",
-    "-fno-diagnostics-show-caret",
+_LIBRARY_FOLDER = "c++"  # in the cache: what the wheel's compiler keeps there
+_OPTIONS = ("-std=c++17", "-O0", "-w")
+_GCC_OPTIONS = ("-fpermissive", "-fmax-errors=1", "-fno-diagnostics-show-caret")
+_CLANG_OPTIONS = (
+    *("-g0", "-fno-sanitize=all", "-Wno-c++11-narrowing", "-Wno-reserved-user-defined-literal"),
+    *("-Wno-return-type", "-ferror-limit=1", "-fno-caret-diagnostics"),
 )
 _COLLECTIVE = re.compile(r"\bHcclComm\w*")
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"[^"\n]*"|<(?:acl|hccl)[^>\n]*>)[^\n]*$', re.MULTILINE)
@@ -106,10 +106,10 @@ def recorder_program(main_cpp: Path) -> Path:
 
     Raises:
         OperatorFormatError: it does not compile with the stand-in, or makes no aclnn call.
-        InfrastructureError: there is no g++.
+        InfrastructureError: the compiler's package is not installed.
     """
     source = recording_source(main_cpp.read_text(encoding="utf-8", errors="replace"), str(main_cpp))
-    key = digest_of("example", source, _HEADER.read_bytes(), _COMPILER)
+    key = digest_of("example", source, _HEADER.read_bytes(), _compiler().options)
     program = cache_root() / "examples" / key[:2] / key
     if program.is_file():
         return program
@@ -172,10 +172,33 @@ def record_call(program: Path, work_dir: Path, record_dir: Path) -> RecordedCall
         raise OperatorFormatError(f"main.cpp: unreadable record: {error.errors()[0]['msg']}") from error
 
 
+class _Compiler(NamedTuple):
+    """A compiler: how it is called, and in which environment (``None``: that of this process)."""
+
+    program: tuple[str, ...]
+    options: tuple[str, ...]
+    environment: dict[str, str] | None
+
+
+def _compiler() -> _Compiler:
+    """Return the host's g++ or, where there is none, the wheel's compiler.
+
+    The wheel's first compiles a C++ library, once, which takes a minute on two idle cores.
+    """
+    system = shutil.which("g++")
+    if system is not None:
+        return _Compiler((system,), (*_OPTIONS, *_GCC_OPTIONS), None)
+    cache = str(cache_root() / "examples" / _LIBRARY_FOLDER)
+    places = {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+    options = (*_OPTIONS, *_CLANG_OPTIONS)
+    return _Compiler((compiler_program(), "c++"), options, {"PATH": os.defpath, **places})
+
+
 def _compile(source: str, folder: Path, main_cpp: Path) -> Path:
     (folder / "main.cpp").write_text(source, encoding="utf-8")
+    compiler = _compiler()
     command = [
-        *_COMPILER,
+        *(*compiler.program, *compiler.options),
         f"-I{_HEADER.parent}",
         f"-I{main_cpp.parent.resolve()}",
         "main.cpp",
@@ -184,10 +207,14 @@ def _compile(source: str, folder: Path, main_cpp: Path) -> Path:
     ]
     try:
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, timeout=BUILD_TIMEOUT_S, check=False
+            command,
+            cwd=folder,
+            env=compiler.environment,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
         )
-    except FileNotFoundError as error:
-        raise InfrastructureError("g++ was not found; install g++ 12 or newer") from error
     except subprocess.TimeoutExpired as error:
         raise InfrastructureError(f"{main_cpp}: compiling took longer than {BUILD_TIMEOUT_S:g} s") from error
     if done.returncode != 0 and _COLLECTIVE.search(source):

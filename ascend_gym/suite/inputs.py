@@ -9,6 +9,7 @@ their own resolution over most of the range and costs one table look-up per elem
 from __future__ import annotations
 
 import math
+import mmap
 from functools import lru_cache
 from statistics import NormalDist
 from typing import Any, TypeAlias
@@ -23,13 +24,41 @@ from ascend_gym.core.records import Case, DType, TensorSpec, ValueRange
 Array: TypeAlias = NDArray[Any]
 
 _QUANTILES = 1 << 16
+_OTHER_DTYPES = {DType.BFLOAT16: ml_dtypes.bfloat16, DType.INT4: ml_dtypes.int4}
 
 
 def numpy_dtype(dtype: DType) -> np.dtype[Any]:
-    """Return the numpy dtype of an element type (``ml_dtypes.bfloat16`` for bfloat16)."""
-    name: Any = ml_dtypes.bfloat16 if dtype is DType.BFLOAT16 else dtype.value
+    """Return the numpy dtype of an element type (``ml_dtypes.bfloat16`` for bfloat16, ``int4`` likewise)."""
+    name: Any = _OTHER_DTYPES.get(dtype, dtype.value)
     resolved: np.dtype[Any] = np.dtype(name)
     return resolved
+
+
+def stored_array(array: Array) -> Array:
+    """Return an array as memory of the device holds it: of int4 two share a byte, the first its low half."""
+    array = np.ascontiguousarray(array)
+    if array.dtype != ml_dtypes.int4:
+        return array
+    halves = np.zeros(array.size + array.size % 2, np.uint8)
+    halves[: array.size] = array.ravel().astype(np.int8).view(np.uint8) & 0xF
+    return halves[::2] | halves[1::2] << 4
+
+
+def loaded_array(data: bytes | mmap.mmap, dtype: DType, shape: tuple[int, ...], offset: int = 0) -> Array:
+    """Return what memory of the device holds as an array, which is mapped where elements have addresses.
+
+    Args:
+        data: holds it.
+        dtype: of its elements.
+        shape: its extents.
+        offset: bytes before it.
+    """
+    count = math.prod(shape)
+    if dtype is not DType.INT4 or count == 0:
+        return np.frombuffer(data, numpy_dtype(dtype), count, offset if count else 0).reshape(shape)
+    both = np.frombuffer(data, np.uint8, dtype.size_bytes(count), offset)
+    halves = np.stack((both & 0xF, both >> 4), axis=-1).ravel()[:count]
+    return ((halves ^ 8).astype(np.int8) - 8).astype(ml_dtypes.int4).reshape(shape)
 
 
 def case_inputs(case: Case, seed: int) -> list[list[Array]]:

@@ -20,7 +20,7 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
 )
-from ascend_gym.suite.inputs import Array
+from ascend_gym.suite.inputs import Array, stored_array
 from ascend_gym.suite.loader import LOCAL_SUITE
 from ascend_gym.suite.oracle import oracle_for
 
@@ -81,5 +81,5 @@ def _given_arrays(groups: Sequence[Sequence[Array]]) -> tuple[tuple[GivenArray, 
 def _given_array(array: Array) -> GivenArray:
     if array.dtype == np.complex128:
         array = array.astype(np.complex64)
-    data = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    data = base64.b64encode(stored_array(array).tobytes()).decode()
     return GivenArray(dtype=DType(array.dtype.name), data=data)

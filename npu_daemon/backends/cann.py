@@ -5,6 +5,7 @@ It has been tested against a stand-in for the vendor's tools, not on hardware; s
 
 from __future__ import annotations
 
+import math
 import platform
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 import npu_daemon
 from ascend_gym.core.digest import digest_of, digest_of_tree
@@ -26,6 +24,7 @@ from ascend_gym.core.records import (
     CaseResult,
     DeviceInfo,
     Diagnostic,
+    DType,
     MeasureProtocol,
     OpSpec,
     Phase,
@@ -33,9 +32,10 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.remove_tree import remove_tree, scratch_folder
 from ascend_gym.core.status import Status
-from ascend_gym.suite.inputs import numpy_dtype
+from ascend_gym.suite.inputs import Array, loaded_array
 from npu_daemon.cache_folder import CANN_FOLDER
 from npu_daemon.cann.arguments import arguments_of, interface_of, unsupported_reason
+from npu_daemon.cann.boundary import Boundary, unread
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.devices import DevicePool, query_devices
 from npu_daemon.cann.execution import (
@@ -66,6 +66,7 @@ class _Build:
     spec: OpSpec
     opp: OppBuild
     baseline: OppBuild | None
+    warnings: tuple[Diagnostic, ...]
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,7 @@ class _Run:
     call: Call
     baseline: Call | None
     turn: int
+    warnings: tuple[Diagnostic, ...]
 
 
 class CannBackend:
@@ -88,7 +90,8 @@ class CannBackend:
         settings: section ``[cann]`` of the daemon's configuration.
 
     Raises:
-        InfrastructureError: toolkit or driver are not what they have to be; see ``npu-daemon doctor``.
+        InfrastructureError: toolkit or driver are not what they have to be, or the simulator, which reads
+            candidates first, does not compile; see ``npu-daemon doctor``.
         MisuseError: there is no such chip.
     """
 
@@ -106,9 +109,10 @@ class CannBackend:
         toolkit = open_toolkit(self._settings)
         self._host = DeviceHost(toolkit, build_tools(toolkit, self._settings, folder), self._settings)
         self._builder = OppBuilder(toolkit, self._settings, folder)
+        self._boundary = Boundary(cache_dir, self._chip)
         self._pool = DevicePool(folder, self._settings, chip)
         own = (digest_of_tree(Path(npu_daemon.__file__).parent, _JUDGING), runner_digest(), self._chip.digest)
-        self._digest = digest_of("cann", toolkit.digest, *own, self._settings)
+        self._digest = digest_of("cann", toolkit.digest, self._boundary.digest, *own, self._settings)
         self._cores = int(self._chip.geometry["aiv_cores"].value)
 
     def describe(self) -> DeviceInfo:
@@ -142,17 +146,34 @@ class CannBackend:
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
     ) -> Built | Failure:
         """Build candidate and baseline, each once per content; no device is held."""
-        opp = self._builder.build(spec, case, candidate, protocol)
-        if isinstance(opp, Failure):
-            return opp
+        made = self._checked(spec, case, candidate, protocol)
+        if isinstance(made, Failure):
+            return made
+        opp, warnings = made
         baseline = None
         if self._settings.pair_with_baseline and candidate.digest != spec.baseline.digest:
-            found = self._builder.build(spec, case, spec.baseline, protocol)
+            found = self._checked(spec, case, spec.baseline, protocol)
             if isinstance(found, Failure):
                 said = found.diagnostics[0].message
                 raise InfrastructureError(f"the baseline of {spec.op_id} does not build on this host: {said}")
-            baseline = found
-        return Built(_Build(spec, opp, baseline), opp.seconds + (baseline.seconds if baseline else 0.0))
+            baseline = found[0]
+        seconds = opp.seconds + (baseline.seconds if baseline else 0.0)
+        return Built(_Build(spec, opp, baseline, warnings), seconds)
+
+    def _checked(
+        self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
+    ) -> tuple[OppBuild, tuple[Diagnostic, ...]] | Failure:
+        """Build what the boundary lets pass; a device sees what it cannot read only if the settings say so.
+
+        What the toolkit does not compile ends with the toolkit's own messages.
+        """
+        judged = self._boundary.judge(spec, case, candidate, protocol)
+        if judged is not None and not unread(judged):
+            return judged
+        opp = self._builder.build(spec, case, candidate, protocol)
+        if isinstance(opp, Failure) or judged is None:
+            return opp if isinstance(opp, Failure) else (opp, ())
+        return (opp, judged.diagnostics) if self._settings.run_unread else judged
 
     def run(
         self,
@@ -174,7 +195,8 @@ class CannBackend:
         folder = Path(tempfile.mkdtemp(prefix="ascend-gym-npu-"))
         outcome: RunOutput | Failure | None = None
         try:
-            outcome = self._run_in(_Run(build.spec, folder, call, baseline, turn), case, protocol)
+            run = _Run(build.spec, folder, call, baseline, turn, build.warnings)
+            outcome = self._run_in(run, case, protocol)
         finally:
             if not isinstance(outcome, RunOutput):
                 remove_tree(folder)
@@ -189,7 +211,7 @@ class CannBackend:
             return failure
         outputs = tuple(
             tuple(
-                _read(run.folder / f"out-{index}-{item}.bin", shape, numpy_dtype(tensor.dtype))
+                _read(run.folder / f"out-{index}-{item}.bin", shape, tensor.dtype)
                 for item, shape in enumerate(tensor.shapes)
             )
             for index, tensor in enumerate(case.outputs)
@@ -215,7 +237,7 @@ class CannBackend:
             samples_us=measured.samples_us,
             profile=measured.profile,
             floor_us=floor_us(handle.spec, case, self._chip),
-            diagnostics=measured.diagnostics,
+            diagnostics=(*handle.warnings, *measured.diagnostics),
         )
 
     def repeatability(self, protocol: MeasureProtocol) -> float:
@@ -279,9 +301,9 @@ class CannBackend:
             )
 
 
-def _read(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _read(path: Path, shape: tuple[int, ...], dtype: DType) -> Array:
     """Return one output; the runner wrote it whole, or did not end well."""
-    values = np.fromfile(path, dtype=dtype)
-    if path.is_symlink() or values.size != int(np.prod(shape, dtype=np.int64)):
-        raise InfrastructureError(f"the runner left {values.size} elements of an output of shape {shape}")
-    return values.reshape(shape)
+    found_bytes = 0 if path.is_symlink() else path.stat().st_size
+    if found_bytes != dtype.size_bytes(math.prod(shape)):
+        raise InfrastructureError(f"the runner left {found_bytes} bytes of an output of shape {shape}")
+    return loaded_array(path.read_bytes(), dtype, shape)

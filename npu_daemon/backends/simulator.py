@@ -32,7 +32,7 @@ from ascend_gym.suite.inputs import Array
 from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
 from npu_daemon.sandbox import RLIMITS, Limits, sandbox_level
-from npu_daemon.simulator.build_cache import BuildCache, HostBuild, KernelBuild
+from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, write_job
@@ -77,7 +77,7 @@ class SimulatorBackend:
         toolchain: programs and precompiled headers of this host.
 
     Raises:
-        InfrastructureError: g++ is missing or the simulator does not compile.
+        InfrastructureError: the compiler is missing or the simulator does not compile.
         MisuseError: there is no such chip.
     """
 
@@ -133,38 +133,10 @@ class SimulatorBackend:
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
     ) -> Built | Failure:
         """Build host and kernel code, each cached apart from the other."""
-        chip = load_chip(protocol.chip)
-        host = self._builds.host(spec, candidate, chip, protocol)
-        if isinstance(host, Failure):
-            return host
-        refused = self._reads_more(spec, candidate, host, chip, protocol)
-        if refused is not None:
-            return refused
-        kernel = self._builds.kernel(spec, case, candidate, host, protocol)
+        kernel = self._builds.candidate(spec, case, candidate, load_chip(protocol.chip), protocol)
         if isinstance(kernel, Failure):
-            return Failure(kernel.status, kernel.diagnostics, kernel.seconds + host.seconds)
-        return Built(_Build(spec, candidate, kernel), kernel.seconds + host.seconds)
-
-    def _reads_more(
-        self, spec: OpSpec, candidate: Candidate, host: HostBuild, chip: Chip, protocol: MeasureProtocol
-    ) -> Failure | None:
-        """Return why a tiling program may not read values: those that the operator's own one does not.
-
-        What it reads it could compute with at no cost, and hand results to the kernel.
-        """
-        wanted = host.definition.value_dependent_inputs()
-        if not wanted or candidate.host == spec.baseline.host:
-            return None
-        own = self._builds.host(spec, spec.baseline, chip, protocol)
-        allowed = frozenset() if isinstance(own, Failure) else own.definition.value_dependent_inputs()
-        if wanted <= allowed:
-            return None
-        names = ", ".join(sorted(wanted - allowed))
-        message = (
-            f"the tiling program declares that it depends on the values of {names} (ValueDepend), on which "
-            "that of the operator does not: compute on the device"
-        )
-        return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),), host.seconds)
+            return kernel
+        return Built(_Build(spec, candidate, kernel), kernel.seconds + kernel.host.seconds)
 
     def run(
         self,

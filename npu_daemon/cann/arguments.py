@@ -6,6 +6,7 @@ development guide, single-operator API calls).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,6 +41,7 @@ ACL_TYPES: Mapping[DType, int] = {
     DType.BOOL: 12,
     DType.COMPLEX64: 16,
     DType.BFLOAT16: 27,
+    DType.INT4: 29,
 }
 _ATTRIBUTE_KINDS = {
     "Int": "int64",
@@ -80,7 +82,7 @@ class TensorArgument:
     @property
     def text(self) -> str:
         """Return it as the runner reads it."""
-        size_bytes = self.dtype.itemsize_bytes * int(np.prod(self.shape, dtype=np.int64))
+        size_bytes = self.dtype.size_bytes(math.prod(self.shape))
         shape = " ".join(str(extent) for extent in (len(self.shape), *self.shape))
         return f"{self.role} {self.name} {ACL_TYPES[self.dtype]} {size_bytes} {self.file} {shape}"
 

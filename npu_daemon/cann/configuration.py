@@ -32,6 +32,8 @@ class CannSettings(BaseModel):
         clock_tolerance: share by which the clock may be below the rated one.
         build_timeout_s: wall seconds of building one operator, where a request allows no more.
         start_timeout_s: what starting the runtime and copying inputs may take, in wall seconds.
+        run_unread: whether to run sources that the simulator's boundary cannot read; only where all
+            clients are trusted.
         clean_bytes: size of the buffer that the cleaning kernel reads and writes; more than the L2 cache.
     """
 
@@ -51,6 +53,7 @@ class CannSettings(BaseModel):
     clock_tolerance: float = Field(default=0.02, ge=0, lt=1)
     build_timeout_s: float = Field(default=180.0, gt=0, le=200.0)
     start_timeout_s: float = Field(default=60.0, gt=0)
+    run_unread: bool = False
     clean_bytes: int = Field(default=256 << 20, ge=1 << 10)
 
     @field_validator("devices")

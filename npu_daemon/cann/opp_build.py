@@ -53,6 +53,7 @@ _BUILD_MEMORY_BYTES = 1 << 40  # of address space: the compiler's drivers reserv
 _BUILD_FILE_BYTES = 1 << 30
 _BUILD_PROCESSES = 512
 _SHOWN_WORDS = 60
+_ALLOWED_ALREADY = {Path("/usr")}  # programs of the system
 
 
 @dataclass(frozen=True)
@@ -178,11 +179,11 @@ class OppBuilder:
         )
 
     def _reach(self, folder: Path) -> Reach:
-        """Return what a build may use: the toolkit, Python and its own folder."""
-        python = self._toolkit.find("python3")
+        """Return what a build may use: the toolkit, Python and the host's compiler, and its own folder."""
+        found = (self._toolkit.find(name) for name in ("python3", "g++"))
         root = self._toolkit.root.resolve()
         folders = (root, root.parent, *self._settings.tools)
-        own = (Path(python).resolve().parent.parent,) if python else ()
+        own = {Path(path).resolve().parent.parent for path in found if path} - _ALLOWED_ALREADY
         return Reach((*folders, folder), starts_programs=True, programs=(*folders, *own))
 
 

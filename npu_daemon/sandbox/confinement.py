@@ -51,7 +51,6 @@ _SYSTEM = (
 )
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _LOADERS = (("/lib64", "ld-linux*"), ("/lib", "ld-linux*"), ("/lib", "ld-musl*"))
-_COMPILER = "g++"
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def confined_spec(
     """
     if level == RLIMITS:
         return {}
-    system = _system_folders(environment.get("PATH", os.defpath), environment.get("LD_LIBRARY_PATH", ""))
+    system = _system_folders(environment.get("LD_LIBRARY_PATH", ""))
     calls = filter_program(starts_programs=reach.starts_programs, signals_others=level == BUBBLEWRAP)
     if level == BUBBLEWRAP:
         return {"seccomp": calls, "wrapper": _bubblewrap(executable, cwd, reach, system)}
@@ -120,13 +119,10 @@ def _bubblewrap_works() -> bool:
 
 
 @functools.cache
-def _system_folders(search_path: str, library_path: str) -> tuple[str, ...]:
-    """Return what loader, system libraries and compilers need, wherever the compiler is installed."""
-    compiler = shutil.which(_COMPILER, path=search_path)
-    prefix = str(Path(compiler).resolve().parent.parent) if compiler else "/usr"
-    added = () if prefix == "/usr" else (prefix,)
+def _system_folders(library_path: str) -> tuple[str, ...]:
+    """Return what the loader and programs of the system need."""
     libraries = tuple(each for each in library_path.split(":") if each)
-    return tuple(_existing((*_SYSTEM, *added, *libraries)))
+    return tuple(_existing((*_SYSTEM, *libraries)))
 
 
 def _landlock(executable: str, cwd: Path, reach: Reach, system_folders: tuple[str, ...]) -> dict[str, Any]:

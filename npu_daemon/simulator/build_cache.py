@@ -8,7 +8,8 @@ from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Candidate, Case, MeasureProtocol, OpSpec
+from ascend_gym.core.records import Candidate, Case, Diagnostic, MeasureProtocol, OpSpec, Phase
+from ascend_gym.core.status import Status
 from npu_daemon.build_store import BuildStore
 from npu_daemon.sandbox import Limits
 from npu_daemon.simulator.chips import Chip
@@ -61,6 +62,45 @@ class BuildCache:
     def __init__(self, root: Path, toolchain: Toolchain) -> None:
         self._store = BuildStore(root)
         self._toolchain = toolchain
+
+    def candidate(
+        self, spec: OpSpec, case: Case, candidate: Candidate, chip: Chip, protocol: MeasureProtocol
+    ) -> KernelBuild | Failure:
+        """Return host and kernel code of ``candidate``, which stay within the boundary, or what is wrong.
+
+        What refuses them is ``guard_rejected``.
+        """
+        host = self.host(spec, candidate, chip, protocol)
+        if isinstance(host, Failure):
+            return host
+        refused = self._reads_more(spec, candidate, host, chip, protocol)
+        if refused is not None:
+            return refused
+        kernel = self.kernel(spec, case, candidate, host, protocol)
+        if isinstance(kernel, Failure):
+            return Failure(kernel.status, kernel.diagnostics, kernel.seconds + host.seconds)
+        return kernel
+
+    def _reads_more(
+        self, spec: OpSpec, candidate: Candidate, host: HostBuild, chip: Chip, protocol: MeasureProtocol
+    ) -> Failure | None:
+        """Return why a tiling program may not read values: those that the operator's own one does not.
+
+        What it reads it could compute with at no cost, and hand results to the kernel.
+        """
+        wanted = host.definition.value_dependent_inputs()
+        if not wanted or candidate.host == spec.baseline.host:
+            return None
+        own = self.host(spec, spec.baseline, chip, protocol)
+        allowed = frozenset() if isinstance(own, Failure) else own.definition.value_dependent_inputs()
+        if wanted <= allowed:
+            return None
+        names = ", ".join(sorted(wanted - allowed))
+        message = (
+            f"the tiling program declares that it depends on the values of {names} (ValueDepend), on which "
+            "that of the operator does not: compute on the device"
+        )
+        return Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message=message),), host.seconds)
 
     def host(
         self, spec: OpSpec, candidate: Candidate, chip: Chip, protocol: MeasureProtocol

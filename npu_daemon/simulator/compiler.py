@@ -13,12 +13,13 @@ import subprocess
 from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 
 from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.wheel import COMPILER_PACKAGE, compiler_program
+from ascend_gym.core.wheel import compiler_folder as compiler_folder
 
-_PACKAGES = ("ziglang", "llvmlite")
+_PACKAGES = (COMPILER_PACKAGE, "llvmlite")
 _MACHINES = {"x86_64": "x86", "aarch64": "aarch64"}
 # The oldest C library whose functions the headers declare; later ones have all of them.
 _GLIBC_MINOR = 28
@@ -47,22 +48,6 @@ _SYSTEM_LIBRARY = re.compile(
 )
 # Parts of the C library that were libraries of their own before glibc 2.34, and the one for mathematics.
 _BESIDE_LIBC = ("libm.so.6", "libdl.so.2")
-
-
-@cache
-def compiler_folder() -> Path:
-    """Return where the wheel is installed.
-
-    Raises:
-        InfrastructureError: it is not.
-    """
-    found = find_spec(_PACKAGES[0])
-    if found is None or found.origin is None:
-        raise InfrastructureError(
-            f"the simulator needs the package {_PACKAGES[0]}, which is not installed: "
-            "install ascend-gym again, with its dependencies"
-        )
-    return Path(found.origin).resolve().parent
 
 
 @cache
@@ -96,7 +81,7 @@ def target_machine() -> str:
 def clang(*options: str) -> list[str]:
     """Return a call of clang for this host, with its own headers and none of the system's."""
     return [
-        _zig(),
+        compiler_program(),
         "clang",
         f"--target={target_machine()}-linux-gnu",
         "-nostdinc",
@@ -131,16 +116,12 @@ def header_configuration(*, musl: bool = False) -> dict[str, str]:
 
 def lld(*options: str) -> list[str]:
     """Return a call of the linker."""
-    return [_zig(), "ld.lld", *options]
+    return [compiler_program(), "ld.lld", *options]
 
 
 def archiver(*options: str) -> list[str]:
     """Return a call of the program that puts objects into an archive."""
-    return [_zig(), "ar", *options]
-
-
-def _zig() -> str:
-    return str(compiler_folder() / "zig")
+    return [compiler_program(), "ar", *options]
 
 
 @cache

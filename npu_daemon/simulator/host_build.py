@@ -20,6 +20,7 @@ from ascend_gym.core.status import Status
 from npu_daemon.sandbox import Limits, Reach, run_limited
 from npu_daemon.simulator.compiler import compiler_folder
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
+from npu_daemon.simulator.host_arrays import refused_lines, with_cleared_arrays
 from npu_daemon.simulator.host_check import refused_modules
 from npu_daemon.simulator.host_toolchain import (
     HOST_HEADERS,
@@ -33,6 +34,8 @@ BUILD_LIMITS = Limits(
     wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
 )
 _MAX_IR_BYTES = 24 << 20  # of all modules together; the largest operator of cann-ops has 7 MB
+
+_MAX_EXTENTS = 8  # different ones, of arrays of variable length that are initialised
 
 _BUILT = "host.so"
 _ENVIRONMENT = {"SOURCE_DATE_EPOCH": "0"}  # what __DATE__ and __TIME__ say
@@ -90,10 +93,27 @@ class _HostBuild:
     def compile(self, compiled: Sequence[str]) -> Failure | None:
         """Make a module of LLVM IR of each source."""
         self.modules = [f"asim_{number}.ll" for number in range(len(compiled))]
-        return self._run_all(
+        commands = [
             host_compile_command(self.toolchain, source, module, self.include_dirs)
             for source, module in zip(compiled, self.modules, strict=True)
-        )
+        ]
+        failure = self._run_all(commands)
+        for _ in range(_MAX_EXTENTS):
+            if failure is None or not self._clear_arrays(failure):
+                break
+            failure = self._run_all(commands)
+        return failure
+
+    def _clear_arrays(self, failure: Failure) -> bool:
+        """Rewrite arrays of variable length that clang does not initialise; say whether there were any."""
+        changed = False
+        for path, lines in refused_lines(failure.diagnostics).items():
+            file = self.folder / path
+            text = file.read_text("utf-8")
+            cleared = with_cleared_arrays(text, lines)
+            file.write_text(cleared, encoding="utf-8")
+            changed |= cleared != text
+        return changed
 
     def check(self) -> Failure | None:
         """Look for what tiling programs may not use."""

@@ -29,6 +29,7 @@ HOST_TYPES: dict[DType, str] = {
     DType.FLOAT16: "DT_FLOAT16",
     DType.FLOAT32: "DT_FLOAT",
     DType.BFLOAT16: "DT_BF16",
+    DType.INT4: "DT_INT4",
     DType.INT8: "DT_INT8",
     DType.UINT8: "DT_UINT8",
     DType.INT16: "DT_INT16",
@@ -196,6 +197,17 @@ class OperatorDefinition(Record):
             for chosen in product(*free_types, *free_formats):
                 columns.append(self._column(parameters, index, list(chosen)))
         return tuple(columns)
+
+    def dtype_columns(self) -> tuple[Column, ...]:
+        """Return one column for each combination of element types, that of plain ND layouts where it has one.
+
+        Raises:
+            DefinitionError: see ``columns``.
+        """
+        by_types: dict[tuple[str, ...], Column] = {}
+        for column in sorted(self.columns(), key=_special_layouts):
+            by_types.setdefault(tuple(slot.type for slot in (*column.inputs, *column.outputs)), column)
+        return tuple(by_types.values())
 
     def _width(self, parameters: Sequence[Parameter]) -> int:
         widths = {}

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from npu_daemon.simulator.compiler import clang, lld, system_libraries
+from npu_daemon.simulator.compiler import clang, lld, system_libraries, system_loader
 from npu_daemon.simulator.compiler_errors import MAX_ERRORS
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
 from npu_daemon.simulator.object_store import ObjectStore, Part
@@ -140,7 +140,8 @@ def host_link_command(toolchain: Path, objects: Sequence[str], output: str) -> l
     """
     # definition and tiling are two libraries in the real build, so the same function may be in both
     options = ["-shared", "--eh-frame-hdr", "-z", "defs", "-z", "muldefs", "-z", "now", "--error-limit=5"]
-    libraries = [*host_library(toolchain), *system_libraries()]
+    # thread-local variables are found by the loader
+    libraries = [*host_library(toolchain), *system_libraries(), "--as-needed", system_loader()]
     return lld(*options, str(toolchain / _START), *objects, *libraries, "-o", output)
 
 

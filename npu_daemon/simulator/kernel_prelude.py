@@ -8,6 +8,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.simulator.host_schema import (
+    Column,
     DefinitionError,
     OperatorDefinition,
     Parameter,
@@ -65,16 +66,24 @@ def kernel_prelude(definition: OperatorDefinition, case: Case) -> str | Failure:
     structures with the layout of the host side, and the macros that read them.
     """
     try:
-        column = match_column(definition, case)
-        parameters = [
-            *_parameter_macros(definition.inputs, column.inputs, taken=()),
-            *_parameter_macros(
-                definition.outputs, column.outputs, taken=[parameter.name for parameter in definition.inputs]
-            ),
-        ]
+        return column_prelude(definition, match_column(definition, case))
     except DefinitionError as error:
         diagnostic = Diagnostic(phase=Phase.BUILD_KERNEL, message=str(error))
         return Failure(Status.TILING_ERROR, (diagnostic,))
+
+
+def column_prelude(definition: OperatorDefinition, column: Column) -> str:
+    """Return that text for the types of a column.
+
+    Raises:
+        DefinitionError: kernels lack a type.
+    """
+    parameters = [
+        *_parameter_macros(definition.inputs, column.inputs, taken=()),
+        *_parameter_macros(
+            definition.outputs, column.outputs, taken=[parameter.name for parameter in definition.inputs]
+        ),
+    ]
     parts = [
         f"// Generated from the host side of {definition.op_type}.",
         "#pragma once",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
@@ -12,7 +13,7 @@ import numpy as np
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, MeasureProtocol, Phase, TensorSpec
 from ascend_gym.core.status import Status
-from ascend_gym.suite.inputs import Array, numpy_dtype
+from ascend_gym.suite.inputs import Array, loaded_array, numpy_dtype, stored_array
 from npu_daemon.sandbox import Limits, MemoryFile, ProcessOutcome, Reach, run_limited
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
@@ -102,13 +103,7 @@ def place_tensors(tensors: Sequence[TensorSpec]) -> list[list[int]]:
 
 def tensor_sizes_bytes(tensor: TensorSpec) -> list[int]:
     """Return the size of each tensor of a parameter."""
-    sizes = []
-    for shape in tensor.shapes:
-        size_bytes = tensor.dtype.itemsize_bytes
-        for extent in shape:
-            size_bytes *= extent
-        sizes.append(size_bytes)
-    return sizes
+    return [tensor.dtype.size_bytes(math.prod(shape)) for shape in tensor.shapes]
 
 
 def write_job(
@@ -169,12 +164,7 @@ def read_outputs(job: KernelJob, case: Case) -> tuple[tuple[Array, ...], ...]:
 
     def arrays(tensor: TensorSpec, begins: Sequence[int]) -> Iterator[Array]:
         for shape, begin in zip(tensor.shapes, begins, strict=True):
-            empty = 0 in shape
-            yield (
-                np.empty(shape, numpy_dtype(tensor.dtype))
-                if empty
-                else np.ndarray(shape, numpy_dtype(tensor.dtype), mapped, begin)
-            )
+            yield loaded_array(mapped, tensor.dtype, shape, begin)
 
     return tuple(tuple(arrays(tensor, begins)) for tensor, begins in zip(case.outputs, places, strict=True))
 
@@ -190,7 +180,7 @@ def _write_initial(folder: Path, definition: OperatorDefinition, case: Case) -> 
         value = values[column % len(values)]
         files[tensor.name] = [folder / f"initial-{tensor.name}-{item}" for item in range(len(tensor.shapes))]
         for path, shape in zip(files[tensor.name], tensor.shapes, strict=True):
-            np.full(shape, value).astype(numpy_dtype(tensor.dtype)).tofile(path)
+            stored_array(np.full(shape, value).astype(numpy_dtype(tensor.dtype))).tofile(path)
     return files
 
 

@@ -30,6 +30,7 @@ DEFAULT_TIMEOUT_S = 10.0
 BUILD_TIMEOUT_S = 20.0
 OWN_CPU_S = 30.0  # of this process alone, however busy the machine is
 MEMORY_LEFT_BYTES = 64 * 2**20
+SMALL_RUN_BYTES = 160 * 2**20  # enough for the honest one, less than objects of a kernel may take
 
 
 @dataclass(frozen=True)
@@ -110,9 +111,18 @@ class Court:
         assert latency_us is not None
         return latency_us
 
-    def judge(self, candidate: Candidate, run_timeout_s: float = DEFAULT_TIMEOUT_S) -> EvalResult:
+    def judge(
+        self,
+        candidate: Candidate,
+        run_timeout_s: float = DEFAULT_TIMEOUT_S,
+        memory_limit_bytes: int = MeasureProtocol().memory_limit_bytes,
+    ) -> EvalResult:
         """Evaluate on both cases."""
-        protocol = MeasureProtocol(run_timeout_s=run_timeout_s, build_timeout_s=BUILD_TIMEOUT_S)
+        protocol = MeasureProtocol(
+            run_timeout_s=run_timeout_s,
+            build_timeout_s=BUILD_TIMEOUT_S,
+            memory_limit_bytes=memory_limit_bytes,
+        )
         request = request_for(self.spec, candidate, protocol).model_copy(update={"use_cache": False})
         self._evaluator.submit(request)
         ((_, result),) = self._evaluator.poll(timeout_s=600.0)
@@ -173,6 +183,15 @@ def test_files_that_take_names_of_the_build_are_a_fault_of_their_author(court: C
     result = court.judge(honest.model_copy(update={"kernel": Sources(files=files, main=honest.kernel.main)}))
     assert result.status is Status.BUILD_ERROR
     assert "choose another" in str(result.all_diagnostics[0])
+
+
+def test_a_run_out_of_memory_is_the_candidates_fault(court: Court) -> None:
+    assert court.judge(court.spec.baseline, memory_limit_bytes=SMALL_RUN_BYTES).status is Status.OK
+    candidate = _hostile(court.spec, "shapes_without_end")
+    result = court.judge(candidate, memory_limit_bytes=SMALL_RUN_BYTES)
+    assert result.status is Status.RESOURCE_LIMIT
+    assert "more memory than its limit" in str(result.all_diagnostics[0])
+    assert result.charge.evaluations == 1
 
 
 def test_after_all_of_them_the_honest_one_is_accepted(court: Court) -> None:

@@ -71,8 +71,10 @@ def standin(simulator_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def cann_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cann_cache")
+def cann_cache(simulator_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("cann_cache")
+    (folder / "toolchain").symlink_to(simulator_cache / "toolchain")
+    return folder
 
 
 @pytest.fixture
@@ -209,6 +211,39 @@ def test_a_build_script_among_the_sources_is_refused(bench: Bench) -> None:
     result = bench.evaluate(candidate.model_copy(update={"kernel": kernel}))
     assert result.status is Status.GUARD_REJECTED, _messages(result)
     assert "op_kernel/CMakeLists.txt: expected sources only" in _messages(result)
+
+
+@pytest.mark.parametrize(
+    ("side", "words", "message"),
+    [
+        ("tiling", 'static void* opened = std::fopen("/etc/passwd", "r");', "may not touch files"),
+        (
+            "kernel",
+            '__attribute__((constructor)) static void Early() { asm volatile("nop"); }',
+            "before its launch",
+        ),
+    ],
+    ids=["tiling", "kernel"],
+)
+def test_what_the_boundary_refuses_no_device_sees(bench: Bench, side: str, words: str, message: str) -> None:
+    candidate = bench.candidate("breaks_device")
+    text = candidate.tiling_text if side == "tiling" else candidate.kernel_text
+    candidate = candidate.rewritten(**{side: f"{text}\n{words}\n"})
+    result = bench.evaluate(candidate, run_unread=True)
+    assert result.status is Status.GUARD_REJECTED, _messages(result)
+    assert message in _messages(result)
+    assert not bench.excluded.exists()
+
+
+def test_what_the_boundary_cannot_read_runs_only_where_the_settings_say_so(bench: Bench) -> None:
+    unknown = bench.candidate("breaks_device", kernel=("Mul(", "MulOfTomorrow("))
+    result = bench.evaluate(unknown)
+    assert result.status is Status.UNSUPPORTED, _messages(result)
+    assert "MulOfTomorrow" in _messages(result)
+    assert "run_unread" in _messages(result)
+    assert not bench.excluded.exists()
+    allowed = bench.evaluate(unknown, run_unread=True)
+    assert "the kernel failed on the device" in bench.excluded.read_text(), _messages(allowed)
 
 
 def test_a_daemon_serves_it(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

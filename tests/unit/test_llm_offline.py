@@ -168,7 +168,7 @@ def test_data_types_that_stand_in_the_system_message_are_heeded():
         Message("user", f"# Task: rewrite\n\n{render_sources(spec.baseline)}"),
     ]
     candidates = _candidates(spec, range(30), messages)
-    sizes_bytes = {tensor.dtype.itemsize_bytes for case in spec.cases for tensor in case.inputs}
+    sizes_bytes = {tensor.dtype.bits // 8 for case in spec.cases for tensor in case.inputs}
     assert sizes_bytes == {2, 4}
     assert UB_BYTES // 2 < ub_bytes(spec.baseline, 4) <= UB_BYTES
     assert all(fits_ub(candidate, spec.baseline, sizes_bytes) for candidate in candidates)

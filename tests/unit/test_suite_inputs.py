@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ascend_gym.core.records import Case, DType, TensorSpec, ValueRange
-from ascend_gym.suite.inputs import Array, case_inputs, numpy_dtype
+from ascend_gym.suite.inputs import Array, case_inputs, loaded_array, numpy_dtype, stored_array
 
 
 def draw(dtype: DType, shape: tuple[int, ...], values: ValueRange | None = None, seed: int = 0) -> Array:
@@ -22,8 +22,19 @@ def test_every_dtype_is_drawn_in_its_own_type_and_shape(dtype: DType) -> None:
     array = draw(dtype, (3, 7), ValueRange(low=low, high=1.0))
     assert array.shape == (3, 7)
     assert array.dtype == numpy_dtype(dtype)
-    assert array.dtype.itemsize == dtype.itemsize_bytes
+    assert dtype is DType.INT4 or array.dtype.itemsize == dtype.size_bytes(1)
     assert not array.flags.writeable
+
+
+@pytest.mark.parametrize("count", [0, 1, 6, 7])
+def test_two_numbers_of_four_bits_share_a_byte_the_first_its_low_half(count: int) -> None:
+    array = (np.arange(count) - 3).astype(numpy_dtype(DType.INT4))
+    stored = stored_array(array)
+    assert stored.nbytes == DType.INT4.size_bytes(count)
+    assert stored[:1].tolist() == ([] if count == 0 else [0xED if count > 1 else 0x0D])
+    back = loaded_array(b"\xff" + stored.tobytes(), DType.INT4, (count,), 1)
+    assert back.dtype == array.dtype
+    assert back.tolist() == array.tolist()
 
 
 def test_bfloat16_is_the_ml_dtypes_type() -> None:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from ascend_gym.core.wheel import compiler_program
 from npu_daemon.simulator.compiler import call_tool, compiler_folder, header_configuration
 from npu_daemon.simulator.task_type import CoreKind
 
@@ -32,6 +33,7 @@ _HEADER_FOLDERS = {
 _TARGET = ("-triple", "x86_64-unknown-linux-musl", "-target-cpu", "x86-64-v3")
 _LANGUAGE = (
     *("-std=c++17", "-O1", "-ffp-contract=off", "-fno-finite-loops", "-fno-builtin", "-fno-rtti"),
+    *("-mllvm", "-force-vector-width=1", "-mllvm", "-force-vector-interleave=1"),  # whatever pragmas ask for
     *("-fno-threadsafe-statics", "-fno-use-cxa-atexit", "-fdeprecated-macro", "-fgnuc-version=4.2.1"),
     *("-mrelocation-model", "static", "-fno-delete-null-pointer-checks", "-funwind-tables=0"),
     *("-nostdsysteminc", "-nobuiltininc", "-disable-free", "-disable-llvm-verifier", "-discard-value-names"),
@@ -119,7 +121,7 @@ def _call(
 ) -> list[str]:
     headers = [part for name in _HEADER_FOLDERS for part in ("-internal-isystem", name)]
     return [
-        *(str(compiler_folder() / "zig"), "clang", "-cc1", "-ivfsoverlay", str(overlay_file)),
+        *(compiler_program(), "clang", "-cc1", "-ivfsoverlay", str(overlay_file)),
         *(*extra_flags, *_TARGET, *_LANGUAGE, *_DIAGNOSTICS, *_MACROS, *_KIND_MACROS[kind]),
         *(f"-D{name}={value}" for name, value in header_configuration(musl=True).items()),
         *(*include_options, "-I/asim", "-I/asim/kernel", *headers),

@@ -204,7 +204,10 @@ template <typename Sum>
 Sum *sums_of(MatmulState &state) {
     const size_t elements = size_t{state.blocks.base.m} * state.blocks.base.n;
     const auto with_room = [elements](auto &sums) {
-        if (sums.size() < elements) sums.assign(elements, 0);
+        if (sums.size() < elements) {
+            kernel_objects().take("Matmul", (elements - sums.size()) * sizeof(Sum));
+            std::vector<Sum>(elements).swap(sums);
+        }
         return sums.data();
     };
     if constexpr (std::is_same_v<Sum, float>) return with_room(state.sums);
@@ -242,6 +245,10 @@ void check_target(const char *call, const MatmulTarget &target) {
 
 constexpr uint32_t kMostObjects = 4096;     // of a block at a time
 
+uint64_t kept_bytes(const MatmulState &state) {
+    return sizeof state + state.sums.size() * sizeof(float) + state.integer_sums.size() * sizeof(int32_t);
+}
+
 MatmulState &state_of(uint32_t object) {
     auto &objects = kernel_objects().matmuls;
     if (object == 0 || object > objects.size() || !objects[object - 1]) {
@@ -264,12 +271,13 @@ uint32_t matmul_create() {
         if (objects.size() == kMostObjects) fault(FaultKind::ResourceLimit, "Matmul", "a block has at most %u objects at a time", kMostObjects);
         place = objects.emplace(objects.end());
     }
+    kernel_objects().take("Matmul", sizeof(MatmulState));
     *place = std::make_unique<MatmulState>();
     return static_cast<uint32_t>(place - objects.begin()) + 1;
 }
 
 void matmul_destroy(uint32_t object) {
-    state_of(object);
+    kernel_objects().give_back(kept_bytes(state_of(object)));
     kernel_objects().matmuls[object - 1].reset();
 }
 

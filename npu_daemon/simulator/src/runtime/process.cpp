@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iterator>
+#include <new>
 #include <set>
 #include <stdexcept>
 
@@ -48,6 +49,16 @@ void on_alarm(int) {
     snprintf(message, sizeof message, "still running when the time was up; the last instruction was %s: look for an endless loop",
              block().last_call);
     report_here("timeout", message);
+    _exit(kFaultExit);
+}
+
+// A call wanted memory that the limit of the run does not allow.
+void on_no_memory() {
+    std::set_new_handler(nullptr);      // once: what follows has to do with what there is
+    char message[256];
+    snprintf(message, sizeof message, "the run takes more memory than its limit allows, in or after %s: use fewer blocks at a time, or smaller objects",
+             block().last_call);
+    report_here("resource_limit", message);
     _exit(kFaultExit);
 }
 
@@ -113,6 +124,7 @@ void install_handlers(uint32_t time_limit_ms) {
     alarm_action.sa_handler = on_alarm;
     alarm_action.sa_flags = SA_ONSTACK;
     sigaction(SIGPROF, &alarm_action, nullptr);
+    std::set_new_handler(on_no_memory);
     itimerval timer{};
     timer.it_value.tv_sec = time_limit_ms / 1000;
     timer.it_value.tv_usec = (time_limit_ms % 1000) * 1000;

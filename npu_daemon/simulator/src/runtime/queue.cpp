@@ -169,7 +169,7 @@ void Queue::free_all_events() {
 
 namespace {
 
-constexpr uint32_t kMostQueues = 65536;     // of a block, also one after another
+constexpr uint64_t kQueueBytes = 1024;      // what is kept for one at most, with room to grow
 
 Queue *find_queue(uint32_t number) {
     std::vector<Queue> &queues = kernel_objects().queues;
@@ -189,7 +189,7 @@ uint32_t queue_init(uint32_t number, QueueShape shape, uint32_t buffers, uint32_
     check_space(shape.space);
     std::vector<Queue> &queues = kernel_objects().queues;
     if (find_queue(number) == nullptr) {
-        if (queues.size() >= kMostQueues) fault(FaultKind::ResourceLimit, "InitBuffer", "a block has at most %u queues", kMostQueues);
+        kernel_objects().take("InitBuffer", kQueueBytes);
         queues.emplace_back(shape);
         number = static_cast<uint32_t>(queues.size());
     }

@@ -16,6 +16,8 @@ __attribute__((const)) __aicore__ inline uint32_t Rounded(uint32_t count)
 }
 #pragma endregion
 
+constexpr static int32_t INT_MAX = 2147483647;
+
 struct Nothing {};
 struct Pair {
     [[no_unique_address]] Nothing nothing;
@@ -35,6 +37,16 @@ public:
         for (int i = 0; i < 2; ++i) {
             edata += Twice(0.5f) * pair.first;
         }
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) {
+            end += Rounded(i) < INT_MAX ? 0.0f : 1.0f;
+        }
+        float starts[16] = {};
+#pragma clang loop vectorize(enable) interleave(enable)
+        for (uint32_t i = 0; i < 16; ++i) {
+            starts[i] = starts[i] * 0.5f + count;
+        }
+        _end += starts[offset % 16] - count;
         AscendC::Muls(y, x, experimental ? edata : _end, count);
         AscendC::Adds(y, y, end, count);
     }

@@ -1,5 +1,6 @@
 // Macros as kernels use them: names put together, halves of brackets, texts, several lines, conditions.
 #pragma once
+#include <climits>
 #include "honest.h"
 
 #define JOIN_(a, b) a##b
@@ -39,7 +40,7 @@ public:
     {
         NOTE constexpr char name[] = TEXT(JOIN(ker, nel));
         constexpr float JOIN(fac, tor) = 2.0f;
-        static_assert(SIZE_float == 4 && SIZE_half == 2 && CHOSEN);
+        static_assert(SIZE_float == 4 && SIZE_half == 2 && CHOSEN && INT_MAX == 2147483647 && CHAR_BIT == 8);
         CHECKED(IN_BOUNDS(offset, 1U << 30));
         if (likely(count > 0)) {
             CALL_BEGIN y, x, factor CALL_END

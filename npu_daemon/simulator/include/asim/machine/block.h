@@ -46,7 +46,7 @@ struct FreedBuffer {
 };
 constexpr uint32_t kMaxBuffers = 64;        // of one kernel (docs/hardware.md section 2)
 
-struct KernelObjects;
+class KernelObjects;
 
 struct Block {
     uint64_t scalar_counts[kScalarClassCount] = {};     // since the last record

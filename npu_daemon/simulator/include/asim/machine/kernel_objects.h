@@ -12,10 +12,26 @@
 
 namespace asim {
 
-struct KernelObjects {
+// What the simulator keeps for the objects of all blocks that are under way; a launch that wants more ends. Matmul objects with a whole
+// L0C each, two on every core of a 910B2, are 19 MiB.
+constexpr uint64_t kMostObjectBytes = 256ull << 20;
+
+class KernelObjects {
+public:
+    KernelObjects() = default;
+    KernelObjects(const KernelObjects &) = delete;
+    ~KernelObjects();
+
     std::vector<Queue> queues;                              // by number, from 1 on
     std::deque<std::unique_ptr<MatmulState>> matmuls;       // likewise; null for those that have ended
     std::map<const void *, AscendC::ShapeInfo> shapes;      // noted for tensors, by where they start
+
+    // Called before memory is taken for an object, and after it is given back.
+    void take(const char *call, uint64_t bytes);
+    void give_back(uint64_t bytes);
+
+private:
+    uint64_t taken_bytes_ = 0;
 };
 
 // Those of the running block; they end with it.

@@ -81,12 +81,10 @@ class _Evidence:
         total, pipe = self._saved("aiv_time"), self.saved_pipe
         if pipe is not None:
             own = self._saved(f"aiv_{pipe.value}_time")
-            return f"In the pair {pipe.value} time falls by {own:.2f} us a core, core time by {total:.2f} us."
+            return f"In the case with the largest effect, {pipe.value} time falls by {own:.2f} us a core, core time by {total:.2f} us."
         if total <= 0:
-            return "In the pair core time stays: launch and balance improve."
-        return (
-            f"In the pair core time falls by {total:.2f} us, hardly any of it work of a pipe: waiting went."
-        )
+            return "In the case with the largest effect, core time stays: launch and balance improve."
+        return f"In the case with the largest effect, core time falls by {total:.2f} us, hardly any of it work of a pipe: waiting went."
 
     def changes(self) -> list[str]:
         """Return the counts, sizes and times that changed by the largest factors, those first."""

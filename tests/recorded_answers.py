@@ -5,7 +5,7 @@ their order, not by their text, because prices and wording change while an answe
 one. A run that is to be answered so asks one question at a time. A question that is asked again, as clients
 do when they lose patience, keeps its number.
 
-    python benchmarks/recorded_answers.py --folder DIR --wait
+    python tests/recorded_answers.py --folder DIR --wait
 
 serves the folder over HTTP as model ``recorded``. With ``--wait`` a question without an answer is written to
 ``001.prompt.md``, and answered as soon as ``001.md`` is there. Without it such a question is an error.

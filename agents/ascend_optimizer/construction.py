@@ -44,6 +44,7 @@ class ConstructionSettings(BaseModel):
         max_slowdown: a trajectory ends when it is that many times slower than the strongest.
         model: model that rewinds and distils.
         temperature: sampling temperature; ``None`` leaves it to the endpoint.
+        reasoning_effort: how much a model may reason, in its own words; ``None`` leaves it to the endpoint.
         max_tokens: limit of an answer's length, reasoning included.
         device_seconds: seconds of device time that may be spent; ``None`` for any.
         tokens: tokens that the model may read and write; ``None`` for any.
@@ -62,6 +63,7 @@ class ConstructionSettings(BaseModel):
     max_slowdown: float = 8.0
     model: str
     temperature: float | None = Field(default=None, ge=0)
+    reasoning_effort: str | None = Field(default=None, min_length=1)
     max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     device_seconds: float | None = Field(default=None, ge=0)
     tokens: int | None = Field(default=None, ge=0)

@@ -32,6 +32,7 @@ _OF_MODELS = {
     "price",
     "model",
     "temperature",
+    "reasoning_effort",
     "max_tokens",
     "seed",
 }

@@ -24,6 +24,7 @@ from ascend_gym.cli.search_options import (
     InFlight,
     OfflineModel,
     PriceOption,
+    ReasoningEffort,
     RequestsPerMinute,
     Temperature,
     Timeout,
@@ -52,6 +53,7 @@ from ascend_gym.sweep.sweep_state import SweepState
 EVENTS_NAME = "events.jsonl"
 
 
+_OF_MODELS = ("model", "offline_model", "temperature", "reasoning_effort", "max_tokens")
 _PLAN_OPTIONS = {
     "op": "operators",
     "op_dir": "op_dirs",
@@ -59,7 +61,7 @@ _PLAN_OPTIONS = {
     "seed": "seeds",
     "budget": "budgets",
     "chip": "chips",
-    **{name: name for name in ("model", "offline_model", "temperature", "max_tokens", *Limits.model_fields)},
+    **{name: name for name in (*_OF_MODELS, *Limits.model_fields)},
 }
 _CHILD_OPTIONS = (
     "in_flight",
@@ -134,6 +136,7 @@ def sweep(
     model: Model = None,
     offline_model: OfflineModel = None,
     temperature: Temperature = None,
+    reasoning_effort: ReasoningEffort = None,
     max_tokens: MaxTokens = None,
     tokens: Tokens = None,
     usd: Usd = None,

@@ -48,6 +48,7 @@ class SweepPlan(BaseModel):
         model: model of the searches.
         offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
         temperature: sampling temperature.
+        reasoning_effort: how much a model may reason; ``None`` leaves it to the endpoint.
         max_tokens: limit of an answer's length, reasoning included.
         limits: what runs may spend besides.
     """
@@ -65,6 +66,7 @@ class SweepPlan(BaseModel):
     model: str = "offline"
     offline_model: str | None = None
     temperature: float | None = Field(default=None, ge=0)
+    reasoning_effort: str | None = Field(default=None, min_length=1)
     max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     limits: Limits = Limits()
 
@@ -109,7 +111,7 @@ class SweepPlan(BaseModel):
 
     def common_settings(self) -> dict[str, Any]:
         """Return what the settings of all runs have in common."""
-        names = {"model", "offline_model", "temperature", "max_tokens"}
+        names = {"model", "offline_model", "temperature", "reasoning_effort", "max_tokens"}
         return {**self.model_dump(include=names), **self.limits.model_dump()}
 
 

@@ -12,6 +12,7 @@ completed rounds alone, so the journal does not depend on how many evaluations a
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -28,7 +29,12 @@ from ascend_gym.search.llm.template import render
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 
 _TURNS_KEPT = 6
-_ANSWER_CHARACTERS = 6000
+_REASON_CHARACTERS = 2000
+_ANSWER_CHARACTERS = 6000  # of an answer that could not be used
+_CHANGES = re.compile(
+    r"^[ \t]*(?:#+[ \t]*FILE\b|<{5,}|`{3,}|~{3,}|diff |--- |@@ )", re.MULTILINE | re.IGNORECASE
+)
+_APPLIED = "(The changes, as they were applied, are told next.)"
 _GO_ON = (
     "Find the change that gains most now. Several changes that do not depend on each other can go together."
 )
@@ -44,6 +50,15 @@ class _Turn:
 
     answer: str
     attempt: Attempt
+
+    @property
+    def said(self) -> str:
+        """The answer as the conversation repeats it: its reason alone, where its changes were applied."""
+        if not self.attempt.diff:
+            return _shortened(self.answer, _ANSWER_CHARACTERS) or "(no answer)"
+        changes = _CHANGES.search(self.answer)
+        reason = self.answer[: changes.start()] if changes else self.answer
+        return "\n\n".join(part for part in (_shortened(reason, _REASON_CHARACTERS), _APPLIED) if part)
 
 
 @dataclass
@@ -165,7 +180,7 @@ class Iterate:
         ]
         for number, turn in enumerate(turns, len(earlier) + 1):
             told = describe_attempts([turn.attempt], first=number)
-            messages.append(Message("assistant", turn.answer[:_ANSWER_CHARACTERS] or "(no answer)"))
+            messages.append(Message("assistant", turn.said))
             messages.append(Message("user", f"{told}\n"))
         last = messages.pop()
         return [*messages, Message(last.role, f"{last.content}\n{self._state(island)}")]
@@ -196,3 +211,9 @@ class Iterate:
             advice=_STUCK.format(count=island.in_vain) if stuck else _GO_ON,
             left=f"Evaluations left, with that of this answer: {left}.",
         )
+
+
+def _shortened(text: str, most: int) -> str:
+    """Return the beginning of a text, and say so where there is more of it."""
+    whole = text.strip()
+    return whole if len(whole) <= most else f"{whole[:most]}\n(... {len(whole) - most} more characters)"

@@ -47,7 +47,7 @@ _OF_DATABASE = (
     "migration_interval",
     "migration_rate",
 )
-_TEMPLATES = ("diff_user", "top_program", "inspiration_program")
+_TEMPLATES = ("diff_user", "previous_attempt", "top_program", "inspiration_program")
 _FEEDBACK_CHARACTERS = 16_000  # OpenEvolve shows 20,480 and moves what is longer than 32,768 to files
 _EVALUATIONS_PER_ISLAND = 10
 _LENGTH_ALLOWANCE = 10_000  # characters; OpenEvolve's own limit for a whole program

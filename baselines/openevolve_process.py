@@ -36,8 +36,9 @@ import openevolve.process_parallel
 import openevolve.prompt.sampler
 from openevolve.config import Config, DatabaseConfig, EvaluatorConfig, LLMConfig, LLMModelConfig, PromptConfig
 from openevolve.evaluation_result import EvaluationResult
+from openevolve.utils.code_utils import apply_diff_blocks, extract_diffs
 
-from baselines.openevolve_history import History, distinct
+from baselines.openevolve_history import History, distinct, without_empty_sections
 from baselines.openevolve_link import Channel
 
 _NO_TIMEOUT_S = 10**7  # whoever answers keeps the time
@@ -52,11 +53,12 @@ def main() -> None:
     folder = Path.cwd()
     program_file = folder / "operator.cpp"
     program_file.write_text(order["program"], "utf-8")
-    _redirect(line)
+    history = History()
+    _redirect(line, history)
     evolution = openevolve.controller.OpenEvolve(
         str(program_file),
         evaluation_file="",
-        config=_config(order, folder, line),
+        config=_config(order, folder, line, history),
         output_dir=str(folder / "output"),
     )
     evolution.database.islands = [_OrderedSet() for _ in evolution.database.islands]
@@ -96,15 +98,17 @@ class _Line:
 class _Model:
     """The client that OpenEvolve asks for completions."""
 
-    def __init__(self, line: _Line) -> None:
+    def __init__(self, line: _Line, history: History) -> None:
         self.model = _MODEL_NAME
-        self._line = line
+        self._line, self._history = line, history
 
     async def generate_with_context(
         self, system_message: str, messages: list[dict[str, str]], **_: Any
     ) -> str:
         chat = [["system", system_message], *([each["role"], each["content"]] for each in messages)]
-        return str(self._line.ask("complete", messages=chat)["text"])
+        text = str(self._line.ask("complete", messages=chat)["text"])
+        self._history.answered(_left_out(self._history.current, text))
+        return text
 
 
 class _OneByOne(ThreadPoolExecutor):
@@ -151,10 +155,9 @@ class _EndOnError(logging.Handler):
         os._exit(_STATUS_FAILED)
 
 
-def _redirect(line: _Line) -> None:
+def _redirect(line: _Line, history: History) -> None:
     """Have OpenEvolve evaluate at the other end of the line, iterate here, and tell what happened."""
 
-    history = History()
     build_prompt = openevolve.prompt.sampler.PromptSampler.build_prompt
 
     def prompt(sampler: Any, **shown: Any) -> dict[str, str]:
@@ -163,7 +166,8 @@ def _redirect(line: _Line) -> None:
         shown["previous_programs"] = history.last()
         for name in ("top_programs", "inspirations"):
             shown[name] = distinct(shown[name], seen)
-        return dict(build_prompt(sampler, **shown))
+        built = dict(build_prompt(sampler, **shown))
+        return {**built, "user": without_empty_sections(built["user"])}
 
     def evaluate(program_path: str) -> EvaluationResult:
         program = Path(program_path).read_bytes().decode()
@@ -184,7 +188,22 @@ def _redirect(line: _Line) -> None:
     openevolve.process_parallel.ProcessParallelController.start = start
 
 
-def _config(order: Mapping[str, Any], folder: Path, line: _Line) -> Config:
+def _left_out(program: str, answer: str) -> list[str]:
+    """Return a line for each edit of an answer that OpenEvolve leaves out, as it matches nowhere."""
+    told = []
+    try:
+        edits = extract_diffs(answer)
+    except ValueError:  # malformed: OpenEvolve says so itself
+        return []
+    for search, replacement in edits:
+        program, applied = apply_diff_blocks(program, [(search, replacement)])
+        if not applied:
+            first = search.strip().split("\n")[0]
+            told.append(f"- left out, as its SEARCH part is nowhere in the program: the edit at {first!r}")
+    return told
+
+
+def _config(order: Mapping[str, Any], folder: Path, line: _Line, history: History) -> Config:
     iterations = order["max_iterations"]
     return Config(
         max_iterations=iterations,
@@ -194,7 +213,7 @@ def _config(order: Mapping[str, Any], folder: Path, line: _Line) -> Config:
         language="cpp",
         file_suffix=".cpp",
         max_code_length=order["max_code_length"],
-        llm=LLMConfig(models=[LLMModelConfig(name=_MODEL_NAME, init_client=lambda _: _Model(line))]),
+        llm=LLMConfig(models=[LLMModelConfig(name=_MODEL_NAME, init_client=lambda _: _Model(line, history))]),
         prompt=PromptConfig(
             template_dir=str(_templates(folder / "templates", order["templates"])),
             system_message=order["system_message"],

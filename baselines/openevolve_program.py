@@ -38,6 +38,9 @@ _INTERFACE = re.compile(
 )
 
 
+_NOTHING = re.compile(r"(?:\s|\}|//[^\n]*)*")  # closing braces and comments
+
+
 @dataclass(frozen=True)
 class _Piece:
     text: str
@@ -97,7 +100,9 @@ def _pieces(path: str, text: str) -> list[_Piece]:
     if _MARKER.search(lines_end_alike):
         raise MisuseError(f"{path} holds EVOLVE-BLOCK markers: take them out, they are set anew")
     cut = enumerate(_INTERFACE.split(lines_end_alike))
-    return [_Piece(part, evolves=index % 2 == 0 and not part.isspace()) for index, part in cut if part]
+    return [
+        _Piece(part, evolves=index % 2 == 0 and not _NOTHING.fullmatch(part)) for index, part in cut if part
+    ]
 
 
 def _first_difference(fixed: str, found: str) -> str:

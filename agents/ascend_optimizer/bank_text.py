@@ -38,6 +38,7 @@ def _section(number: int, experience: Experience) -> Iterator[str]:
     yield f"- operator: {experience.operator}"
     yield f"- motif: {experience.motif} ({experience.family})"
     yield f"- measured on {experience.provenance.chip}: {_effect(experience)}"
+    yield f"- affects: {', '.join(experience.metric_groups) or 'waiting alone'}"
     yield f"- bottleneck: {experience.bottleneck}"
     yield f"- applicability: {experience.applicability}"
     yield f"- expected effect: {experience.expected_effect}"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from agents.ascend_optimizer.distill import distil
 from agents.ascend_optimizer.experience import Experience
@@ -19,11 +19,11 @@ from agents.ascend_optimizer.noise import Noise, calibrate
 from agents.ascend_optimizer.rewind import RewindSettings, RewindStep, RewindStrategy
 from agents.ascend_optimizer.rewind_answer import Unreadable
 from ascend_gym.core.append_log import AppendLog
-from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.core.whole_file import write_whole
-from ascend_gym.search.asker import Asker
+from ascend_gym.search.asker import MAX_TOKENS, Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import BudgetLedger
@@ -43,6 +43,13 @@ class ConstructionSettings(BaseModel):
         patience: failed attempts in a row after which a trajectory ends.
         max_slowdown: a trajectory ends when it is that many times slower than the strongest.
         model: model that rewinds and distils.
+        temperature: sampling temperature; ``None`` leaves it to the endpoint.
+        reasoning_effort: how much a model may reason, in its own words; ``None`` leaves it to the endpoint.
+        max_tokens: limit of an answer's length, reasoning included.
+        device_seconds: seconds of device time that may be spent; ``None`` for any.
+        tokens: tokens that the model may read and write; ``None`` for any.
+        usd: US dollars that the model may cost; ``None`` for any.
+        price: price of the model at an endpoint as ``IN,OUT``, in US dollars per million tokens.
         seed: seed of the construction.
         chip: chip whose cycles are counted.
     """
@@ -55,6 +62,13 @@ class ConstructionSettings(BaseModel):
     patience: int = 4
     max_slowdown: float = 8.0
     model: str
+    temperature: float | None = Field(default=None, ge=0)
+    reasoning_effort: str | None = Field(default=None, min_length=1)
+    max_tokens: int = Field(default=MAX_TOKENS, ge=1)
+    device_seconds: float | None = Field(default=None, ge=0)
+    tokens: int | None = Field(default=None, ge=0)
+    usd: float | None = Field(default=None, ge=0)
+    price: str | None = None
     seed: int
     chip: str
 
@@ -160,7 +174,10 @@ def _distil_all(
 ) -> None:
     """Distil the pairs that have no lesson on file yet; an answer that cannot be used is on file too."""
     for step in steps[len(lessons.records) :]:
-        told = distil(spec, step, asker, chip=settings.chip, seed=settings.seed)
+        try:
+            told = distil(spec, step, asker, chip=settings.chip, seed=settings.seed)
+        except BudgetExceededError as error:
+            told = Unreadable(str(error))
         if isinstance(told, Unreadable):
             lessons.append({"problem": str(told)})
         else:

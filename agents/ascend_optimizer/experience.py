@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -19,6 +20,17 @@ class ProfileChange(BaseModel):
     metric: str
     before: float
     after: float
+
+
+_METRIC_GROUPS = {
+    "launch": re.compile(r"^block_dim$"),
+    "vector": re.compile(r"^aiv_vec_"),
+    "scalar": re.compile(r"^ai[vc]_scalar_"),
+    "reads": re.compile(r"^ai[vc]_mte2_|^gm_to_"),
+    "writes": re.compile(r"^aiv_mte3_|^ub_to_gm_"),
+    "cube": re.compile(r"^aic_(?:mac|mte1)_"),
+    "results": re.compile(r"^aic_fixpipe_|^l0c_to_gm_"),
+}
 
 
 class Provenance(BaseModel):
@@ -107,6 +119,12 @@ class Experience(BaseModel):
     def speedup(self) -> float:
         """Latency without the motif over that with it; above 1."""
         return self.slow_us / self.fast_us
+
+    @property
+    def metric_groups(self) -> tuple[str, ...]:
+        """Parts of the profile that the motif affects: times, counts and sizes; shares follow from these."""
+        told = [change.metric for change in self.profile_evidence if not change.metric.endswith("_ratio")]
+        return tuple(group for group, names in _METRIC_GROUPS.items() if any(map(names.search, told)))
 
     @property
     def digest(self) -> str:

@@ -141,6 +141,7 @@ def describe_experience(number: int, experience: Experience) -> str:
         f"- measured on {experience.operator}, {experience.provenance.measured_by}: "
         f"{experience.speedup:.3f}x faster ({experience.slow_us:.2f} -> {experience.fast_us:.2f} us)",
         f"- bottleneck: {experience.bottleneck}",
+        f"- affects: {', '.join(experience.metric_groups) or 'waiting alone'}",
         f"- applies to: {experience.applicability}",
         f"- why: {experience.root_mechanism}",
         f"- how: {experience.reuse_guidance or experience.description}",

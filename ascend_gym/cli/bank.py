@@ -12,7 +12,22 @@ import typer
 from ascend_gym.cli.bank_build import BuildRequest, build_bank
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import EXIT_INTERRUPTED, Chip, Daemon, Json, console, note
+from ascend_gym.cli.search_options import (
+    BaseUrl,
+    DeviceSeconds,
+    MaxTokens,
+    PriceOption,
+    ReasoningEffort,
+    RequestsPerMinute,
+    Temperature,
+    Timeout,
+    Tokens,
+    TokensPerMinute,
+    Usd,
+)
 from ascend_gym.report.summary import to_json
+from ascend_gym.search.asker import MAX_TOKENS, TIMEOUT_S
+from ascend_gym.search.llm.limits import CallLimits
 
 app = typer.Typer(no_args_is_help=True, help="Build experience banks and look into them.")
 
@@ -44,13 +59,25 @@ def bank_build(
     ] = 8.0,
     runs: Annotated[list[Path] | None, _FOLDER] = None,
     model: Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")] = "offline",
-    base_url: Annotated[str | None, typer.Option(help="Endpoint; default $OPENAI_BASE_URL.")] = None,
+    temperature: Temperature = None,
+    reasoning_effort: ReasoningEffort = None,
+    max_tokens: MaxTokens = MAX_TOKENS,
+    tokens: Tokens = None,
+    usd: Usd = None,
+    price: PriceOption = None,
+    device_seconds: DeviceSeconds = None,
+    base_url: BaseUrl = None,
+    requests_per_minute: RequestsPerMinute = None,
+    tokens_per_minute: TokensPerMinute = None,
+    timeout: Timeout = TIMEOUT_S,
     seed: Annotated[int, typer.Option(help="Seed of the construction.")] = 0,
     chip: Chip = "910B2",
     daemon: Daemon = None,
     out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="The bank.")] = Path("bank.jsonl"),
 ) -> None:
     """Rewind operators and distil what each motif is worth; the same command goes on where it was broken off.
+
+    What may be spent holds for each operator.
 
     Journals and lessons lie in FILE.build. --runs names searches whose best candidates are rewound.
     """
@@ -63,13 +90,22 @@ def bank_build(
         patience=patience,
         max_slowdown=max_slowdown,
         model=model,
+        temperature=temperature,
+        reasoning_effort=reasoning_effort,
+        max_tokens=max_tokens,
+        tokens=tokens,
+        usd=usd,
+        price=price,
+        device_seconds=device_seconds,
         seed=seed,
         chip=chip,
     )
     request = BuildRequest(suite, tuple(op or ()), tuple(runs or ()), settings, out)
+    limits = CallLimits(requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute)
+    access = ModelAccess(base_url, limits, timeout_s=timeout)
     began = time.monotonic()
     try:
-        bank = build_bank(request, ModelAccess(base_url=base_url), daemon, note)
+        bank = build_bank(request, access, daemon, note)
     except KeyboardInterrupt as error:
         note("interrupted; the same command goes on from here")
         raise typer.Exit(EXIT_INTERRUPTED) from error

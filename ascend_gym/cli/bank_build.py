@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 
 Tell = Callable[[str], None]
 
+_OF_MODELS = {
+    "budget",
+    "device_seconds",
+    "tokens",
+    "usd",
+    "price",
+    "model",
+    "temperature",
+    "reasoning_effort",
+    "max_tokens",
+    "seed",
+}
+
 
 @dataclass(frozen=True)
 class BuildRequest:
@@ -94,9 +107,7 @@ def _harvested(
     settings = request.settings
     folder = request.out.with_name(f"{request.out.name}.build") / spec.op_id.replace("/", "-")
     folder.mkdir(parents=True, exist_ok=True)
-    models = RunSettings(
-        operator=spec.op_id, budget=settings.budget, model=settings.model, seed=settings.seed
-    )
+    models = RunSettings(operator=spec.op_id, **settings.model_dump(include=_OF_MODELS))
     ledger = BudgetLedger(models.limits)
 
     def told(step: Step) -> None:

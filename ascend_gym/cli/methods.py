@@ -51,6 +51,7 @@ class RunSettings(BaseModel):
         model: model of the search.
         offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
         temperature: sampling temperature; ``None`` leaves it to the endpoint.
+        reasoning_effort: how much a model may reason, in its own words; ``None`` leaves it to the endpoint.
         max_tokens: limit of an answer's length, reasoning included.
         seed: seed of the run.
         chip: chip whose cycles are counted.
@@ -65,7 +66,8 @@ class RunSettings(BaseModel):
         refine_steps: evaluations of a pass of kernel refinement; likewise.
         top_k: pieces of experience shown to a step of kernel refinement.
         leave_one_out: whether experience with the operator itself and its near twins is left out.
-        least_score: experience that is less like a diagnosis than this (cosine) is not shown.
+        least_score: experience that is less like a diagnosis than this (cosine) is not shown; ``None`` for
+            what suits the embedder.
         islands: populations of AscendOptimizer's tiling search, conversations of iterate.
         checkpoint: folder of the training, or one of its checkpoints, whose policy PPO uses.
     """
@@ -83,6 +85,7 @@ class RunSettings(BaseModel):
     model: str = OFFLINE_MODEL
     offline_model: str | None = None
     temperature: float | None = Field(default=None, ge=0)
+    reasoning_effort: str | None = Field(default=None, min_length=1)
     max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     seed: int = 0
     chip: str = "910B2"
@@ -96,7 +99,7 @@ class RunSettings(BaseModel):
     refine_steps: int | None = Field(default=None, ge=1)
     top_k: int = Field(default=3, ge=1)
     leave_one_out: bool = True
-    least_score: float = Field(default=0.1, ge=0, le=1)
+    least_score: float | None = Field(default=None, ge=0, le=1)
     islands: int = Field(default=1, ge=1)
     checkpoint: str | None = None
 

@@ -92,14 +92,22 @@ def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Pat
     """Return a model that remembers what it answered; asking the offline one again costs nothing."""
     if _is_free(name, access):
         return model_named(name)
-    identity = name if settings.temperature is None else f"{name} at temperature {settings.temperature}"
+    told = [name]
+    if settings.temperature is not None:
+        told.append(f"at temperature {settings.temperature}")
+    if settings.reasoning_effort is not None:
+        told.append(f"with reasoning effort {settings.reasoning_effort}")
     llm: Llm | None = None
     if not access.replay:
         llm = model_named(
-            name, base_url=access.base_url, temperature=settings.temperature, limits=access.limits
+            name,
+            base_url=access.base_url,
+            temperature=settings.temperature,
+            reasoning_effort=settings.reasoning_effort,
+            limits=access.limits,
         )
     for path, mode in _tapes(access, folder):
-        llm = cassette = CassetteLlm(llm, path, mode, model=identity)
+        llm = cassette = CassetteLlm(llm, path, mode, model=" ".join(told))
         opened.callback(cassette.close)
     return cassette
 

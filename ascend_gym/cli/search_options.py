@@ -27,6 +27,9 @@ OfflineModel = Annotated[str | None, typer.Option(help="Model of what is prepare
 MaxTokens = Annotated[int, typer.Option(min=1, help="Limit of an answer's length, reasoning included.")]
 Timeout = Annotated[float, typer.Option(min=1.0, help="Seconds for one answer of a model.")]
 Temperature = Annotated[float | None, typer.Option(help="Sampling temperature.")]
+ReasoningEffort = Annotated[
+    str | None, typer.Option(help="How much a model may reason, such as low, medium or high.")
+]
 BaseUrl = Annotated[str | None, typer.Option(help="Endpoint in the OpenAI format; default $OPENAI_BASE_URL.")]
 Concurrency = Annotated[int, typer.Option(min=1, help="Questions of a run under way at a time.")]
 RequestsPerMinute = Annotated[

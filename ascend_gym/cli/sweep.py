@@ -24,8 +24,10 @@ from ascend_gym.cli.search_options import (
     InFlight,
     OfflineModel,
     PriceOption,
+    ReasoningEffort,
     RequestsPerMinute,
     Temperature,
+    Timeout,
     Tokens,
     TokensPerMinute,
     Usd,
@@ -35,6 +37,7 @@ from ascend_gym.cli.sweep_plan import equal_budgets, estimate, jobs_of, kept_pla
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
+from ascend_gym.search.asker import TIMEOUT_S
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.sweep.conductor import INTERRUPTED, Conductor
@@ -50,6 +53,7 @@ from ascend_gym.sweep.sweep_state import SweepState
 EVENTS_NAME = "events.jsonl"
 
 
+_OF_MODELS = ("model", "offline_model", "temperature", "reasoning_effort", "max_tokens")
 _PLAN_OPTIONS = {
     "op": "operators",
     "op_dir": "op_dirs",
@@ -57,9 +61,16 @@ _PLAN_OPTIONS = {
     "seed": "seeds",
     "budget": "budgets",
     "chip": "chips",
-    **{name: name for name in ("model", "offline_model", "temperature", *Limits.model_fields)},
+    **{name: name for name in (*_OF_MODELS, *Limits.model_fields)},
 }
-_CHILD_OPTIONS = ("in_flight", "concurrency", "base_url", "requests_per_minute", "tokens_per_minute")
+_CHILD_OPTIONS = (
+    "in_flight",
+    "concurrency",
+    "base_url",
+    "requests_per_minute",
+    "tokens_per_minute",
+    "timeout",
+)
 
 PlanFile = Annotated[Path | None, typer.Argument(metavar="[SWEEP.toml]", exists=True, dir_okay=False)]
 Ops = Annotated[
@@ -88,6 +99,9 @@ Chips = Annotated[
     list[str] | None, typer.Option("--chip", help="Chip; repeatable.", autocompletion=chips_beginning)
 ]
 Model = Annotated[str | None, typer.Option(help="'offline', or a model at the endpoint.")]
+MaxTokens = Annotated[
+    int | None, typer.Option(min=1, help="Limit of an answer's length, reasoning included.")
+]
 KnownCost = Annotated[Duplicates | None, typer.Option(help="What a known candidate costs.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the sweep.")]
 RayAddress = Annotated[
@@ -122,6 +136,8 @@ def sweep(
     model: Model = None,
     offline_model: OfflineModel = None,
     temperature: Temperature = None,
+    reasoning_effort: ReasoningEffort = None,
+    max_tokens: MaxTokens = None,
     tokens: Tokens = None,
     usd: Usd = None,
     price: PriceOption = None,
@@ -138,6 +154,7 @@ def sweep(
     concurrency: Concurrency = 1,
     requests_per_minute: RequestsPerMinute = None,
     tokens_per_minute: TokensPerMinute = None,
+    timeout: Timeout = TIMEOUT_S,
     estimate_from: EstimateFrom = None,
     logger: Loggers = None,
     resume: Resume = False,

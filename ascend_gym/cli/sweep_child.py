@@ -21,6 +21,7 @@ from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_e
 from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.report.candidate_files import unified_diff, write_candidate
+from ascend_gym.search.asker import TIMEOUT_S
 from ascend_gym.search.interrupts import Interrupts, interruptible, interrupts_held_back
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
@@ -82,6 +83,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--concurrency", type=int, default=1)
     parser.add_argument("--requests-per-minute", type=int)
     parser.add_argument("--tokens-per-minute", type=int)
+    parser.add_argument("--timeout", type=float, default=TIMEOUT_S)
     parser.add_argument("--command", type=json.loads, help="what the sweep was begun with, a JSON list")
     return parser.parse_args()
 
@@ -95,7 +97,7 @@ def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
         requests_per_minute=arguments.requests_per_minute,
         tokens_per_minute=arguments.tokens_per_minute,
     )
-    access = ModelAccess(arguments.base_url, limits, arguments.concurrency)
+    access = ModelAccess(arguments.base_url, limits, arguments.concurrency, timeout_s=arguments.timeout)
     with opened_evaluator(arguments.daemon, settings.chip) as evaluator:
         outcome = run_in_folder(
             folder,

@@ -14,6 +14,7 @@ _COMMON = _OF_THE_RUN | {
     "model",
     "offline_model",
     "temperature",
+    "reasoning_effort",
     "max_tokens",
     "price",
     "device_seconds",

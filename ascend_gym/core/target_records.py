@@ -140,6 +140,7 @@ class TargetSheet(Record):
         copies: copies between global memory and a vector core.
         scalar: the scalar unit.
         cube: cube cores.
+        starts_with_empty_l2: whether nothing is in L2 when a measurement begins; ``None`` where it depends.
     """
 
     chip: str
@@ -162,3 +163,4 @@ class TargetSheet(Record):
     copies: CopyCost
     scalar: ScalarCost
     cube: CubeCost
+    starts_with_empty_l2: bool | None = None

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from ascend_gym.core.chips import require_chip
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml, unknown_key
+from ascend_gym.search.asker import MAX_TOKENS
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.suite.loader import is_suite, list_operators, load_operator
 
@@ -47,6 +48,8 @@ class SweepPlan(BaseModel):
         model: model of the searches.
         offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
         temperature: sampling temperature.
+        reasoning_effort: how much a model may reason; ``None`` leaves it to the endpoint.
+        max_tokens: limit of an answer's length, reasoning included.
         limits: what runs may spend besides.
     """
 
@@ -63,6 +66,8 @@ class SweepPlan(BaseModel):
     model: str = "offline"
     offline_model: str | None = None
     temperature: float | None = Field(default=None, ge=0)
+    reasoning_effort: str | None = Field(default=None, min_length=1)
+    max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     limits: Limits = Limits()
 
     @field_validator("op_dirs")
@@ -106,8 +111,8 @@ class SweepPlan(BaseModel):
 
     def common_settings(self) -> dict[str, Any]:
         """Return what the settings of all runs have in common."""
-        models = {"model": self.model, "offline_model": self.offline_model, "temperature": self.temperature}
-        return {**models, **self.limits.model_dump()}
+        names = {"model", "offline_model", "temperature", "reasoning_effort", "max_tokens"}
+        return {**self.model_dump(include=names), **self.limits.model_dump()}
 
 
 @dataclass(frozen=True)

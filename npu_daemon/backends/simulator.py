@@ -116,7 +116,7 @@ class SimulatorBackend:
 
     def target(self, chip: str) -> TargetSheet:
         """Return what is known of a chip."""
-        return target_sheet(chip)
+        return target_sheet(chip, starts_with_empty_l2=True)
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return the reason why the operator cannot be evaluated, or ``None``."""

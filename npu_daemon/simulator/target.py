@@ -19,8 +19,8 @@ _LAUNCHES = (1, 8, 16, 24, 32)
 
 
 @cache
-def target_sheet(chip_name: str) -> TargetSheet:
-    """Return the facts about a chip.
+def target_sheet(chip_name: str, *, starts_with_empty_l2: bool | None = None) -> TargetSheet:
+    """Return the facts about a chip, and whether whoever asks measures with an empty L2.
 
     Raises:
         MisuseError: there is no such chip.
@@ -39,6 +39,7 @@ def target_sheet(chip_name: str) -> TargetSheet:
         copies=_copies(chip),
         scalar=_scalar(chip),
         cube=_cube(chip),
+        starts_with_empty_l2=starts_with_empty_l2,
         **{name: _size(chip, name) for name in ("aiv_cores", "aic_cores", "l2_bytes")},
         **{f"{name}_bytes": _size(chip, f"{name}_bytes") for name in ("ub", "l1", "l0a", "l0b", "l0c")},
     )

@@ -8,7 +8,7 @@ from conftest import FakeEvaluator, make_spec, ok_result
 from agents.ascend_optimizer.construction import LESSONS_NAME, NOISE_NAME, ConstructionSettings, construct
 from agents.ascend_optimizer.noise import FLOOR, calibrate, noise_of
 from agents.ascend_optimizer.strongest import strongest_known
-from ascend_gym.core.errors import InfrastructureError, MisuseError, ModelError
+from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError, ModelError
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status
@@ -49,6 +49,12 @@ class Model:
 def _construct(folder, llm, evaluator=None, settings=SETTINGS):
     ledger = BudgetLedger(Budget(settings.budget))
     return construct(SPEC, Asker(llm, seed=0), evaluator or FakeEvaluator(), ledger, folder, settings)
+
+
+def test_pairs_for_which_no_tokens_are_left_are_not_distilled(tmp_path):
+    harvest = _construct(tmp_path, Model(LESSON, BudgetExceededError("no tokens left")))
+    assert len(harvest.experiences) == harvest.steps - 1
+    assert harvest.problems == ("unusable answer: no tokens left",)
 
 
 def test_validated_pairs_become_experiences(tmp_path):

@@ -43,6 +43,13 @@ def test_build_writes_a_bank_and_tells_how_it_goes(run, tmp_path):
     assert "b.jsonl: 3 experiences, 3 motifs" in told
 
 
+def test_a_build_keeps_to_its_tokens(run):
+    status, _, told = run("build", "--budget", 3, "--tokens", 100, "--out", "b.jsonl")
+    assert status == 2
+    assert "rewind" not in told.partition("no rewind was validated")[0]
+    assert len(run.evaluator.requests) == 6  # the baseline, and five times for its noise
+
+
 def test_the_same_command_gives_the_same_bytes_and_evaluates_nothing_twice(run, tmp_path):
     run("build", "--budget", 3, "--out", "b.jsonl")
     first, asked = (tmp_path / "b.jsonl").read_bytes(), len(run.evaluator.requests)

@@ -6,6 +6,8 @@ import pytest
 from experiences import make_diff, make_experience
 
 from agents.ascend_optimizer.bank import ExperienceBank, changed_lines
+from agents.ascend_optimizer.bank_text import to_markdown
+from agents.ascend_optimizer.experience import ProfileChange
 from ascend_gym.core.errors import MisuseError
 
 
@@ -120,3 +122,16 @@ def test_selecting_by_motif_and_operator():
     assert len(bank.select(operator="other")) == len(bank.select(operator="core/other")) == 2
     assert len(bank.select(operator="other", motif="fused")) == 1
     assert len(bank.select(motif="unheard")) == 0
+
+
+def test_the_parts_of_the_profile_that_a_motif_affects_are_named():
+    def changes(*metrics):
+        return tuple(ProfileChange(metric=metric, before=2.0, after=1.0) for metric in metrics)
+
+    waiting = make_experience(profile_evidence=changes("task_duration_us", "aiv_time", "aiv_vec_ratio"))
+    assert waiting.metric_groups == ()
+    assert "- affects: waiting alone" in to_markdown(ExperienceBank([waiting]))
+    moved = changes("gm_to_ub_bytes_per_instruction", "aiv_vec_time", "aic_fixpipe_time", "block_dim")
+    told = make_experience(profile_evidence=moved)
+    assert told.metric_groups == ("launch", "vector", "reads", "results")
+    assert "- affects: launch, vector, reads, results" in to_markdown(ExperienceBank([told]))

@@ -49,7 +49,7 @@ def _ask(server, *, waits=None, deadline_s=20.0, limits=None, **options):
 
 def test_a_completion_is_asked_for_and_read():
     with ChatServer((200, {}, chat("the answer"))) as server:
-        completion = _ask(server, temperature=0.5)
+        completion = _ask(server, temperature=0.5, reasoning_effort="low")
     assert completion.text == "the answer"
     assert (completion.prompt_tokens, completion.completion_tokens) == (11, 3)
     assert completion.model == "served-model"
@@ -60,16 +60,17 @@ def test_a_completion_is_asked_for_and_read():
     assert body["seed"] == 7
     assert body["max_tokens"] == 99
     assert body["temperature"] == 0.5
+    assert body["reasoning_effort"] == "low"
     assert body["messages"] == [
         {"role": "system", "content": "be brief"},
         {"role": "user", "content": "hello 块"},
     ]
 
 
-def test_no_temperature_is_sent_unless_asked_for():
+def test_neither_temperature_nor_reasoning_effort_is_sent_unless_asked_for():
     with ChatServer((200, {}, chat())) as server:
         _ask(server)
-    assert "temperature" not in server.requests[0][2]
+    assert not {"temperature", "reasoning_effort"} & server.requests[0][2].keys()
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503])

@@ -62,7 +62,7 @@ def test_launch_is_told_apart_from_imbalance():
     launch_us = {each.blocks: each.vector_us for each in target_sheet("910B2").launches}[24]
     assert f"an empty launch of 24 blocks takes {launch_us:.2f} us, {launch_us / 50:.0%} of it" in text
     assert "cores work 30.00 us on average, the slowest 40.00 us (25% lost)" in text
-    assert "waits for another pipe or a flag: aiv_vec_wait_ratio=0.250\n" in text
+    assert "run: aiv_vec_wait_ratio=0.250\n" in text
 
 
 def test_what_lies_between_known_launches_is_interpolated():

@@ -3,7 +3,7 @@
 import pytest
 
 from baselines.openevolve import Evolution
-from baselines.openevolve_history import History, distinct
+from baselines.openevolve_history import History, distinct, without_empty_sections
 
 
 def test_attempts_are_told_with_changes_and_what_came_of_them():
@@ -25,8 +25,28 @@ def test_answers_without_a_program_are_told_too_and_the_last_three_are_kept():
         history.begin(str(number))
         history.note(None, {}, f"No valid diffs {number}")
     assert [each["metadata"]["changes"] for each in history.last()] == [
-        f"\nno program\nNo valid diffs {number}" for number in (1, 2, 3)
+        f"\nchanges to a program of fitness 0.0000:\nno program\nNo valid diffs {number}"
+        for number in (1, 2, 3)
     ]
+
+
+def test_what_an_attempt_began_with_and_which_edits_were_left_out_is_told():
+    history = History()
+    history.note("a\n", {"combined_score": 1.25}, "ok")
+    history.begin("a\n")
+    assert history.current == "a\n"
+    history.answered(["- left out: the edit at 'b'"])
+    history.note("c\n", {"combined_score": 1.5}, "status: ok")
+    told = history.last()[0]["metadata"]["changes"]
+    assert told.startswith("\nchanges to a program of fitness 1.2500:\n")
+    assert "\n- left out: the edit at 'b'\nstatus: ok" in told
+
+
+def test_headings_without_anything_below_are_left_out():
+    empty = "# History\n\n## Previous Attempts\n\n\n\n## Top Performing Programs\n\n\n\n# Sources\n"
+    assert without_empty_sections(empty) == "# History\n\nNothing was attempted yet.\n\n# Sources\n"
+    full = "# History\n\n## Previous Attempts\n\n### Attempt 1\n\n## Top Performing Programs\n\n# Sources\n"
+    assert without_empty_sections(full) == "# History\n\n## Previous Attempts\n\n### Attempt 1\n\n# Sources\n"
 
 
 def test_no_program_is_shown_twice():

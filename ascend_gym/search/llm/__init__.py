@@ -16,6 +16,7 @@ def model_named(
     *,
     base_url: str | None = None,
     temperature: float | None = None,
+    reasoning_effort: str | None = None,
     limits: CallLimits | None = None,
 ) -> Llm:
     """Return the model of that name: ``offline``, or one at an endpoint in the OpenAI format.
@@ -26,6 +27,7 @@ def model_named(
         name: name of the model; with a ``base_url``, ``offline`` too is a model of the endpoint.
         base_url: address of the endpoint; ``None`` means the one that the environment names.
         temperature: sampling temperature; ``None`` leaves it to the endpoint.
+        reasoning_effort: how much a model may reason, in its own words; ``None`` leaves it to the endpoint.
         limits: attempts, rates and sizes of the calls.
 
     Raises:
@@ -39,7 +41,12 @@ def model_named(
 
     address = base_url or openai_base_url()
     return OpenAiEndpoint(
-        name, base_url=address, api_key=openai_api_key(), temperature=temperature, limits=limits
+        name,
+        base_url=address,
+        api_key=openai_api_key(),
+        temperature=temperature,
+        reasoning_effort=reasoning_effort,
+        limits=limits,
     )
 
 

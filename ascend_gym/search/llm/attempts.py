@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ascend_gym.core.records import Candidate, EvalResult
-from ascend_gym.search.llm.measurement import compared
+from ascend_gym.search.llm.measurement import compared, told_diagnostics
 
 _MAX_DIAGNOSTICS = 3
 _MAX_DIFF_LINES = 60
@@ -47,8 +47,7 @@ class Attempt:
             result: how that ended.
             stage: part of the search that made the attempt, for readers; empty if it has one part.
         """
-        diagnostics = result.all_diagnostics[:_MAX_DIAGNOSTICS]
-        facts = [str(each)[:_MAX_MESSAGE_CHARACTERS] for each in diagnostics]
+        facts = [each[:_MAX_MESSAGE_CHARACTERS] for each in told_diagnostics(result)[:_MAX_DIAGNOSTICS]]
         cases = compared(result, measured) if result.latency_us is not None else ""
         ended = _outcome(measured, result) + (f" ({stage})" if stage else "")
         return cls(applied_diff(parent, candidate), ended, (*([cases] if cases else []), *facts))

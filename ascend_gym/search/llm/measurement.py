@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ascend_gym.core.records import CaseResult, EvalResult, LaunchCost, Profile, TargetSheet
+from ascend_gym.core.records import CaseResult, EvalResult, LaunchCost, Phase, Profile, TargetSheet
+from ascend_gym.core.status import Status
 
 _PIPES = {"aiv": ("vec", "scalar", "mte2", "mte3"), "aic": ("mac", "scalar", "mte1", "mte2", "fixpipe")}
 _COUNTS = {
@@ -16,6 +17,7 @@ _COPIES = (
     ("MTE2", "gm_to_ub_bytes", "aiv_mte2_instructions"),
     ("MTE3", "ub_to_gm_bytes", "aiv_mte3_instructions"),
 )
+_CORES = {"aiv": "vector", "aic": "cube"}
 _BUSY = 0.8
 _TELLING_WAIT = 0.01
 _SMALL_COPY_BYTES = 16 * 1024
@@ -31,8 +33,18 @@ def describe_result(result: EvalResult) -> str:
     target = result.device.target if result.device else None
     for case in result.cases:
         lines += _case_lines(case, target)
-    lines += [f"- {diagnostic}" for diagnostic in result.all_diagnostics[:_MAX_DIAGNOSTICS]]
+    lines += [f"- {said}" for said in told_diagnostics(result)[:_MAX_DIAGNOSTICS]]
     return "\n".join(lines)
+
+
+def told_diagnostics(result: EvalResult) -> list[str]:
+    """Return what was said of a candidate, each once.
+
+    Where it is correct, what the verdict says is about the operator's tolerance and not for its authors.
+    """
+    correct = result.status is Status.OK
+    said = [str(each) for each in result.all_diagnostics if not (correct and each.phase is Phase.VERIFY)]
+    return list(dict.fromkeys(said))
 
 
 def compared(result: EvalResult, before: EvalResult) -> str:
@@ -65,12 +77,12 @@ def _launch_facts(case: CaseResult, profile: Profile, target: TargetSheet | None
     """Yield blocks, what their launch costs, and how evenly the cores work."""
     kind = "aic" if profile.aic_time > 0 else "aiv"
     cores = None if target is None else target.aic_cores if kind == "aic" else target.aiv_cores
-    name = "cube" if kind == "aic" else "vector"
-    yield f"block dim {profile.block_dim}" + (f" of {cores} {name} cores" if cores else "")
+    yield f"block dim {profile.block_dim}" + (f" of {cores} {_CORES[kind]} cores" if cores else "")
     empty_us = _empty_launch_us(target, profile.block_dim, cube=kind == "aic") if target else None
     if empty_us is not None:
         share = min(1.0, empty_us / profile.task_duration_us)
-        yield f"an empty launch of {profile.block_dim} blocks takes {empty_us:.2f} us, {share:.0%} of it"
+        blocks = f"{profile.block_dim} block{'s' if profile.block_dim > 1 else ''}"
+        yield f"an empty launch of {blocks} takes {empty_us:.2f} us, {share:.0%} of it"
     work_us = max(profile.aiv_time, profile.aic_time)
     if case.cores is not None and case.cores.slowest_us > 0:
         slowest_us = case.cores.slowest_us
@@ -100,17 +112,27 @@ def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
     names = [f"{kind}_{pipe}_ratio" for kind in kinds for pipe in _PIPES[kind]]
     ratios = {name: float(getattr(profile, name)) for name in names}
     yield "busy share of core time: " + ", ".join(f"{name}={ratio:.3f}" for name, ratio in ratios.items())
-    if ratios:
-        dominant = max(ratios, key=lambda name: ratios[name])
-        pipe = dominant.removeprefix("aiv_").removesuffix("_ratio")
-        yield f"dominant pipe {pipe} ({ratios[dominant]:.0%})"
-        if ratios[dominant] < _BUSY:
-            yield f"even the busiest pipe idles {1 - ratios[dominant]:.0%} of the time"
+    if len(kinds) > 1:
+        yield from (f"dominant pipe of {_CORES[kind]} cores {_dominant(kind, ratios)[0]}" for kind in kinds)
+    elif kinds:
+        busiest, ratio = _dominant(kinds[0], ratios)
+        yield f"dominant pipe {busiest}"
+        if ratio < _BUSY:
+            yield f"even the busiest pipe idles {1 - ratio:.0%} of the time"
     waits = case.cores.wait_ratios if case.cores else {}
     telling = sorted(name for name, ratio in waits.items() if ratio >= _TELLING_WAIT)  # as on file
     told = [f"{name}={waits[name]:.3f}" for name in telling]
     if told:
-        yield f"has work, but waits for another pipe or a flag: {', '.join(told)}"
+        yield (
+            "next instruction waits for a flag, a barrier or another pipe, while those before it may still "
+            f"run: {', '.join(told)}"
+        )
+
+
+def _dominant(kind: str, ratios: dict[str, float]) -> tuple[str, float]:
+    """Return the busiest pipe of a kind of core, in words, and its busy share."""
+    name = max((each for each in ratios if each.startswith(kind)), key=lambda each: ratios[each])
+    return f"{name.removeprefix('aiv_').removesuffix('_ratio')} ({ratios[name]:.0%})", ratios[name]
 
 
 def _work_facts(profile: Profile) -> Iterator[str]:

@@ -16,7 +16,7 @@ from ascend_gym.search.llm.endpoint import Endpoint, Failure, used_tokens
 from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
 
 _OLD_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
-_OPTIONS = ("seed", "temperature")
+_OPTIONS = ("seed", "temperature", "reasoning_effort")
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 _LIMIT_REASONS = ("length", "max_tokens")
 _REFUSAL_REASONS = ("content_filter", "refusal", "safety")
@@ -56,8 +56,8 @@ class OpenAiEndpoint:
     """An ``Llm`` over HTTP: OpenAI, DeepSeek, vLLM, Ollama and others. Safe for use from several threads.
 
     Busy or broken servers are asked again, within ``limits`` and the deadline, after the delay that the
-    server names, else after a growing one. Models that refuse ``max_tokens``, ``seed`` or ``temperature``
-    are asked without from then on; answers are not repeatable without a seed.
+    server names, else after a growing one. Models that refuse ``max_tokens``, ``seed``, ``temperature``
+    or ``reasoning_effort`` are asked without from then on; answers are not repeatable without a seed.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class OpenAiEndpoint:
         base_url: str | None,
         api_key: str | None,
         temperature: float | None = None,
+        reasoning_effort: str | None = None,
         limits: CallLimits | None = None,
         clock: Clock | None = None,
     ) -> None:
@@ -77,6 +78,7 @@ class OpenAiEndpoint:
             base_url: address, for example ``http://127.0.0.1:8000/v1``; ``None`` means OpenAI's own.
             api_key: key; endpoints at a ``base_url`` may do without one.
             temperature: sampling temperature; ``None`` leaves it to the endpoint.
+            reasoning_effort: how much a model may reason, such as ``low``; ``None`` leaves it open.
             limits: attempts, rates and sizes.
             clock: the time.
 
@@ -85,7 +87,8 @@ class OpenAiEndpoint:
                 of them cannot be right.
         """
         self.model = model
-        self._options = {} if temperature is None else {"temperature": temperature}
+        options = {"temperature": temperature, "reasoning_effort": reasoning_effort}
+        self._options = {name: value for name, value in options.items() if value is not None}
         self._endpoint = Endpoint(base_url, api_key, limits or CallLimits(), clock or Clock())
         self._dialect = _Dialect()
         self._fitting_tokens = sys.maxsize  # of an answer, as far as refusals have told

@@ -16,6 +16,10 @@ TARGET_HEADING = "## Target"
 CALLS_HEADING = "## Calls"
 
 _MAX_CALLS = 24
+_EMPTY_L2 = (
+    " A measurement begins with an empty L2: what is read for the first time comes from HBM, what was read "
+    "or written before from L2."
+)
 _ALWAYS = "always"
 _FLOATS_PER_REPEAT = 64
 _WORD = re.compile(r"[a-z]+")
@@ -148,6 +152,7 @@ def _copy_fields(target: TargetSheet) -> dict[str, str]:
         "read_latency": f"{copies.read_latency_cycles:.0f}",
         "write_latency": f"{copies.write_latency_cycles:.0f}",
         "line": str(copies.line_bytes),
+        "caches": _EMPTY_L2 if target.starts_with_empty_l2 else "",
     }
 
 

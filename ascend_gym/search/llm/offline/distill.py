@@ -30,6 +30,7 @@ _PIPE_FAMILIES = {
     Pipe.MTE2: Family.DATA_MOVEMENT,
     Pipe.MTE3: Family.DATA_MOVEMENT,
 }
+_LARGEST = "In the case with the largest effect,"
 _BUSY = 0.8
 _OWN_TIME = 0.3
 _TELLING_FACTOR = 1.05
@@ -81,12 +82,10 @@ class _Evidence:
         total, pipe = self._saved("aiv_time"), self.saved_pipe
         if pipe is not None:
             own = self._saved(f"aiv_{pipe.value}_time")
-            return f"In the pair {pipe.value} time falls by {own:.2f} us a core, core time by {total:.2f} us."
+            return f"{_LARGEST} {pipe.value} time falls by {own:.2f} us a core, core time by {total:.2f} us."
         if total <= 0:
-            return "In the pair core time stays: launch and balance improve."
-        return (
-            f"In the pair core time falls by {total:.2f} us, hardly any of it work of a pipe: waiting went."
-        )
+            return f"{_LARGEST} core time stays: launch and balance improve."
+        return f"{_LARGEST} core time falls by {total:.2f} us, hardly any of it work of a pipe: waiting went."
 
     def changes(self) -> list[str]:
         """Return the counts, sizes and times that changed by the largest factors, those first."""

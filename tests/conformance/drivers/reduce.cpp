@@ -67,6 +67,7 @@ bool register_tensors() {
         AscendC::ReduceMax(tensor<T>(a[0]), tensor<T>(a[1]), tensor<T>(a[2]), static_cast<int32_t>(a[3]), a[4], a[5], a[6] != 0);
     });
     Register("GetAccVal" + type, [](Arguments a) { tensor<T>(a[0]).SetValue(0, AscendC::GetAccVal<T>()); });
+    Register("SetMaskCount" + type, [](Arguments) { AscendC::SetMaskCount(); });
     Register("GetReduceMaxMinCount" + type, [](Arguments a) {
         T value, index;
         AscendC::GetReduceMaxMinCount<T>(value, index);

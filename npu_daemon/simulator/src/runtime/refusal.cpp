@@ -23,6 +23,8 @@ constexpr Words kWords[] = {
     {FaultKind::RuntimeFault, "AscendDequant",
      "%u elements of %u, with %u scales: expected a multiple of 8 scales, and whole rows of that many elements"},
     {FaultKind::Unsupported, "Matmul", "copies of the kernel's own (MatmulCallBackFunc) are not simulated"},
+    {FaultKind::RuntimeFault, "Gather, Brcb or Copy",
+     "has no instruction for elements of %u bytes: the library compiles the call to nothing; use elements of 16 or 32 bits"},
     {FaultKind::RuntimeFault, "Trap", "the kernel stopped itself"},
 };
 

@@ -14,6 +14,7 @@ enum class Refusal : uint8_t {
     DequantScales,      // calCount and scales
     DequantElements,    // elements, of how many, and scales
     OwnMatmulCopies,
+    NoInstruction,      // bytes of an element
     Trap,
 };
 

@@ -151,7 +151,7 @@ class CaseRunner:
             verdict = self.oracle.judge(case, run.outputs, data.expected)
             accepted.note(data.folder, run.outputs, verdict)
         self.stopwatch.verify += time.perf_counter() - started_s
-        return verdict if verdict.correct else _incorrect_case(case, verdict)
+        return verdict if verdict.correct else _incorrect_case(case, verdict, run.diagnostics)
 
     def _price(self, case: Case, run: RunOutput, verdict: Verdict) -> CaseResult:
         started_s = time.perf_counter()
@@ -160,7 +160,8 @@ class CaseRunner:
         self.stopwatch.price += time.perf_counter() - started_s
         if isinstance(measured, Failure):
             return _failed_case(case, measured, verdict)
-        return measured.model_copy(update={"accuracy": _accuracy(verdict)})
+        told = {"accuracy": _accuracy(verdict), "diagnostics": (*measured.diagnostics, *run.diagnostics)}
+        return measured.model_copy(update=told)
 
     def _tampering(self, case: Case, data: CaseData) -> CaseResult | None:
         """Return the verdict on a run that changed a file it may only read; the files are dropped."""
@@ -195,11 +196,11 @@ def _failed_case(case: Case, failure: Failure, verdict: Verdict | None = None) -
     )
 
 
-def _incorrect_case(case: Case, verdict: Verdict) -> CaseResult:
+def _incorrect_case(case: Case, verdict: Verdict, warnings: tuple[Diagnostic, ...]) -> CaseResult:
     complaint = Diagnostic(phase=Phase.VERIFY, message=verdict.message)
     return CaseResult(
         case_id=case.case_id,
         status=Status.INCORRECT,
-        diagnostics=(complaint,),
+        diagnostics=(complaint, *warnings),
         accuracy=_accuracy(verdict),
     )

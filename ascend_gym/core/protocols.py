@@ -78,11 +78,13 @@ class RunOutput:
         outputs: for each output parameter of the case, its arrays (one unless the parameter is a list).
         handle: backend-private remains (trace file, launch geometry) that ``measure`` needs.
         seconds: wall seconds of executing, the tiling program included.
+        diagnostics: warnings, which say nothing of whether the outputs are right.
     """
 
     outputs: tuple[tuple[Array, ...], ...]
     handle: Any
     seconds: float
+    diagnostics: tuple[Diagnostic, ...] = ()
 
 
 class Backend(Protocol):

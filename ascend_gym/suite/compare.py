@@ -50,6 +50,7 @@ class Tally:
         first_bad_column: smallest last-axis index of any bad element.
         max_abs_error: largest absolute error; Inf where a NaN or Inf does not match.
         max_rel_error: largest error relative to the larger magnitude, as upstream defines it.
+        nans: elements that are NaN where the expectation is not.
         upstream_atol_bad: elements with an absolute error above the upstream loss.
         upstream_rtol_bad: elements with a relative error above the upstream loss.
         output_range: smallest and largest output; NaN if there is one.
@@ -65,6 +66,7 @@ class Tally:
     first_bad_column: int = -1
     max_abs_error: float = 0.0
     max_rel_error: float = 0.0
+    nans: int = 0
     upstream_atol_bad: int = 0
     upstream_rtol_bad: int = 0
     output_range: tuple[float, float] = (math.inf, -math.inf)
@@ -143,6 +145,8 @@ def _add_floating(
         bound = magnitude * want.dtype.type(tolerance.rtol)
         bound += want.dtype.type(tolerance.atol)
         if _note_bad(tally, start, error > bound):
+            if np.isinf(worst):
+                tally.nans += int(np.count_nonzero(np.isnan(got) & ~np.isnan(want)))
             bound *= GROSS_FACTOR
             tally.gross += int(np.count_nonzero(error > bound))
     tally.max_abs_error = max(tally.max_abs_error, float(worst))

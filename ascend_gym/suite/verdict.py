@@ -121,6 +121,10 @@ def _complaint(tally: Tally, tolerance: Tolerance, dtype: DType, got: Array, wan
 
 def _hint(tally: Tally) -> str | None:
     """Name the pattern of the bad elements when it is a well-known one."""
+    if tally.nans == tally.size:
+        return "every element is nan: uninitialised?"
+    if tally.nans > 0:
+        return f"{tally.nans} elements are nan where the expectation is not: uninitialised?"
     low, high = tally.output_range
     if low == high and tally.size > 1:
         return f"every element of the output is {low:g}"

@@ -39,7 +39,9 @@ from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_output
 from npu_daemon.simulator.noise import samples_us
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import core_times_of, profile_of
+from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.races import find_race
+from npu_daemon.simulator.run_report import reported_warnings
 from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
@@ -187,14 +189,17 @@ class SimulatorBackend:
                 job.close()
         if isinstance(finished, Failure):
             return replace(finished, seconds=tiling.seconds + finished.seconds)
-        outputs, seconds = finished
+        outputs, seconds, warnings = finished
         handle = _Run(build.spec, build.candidate, job, tiling)
-        return RunOutput(outputs, handle, tiling.seconds + seconds)
+        return RunOutput(outputs, handle, tiling.seconds + seconds, warnings)
 
     def _executed(
         self, job: KernelJob, build: _Build, case: Case, protocol: MeasureProtocol, *, searched: bool
-    ) -> tuple[tuple[tuple[Array, ...], ...], float] | Failure:
-        """Return outputs and wall seconds of a run that ended well and, if it is searched, has no race."""
+    ) -> tuple[tuple[tuple[Array, ...], ...], float, tuple[Diagnostic, ...]] | Failure:
+        """Return outputs, wall seconds and warnings of a run that ended well.
+
+        Only one that is searched warns, and must have no race.
+        """
         limits = Limits(
             wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
             cpu_s=protocol.run_timeout_s + 2.0,
@@ -207,11 +212,13 @@ class SimulatorBackend:
             return failure
         if job.trace.size_bytes == 0:
             return _ended_early(outcome.seconds)
-        if searched:
-            race = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
-            if race is not None:
-                return replace(race, seconds=outcome.seconds + race.seconds)
-        return read_outputs(job, case), outcome.seconds
+        if not searched:
+            return read_outputs(job, case), outcome.seconds, ()
+        found = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
+        if isinstance(found, Failure):
+            return replace(found, seconds=outcome.seconds + found.seconds)
+        warnings = reported_warnings(outcome, build.kernel.libraries, own_place)
+        return read_outputs(job, case), outcome.seconds, (*warnings, *found)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were judged correct."""

@@ -127,8 +127,8 @@ def run_program(job: ProgramJob) -> ProgramRun | StoppedProgram:
     return ProgramRun(launches, outcome.returncode or 0, stdout, stderr, outcome.seconds)
 
 
-def find_program_race(job: ProgramJob, launch: TracedLaunch) -> Failure | None:
-    """Return the first race of a launch, with both places, or why its trace cannot be checked.
+def find_program_race(job: ProgramJob, launch: TracedLaunch) -> Failure | tuple[Diagnostic, ...]:
+    """Return the first race of a launch, with both places, or why its trace cannot be checked; or warnings.
 
     Kernels are compiled as launched ones are by default: with automatic synchronisation (asc-devkit,
     docs/zh/api/SIMD-API, PipeBarrier). To find the places the program runs once more.

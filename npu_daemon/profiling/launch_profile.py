@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ascend_gym.core.records import Diagnostic
 from npu_daemon.simulator.chips import Chip
 
 PIPES = ("scalar", "vec", "mac", "mte1", "mte2", "mte3", "fixpipe")
@@ -23,6 +24,7 @@ class LaunchProfile:
         chip: what it was priced on.
         price: JSON of the pricing program; its ``cores`` lie group by group, the cube core first.
         timeline: events of the launch as the pricing program wrote them, if they were asked for.
+        warnings: what the run warned of.
     """
 
     index: int
@@ -31,6 +33,7 @@ class LaunchProfile:
     chip: Chip
     price: Mapping[str, Any]
     timeline: Path | None = None
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def task_us(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,7 +111,8 @@ class Profiler:
         if isinstance(price, Failure):
             return price
         block_dim: int = run.handle.tiling.block_dim
-        return LaunchProfile(0, spec.name, block_dim, self._chip, price, timeline.path if timeline else None)
+        path = timeline.path if timeline else None
+        return LaunchProfile(0, spec.name, block_dim, self._chip, price, path, run.diagnostics)
 
     def profile_program(self, program: AscProgram, data_dir: Path | None = None) -> ProfiledProgram | Failure:
         """Build and run a program, check its launches for races, and price each after the one before.
@@ -133,15 +135,18 @@ class Profiler:
         run = run_program(job)
         if isinstance(run, Failure):
             return run
-        unchecked = _unchecked(job, run)
-        if isinstance(unchecked, Failure):
-            return _stopped(unchecked, run)
-        priced = self._priced(run.launches)
+        checked = _checked(job, run)
+        if isinstance(checked, Failure):
+            return _stopped(checked, run)
+        warnings, unchecked = checked
+        priced = self._priced(run.launches, warnings)
         return (
             _stopped(priced, run) if isinstance(priced, Failure) else ProfiledProgram(run, priced, unchecked)
         )
 
-    def _priced(self, launches: tuple[TracedLaunch, ...]) -> tuple[LaunchProfile, ...] | Failure:
+    def _priced(
+        self, launches: tuple[TracedLaunch, ...], warnings: Mapping[int, tuple[Diagnostic, ...]]
+    ) -> tuple[LaunchProfile, ...] | Failure:
         """Price the launches in order: each finds in L2 what those before it left."""
         cache = self._folder / "l2"
         profiles = []
@@ -161,7 +166,15 @@ class Profiler:
                 return price
             path = timeline.path if timeline else None
             profiles.append(
-                LaunchProfile(launch.index, launch.kernel, launch.block_dim, self._chip, price, path)
+                LaunchProfile(
+                    launch.index,
+                    launch.kernel,
+                    launch.block_dim,
+                    self._chip,
+                    price,
+                    path,
+                    warnings.get(launch.index, ()),
+                )
             )
         return tuple(profiles)
 
@@ -175,13 +188,18 @@ def _stopped(failure: Failure, run: ProgramRun) -> StoppedProgram:
     return StoppedProgram(failure.status, failure.diagnostics, failure.seconds, run.stdout, run.stderr)
 
 
-def _unchecked(job: ProgramJob, run: ProgramRun) -> tuple[str, ...] | Failure:
-    """Return a race of a launch, or a sentence for each launch that could not be checked."""
+def _checked(
+    job: ProgramJob, run: ProgramRun
+) -> tuple[dict[int, tuple[Diagnostic, ...]], tuple[str, ...]] | Failure:
+    """Return a race of a launch, or warnings by launch and a sentence for each that could not be checked."""
+    warnings: dict[int, tuple[Diagnostic, ...]] = {}
     unchecked = []
     for launch in () if job.program.price_only else run.launches:
         found = find_program_race(job, launch)
-        if found is not None and found.status is Status.RUNTIME_FAULT:
+        if not isinstance(found, Failure):
+            warnings[launch.index] = found
+        elif found.status is Status.RUNTIME_FAULT:
             return found
-        if found is not None:
+        else:
             unchecked.append(f"launch {launch.index} ({launch.kernel}): {found.diagnostics[0].message}")
-    return tuple(unchecked)
+    return warnings, tuple(unchecked)

@@ -29,6 +29,7 @@ def launch_summary(launch: LaunchProfile) -> dict[str, Any]:
         "profile": profile_of(dict(launch.price), launch.block_dim, launch.chip).model_dump(),
         "roofline": asdict(roofline_of(launch)),
         "clock_reads_us": launch.clock_reads_us(),
+        "warnings": [each.model_dump(mode="json") for each in launch.warnings],
     }
 
 
@@ -48,6 +49,8 @@ def print_launch(console: Console, launch: LaunchProfile) -> None:
         )
     console.print(f"reached {roofline.reached:.1%} of the highest floor ({roofline.floors[0].resource})")
     _print_clock(console, launch)
+    for warning in launch.warnings:
+        console.print(f"warning: {warning}", markup=False, highlight=False)
 
 
 def _pipe_table(launch: LaunchProfile) -> Table:

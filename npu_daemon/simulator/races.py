@@ -116,10 +116,11 @@ class TracedRun:
 
 def find_race(
     toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: Limits, *, auto_sync: bool
-) -> Failure | None:
-    """Return a failure that names both accesses of the first race in the trace of ``job``, or ``None``.
+) -> Failure | tuple[Diagnostic, ...]:
+    """Return a failure that names both accesses of the first race in the trace of ``job``, or warnings.
 
-    It is a failure, too, when the trace cannot be checked.
+    It is a failure, too, when the trace cannot be checked. A warning names two blocks that write the same
+    bytes to the same place.
 
     Args:
         toolchain: holds the programs.
@@ -136,7 +137,7 @@ def find_race(
     return race_of(toolchain, run, auto_sync=auto_sync)
 
 
-def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure | None:
+def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure | tuple[Diagnostic, ...]:
     """Return what ``find_race`` does, for any run."""
     with MemoryFile.holding("tensor_ranges", run.tensor_ranges) as ranges:
         answer = read_trace(
@@ -149,24 +150,32 @@ def race_of(toolchain: Toolchain, run: TracedRun, *, auto_sync: bool) -> Failure
         )
     if isinstance(answer, Failure):
         return answer
-    race = answer["race"]
-    return None if race is None else _described(run, race)
+    if answer["race"] is not None:
+        return Failure(Status.RUNTIME_FAULT, (_described(run, answer["race"]),))
+    return () if answer["rewritten"] is None else (_described(run, answer["rewritten"]),)
 
 
-def _described(run: TracedRun, race: dict[str, Any]) -> Failure:
+def _described(run: TracedRun, race: dict[str, Any]) -> Diagnostic:
     accesses = [_access(side, race["cubes"], race["vectors"]) for side in (race["first"], race["second"])]
     first, second = _located(run, accesses)
     memory = _MEMORIES[race["space"]]
-    diagnostic = Diagnostic(
+    bytes_of = f"{memory} bytes [{race['begin']}, {race['end']})"
+    both = f"{first.described()}, {second.described()}"
+    if race["reason"] == "same bytes":
+        message = (
+            f"two blocks write {bytes_of}, in no fixed order: {both} again. Both write the same values, so the "
+            "result does not depend on the order; if that is not meant, let the blocks write different bytes"
+        )
+    else:
+        message = f"race on {bytes_of}: {both}, and {_reason(first, second, race['reason'])}"
+    return Diagnostic(
         phase=Phase.RUN_KERNEL,
-        message=f"race on {memory} bytes [{race['begin']}, {race['end']}): {first.described()}, "
-        f"{second.described()}, and {_reason(first, second, race['reason'])}",
+        message=message,
         call=second.call,
         file=second.file,
         line=second.line,
         block_idx=second.block,
     )
-    return Failure(Status.RUNTIME_FAULT, (diagnostic,))
 
 
 def _access(side: dict[str, Any], cubes: int, vectors: int) -> _Access:

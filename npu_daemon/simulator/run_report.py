@@ -14,6 +14,7 @@ from npu_daemon.simulator.places import PlaceOf, source_rows
 from npu_daemon.simulator.task_type import CoreKind
 
 REPORTED_FAULT_EXIT = 3
+_WARNING = "warning"
 _KEYWORDS = {CoreKind.VECTOR: "kernel", CoreKind.CUBE: "cube_kernel"}
 _STATUS = {
     "runtime_fault": Status.RUNTIME_FAULT,
@@ -52,11 +53,25 @@ def reported_failure(
     fields = lines[-1].split("\t") if lines else []
     if len(fields) != 5 or fields[0] not in _STATUS:
         return None
-    kind, call, block, frames, message = fields
+    return Failure(_STATUS[fields[0]], (_diagnostic(fields, libraries, place_of),), seconds)
+
+
+def reported_warnings(
+    outcome: ProcessOutcome, libraries: Mapping[CoreKind, Path], place_of: PlaceOf
+) -> tuple[Diagnostic, ...]:
+    """Decode what a run warned of on standard error, which kernels cannot write to."""
+    rows = (row.split("\t") for row in outcome.stderr.decode("utf-8", "replace").splitlines())
+    return tuple(
+        _diagnostic(row, libraries, place_of) for row in rows if len(row) == 5 and row[0] == _WARNING
+    )
+
+
+def _diagnostic(fields: list[str], libraries: Mapping[CoreKind, Path], place_of: PlaceOf) -> Diagnostic:
+    _, call, block, frames, message = fields
     core = _BLOCK.fullmatch(block)
     library = libraries.get(CoreKind.CUBE if block.startswith("cube ") else CoreKind.VECTOR)
     file, line = place_of(source_rows(frames, library))
-    diagnostic = Diagnostic(
+    return Diagnostic(
         phase=Phase.RUN_KERNEL,
         message=message,
         call=call,
@@ -64,4 +79,3 @@ def reported_failure(
         line=line,
         block_idx=int(core[2]) if core else None,
     )
-    return Failure(_STATUS[kind], (diagnostic,), seconds)

@@ -88,20 +88,53 @@ def test_what_lies_beyond_a_tensor_is_its_own_up_to_512_bytes(
             assert said in told
 
 
-def test_a_tail_rounded_up_to_32_bytes_is_not_worth_a_word(bench: Workbench) -> None:
+def test_a_read_of_a_tail_rounded_up_to_32_bytes_is_worth_a_warning(bench: Workbench) -> None:
     rounded = COPY_IN.replace(
         "x1Gm[offset]",
         "x1Gm[offset], {1, (uint32_t)(count * sizeof(T) + 31) / 32 * 32, 0, 0, 0}, padParams); //",
     )
     result = bench.evaluate(bench.edited(kernel={COPY_IN: rounded}))
     assert result.status is Status.OK
-    assert not result.all_diagnostics
+    (warning,) = result.all_diagnostics
+    assert "reads 10 bytes behind the end of x1" in warning.message
+    assert (warning.call, warning.block_idx) == ("DataCopyPad(GM->UB)", 47)
+    assert warning.file is not None and warning.file.startswith("op_kernel/") and warning.line
 
 
-def test_scratch_beyond_ub_that_nothing_touches_is_harmless(bench: Workbench) -> None:
+def test_scratch_beyond_ub_that_nothing_touches_is_worth_a_warning(bench: Workbench) -> None:
     """Operators initialise buffers that the element type at hand never needs."""
     unused = " AscendC::TBuf<AscendC::QuePosition::VECCALC> tmp; pipe.InitBuffer(tmp, 190000);"
-    assert bench.evaluate(bench.edited(kernel={OUT_BUFFER: OUT_BUFFER + unused})).status is Status.OK
+    result = bench.evaluate(bench.edited(kernel={OUT_BUFFER: OUT_BUFFER + unused}))
+    assert result.status is Status.OK
+    (warning,) = result.all_diagnostics
+    assert "a buffer of 190016 bytes does not fit" in warning.message
+    assert (warning.call, warning.block_idx) == ("InitBuffer", 0)
+    assert warning.line
+
+
+def test_an_operand_that_goes_on_in_the_next_buffer_is_worth_a_warning(bench: Workbench) -> None:
+    spare = " AscendC::TBuf<AscendC::QuePosition::VECCALC> tmp, next; pipe.InitBuffer(tmp, 64);"
+    spare += " pipe.InitBuffer(next, 64); AscendC::Duplicate(tmp.Get<float>(), 0.0f, 17);"
+    result = bench.evaluate(bench.edited(kernel={OUT_BUFFER: OUT_BUFFER + spare}))
+    assert result.status is Status.OK
+    (warning,) = result.all_diagnostics
+    assert "the rest belongs to another one" in warning.message
+    assert (warning.call, warning.block_idx) == ("Duplicate", 0)
+    assert warning.line
+
+
+def test_blocks_that_write_the_same_bytes_are_priced_and_warned_of(bench: Workbench) -> None:
+    """Each block rounds its work up into that of the next one, as the vendor's lin_space does."""
+    again = (
+        " if (rest <= this->tileLength && AscendC::GetBlockIdx() + 1 < AscendC::GetBlockNum()) {"
+        " CopyIn(offset + count, 16); Compute(16); CopyOut(offset + count, 16); }"
+    )
+    result = bench.evaluate(bench.edited(kernel={LOOP_BODY: LOOP_BODY + again}))
+    assert result.status is Status.OK
+    (warning,) = result.all_diagnostics
+    assert "two blocks write global memory bytes" in warning.message
+    assert warning.message.count(" at op_kernel/") == 2
+    assert (warning.call, warning.block_idx) == ("DataCopy(UB->GM)", 1)
 
 
 @pytest.mark.parametrize("shape", [(2047, 2048), (2096, 1000), (2095, 1000)])

@@ -108,6 +108,15 @@ def test_some_bad_elements_pass_up_to_the_allowed_share_but_gross_ones_never() -
     assert "none by more than 10 times that; 1 do" in refused.message
 
 
+@pytest.mark.parametrize(("count", "text"), [(12, "every element is nan"), (3, "3 elements are nan")])
+def test_nan_are_counted(count: int, text: str) -> None:
+    got = ramp(3, 4)
+    got.reshape(-1)[-count:] = np.nan
+    message = verdict_of(got, ramp(3, 4)).message
+    assert text in message
+    assert "uninitialised?" in message
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_nan_and_inf_out_of_place_are_refused(bad: float) -> None:
     generous = Tolerance(atol=1.0, rtol=1.0, max_bad_share=0.5)

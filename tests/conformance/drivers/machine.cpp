@@ -40,6 +40,8 @@ void fault(FaultKind, const char *call, const char *format, ...) {
     throw std::runtime_error(std::string(call) + ": " + message);
 }
 
+void warn(Warning, const char *, const char *, ...) {}
+
 // One line a record: name, element bytes, repeats, then offset:extent of each operand.
 void emit(Record record, std::initializer_list<Operand> operands) {
     g_trace += std::string(info(record.op).name) + " " + std::to_string(record.dtype_bytes) + " " +

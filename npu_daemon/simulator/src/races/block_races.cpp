@@ -124,6 +124,17 @@ std::optional<Overlap> BlockRaces::touch(const Touch &now, const Knowledge &know
     return found;
 }
 
+void BlockRaces::note_rewritten(const Entry &entry, const Touch &now, const Knowledge &known) {
+    for_each_run(entry, 0, [&](uint64_t begin, uint64_t end) {
+        map_.visit(begin, end, [&](const State &state, uint64_t from, uint64_t to) {
+            const Touch &earlier = state.write;
+            if (rewritten_ || earlier.core == now.core || !unordered(earlier, now, known)) return !rewritten_;
+            rewritten_ = {Overlap{earlier.where, from, to, earlier.core, Space::Gm, Reason::SameBytes}, {now.core, now.where}};
+            return false;
+        });
+    });
+}
+
 std::optional<Overlap> BlockRaces::next(const Entry &entry, uint32_t core, uint32_t index, const Knowledge &known, uint64_t where) {
     const Record &record = entry.record;
     if (record.operands == 0 && record.op != Op::CleanCache) return std::nullopt;
@@ -133,6 +144,7 @@ std::optional<Overlap> BlockRaces::next(const Entry &entry, uint32_t core, uint3
         return std::nullopt;
     }
     if (keeps_value(record)) return keep(now, known, entry.operands[0]);
+    if (names_changes(record) && !rewritten_) note_rewritten(entry, now, known);
     const bool past_cache = record.op == Op::ScalarAccess && (record.flag_id & kPastCache) != 0;
     std::optional<Overlap> found;
     for (uint32_t i = 0; i < record.operands && !found; ++i) {

@@ -48,7 +48,16 @@ public:
         : trace_(trace), memory_(memory), auto_sync_(auto_sync), flags_(trace.composition(), trace.block_count()), blocks_(memory) {}
 
     // Cores run as they did in execution: group by group, each up to where it waits for others.
-    std::optional<Race> run() {
+    Findings run() {
+        Findings findings;
+        findings.race = first_race();
+        const auto &again = blocks_.rewritten();
+        if (again) findings.rewritten = describe(again->first, again->second.core, again->second.where);
+        return findings;
+    }
+
+private:
+    std::optional<Race> first_race() {
         const uint32_t cores = trace_.composition().cores();
         std::vector<std::unique_ptr<Walk>> all;
         for (uint32_t group = 0; group < trace_.block_count(); group += cores) {
@@ -62,7 +71,6 @@ public:
         return std::nullopt;
     }
 
-private:
     // Lets each of the cores go on as long as any can; drops those that end.
     std::optional<Race> go_on(std::vector<std::unique_ptr<Walk>> &walks) {
         for (bool progress = true; progress;) {
@@ -166,6 +174,10 @@ private:
             if (cursor.ordinal() < where) continue;
             side.record = entry.record;
             side.writes = touches(entry, race.space, race.begin, race.end, Role::Written);
+            if (second && race.reason == Reason::SameBytes) {
+                side.writes = true;
+                break;
+            }
             const bool reads = touches(entry, race.space, race.begin, race.end, Role::Read);
             if (side.writes || (reads && (second || race.second.writes))) break;
         }
@@ -181,7 +193,7 @@ private:
 
 }  // namespace
 
-std::optional<Race> find_race(const Trace &trace, const SharedMemory &memory, bool auto_sync) {
+Findings find_race(const Trace &trace, const SharedMemory &memory, bool auto_sync) {
     return Finder(trace, memory, auto_sync).run();
 }
 

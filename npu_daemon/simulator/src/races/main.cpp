@@ -16,7 +16,7 @@ constexpr int kUsageExit = 2;
 constexpr int kMalformedExit = 4;
 constexpr int kOutOfMemoryExit = 5;
 constexpr const char *kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
-constexpr const char *kReasonNames[] = {"unordered", "unwritten", "stale", "line shared"};
+constexpr const char *kReasonNames[] = {"unordered", "unwritten", "stale", "line shared", "same bytes"};
 
 // Lines `in|out ADDRESS BYTES NAME`: inputs are never written.
 SharedMemory load_memory(const std::string &path) {
@@ -39,16 +39,25 @@ void print_side(const char *role, const Side &side) {
            kPipeNames[static_cast<int>(instruction.pipe)], name(side.writes));
 }
 
-void print(const std::optional<Race> &race, const Composition &composition) {
+void print_pair(const char *what, const std::optional<Race> &race, const Composition &composition) {
+    printf("\"%s\":", what);
     if (!race) {
-        printf("{\"race\":null}\n");
+        printf("null");
         return;
     }
-    printf("{\"race\":{\"cubes\":%u,\"vectors\":%u,", composition.cubes, composition.vectors);
+    printf("{\"cubes\":%u,\"vectors\":%u,", composition.cubes, composition.vectors);
     print_side("first", race->first);
     print_side("second", race->second);
-    printf("\"space\":%u,\"begin\":%llu,\"end\":%llu,\"reason\":\"%s\"}}\n", static_cast<unsigned>(race->space),
+    printf("\"space\":%u,\"begin\":%llu,\"end\":%llu,\"reason\":\"%s\"}", static_cast<unsigned>(race->space),
            static_cast<unsigned long long>(race->begin), static_cast<unsigned long long>(race->end), kReasonNames[static_cast<int>(race->reason)]);
+}
+
+void print(const Findings &findings, const Composition &composition) {
+    printf("{");
+    print_pair("race", findings.race, composition);
+    printf(",");
+    print_pair("rewritten", findings.rewritten, composition);
+    printf("}\n");
 }
 
 }  // namespace

@@ -179,6 +179,7 @@ void check_tiling_key() {
 
 void execute(const Job &job) {
     begin_turn(job.turn);
+    tell_warnings();
     std::vector<Written> written;
     std::vector<uint8_t *> arguments = load_parameters(job, written);
     arguments.push_back(make_workspace(job.workspace_bytes));

@@ -36,17 +36,35 @@ Record copy_record(Op op, const CopyShape &shape) {
 // Bytes [begin, end) of a burst that differ from what a copy puts there: overlapping tails often write the same again. What held
 // no value before is changed by any.
 struct Changed {
-    uint32_t begin = 0;
-    uint32_t end = 0;
+    uint64_t begin = UINT64_MAX;
+    uint64_t end = 0;
+
+    void add(uint64_t offset, const Changed &other) {
+        if (other.end <= other.begin) return;
+        begin = std::min(begin, offset + other.begin);
+        end = std::max(end, offset + other.end);
+    }
 };
 
 Changed changed_bytes(const uint8_t *old, const uint8_t *fresh, uint32_t bytes) {
-    if (first_written(old, bytes)) return {0, bytes};
-    if (std::memcmp(old, fresh, bytes) == 0) return {};
+    const Held held = note_written(old, bytes);
+    if (held.leading == bytes && std::memcmp(old, fresh, bytes) == 0) return {};
+    const uint64_t first_end = bytes - held.trailing;
     Changed changed{0, bytes};
-    while (changed.begin < bytes && old[changed.begin] == fresh[changed.begin]) ++changed.begin;
-    while (changed.end > changed.begin && old[changed.end - 1] == fresh[changed.end - 1]) --changed.end;
+    while (changed.begin < held.leading && old[changed.begin] == fresh[changed.begin]) ++changed.begin;
+    while (changed.end > std::max(changed.begin, first_end) && old[changed.end - 1] == fresh[changed.end - 1]) --changed.end;
     return changed;
+}
+
+// What `changed` of a copy is, as its third operand: of all bursts at once where they follow each other without gaps, else of each.
+Operand changed_operand(const Operand &destination, const CopyShape &shape, bool dense, const Changed &changed) {
+    Operand narrowed = destination;
+    narrowed.extent_bytes = 0;
+    if (changed.end <= changed.begin) return narrowed;
+    narrowed.address += changed.begin;
+    const uint64_t before = dense ? 0 : (shape.burst_count - 1) * shape.gm_stride_bytes;
+    narrowed.extent_bytes = static_cast<uint32_t>(before + changed.end - changed.begin);
+    return narrowed;
 }
 
 // Block and repeat strides, in data blocks, of blocks that lie `stride_bytes` apart.
@@ -127,6 +145,7 @@ void copy_ub_to_gm(CopyCall named, uint8_t *gm, const uint8_t *ub, CopyShape sha
     const Operand origin = ub_operand(call, "src", ub, shape, shape.burst_bytes);
     const Operand destination = gm_operand(gm_span ? checked_gm(call, gm, gm_span, true) : 0, shape);
     const bool atomic = block().atomic != AtomicMode::None;
+    const bool dense = shape.burst_count == 1 || shape.gm_stride_bytes == shape.burst_bytes;
     Changed all;
     for (uint32_t burst = 0; burst < shape.burst_count; ++burst) {
         uint8_t *row = gm + burst * shape.gm_stride_bytes;
@@ -135,19 +154,16 @@ void copy_ub_to_gm(CopyCall named, uint8_t *gm, const uint8_t *ub, CopyShape sha
             accumulate(row, from, shape.burst_bytes, dtype_code);
             continue;
         }
-        const Changed changed = changed_bytes(row, from, shape.burst_bytes);
-        if (changed.end > changed.begin) all = shape.burst_count == 1 ? changed : Changed{0, shape.burst_bytes};
+        all.add(dense ? uint64_t{burst} * shape.burst_bytes : 0, changed_bytes(row, from, shape.burst_bytes));
         std::memcpy(row, from, shape.burst_bytes);
     }
     const Record record = copy_record(Op::CopyUbToGm, shape);
-    if (atomic || (all.begin == 0 && all.end == shape.burst_bytes)) {
+    const uint64_t whole = dense ? uint64_t{shape.burst_count} * shape.burst_bytes : shape.burst_bytes;
+    if (atomic || (all.begin == 0 && all.end == whole)) {
         emit(record, {destination, origin});
         return;
     }
-    Operand narrowed = destination;
-    narrowed.address += all.begin;
-    narrowed.extent_bytes = all.end - all.begin;
-    emit(record, {destination, origin, narrowed});
+    emit(record, {destination, origin, changed_operand(destination, shape, dense, all)});
 }
 
 void copy_ub_to_ub(uint8_t *dst, const uint8_t *src, uint32_t burst_count, uint32_t burst_bytes,

@@ -17,6 +17,9 @@ namespace {
 constexpr const char *kKindNames[] = {"runtime_fault", "unsupported", "resource_limit"};
 constexpr int kMaxFrames = 24;
 
+bool g_tells_warnings = false;
+bool g_told[kWarningCount] = {};
+
 }  // namespace
 
 void fault(FaultKind kind, const char *call, const char *format, ...) {
@@ -29,6 +32,21 @@ void fault(FaultKind kind, const char *call, const char *format, ...) {
     const int frame_count = backtrace(frames, kMaxFrames);
     write_report(kKindNames[static_cast<int>(kind)], call, message, frames, frame_count);
     _exit(kFaultExit);
+}
+
+void tell_warnings() { g_tells_warnings = true; }
+
+void warn(Warning what, const char *call, const char *format, ...) {
+    bool &told = g_told[static_cast<int>(what)];
+    if (!g_tells_warnings || told) return;
+    told = true;
+    char message[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    void *frames[kMaxFrames];
+    write_warning(call, message, frames, backtrace(frames, kMaxFrames));
 }
 
 }  // namespace asim

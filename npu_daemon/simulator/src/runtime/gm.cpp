@@ -137,12 +137,14 @@ void add_gm_arrays(uint8_t *begin, const uint8_t *end) {
 
 const GmRegion *find_gm_region(const void *pointer) { return region_of(static_cast<const uint8_t *>(pointer)); }
 
-bool first_written(const uint8_t *base, uint64_t bytes) {
+Held note_written(const uint8_t *base, uint64_t bytes) {
     GmRegion *region = region_of(base);
-    if (bytes == 0 || region == nullptr || (region->role != GmRole::Output && region->role != GmRole::Workspace)) return false;
+    if (bytes == 0 || region == nullptr || (region->role != GmRole::Output && region->role != GmRole::Workspace)) return {bytes, bytes};
     if (region->written == nullptr) region->written = new_bitmap(*region);
-    const uint64_t offset = base - region->base;
-    return set_bits(region->written, offset, offset + bytes);
+    const uint64_t begin = base - region->base, end = begin + bytes;
+    const Held held{leading_ones(region->written, begin, end), trailing_ones(region->written, begin, end)};
+    if (held.leading < bytes) set_bits(region->written, begin, end);
+    return held;
 }
 
 size_t gm_region_count() { return g_regions.size(); }
@@ -165,6 +167,13 @@ uint64_t checked_gm(const char *call, const void *pointer, uint64_t bytes, bool 
     }
     if (write && read_only(region->role)) {
         fault(FaultKind::RuntimeFault, call, "writes to %s, which is read-only for a kernel", region->name);
+    }
+    const bool tensor = region->role == GmRole::Input || region->role == GmRole::Output || region->role == GmRole::InOut;
+    if (__builtin_expect(tensor && bytes > 0 && offset + bytes > region->size_bytes, 0)) {
+        warn(write ? Warning::WriteBehind : Warning::ReadBehind, call,
+             "%s %llu bytes behind the end of %s, which has %llu bytes: allowed up to 32 bytes, which each allocation has to spare",
+             verb, static_cast<unsigned long long>(offset + bytes - region->size_bytes), region->name,
+             static_cast<unsigned long long>(region->size_bytes));
     }
     return region->canonical_base + offset;
 }

@@ -35,6 +35,15 @@ uint64_t checked_local(const char *call, const char *operand, Space space, const
     return static_cast<uint64_t>(offset);
 }
 
+void warn_of_overrun(const char *call, uint64_t offset, uint64_t bytes) {
+    const uint64_t end = uint64_t{block().buffer_ends[offset / kUbBlockBytes]} * kUbBlockBytes;
+    warn(Warning::BufferOverrun, call,
+         "touches unified buffer bytes [%llu, %llu), but the buffer that they begin in ends at %llu: the rest belongs to another "
+         "one; use a smaller count or a larger buffer",
+         static_cast<unsigned long long>(offset), static_cast<unsigned long long>(offset + bytes),
+         static_cast<unsigned long long>(end));
+}
+
 Space local_space_of(const void *pointer) {
     const Block &self = block();
     const auto *address = static_cast<const uint8_t *>(pointer);

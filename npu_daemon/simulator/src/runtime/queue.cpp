@@ -48,10 +48,25 @@ void wait_for_freed_buffers() {
 
 namespace {
 
+// Notes where a buffer ends, as far as it lies in UB.
+void note_buffer(Block &self, uint64_t first, uint64_t bytes) {
+    if (self.buffer_ends.empty()) self.buffer_ends.resize(self.ub_bytes / kUbBlockBytes);
+    const uint64_t units = self.buffer_ends.size(), begin = std::min(first / kUbBlockBytes, units);
+    const uint64_t end = std::min((first + bytes) / kUbBlockBytes, units);
+    std::fill(self.buffer_ends.begin() + begin, self.buffer_ends.begin() + end, static_cast<uint16_t>(end));
+}
+
 uint8_t *take_ub(uint64_t bytes) {
     Block &self = block();
-    uint8_t *base = self.ub + self.ub_used_bytes;
-    self.ub_used_bytes += round_to_block(bytes);
+    const uint64_t first = self.ub_used_bytes, taken = round_to_block(bytes);
+    uint8_t *base = self.ub + first;
+    self.ub_used_bytes += taken;
+    note_buffer(self, first, taken);
+    if (self.ub_used_bytes > self.ub_bytes) {
+        warn(Warning::BufferOverflow, "InitBuffer",
+             "a buffer of %llu bytes does not fit: %llu of %u are taken; nothing of it may be touched beyond the end of the unified buffer",
+             static_cast<unsigned long long>(taken), static_cast<unsigned long long>(first), self.ub_bytes);
+    }
     return base;
 }
 
@@ -80,6 +95,7 @@ uint8_t *allocate_buffer(Space space, uint32_t bytes) {
 
 void reset_buffers() {
     block().ub_used_bytes = 0;
+    block().buffer_ends.clear();
     reset_local();
 }
 

@@ -24,7 +24,7 @@ void set_kernel_image(CoreKind kind, const void *address_in_image) {
     }
 }
 
-void write_report(const char *kind, const char *call, const char *message, void *const *frames, int frame_count) {
+static void write_line(int fd, const char *kind, const char *call, const char *message, void *const *frames, int frame_count) {
     const bool cube = g_block != nullptr && on_cube_core();
     const void *image_base = g_image_bases[cube ? 1 : 0];
     char offsets[512] = "";
@@ -42,8 +42,16 @@ void write_report(const char *kind, const char *call, const char *message, void 
     const int block_index = g_block ? static_cast<int>(g_block->index) : -1;
     const int length = snprintf(line, sizeof line, "%s\t%s\t%s%d\t%s\t%s\n", kind, call, cube ? "cube " : "", block_index,
                                 offsets, message);
-    const ssize_t written = write(STDOUT_FILENO, line, static_cast<size_t>(length) < sizeof line ? length : sizeof line - 1);
+    const ssize_t written = write(fd, line, static_cast<size_t>(length) < sizeof line ? length : sizeof line - 1);
     (void)written;
+}
+
+void write_report(const char *kind, const char *call, const char *message, void *const *frames, int frame_count) {
+    write_line(STDOUT_FILENO, kind, call, message, frames, frame_count);
+}
+
+void write_warning(const char *call, const char *message, void *const *frames, int frame_count) {
+    write_line(STDERR_FILENO, "warning", call, message, frames, frame_count);
 }
 
 }  // namespace asim

@@ -4,8 +4,17 @@
 
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
+#include "asim/machine/units.h"
 
 namespace asim {
+
+// Whether bytes of UB go on past the end of the buffer that they begin in, up to 32 B.
+inline bool past_buffer(const Block &self, uint64_t offset, uint64_t bytes) {
+    const uint64_t unit = offset / kUbBlockBytes;
+    if (unit >= self.buffer_ends.size() || self.buffer_ends[unit] == 0) return false;
+    return (offset + bytes + kUbBlockBytes - 1) / kUbBlockBytes > self.buffer_ends[unit];
+}
+void warn_of_overrun(const char *call, uint64_t offset, uint64_t bytes);
 
 // Byte offset in UB of a range that must lie inside the block's unified buffer.
 inline uint64_t checked_ub(const char *call, const void *pointer, uint64_t bytes) {
@@ -20,7 +29,9 @@ inline uint64_t checked_ub(const char *call, const void *pointer, uint64_t bytes
               self.ub_used_bytes > self.ub_bytes ? "unified buffer overflow, use a smaller tile or fewer buffers"
                                                  : "the operand runs past its buffer");
     }
-    return static_cast<uint64_t>(offset);
+    const auto first = static_cast<uint64_t>(offset);
+    if (__builtin_expect(past_buffer(self, first, bytes), 0)) warn_of_overrun(call, first, bytes);
+    return first;
 }
 
 // What messages call a memory.

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "asim/machine/cube_registers.h"
 #include "asim/machine/units.h"
@@ -62,6 +63,7 @@ struct Block {
     uint8_t *ub = nullptr;                  // on a cube core scratch that nobody sees: vector calls do nothing there
     uint32_t ub_bytes = 0;
     uint64_t ub_used_bytes = 0;             // handed out by InitBuffer; more than ub_bytes is an overflow
+    std::vector<uint16_t> buffer_ends;      // for each 32 B of UB, in 32 B: where the buffer ends that it belongs to, or 0
     LocalMemory memories[kSpaceCount];      // of a cube core; those of Ub and Gm are empty
     CubeRegisters cube;
     VectorRegisters vector;

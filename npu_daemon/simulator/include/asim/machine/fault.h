@@ -1,4 +1,4 @@
-// Ends the run with a report: what was expected, what came, and in which call.
+// Ends the run with a report, or warns: what was expected, what came, and in which call.
 #pragma once
 #include <cstdint>
 
@@ -8,5 +8,13 @@ enum class FaultKind : uint8_t { RuntimeFault, Unsupported, ResourceLimit };
 
 [[noreturn]] void fault(FaultKind kind, const char *call, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+// What goes on all the same, and is told once a run.
+enum class Warning : uint8_t { BufferOverrun, BufferOverflow, ReadBehind, WriteBehind };
+constexpr uint32_t kWarningCount = 4;
+
+// Says what to look at, with the call's place in the kernel. Nothing is said before tell_warnings.
+void warn(Warning what, const char *call, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void tell_warnings();
 
 }  // namespace asim

@@ -35,9 +35,15 @@ const GmRegion *find_gm_region(const void *pointer);
 size_t gm_region_count();
 const GmRegion &gm_region(size_t index);
 
-// Whether some of `bytes` at `base`, in memory that holds no value at launch, are written for the first time; from here on
-// they are written. False in all other memory.
-bool first_written(const uint8_t *base, uint64_t bytes);
+// How many bytes from the first on, and from the last on, hold a value.
+struct Held {
+    uint64_t leading = 0;
+    uint64_t trailing = 0;
+};
+
+// What of `bytes` at `base` holds a value before they are written, as they now are. Outputs and workspace hold none at
+// launch, all other memory does.
+Held note_written(const uint8_t *base, uint64_t bytes);
 
 // Canonical address of a range, after checking that it lies inside one region and may be accessed so.
 uint64_t checked_gm(const char *call, const void *pointer, uint64_t bytes, bool write);

@@ -28,4 +28,24 @@ inline bool set_bits(uint64_t *words, uint64_t begin, uint64_t end) {
     return fresh || common != ~0ull;
 }
 
+// How many of the bits [begin, end) are set from the first on.
+inline uint64_t leading_ones(const uint64_t *words, uint64_t begin, uint64_t end) {
+    for (uint64_t at = begin; at < end;) {
+        const uint64_t clear = ~words[at / kWordBits] >> at % kWordBits;
+        if (clear != 0) return std::min<uint64_t>(at + __builtin_ctzll(clear), end) - begin;
+        at = (at / kWordBits + 1) * kWordBits;
+    }
+    return end - begin;
+}
+
+// Likewise from the last on.
+inline uint64_t trailing_ones(const uint64_t *words, uint64_t begin, uint64_t end) {
+    for (uint64_t at = end; at > begin;) {
+        const uint64_t clear = ~words[(at - 1) / kWordBits] << (kWordBits - 1 - (at - 1) % kWordBits);
+        if (clear != 0) return end - std::max<uint64_t>(at - std::min<uint64_t>(__builtin_clzll(clear), at), begin);
+        at = (at - 1) / kWordBits * kWordBits;
+    }
+    return end - begin;
+}
+
 }  // namespace asim

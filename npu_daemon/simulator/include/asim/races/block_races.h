@@ -2,6 +2,7 @@
 // the scalar units do to global memory.
 #pragma once
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "asim/races/access_map.h"
@@ -18,6 +19,13 @@ public:
     // Takes a record of core `core`, the `where`-th of its block: instruction `index` of its pipe, on a core that knows `known`
     // of the others. Returns the earlier access that it races with.
     std::optional<Overlap> next(const Entry &entry, uint32_t core, uint32_t index, const Knowledge &known, uint64_t where);
+
+    struct Where {
+        uint32_t core = 0;
+        uint64_t where = 0;
+    };
+    // The first copy that left bytes as another core had written them, which nothing orders before it, and that write.
+    const std::optional<std::pair<Overlap, Where>> &rewritten() const { return rewritten_; }
 
     // All cores have met: what they did so far is over for all of them, except for what lies in data caches.
     void all_met();
@@ -61,10 +69,12 @@ private:
     DataCaches::Newer unseen(const Touch &now, const Knowledge &known, uint64_t line) const;
     std::optional<Overlap> through_caches(const Touch &now, const Knowledge &known, bool past_cache, uint64_t begin, uint64_t end);
     void write_back(const Entry &entry, const Touch &now);
+    void note_rewritten(const Entry &entry, const Touch &now, const Knowledge &known);
 
     const SharedMemory &memory_;
     AccessMap<State> map_;
     DataCaches caches_;
+    std::optional<std::pair<Overlap, Where>> rewritten_;
     bool exact_ = false;
 };
 

@@ -13,6 +13,7 @@ enum class Reason : uint8_t {
     Unwritten,      // what the first stored may still be in its core's data cache
     Stale,          // the second may find in its core's data cache what was there before the first
     LineShared,     // lines are written back whole: one of the two may undo the other
+    SameBytes,      // none: both write the same
 };
 
 struct Overlap {
@@ -63,12 +64,13 @@ enum class Role : uint8_t { Read, Written, Ignored };
 
 inline bool keeps_value(const Record &record) { return record.op == Op::ScalarAccess && (record.flag_id & kKeepsValue) != 0; }
 
+inline bool names_changes(const Record &record) { return record.op == Op::CopyUbToGm && record.operands == 3; }
+
 // What the record does with operand `index`. A copy to global memory that left some bytes as they were names those it
 // changed in its third operand: writing the value that is there already is in no race.
 inline Role role_of(const Record &record, uint32_t index) {
     if (keeps_value(record)) return Role::Ignored;
-    const bool narrowed = record.op == Op::CopyUbToGm && record.operands == 3;
-    if (narrowed && index != 1) return index == 2 ? Role::Written : Role::Ignored;
+    if (names_changes(record) && index != 1) return index == 2 ? Role::Written : Role::Ignored;
     const bool writes = record.op != Op::ScalarAccess || record.repeats == 1;
     return index == 0 && writes ? Role::Written : Role::Read;
 }

@@ -37,9 +37,9 @@ from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, write_job
 from npu_daemon.simulator.noise import samples_us
+from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import core_times_of, profile_of
-from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.races import find_race
 from npu_daemon.simulator.run_report import reported_warnings
 from npu_daemon.simulator.target import target_sheet
@@ -217,7 +217,11 @@ class SimulatorBackend:
         found = find_race(self.toolchain, job, build.kernel, limits, auto_sync=build.spec.auto_sync)
         if isinstance(found, Failure):
             return replace(found, seconds=outcome.seconds + found.seconds)
-        warnings = reported_warnings(outcome, build.kernel.libraries, own_place)
+        rtol = min(
+            (case.tolerance[each.dtype].rtol for each in case.outputs if each.dtype in case.tolerance),
+            default=1.0,
+        )
+        warnings = reported_warnings(outcome, build.kernel.libraries, own_place, rtol)
         return read_outputs(job, case), outcome.seconds, (*warnings, *found)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:

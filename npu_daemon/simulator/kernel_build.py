@@ -85,6 +85,7 @@ def wrapper_source(sources: Sources, entry: str) -> str:
     """
     return (
         f'#include "{_PRELUDE}"\n'
+        '#include "asim/api/no_libm.h"\n'
         f"#define {entry} asim_entry_{entry}\n"
         f'#include "{sources.main}"\n'
         f"#undef {entry}\n"

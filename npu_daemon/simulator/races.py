@@ -163,8 +163,8 @@ def _described(run: TracedRun, race: dict[str, Any]) -> Diagnostic:
     both = f"{first.described()}, {second.described()}"
     if race["reason"] == "same bytes":
         message = (
-            f"two blocks write {bytes_of}, in no fixed order: {both} again. Both write the same values, so the "
-            "result does not depend on the order; if that is not meant, let the blocks write different bytes"
+            f"two blocks write {bytes_of}, in no fixed order: {both} again. Both write the same values, so "
+            "the result does not depend on the order; if that is not meant, let them write different bytes"
         )
     else:
         message = f"race on {bytes_of}: {both}, and {_reason(first, second, race['reason'])}"

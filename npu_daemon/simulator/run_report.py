@@ -14,7 +14,7 @@ from npu_daemon.simulator.places import PlaceOf, source_rows
 from npu_daemon.simulator.task_type import CoreKind
 
 REPORTED_FAULT_EXIT = 3
-_WARNING = "warning"
+_WARNING = re.compile(r"warning|estimate (?P<within>[0-9.]{1,12})")
 _KEYWORDS = {CoreKind.VECTOR: "kernel", CoreKind.CUBE: "cube_kernel"}
 _STATUS = {
     "runtime_fault": Status.RUNTIME_FAULT,
@@ -57,13 +57,23 @@ def reported_failure(
 
 
 def reported_warnings(
-    outcome: ProcessOutcome, libraries: Mapping[CoreKind, Path], place_of: PlaceOf
+    outcome: ProcessOutcome, libraries: Mapping[CoreKind, Path], place_of: PlaceOf, rtol: float
 ) -> tuple[Diagnostic, ...]:
-    """Decode what a run warned of on standard error, which kernels cannot write to."""
-    rows = (row.split("\t") for row in outcome.stderr.decode("utf-8", "replace").splitlines())
-    return tuple(
-        _diagnostic(row, libraries, place_of) for row in rows if len(row) == 5 and row[0] == _WARNING
-    )
+    """Decode what a run warned of on standard error, which kernels cannot write to.
+
+    Args:
+        outcome: how the process ended.
+        libraries: built kernels by kind of core.
+        place_of: picks the place to show from rows ``FILE:LINE``, the innermost frame first.
+        rtol: smallest relative tolerance of an output: estimates that keep it are not worth a word.
+    """
+    warnings = []
+    for row in outcome.stderr.decode("utf-8", "replace").splitlines():
+        fields = row.split("\t")
+        kind = _WARNING.fullmatch(fields[0])
+        if len(fields) == 5 and kind and (kind["within"] is None or rtol <= float(kind["within"])):
+            warnings.append(_diagnostic(fields, libraries, place_of))
+    return tuple(warnings)
 
 
 def _diagnostic(fields: list[str], libraries: Mapping[CoreKind, Path], place_of: PlaceOf) -> Diagnostic:

@@ -51,6 +51,19 @@ def in_float(function: Callable[[Array], Array]) -> Callable[[Scalar], Scalar]:
     return lambda x: function(np.float32(x)).astype(x.dtype)
 
 
+def estimate(function: Callable[[Array], Array]) -> Callable[[Scalar], Scalar]:
+    """Return the function as rounded to 8 bits behind the point in half, and to 12 in float."""
+
+    def estimated(x: Scalar) -> Scalar:
+        exact = np.float32(function(np.float32(x)))
+        dropped = np.uint32(15 if x.dtype == np.float16 else 11)
+        word = exact.view(np.uint32)
+        near = (word + (np.uint32(1) << (dropped - np.uint32(1)))) >> dropped << dropped
+        return (near.view(np.float32) if np.isfinite(exact) else exact).astype(x.dtype)
+
+    return estimated
+
+
 UNARY: dict[str, tuple[tuple[str, ...], Callable[..., Scalar]]] = {
     "Abs": (FLOAT, np.abs),
     "Relu": ((*FLOAT, "int32"), relu),
@@ -58,8 +71,8 @@ UNARY: dict[str, tuple[tuple[str, ...], Callable[..., Scalar]]] = {
     "Exp": (FLOAT, through_double(np.exp)),
     "Ln": (FLOAT, through_double(np.log)),
     "Sqrt": (FLOAT, in_float(np.sqrt)),
-    "Rsqrt": (FLOAT, in_float(lambda x: np.float32(1) / np.sqrt(x))),
-    "Reciprocal": (FLOAT, in_float(lambda x: np.float32(1) / x)),
+    "Rsqrt": (FLOAT, estimate(lambda x: np.float32(1) / np.sqrt(x))),
+    "Reciprocal": (FLOAT, estimate(lambda x: np.float32(1) / x)),
 }
 BINARY: dict[str, tuple[tuple[str, ...], Callable[..., Scalar]]] = {
     "Add": (ARITHMETIC, lambda a, b: a + b),

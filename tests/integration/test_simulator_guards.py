@@ -50,6 +50,18 @@ CHEATS = {
 }
 
 
+_ARGUMENT = "static_cast<float>(count)"
+CHEATS |= {
+    call: ({LOOP_BODY: f"{LOOP_BODY} volatile auto value = {call};"}, Status.BUILD_ERROR)
+    for call in (
+        f"sqrtf({_ARGUMENT})",
+        f"logf({_ARGUMENT})",
+        f"std::exp({_ARGUMENT})",
+        "AscendC::GetTPipePtr()",
+    )
+}
+
+
 @pytest.mark.parametrize(("edits", "status"), CHEATS.values(), ids=CHEATS.keys())
 def test_ways_round_the_accounting_are_refused(
     bench: Workbench, edits: dict[str, str], status: Status

@@ -12,6 +12,7 @@ from npu_daemon.simulator.kernel_ir.intrinsics import (
     PREFIX,
     cost_of,
     is_dropped,
+    is_library_function,
     memory_intrinsic,
 )
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
@@ -136,6 +137,8 @@ class CallReader:
         cost = cost_of(name)
         if cost is None:
             inner = name.removeprefix(PREFIX)
+            if is_library_function(inner.partition(".")[0]):
+                raise _undefined(inner.partition(".")[0])
             reasons = (what for pattern, what in _REFUSED_INTRINSICS if pattern.match(inner))
             raise RefusedIr(f"the kernel uses {next(reasons, f'what is not part of Ascend C: {inner}')}")
         self._checked.intrinsics[name] = (step.result_type, tuple(each.type for each in step.parameters))
@@ -156,6 +159,12 @@ def _as_declared(step: Step, declared: Signature) -> tuple[Parameter, ...]:
 
 def _undefined(name: str) -> RefusedIr:
     shown = readable_name(name)
+    if is_library_function(name):
+        message = (
+            f"the kernel calls {shown} of the C library, which kernels do not have: "
+            "use vector instructions, or compute it in the tiling program"
+        )
+        return RefusedIr(message, unprovided=True)
     if _SIMULATOR_SYMBOL.match(name):
         return RefusedIr(f"the kernel uses what the simulator does not provide: {shown}", unprovided=True)
     if name.startswith("__cxa_"):

@@ -41,6 +41,17 @@ NEVER_REACHED = frozenset(
     {"__cxa_pure_virtual", "_ZdlPv", "_ZdlPvm", "_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t"}
 )
 
+# Of the C library of a host: what the device's compiler does not know, as a function or as an intrinsic.
+_LIBRARY_FUNCTION = re.compile(
+    r"a?(?:sin|cos|tan)h?[fl]?|atan2[fl]?|(?:exp|exp2|exp10|expm1|log|log2|log10|log1p|logb)[fl]?"
+    r"|(?:pow|cbrt|hypot|erfc?|[lt]gamma|round|l?lround|l?lrint|fmod|remainder|fdim|ldexp|frexp|modf)[fl]?"
+)
+
+
+def is_library_function(name: str) -> bool:
+    """Whether it is a function of ``math.h`` for which there is no instruction."""
+    return _LIBRARY_FUNCTION.fullmatch(name) is not None
+
 
 def is_dropped(name: str) -> bool:
     """Whether calls of an intrinsic are left out."""

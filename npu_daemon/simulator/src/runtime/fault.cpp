@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
 #include "asim/machine/block.h"
 #include "asim/machine/report.h"
@@ -36,17 +37,34 @@ void fault(FaultKind kind, const char *call, const char *format, ...) {
 
 void tell_warnings() { g_tells_warnings = true; }
 
-void warn(Warning what, const char *call, const char *format, ...) {
+namespace {
+
+bool is_news(Warning what) {
     bool &told = g_told[static_cast<int>(what)];
-    if (!g_tells_warnings || told) return;
-    told = true;
+    return g_tells_warnings && !std::exchange(told, true);
+}
+
+}  // namespace
+
+void estimated(const char *call, const char *within) {
+    if (!is_news(Warning::Estimate)) return;
+    char kind[32], message[160];
+    snprintf(kind, sizeof kind, "estimate %s", within);
+    snprintf(message, sizeof message, "%s is an estimate: its page says that it misses %s of the value; use Div, and Sqrt, where more is asked for", call,
+             within);
+    void *frames[kMaxFrames];
+    write_warning(kind, call, message, frames, backtrace(frames, kMaxFrames));
+}
+
+void warn(Warning what, const char *call, const char *format, ...) {
+    if (!is_news(what)) return;
     char message[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     void *frames[kMaxFrames];
-    write_warning(call, message, frames, backtrace(frames, kMaxFrames));
+    write_warning("warning", call, message, frames, backtrace(frames, kMaxFrames));
 }
 
 }  // namespace asim

@@ -50,8 +50,8 @@ void write_report(const char *kind, const char *call, const char *message, void 
     write_line(STDOUT_FILENO, kind, call, message, frames, frame_count);
 }
 
-void write_warning(const char *call, const char *message, void *const *frames, int frame_count) {
-    write_line(STDERR_FILENO, "warning", call, message, frames, frame_count);
+void write_warning(const char *kind, const char *call, const char *message, void *const *frames, int frame_count) {
+    write_line(STDERR_FILENO, kind, call, message, frames, frame_count);
 }
 
 }  // namespace asim

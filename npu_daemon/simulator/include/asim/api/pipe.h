@@ -233,7 +233,3 @@ private:
 }  // namespace AscendC
 
 __aicore__ inline AscendC::TPipe *GetTPipePtr() { return static_cast<AscendC::TPipe *>(asim::current_pipe()); }
-
-namespace AscendC {
-using ::GetTPipePtr;
-}

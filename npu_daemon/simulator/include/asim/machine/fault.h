@@ -10,11 +10,13 @@ enum class FaultKind : uint8_t { RuntimeFault, Unsupported, ResourceLimit };
     __attribute__((format(printf, 3, 4)));
 
 // What goes on all the same, and is told once a run.
-enum class Warning : uint8_t { BufferOverrun, BufferOverflow, ReadBehind, WriteBehind };
-constexpr uint32_t kWarningCount = 4;
+enum class Warning : uint8_t { BufferOverrun, BufferOverflow, ReadBehind, WriteBehind, Estimate };
+constexpr uint32_t kWarningCount = 5;
 
 // Says what to look at, with the call's place in the kernel. Nothing is said before tell_warnings.
 void warn(Warning what, const char *call, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void tell_warnings();
+// Says that a call's results are off by more than `within`, a number, of their value.
+void estimated(const char *call, const char *within);
 
 }  // namespace asim

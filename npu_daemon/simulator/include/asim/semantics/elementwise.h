@@ -60,6 +60,33 @@ struct Unary {
     }
 };
 
+// Reciprocal and Rsqrt are estimates. Their pages say that results in half miss a thousandth, and those in float a ten-thousandth
+// (asc-devkit, Reciprocal.md and Rsqrt.md, constraints); how large the error is they do not say. So many bits behind the point are
+// the most that miss them.
+template <typename T>
+constexpr uint32_t kEstimatedBits = sizeof(T) == 2 ? 8 : 12;
+template <typename T>
+constexpr const char *kEstimatedWithin = sizeof(T) == 2 ? "0.001" : "0.0001";
+
+constexpr bool is_estimate(Op op) { return op == Op::Rsqrt || op == Op::Reciprocal; }
+
+// The nearest number with `bits` bits behind the point.
+template <uint32_t bits>
+float coarse(float value) {
+    constexpr uint32_t kDropped = 23 - bits, kInfinity = 0x7f800000;
+    const auto word = __builtin_bit_cast(uint32_t, value);
+    const uint32_t rounded = (word + (1u << (kDropped - 1))) & ~((1u << kDropped) - 1);
+    return (word & kInfinity) == kInfinity ? value : __builtin_bit_cast(float, rounded);
+}
+
+template <Op O, uint32_t bits>
+struct Estimate {
+    template <typename T>
+    void operator()(T &d, const T &x) const {
+        d = static_cast<T>(coarse<bits>(apply_unary<O, float>(static_cast<float>(x))));
+    }
+};
+
 template <Op O>
 struct Binary {
     template <typename T>
@@ -88,7 +115,12 @@ template <Op O, typename T>
 void unary(Lanes dst, Lanes src, Shape shape) {
     const Operand out = vector_operand<T>(O, "dst", dst, shape, sizeof(T));
     const Operand in = vector_operand<T>(O, "src", src, shape, sizeof(T));
-    for_each_lane<T>(shape, RoundedOnce<Unary<O>>{}, dst, source<T>(src));
+    if constexpr (is_estimate(O)) {
+        for_each_lane<T>(shape, RoundedOnce<Estimate<O, kEstimatedBits<T>>>{}, dst, source<T>(src));
+        estimated(info(O).name, kEstimatedWithin<T>);
+    } else {
+        for_each_lane<T>(shape, RoundedOnce<Unary<O>>{}, dst, source<T>(src));
+    }
     emit_vector(O, sizeof(T), repeats_of(shape, sizeof(T)), {out, in});
 }
 

@@ -14,6 +14,7 @@ from npu_daemon.profiling.roofline import roofline_of
 from npu_daemon.simulator.profile import profile_of
 
 _SHOWN_FLOORS = 4
+_SHOWN_CONFLICTS = 0.05  # of the cycles of an instruction
 _CLOCK_HZ = 50e6  # of the system counter (docs/hardware.md section 1)
 
 
@@ -29,6 +30,7 @@ def launch_summary(launch: LaunchProfile) -> dict[str, Any]:
         "profile": profile_of(dict(launch.price), launch.block_dim, launch.chip).model_dump(),
         "roofline": asdict(roofline_of(launch)),
         "clock_reads_us": launch.clock_reads_us(),
+        "bank_conflicts": dict(launch.price["bank_conflicts"]),
         "warnings": [each.model_dump(mode="json") for each in launch.warnings],
     }
 
@@ -49,8 +51,23 @@ def print_launch(console: Console, launch: LaunchProfile) -> None:
         )
     console.print(f"reached {roofline.reached:.1%} of the highest floor ({roofline.floors[0].resource})")
     _print_clock(console, launch)
+    _print_conflicts(console, launch)
     for warning in launch.warnings:
         console.print(f"warning: {warning}", markup=False, highlight=False)
+
+
+def _print_conflicts(console: Console, launch: LaunchProfile) -> None:
+    """Print which vector instructions lose time to bank conflicts, the most expensive first."""
+    conflicts = launch.price["bank_conflicts"]
+    for name in sorted(conflicts, key=lambda each: -conflicts[each]["lost_cycles"]):
+        lost, cycles = conflicts[name]["lost_cycles"], conflicts[name]["cycles"]
+        if lost >= _SHOWN_CONFLICTS * cycles:
+            lost_us = launch.microseconds(lost / len(launch.cores))
+            console.print(
+                f"bank conflicts: {name} loses {lost_us:.2f} us a core, "
+                f"{lost / cycles:.0%} of its repeats: operands share bank groups (addresses that differ by a "
+                "multiple of 512 bytes), or a result shares banks with one"
+            )
 
 
 def _pipe_table(launch: LaunchProfile) -> Table:

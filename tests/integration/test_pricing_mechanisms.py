@@ -165,6 +165,15 @@ def test_a_copy_per_row_costs_more_than_one_of_many_rows(pricer: Pricer) -> None
     assert many / one == pytest.approx(20.63 / 8.31, rel=0.2)
 
 
+def test_rows_that_are_no_whole_blocks_take_longer(pricer: Pricer) -> None:
+    """swi_glu: rows of 200 B that follow each other, and rows of 256 B at the same distances."""
+    odd, whole = (
+        pricer.task_us(rows(CORES, 64, burst_bytes, 400 if burst_bytes == 200 else 512, 40))
+        for burst_bytes in (200, 256)
+    )
+    assert odd > 1.3 * whole
+
+
 def test_rows_off_the_512_byte_grid_are_slower(pricer: Pricer) -> None:
     """data_copy S5 and S4: 1.48 TB/s of rows of 24576 B, 1.17 TB/s of rows of 24574 B."""
     aligned, off = (

@@ -99,6 +99,7 @@ std::map<std::string, double Chip::*> figures() {
         {"hbm_request_bytes", &Chip::hbm_request_bytes},
         {"off_grid_factor", &Chip::off_grid_factor},
         {"burst_cycles", &Chip::burst_cycles},
+        {"odd_burst_cycles", &Chip::odd_burst_cycles},
         {"l2_bytes", &Chip::l2_bytes},
         {"l2_line_bytes", &Chip::l2_line_bytes},
     };

@@ -60,7 +60,10 @@ InstructionTime Core::vector_time(const Entry &entry) {
     const BankCycles bank = shared_.bank_conflicts.cycles_per_repeat(entry);
     counters_.bank_group_conflict_cycles += record.repeats * std::max(0.0, bank.group_cycles - throughput);
     counters_.bank_conflict_cycles += record.repeats * std::max(0.0, bank.cycles - std::max(throughput, bank.group_cycles));
-    return {chip_.vector_issue_cycles + record.repeats * std::max(throughput, bank.cycles), hidden};
+    const double repeat_cycles = record.repeats * std::max(throughput, bank.cycles);
+    counters_.conflict_cycles[static_cast<size_t>(record.op)] += repeat_cycles - record.repeats * throughput;
+    counters_.repeat_cycles[static_cast<size_t>(record.op)] += repeat_cycles;
+    return {chip_.vector_issue_cycles + repeat_cycles, hidden};
 }
 
 // What of `entry` counts until its pipe takes it; costs that depend on nothing else are computed here.

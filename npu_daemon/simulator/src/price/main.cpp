@@ -70,6 +70,20 @@ void print_core(const CoreCounters &core, bool cube, const char *separator) {
     printf("]}");
 }
 
+// Cycles of all cores that vector instructions lose to bank conflicts, of how many, for each that loses some.
+void print_conflicts(const Price &price) {
+    const char *separator = "";
+    printf("\"bank_conflicts\":{");
+    for (size_t op = 0; op < static_cast<size_t>(Op::Count); ++op) {
+        double lost = 0, all = 0;
+        for (const CoreCounters &core : price.cores) lost += core.conflict_cycles[op], all += core.repeat_cycles[op];
+        if (lost <= 0) continue;
+        printf("%s\"%s\":{\"lost_cycles\":%.17g,\"cycles\":%.17g}", separator, info(static_cast<Op>(op)).name, lost, all);
+        separator = ",";
+    }
+    printf("},");
+}
+
 void report(const Price &price, const Timeline &timeline, const std::vector<TensorRange> &tensors,
             const std::vector<TensorCoverage> &coverage) {
     printf("{\"kernel_cycles\":%.17g,\"task_us\":%.17g,\"blocks\":%u,", price.kernel_cycles, price.task_us, price.blocks);
@@ -79,6 +93,7 @@ void report(const Price &price, const Timeline &timeline, const std::vector<Tens
     print_bytes("unread", tensors, coverage, false, &TensorCoverage::missing_bytes);
     print_bytes("written_beyond", tensors, coverage, true, &TensorCoverage::beyond_bytes);
     print_bytes("read_beyond", tensors, coverage, false, &TensorCoverage::beyond_bytes);
+    print_conflicts(price);
     printf("\"cores\":[");
     for (size_t i = 0; i < price.cores.size(); ++i) print_core(price.cores[i], i % price.composition.cores() < price.composition.cubes, i ? "," : "");
     printf("]}\n");

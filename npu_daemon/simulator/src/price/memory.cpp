@@ -15,6 +15,13 @@ bool off_grid(const GlobalCopy &copy) {
     return copy.address % kSmallestRequestBytes != 0 || (!copy.contiguous() && copy.stride % kSmallestRequestBytes != 0);
 }
 
+// Whether rows begin or end between the data blocks of 32 B: each is put together from parts of blocks, and written block by block
+// where it shares them with others.
+bool odd_rows(const GlobalCopy &copy) {
+    constexpr uint64_t kBlockBytes = 32;
+    return copy.bursts > 1 && (copy.burst_bytes % kBlockBytes != 0 || copy.stride % kBlockBytes != 0);
+}
+
 // Rows that begin in the line in which the row before ends. Requests for one line are served in turn (asc-devkit, guide:
 // avoid access to the same address): each such row waits as a copy of its own does.
 uint32_t rows_in_turn(const GlobalCopy &copy, uint64_t line_bytes) {
@@ -57,17 +64,18 @@ double Memory::core_cycles(const GlobalCopy &copy, const CacheTraffic &traffic) 
         return chip_.copy_start_cycles + std::max(inside, bytes / chip_.fixpipe_gm_bytes_per_cycle);
     }
     const double grid_factor = grid_factor_of(copy);
+    const double waiting = rows_in_turn(copy, cache_.line_bytes()) * chip_.copy_start_cycles;
     if (copy.op == Op::CopyGmToL1) {    // rows are turned into fractals while others are on their way
         const double from_hbm = traffic.miss_bytes / chip_.cube_hbm_core_bytes_per_cycle;
         const double into_l1 = bytes / chip_.cube_l2_core_bytes_per_cycle;
-        const double waiting = rows_in_turn(copy, cache_.line_bytes()) * chip_.copy_start_cycles;
         const double converting = into_l1 * grid_factor + bursts * chip_.cube_row_cycles + waiting;
         return chip_.copy_start_cycles + std::max(from_hbm * grid_factor, converting);
     }
     const double miss_rate = copy.writes() ? chip_.write_core_bytes_per_cycle : chip_.hbm_core_bytes_per_cycle;
     const double hit_rate = copy.writes() ? chip_.write_core_bytes_per_cycle : chip_.l2_core_bytes_per_cycle;
     const double moving = traffic.miss_bytes / miss_rate + traffic.hit_bytes / hit_rate;
-    return chip_.copy_start_cycles + moving * grid_factor + bursts * chip_.burst_cycles;
+    const double each_burst = chip_.burst_cycles + (odd_rows(copy) ? chip_.odd_burst_cycles : 0);
+    return chip_.copy_start_cycles + moving * grid_factor + bursts * each_burst + waiting;
 }
 
 // Where another copy fetches from the same line on: the share of its lines that it still has before it.

@@ -60,6 +60,7 @@ struct Chip {
     double mte3_latency_cycles = 0;
     double copy_start_cycles = 0;
     double burst_cycles = 0;
+    double odd_burst_cycles = 0;
     double off_grid_factor = 0;
     double same_line_cycles = 0;
     double hbm_write_factor = 0;

@@ -31,6 +31,8 @@ struct CoreCounters {
     std::array<double, kPipeCount> wait_cycles{};   // of flags and of instructions on other pipes
     double bank_group_conflict_cycles = 0;
     double bank_conflict_cycles = 0;
+    std::array<double, static_cast<size_t>(Op::Count)> conflict_cycles{};       // both, by instruction
+    std::array<double, static_cast<size_t>(Op::Count)> repeat_cycles{};         // of vector instructions, with conflicts, without starts
     CacheTraffic read_traffic;          // of global memory, by what the cache did
     CacheTraffic write_traffic;
     double main_written_bytes = 0;      // to HBM: evicted lines, and writes past the cache

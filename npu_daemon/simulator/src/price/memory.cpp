@@ -15,11 +15,11 @@ bool off_grid(const GlobalCopy &copy) {
     return copy.address % kSmallestRequestBytes != 0 || (!copy.contiguous() && copy.stride % kSmallestRequestBytes != 0);
 }
 
-// Whether rows begin or end between the data blocks of 32 B: each is put together from parts of blocks, and written block by block
-// where it shares them with others.
+// Whether rows are no whole data blocks of 32 B: the last one of each is padded on its way in, and only a part of it is written on
+// its way out. Where in global memory rows begin does not matter for that (data_copy UB S4).
 bool odd_rows(const GlobalCopy &copy) {
     constexpr uint64_t kBlockBytes = 32;
-    return copy.bursts > 1 && (copy.burst_bytes % kBlockBytes != 0 || copy.stride % kBlockBytes != 0);
+    return copy.bursts > 1 && copy.burst_bytes % kBlockBytes != 0;
 }
 
 // Rows that begin in the line in which the row before ends. Requests for one line are served in turn (asc-devkit, guide:

@@ -95,6 +95,14 @@ def test_a_bank_conflict_costs_what_was_measured(pricer: Pricer) -> None:
     assert together == pytest.approx(154.2, rel=0.03)
 
 
+def test_conflicts_are_told_by_instruction(pricer: Pricer) -> None:
+    """Both reads of Add(x, x, x) are of one bank group; Muls(x, x, 2) reads once."""
+    added = vector("Add", (0, 0, 0), 64, element_bytes=4)
+    scaled = vector("Muls", (0, 0), 64, element_bytes=4)
+    conflicts = pricer.price([added * 10 + scaled * 10])["bank_conflicts"]
+    assert conflicts == {"Add": {"lost_cycles": 640, "cycles": 1280}}
+
+
 def test_writes_to_one_bank_group_take_turns(pricer: Pricer) -> None:
     """bank_conflict_nd2nz: eight blocks a repeat, all to one group of 16 banks."""
     apart, together = (

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from ascend_gym.core.records import Diagnostic, Phase
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.profiling.asc_build import AscProgram
 from npu_daemon.profiling.chrome_trace import write_chrome_trace
@@ -18,6 +22,7 @@ from npu_daemon.profiling.csv_files import write_csv_files
 from npu_daemon.profiling.launch_profile import PIPES, LaunchProfile
 from npu_daemon.profiling.profiler import ProfiledProgram, Profiler
 from npu_daemon.profiling.roofline import roofline_of
+from npu_daemon.profiling.summary import launch_summary, print_launch
 
 ADD = Path(__file__).parent.parent / "asc" / "add.asc"
 ROW_PIPES = dict(zip(("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"), PIPES, strict=True))
@@ -42,6 +47,19 @@ def launches(simulator: SimulatorBackend, folder: Path) -> tuple[LaunchProfile, 
     program = profiler.profile_program(AscProgram(ADD, ("SCENARIO=2",)))
     assert isinstance(program, ProfiledProgram), program
     return program.launches
+
+
+def test_the_summary_has_warnings_and_conflicts(launches: tuple[LaunchProfile, ...]) -> None:
+    told = Diagnostic(phase=Phase.RUN_KERNEL, message="look here", call="Add", block_idx=3)
+    price = {**launches[0].price, "bank_conflicts": {"Add": {"lost_cycles": 640.0, "cycles": 1280.0}}}
+    launch = replace(launches[0], price=price, warnings=(told,))
+    assert launch_summary(launch)["warnings"][0]["block_idx"] == 3
+    console = Console(record=True, width=200, file=io.StringIO())
+    print_launch(console, launch)
+    shown = console.export_text()
+    assert "bank conflicts: Add loses" in shown
+    assert "50% of its repeats" in shown
+    assert "look here" in shown
 
 
 def _trace(launches: tuple[LaunchProfile, ...], path: Path) -> dict[str, Any]:

@@ -124,6 +124,16 @@ def test_an_operand_that_goes_on_in_the_next_buffer_is_worth_a_warning(bench: Wo
     assert warning.line
 
 
+def test_estimates_are_told_where_more_is_asked_for(bench: Workbench) -> None:
+    estimate = " AscendC::Reciprocal(x1Local, x1Local, count);"
+    result = bench.evaluate(bench.edited(kernel={ADD: ADD + estimate}))
+    assert result.status is Status.OK
+    (warning,) = result.all_diagnostics
+    assert "misses 0.001 of the value; use Div" in warning.message
+    assert (warning.call, warning.block_idx) == ("Reciprocal", 0)
+    assert warning.line
+
+
 def test_blocks_that_write_the_same_bytes_are_priced_and_warned_of(bench: Workbench) -> None:
     """Each block rounds its work up into that of the next one, as the vendor's lin_space does."""
     again = (

@@ -151,8 +151,8 @@ void whole_extremes(Reduction kind, const Results &dst, const Lanes &src, const 
         store_extreme<T>(dst.base + uint64_t{index} * dst.repeat_stride * bytes, order, found);
         if (index == 0 || better(kind, found.value, best.value)) best = {found.value, index * lanes + found.lane};
     }
-    // What reductions in counter mode leave in the register cannot be had (page of GetReduceRepeatMaxMinSpr).
-    remember<T>(shape.counted && shape.strided ? Extreme{std::numeric_limits<float>::quiet_NaN(), UINT32_MAX} : best);
+    // Counter mode leaves it too: the vendor's icamax reads it there, though the page of GetReduceRepeatMaxMinSpr does not promise it.
+    remember<T>(best);
 }
 
 template <typename T>

@@ -1,4 +1,4 @@
-"""Imports point one way (DESIGN.md, rule 10), read from the source files themselves."""
+"""Imports point one way (docs/architecture.md, rule 10), read from the source files themselves."""
 
 from __future__ import annotations
 

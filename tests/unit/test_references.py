@@ -1,0 +1,49 @@
+"""What the project's texts and sources point to is there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+_TEXT = {".md", ".py", ".toml", ".h", ".cpp", ".def", ".json", ".txt"}
+_PAGE = re.compile(r"\bdocs/[\w/]+\.md\b")
+_LINK = re.compile(r"\]\(([^)#\s:]+)(?:#[\w-]*)?\)")
+_OUTSIDE = re.compile(r"\.\./shared|\bfacts section \d|\bfacts/\w+\.md|\bDESIGN\.md")
+
+
+def _texts() -> list[Path]:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
+    paths = [ROOT / name for name in listed.decode().split("\0") if name]
+    return [path for path in paths if path.suffix in _TEXT and path != Path(__file__) and path.is_file()]
+
+
+def test_pages_that_are_cited_exist() -> None:
+    missing = {
+        f"{path.relative_to(ROOT)}: {page}"
+        for path in _texts()
+        for page in _PAGE.findall(path.read_text("utf-8"))
+        if not (ROOT / page).exists()
+    }
+    assert not missing
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    missing = {
+        f"{path.relative_to(ROOT)}: {target}"
+        for path in _texts()
+        if path.suffix == ".md"
+        for target in _LINK.findall(path.read_text("utf-8"))
+        if not (path.parent / target).exists()
+    }
+    assert not missing
+
+
+def test_no_source_is_outside_the_repository() -> None:
+    cited = {
+        f"{path.relative_to(ROOT)}: {found.group()}"
+        for path in _texts()
+        if (found := _OUTSIDE.search(path.read_text("utf-8")))
+    }
+    assert not cited

@@ -93,16 +93,47 @@ _BITS = {
 }
 
 
+class Injection(Record):
+    """A value that some elements of an input have instead of what was drawn.
+
+    Attributes:
+        value: NaN, an infinity, zero, or any other number.
+        share: of the elements, at least one; where they lie follows from the seed.
+    """
+
+    value: int | float
+    share: float = Field(gt=0, le=1)
+
+
 class ValueRange(Record):
     """How the elements of an input are drawn.
 
     ``uniform`` draws from [low, high]; ``normal`` has mean ``low`` and standard deviation ``high``;
-    ``integers`` draws whole numbers from [low, high]; ``permutation`` shuffles 0..n-1.
+    ``integers`` draws whole numbers from [low, high]; ``permutation`` shuffles 0..n-1; ``fixed`` and ``file``
+    draw nothing.
+
+    Attributes:
+        kind: one of these.
+        low: see there.
+        high: see there.
+        distinct: how many different values are drawn at most, so that elements tie; 0 for no limit.
+        inject: values put in afterwards, in this order.
+        contents: of ``fixed``: the elements in row-major order, or one for all.
+        file: of ``file``: path relative to the folder of the ``op.toml``.
     """
 
-    kind: Literal["uniform", "normal", "integers", "permutation"] = "uniform"
+    kind: Literal["uniform", "normal", "integers", "permutation", "fixed", "file"] = "uniform"
     low: float = -1.0
     high: float = 1.0
+    distinct: int = Field(default=0, ge=0, exclude_if=lambda value: not value)
+    inject: tuple[Injection, ...] = Field(default=(), exclude_if=lambda value: not value)
+    contents: tuple[int | float, ...] = Field(default=(), exclude_if=lambda value: not value)
+    file: str = Field(default="", exclude_if=lambda value: not value)
+
+    @property
+    def is_random(self) -> bool:
+        """Whether elements depend on the seed."""
+        return self.kind not in ("fixed", "file") or bool(self.inject)
 
 
 class TensorSpec(Record):

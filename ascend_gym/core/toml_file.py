@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeAlias, get_args
 
 from pydantic import BaseModel
 
@@ -14,6 +15,11 @@ from ascend_gym.core.text import nearest
 
 # tomllib came with Python 3.11; tomli is the same code for 3.10
 _toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+
+_HEADER = re.compile(r"\s*(\[\[?)\s*([^][]+?)\s*\]")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*[\w-]+)*)\s*=""")
+
+_Place: TypeAlias = tuple[str | int, ...]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -40,6 +46,55 @@ def unknown_key(model: type[BaseModel], where: Sequence[str | int]) -> str:
         table = (_table_in(field.annotation) if field is not None else None) or table
     known = list(table.model_fields)
     return f"unknown key{nearest(str(where[-1]), known)}; known are {', '.join(known)}"
+
+
+def line_of(text: str, where: Sequence[str | int]) -> int:
+    """Return the number of the line, from 1, where a key of a TOML document stands, or what it belongs to.
+
+    Args:
+        text: the document.
+        where: the key with what leads to it, as pydantic's errors tell it; 0 is returned where none is known.
+    """
+    counts: dict[_Place, int] = {}
+    table: _Place = ()
+    listing: _Place | None = None
+    found, found_depth = 0, 0
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := _HEADER.match(line):
+            table, listing = _opened_table(header, counts), None
+            place = table
+        elif key := _KEY.match(line):
+            place = (*table, *(_bare(part) for part in key[1].split(".")))
+            listing = place if line.rstrip().endswith("[") else None
+        elif listing is not None and line.lstrip().startswith("{"):
+            place = (*listing, _next_index(counts, listing))
+        else:
+            continue
+        if place == tuple(where[: len(place)]) and len(place) > found_depth:
+            found, found_depth = number, len(place)
+    return found
+
+
+def _bare(name: str) -> str:
+    return name.strip().strip("'\"")
+
+
+def _opened_table(header: re.Match[str], counts: dict[_Place, int]) -> _Place:
+    """Return the place of the table that a header opens; tables of an array are counted."""
+    place: _Place = ()
+    names = [_bare(name) for name in header[2].split(".")]
+    for depth, name in enumerate(names, 1):
+        place = (*place, name)
+        if depth == len(names) and header[1] == "[[":
+            place = (*place, _next_index(counts, place))
+        elif place in counts:
+            place = (*place, counts[place])
+    return place
+
+
+def _next_index(counts: dict[_Place, int], place: _Place) -> int:
+    counts[place] = counts.get(place, -1) + 1
+    return counts[place]
 
 
 def _table_in(annotation: Any) -> type[BaseModel] | None:

@@ -24,6 +24,7 @@ Places = NDArray[np.int64]
 
 _KEPT_SIGNIFICANT_BITS = 3
 _CORES = 8
+_TILE_SHARE = 1 / 64
 _PROBED_ELEMS = 1 << 16
 
 
@@ -45,16 +46,17 @@ def audit_case(spec: OpSpec, case: Case, seed: int) -> list[str]:
     """Return what is wrong with a case; an empty list means that its verdict can be relied on.
 
     The rounded expectation itself must be accepted, inputs must follow from the seed, and the case must not
-    be insensitive.
+    be insensitive. Where nothing follows from the seed, some other case must have another answer.
     """
     oracle = oracle_for(spec)
     inputs = oracle.inputs(case, seed)
     expected = oracle.expected(case, inputs)
-    complaints = _repeatability_complaints(oracle, case, seed, inputs)
+    complaints = _repeatability_complaints(oracle, spec, case, seed, inputs)
     accepted = oracle.judge(case, _right_outputs(case, expected), expected)
     if not accepted.correct:
         complaints.append(f"the reference itself is rejected: {accepted.message}")
     complaints += insensitivities(oracle, case, inputs, expected)
+    complaints += _other_values_complaints(oracle, case, seed, expected)
     return [f"{spec.op_id}, case {case.case_id!r}: {complaint}" for complaint in complaints]
 
 
@@ -97,12 +99,42 @@ def _right_outputs(case: Case, expected: Arrays) -> list[list[Array]]:
         ]
 
 
-def _repeatability_complaints(oracle: Oracle, case: Case, seed: int, inputs: Arrays) -> list[str]:
+def _repeatability_complaints(
+    oracle: Oracle, spec: OpSpec, case: Case, seed: int, inputs: Arrays
+) -> list[str]:
     complaints = []
     if not _equal(oracle.inputs(case, seed), inputs):
         complaints.append("the same seed gives different inputs")
-    if _equal(oracle.inputs(case, seed + 1), inputs):
+    if not _equal(oracle.inputs(case, seed + 1), inputs):
+        return complaints
+    if any(tensor.values.is_random for tensor in case.inputs if not tensor.optional_absent):
         complaints.append("another seed gives the same inputs")
+    elif not any(_differ(case, other) for other in spec.cases):
+        complaints.append(
+            "nothing varies: no input is random, and no other case has other shapes or attributes"
+        )
+    return complaints
+
+
+def _differ(case: Case, other: Case) -> bool:
+    """Say whether a kernel that knows the answer of one case would fail on the other."""
+    return (case.outputs, case.attributes) != (other.outputs, other.attributes)
+
+
+def _other_values_complaints(oracle: Oracle, case: Case, seed: int, expected: Arrays) -> list[str]:
+    """Return a sentence for each output that a kernel could have kept from inputs of another seed."""
+    others = oracle.inputs(case, seed + 1)
+    if _equal(others, oracle.inputs(case, seed)):
+        return []
+    right, kept = (_right_outputs(case, arrays) for arrays in (expected, oracle.expected(case, others)))
+    complaints = []
+    for number, tensor in enumerate(case.outputs):
+        if tensor.open or tensor.size_bytes == 0 or _equal([kept[number]], [right[number]]):
+            continue
+        outputs = [*right[:number], kept[number], *right[number + 1 :]]
+        if oracle.judge(case, outputs, expected).correct:
+            label = f" as {tensor.name}" if len(case.outputs) > 1 else ""
+            complaints.append(f"the answer to inputs of another seed is accepted as correct{label}")
     return complaints
 
 
@@ -114,6 +146,7 @@ def _corruptions(
     yield _Corruption("a constant output (the mean)", lambda flat, at, _: np.full_like(flat[at], _mean(flat)))
     yield _Corruption("an output with its second half left at zero", _undone_from(0.5))
     yield _Corruption("an output with its last eighth left at zero", _undone_from(1 - 1 / _CORES))
+    yield _Corruption("an output of its first tile only", _undone_from(_TILE_SHARE))
     yield _Corruption("a permutation of the expected output", lambda flat, at, _: flat[_permuted(at, flat)])
     yield _Corruption("the expected output shifted by one", lambda flat, at, _: flat[(at + 1) % flat.size])
     yield _Corruption("one core's part for all", lambda flat, at, _: flat[at % max(1, flat.size // _CORES)])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import mmap
 from functools import lru_cache
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any, TypeAlias
 
@@ -19,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.records import Case, DType, TensorSpec, ValueRange
+from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.core.records import Case, DType, Injection, TensorSpec, ValueRange
 
 Array: TypeAlias = NDArray[Any]
 
@@ -61,14 +63,22 @@ def loaded_array(data: bytes | mmap.mmap, dtype: DType, shape: tuple[int, ...], 
     return ((halves ^ 8).astype(np.int8) - 8).astype(ml_dtypes.int4).reshape(shape)
 
 
-def case_inputs(case: Case, seed: int) -> list[list[Array]]:
+def case_inputs(case: Case, seed: int, folder: Path | None = None) -> list[list[Array]]:
     """Return, for each input parameter of ``case``, its read-only arrays; none for an absent optional one.
 
     Every tensor has its own generator, seeded with the digest of the case, the seed and the parameter.
+
+    Args:
+        case: says how inputs are filled.
+        seed: of what is drawn.
+        folder: where data files lie.
+
+    Raises:
+        OperatorFormatError: a data file is missing or holds something else than the tensor.
     """
     return [
         [
-            _draw(tensor, shape, _words(case, seed, tensor.name, index))
+            _filled(tensor, shape, _words(case, seed, tensor.name, index), folder)
             for index, shape in enumerate(() if tensor.optional_absent else tensor.shapes)
         ]
         for tensor in case.inputs
@@ -80,8 +90,69 @@ def _words(case: Case, seed: int, name: str, index: int) -> np.random.Philox:
     return np.random.Philox(np.random.SeedSequence(entropy))
 
 
-def _draw(tensor: TensorSpec, shape: tuple[int, ...], words: np.random.Philox) -> Array:
-    count = math.prod(shape)
+def read_data_file(tensor: TensorSpec, shape: tuple[int, ...], folder: Path | None) -> Array:
+    """Return the content of the data file of a tensor: ``.npy``, or elements as they lie in memory.
+
+    Raises:
+        OperatorFormatError: it is missing or holds something else than the tensor.
+    """
+    path = (folder or Path()) / tensor.values.file
+    dtype = numpy_dtype(tensor.dtype)
+    try:
+        if path.suffix == ".npy":
+            array: Array = np.load(path, mmap_mode="r", allow_pickle=False)
+            if array.dtype == np.uint16 and tensor.dtype is DType.BFLOAT16:
+                array = array.view(dtype)
+        else:
+            array = loaded_array(path.read_bytes(), tensor.dtype, shape)
+    except (OSError, ValueError) as error:
+        raise OperatorFormatError(f"{path}: cannot be read as {tensor.name} {shape}: {error}") from error
+    if array.shape != shape or array.dtype != dtype:
+        raise OperatorFormatError(
+            f"{path}: holds {array.dtype} {array.shape}, op.toml says {tensor.name} is {dtype} {shape}"
+        )
+    return array
+
+
+def _filled(
+    tensor: TensorSpec, shape: tuple[int, ...], words: np.random.Philox, folder: Path | None
+) -> Array:
+    values = tensor.values
+    if values.kind == "file":
+        array = read_data_file(tensor, shape, folder)
+    elif values.kind == "fixed":
+        array = _fixed(values, math.prod(shape), numpy_dtype(tensor.dtype))
+    elif values.distinct:
+        pool = _draw(tensor, values.distinct, words)
+        array = pool[_raw(words, math.prod(shape)) % np.uint64(values.distinct)]
+    else:
+        array = _draw(tensor, math.prod(shape), words)
+    for injection in values.inject:
+        array = _injected(array, injection, words)
+    array = array.reshape(shape)
+    array.flags.writeable = False
+    return array
+
+
+def _fixed(values: ValueRange, count: int, dtype: np.dtype[Any]) -> Array:
+    contents: Array = np.array(values.contents).astype(dtype)
+    return contents if contents.size == count else np.full(count, contents[0])
+
+
+def _injected(array: Array, injection: Injection, words: np.random.Philox) -> Array:
+    """Return the elements with some replaced: at random places, one at least."""
+    if array.size == 0:
+        return array
+    lots = _raw(words, array.size)
+    places = lots <= np.uint64(min(injection.share * 2.0**64, 2.0**64 - 2.0**11))
+    places[lots.argmin()] = True
+    changed: Array = array.reshape(-1).copy()
+    changed[places] = injection.value
+    return changed
+
+
+def _draw(tensor: TensorSpec, count: int, words: np.random.Philox) -> Array:
+    """Return ``count`` elements in one dimension."""
     dtype = numpy_dtype(tensor.dtype)
     values = tensor.values
     if values.kind == "permutation":
@@ -96,8 +167,6 @@ def _draw(tensor: TensorSpec, shape: tuple[int, ...], words: np.random.Philox) -
     else:
         bits32 = _raw(words, -(-count // 2)).view(np.uint32)[:count]
         array = _fine_floats(values, bits32).astype(dtype, copy=False)
-    array = array.reshape(shape)
-    array.flags.writeable = False
     return array
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue, Case, DType, TensorSpec, Tolerance, ValueRange
-from ascend_gym.core.toml_file import read_toml, unknown_key
+from ascend_gym.core.toml_file import line_of, read_toml, unknown_key
+from ascend_gym.suite.value_checks import check_values
 
 MANIFEST_NAME = "op.toml"
+
+FORMAT = 1
 
 _UNSIGNED = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64, DType.BOOL)
 
@@ -69,40 +71,68 @@ class _InputEntry(_TensorEntry):
 
     @model_validator(mode="after")
     def _values_can_be_drawn(self) -> _InputEntry:
-        kind, low, high = self.values.kind, self.values.low, self.values.high
-        whole = kind == "integers" or not self.dtype.is_floating
-        if kind in ("uniform", "integers") and (math.ceil(low) > math.floor(high) if whole else low > high):
-            raise ValueError(f"values: no {'whole ' if whole else ''}number lies in [{low}, {high}]")
-        if kind == "normal" and not (self.dtype.is_floating and high > 0):
-            raise ValueError("values: 'normal' needs a floating dtype and a positive deviation 'high'")
-        if self.dtype in _UNSIGNED and low < 0 and kind != "permutation":
-            raise ValueError(f"values: {self.dtype.value} cannot hold numbers down to {low}")
+        if "values" in self.model_fields_set:
+            check_values(self.values, self.dtype, self.shapes or (self.shape or (),))
         return self
 
     def spec(self, **fields: Any) -> TensorSpec:
-        return super().spec(values=self.values, optional_absent=self.optional_absent, **fields)
+        """Return the record; whole numbers that may not be negative are drawn from 0 and 1 unless said."""
+        values = self.values
+        if self.dtype in _UNSIGNED and "values" not in self.model_fields_set:
+            values = ValueRange(kind="integers", low=0, high=1)
+        return super().spec(values=values, optional_absent=self.optional_absent, **fields)
 
 
 class _OutputEntry(_TensorEntry):
     open: bool = False
+    values: ValueRange | None = None
+
+    @model_validator(mode="after")
+    def _values_are_a_file(self) -> _OutputEntry:
+        if self.values is not None:
+            if self.values.kind != "file":
+                raise ValueError("values: those of an output are a data file, { kind = 'file', file = ... }")
+            check_values(self.values, self.dtype, self.shapes or (self.shape or (),))
+        return self
 
     def spec(self, **fields: Any) -> TensorSpec:
+        if self.values is not None:
+            fields["values"] = self.values
         return super().spec(open=self.open, **fields)
 
 
 class _CaseEntry(_Section):
     id: str
     attributes: dict[str, AttributeValue] = {}
-    input: tuple[_InputEntry, ...] = Field(min_length=1)
+    input: tuple[_InputEntry, ...] = ()
     output: tuple[_OutputEntry, ...] = Field(min_length=1)
 
 
 class Manifest(_Section):
-    """The content of an ``op.toml``."""
+    """The content of an ``op.toml``; ``format`` is the version of what its keys mean."""
 
+    format: int = FORMAT
     operator: OperatorSection
     tolerance: dict[DType, Tolerance] = {}
     case: tuple[_CaseEntry, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _format_is_known(self) -> Manifest:
+        if self.format != FORMAT:
+            raise ValueError(f"format: this version of ascend-gym reads format {FORMAT}, got {self.format}")
+        return self
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Manifest:
+        for what, names in (
+            ("case", [entry.id for entry in self.case]),
+            *((f"input of case {entry.id!r}", [each.name for each in entry.input]) for entry in self.case),
+            *((f"output of case {entry.id!r}", [each.name for each in entry.output]) for entry in self.case),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"{what}: {', '.join(twice)} occurs more than once")
+        return self
 
     @model_validator(mode="after")
     def _floating_outputs_have_a_tolerance(self) -> Manifest:
@@ -114,6 +144,11 @@ class Manifest(_Section):
                         f"add a [tolerance.{output.dtype.value}] table with atol and rtol"
                     )
         return self
+
+    @property
+    def has_all_outputs(self) -> bool:
+        """Whether every output is open or has a data file, so that no reference is needed."""
+        return all(output.open or output.values for entry in self.case for output in entry.output)
 
     def cases(self) -> tuple[Case, ...]:
         """Return the cases as core records."""
@@ -138,18 +173,19 @@ def read_manifest(path: Path) -> Manifest:
     """
     try:
         content = read_toml(path)
+        text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise OperatorFormatError(f"{path}: cannot be read as TOML: {error}") from error
     try:
         manifest = Manifest.model_validate(content)
         manifest.cases()
     except ValidationError as error:
-        raise OperatorFormatError(f"{path}: {explain(error)}") from error
+        raise OperatorFormatError(_explain(path, text, error)) from error
     return manifest
 
 
-def explain(error: ValidationError) -> str:
-    """Return a pydantic error as ``key: what is wrong`` clauses, without errors that follow from others."""
+def _explain(path: Path, text: str, error: ValidationError) -> str:
+    """Return a pydantic error as ``file:line: key: what is wrong`` clauses, without those that follow."""
     details = error.errors()
     clauses = []
     for detail in details:
@@ -158,6 +194,8 @@ def explain(error: ValidationError) -> str:
         if detail["type"] == "too_short" and follows:
             continue
         unknown = detail["type"] == "extra_forbidden"
-        reason = unknown_key(Manifest, where) if unknown else detail["msg"]
-        clauses.append(f"{'.'.join(str(part) for part in where) or 'document'}: {reason}")
+        reason = unknown_key(Manifest, where) if unknown else detail["msg"].removeprefix("Value error, ")
+        line = line_of(text, where)
+        place = f"{path}:{line}" if line else str(path)
+        clauses.append(f"{place}: {'.'.join(str(part) for part in where) or 'document'}: {reason}")
     return "; ".join(clauses)

@@ -6,15 +6,24 @@
 
 where ``inputs`` maps parameter names to arrays (lists of arrays for list parameters; absent optional
 inputs are left out), ``attributes`` is the mapping of the case, and the result maps output names to
-arrays (lists for list parameters). Floating results may be of any width: give float32 for two-byte
-outputs of many millions of elements (13 bits below an fp16 output, a third of the time of float64) and
-float64 where sums or cancellation need it and for float32 outputs.
+arrays (lists for list parameters). It may define
+
+    def inputs(case, rng): ...
+
+too, for inputs that depend on each other: a mapping of the parameters that it makes, by a
+``numpy.random.Generator``; the others are drawn as the manifest says.
+
+Floating results may be of any width: give float32 for two-byte outputs of many millions of elements (13 bits
+below an fp16 output, a third of the time of float64) and float64 where sums or cancellation need it and for
+float32 outputs.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,11 +36,9 @@ from ascend_gym.core.protocols import Oracle, Verdict
 from ascend_gym.core.records import Case, OpSpec, TensorSpec
 from ascend_gym.suite.cann_cases import REFERENCE_NAME, case_folder
 from ascend_gym.suite.cann_golden import ExampleOracle
-from ascend_gym.suite.inputs import Array, case_inputs
+from ascend_gym.suite.inputs import Array, case_inputs, numpy_dtype, read_data_file
 from ascend_gym.suite.loader import folder_digest
 from ascend_gym.suite.verdict import judge
-
-Reference = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]]
 
 
 def oracle_for(spec: OpSpec) -> Oracle:
@@ -56,34 +63,59 @@ def reference_oracle(folder: Path) -> ReferenceOracle:
     Raises:
         OperatorFormatError: it cannot be imported or defines no ``reference`` function.
     """
-    return ReferenceOracle(_load_reference(folder / REFERENCE_NAME))
+    return ReferenceOracle(_load_module(folder / REFERENCE_NAME), folder)
 
 
 class ReferenceOracle:
-    """Draws inputs from the case and computes expectations with a numpy reference."""
+    """Draws inputs as the case says and computes expectations with a numpy reference.
 
-    def __init__(self, reference: Reference) -> None:
-        self._reference = reference
+    Args:
+        module: of the ``reference.py``; ``None`` where every output is a data file.
+        folder: where data files lie.
+    """
+
+    def __init__(self, module: ModuleType | None, folder: Path) -> None:
+        self._reference = getattr(module, "reference", None)
+        self._dependent_inputs = getattr(module, "inputs", None)
+        self._folder = folder
 
     def inputs(self, case: Case, seed: int) -> list[list[Array]]:
-        """Return, for each input parameter, its read-only arrays."""
-        return case_inputs(case, seed)
+        """Return, for each input parameter, its read-only arrays.
+
+        Raises:
+            OperatorFormatError: ``inputs`` of the reference fails, or returns what the case does not say.
+        """
+        drawn = case_inputs(case, seed, self._folder)
+        if self._dependent_inputs is None:
+            return drawn
+        entropy = int(digest_of("dependent inputs", case, seed), 16)
+        rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
+        with self._faults_named(f"inputs(case, rng), case {case.case_id!r}"):
+            made = _mapping(self._dependent_inputs(case, rng))
+            unknown = made.keys() - {tensor.name for tensor in case.inputs}
+            if unknown:
+                raise ValueError(f"returned {sorted(unknown)}, which are no inputs of the case")
+            return [
+                _made_arrays(made[tensor.name], tensor) if tensor.name in made else arrays
+                for tensor, arrays in zip(case.inputs, drawn, strict=True)
+            ]
 
     def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
         """Return, for each output parameter, its expected arrays; none for an open one.
 
         Raises:
-            OperatorFormatError: the reference left out an output or gave it another shape.
+            OperatorFormatError: the reference fails, left out an output or gave it another shape.
         """
         named = {
             tensor.name: list(arrays) if tensor.dynamic else arrays[0]
             for tensor, arrays in zip(case.inputs, inputs, strict=True)
             if not tensor.optional_absent
         }
-        results = self._reference(named, case.attributes)
-        return [
-            [] if tensor.open else _output_arrays(results, tensor, case.case_id) for tensor in case.outputs
-        ]
+        results: Mapping[str, Any] = {}
+        if self._reference is not None:
+            with self._faults_named(f"reference(inputs, attributes), case {case.case_id!r}"):
+                results = _mapping(self._reference(named, case.attributes))
+        return [self._expected_arrays(case, tensor, results) for tensor in case.outputs]
 
     def judge(
         self, case: Case, outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]
@@ -91,35 +123,90 @@ class ReferenceOracle:
         """Compare outputs with expectations."""
         return judge(case, outputs, expected)
 
+    def _expected_arrays(self, case: Case, tensor: TensorSpec, results: Mapping[str, Any]) -> list[Array]:
+        if tensor.open:
+            return []
+        if tensor.values.kind == "file" and tensor.name not in results:
+            return [read_data_file(tensor, shape, self._folder) for shape in tensor.shapes]
+        with self._faults_named(f"case {case.case_id!r}"):
+            return _output_arrays(results, tensor)
 
-def _output_arrays(results: Mapping[str, Any], tensor: TensorSpec, case_id: str) -> list[Array]:
-    if tensor.name not in results:
-        raise OperatorFormatError(
-            f"case {case_id!r}: the reference returned {sorted(results)}, without output {tensor.name!r}"
-        )
-    result = results[tensor.name]
-    arrays = [np.asarray(array) for array in (result if tensor.dynamic else [result])]
-    shapes = tuple(array.shape for array in arrays)
-    if shapes != tensor.shapes:
-        raise OperatorFormatError(
-            f"case {case_id!r}: the reference gave {tensor.name!r} the shapes {shapes}, "
-            f"op.toml says {tensor.shapes}"
-        )
+    @contextmanager
+    def _faults_named(self, what: str) -> Iterator[None]:
+        """Turn whatever the author's code raises into a fault of the operator, with file and line."""
+        path = self._folder / REFERENCE_NAME
+        try:
+            yield
+        except MemoryError:
+            raise  # of this host
+        except Exception as error:
+            lines = [
+                frame.lineno
+                for frame in traceback.extract_tb(error.__traceback__)
+                if frame.filename == str(path)
+            ]
+            place = f"{path}:{lines[-1]}" if lines else str(path)
+            reason = str(error) if isinstance(error, _ContractError) else f"{type(error).__name__}: {error}"
+            raise OperatorFormatError(f"{place}: {what}: {reason}") from error
+
+
+class _ContractError(ValueError):
+    """What a function of ``reference.py`` returned is not what was asked of it."""
+
+
+def _mapping(result: Any) -> Mapping[str, Any]:
+    if not isinstance(result, Mapping):
+        raise _ContractError(f"expected a dict of arrays by name, got {type(result).__name__}")
+    return result
+
+
+def _made_arrays(result: Any, tensor: TensorSpec) -> list[Array]:
+    """Return the arrays that ``inputs`` of a reference made for a tensor, in its type and read-only."""
+    arrays = []
+    for array in result if tensor.dynamic else [result]:
+        with np.errstate(over="ignore", invalid="ignore"):
+            arrays.append(np.ascontiguousarray(array).astype(numpy_dtype(tensor.dtype)))
+        arrays[-1].flags.writeable = False
+    _check_shapes(tensor, arrays)
     return arrays
 
 
-def _load_reference(path: Path) -> Reference:
+def _output_arrays(results: Mapping[str, Any], tensor: TensorSpec) -> list[Array]:
+    if tensor.name not in results:
+        raise _ContractError(f"returned {sorted(results)}, without output {tensor.name!r}")
+    result = results[tensor.name]
+    arrays = [np.asarray(array) for array in (result if tensor.dynamic else [result])]
+    _check_shapes(tensor, arrays)
+    return arrays
+
+
+def _check_shapes(tensor: TensorSpec, arrays: Sequence[Array]) -> None:
+    shapes = tuple(array.shape for array in arrays)
+    if shapes != tensor.shapes:
+        raise _ContractError(f"returned {tensor.name!r} in the shapes {shapes}, op.toml says {tensor.shapes}")
+    kinds = {array.dtype.kind for array in arrays} - set("biufcV")
+    if kinds:
+        raise _ContractError(f"returned {tensor.name!r} as {arrays[0].dtype}, which is no array of numbers")
+
+
+def _load_module(path: Path) -> ModuleType | None:
+    if not path.is_file():
+        return None
     try:
         source = path.read_bytes()
         name = f"_ascend_gym_reference_{digest_of(str(path), source)[:24]}"
         module = sys.modules.get(name) or _module_of(name, path, source)
-    except (OSError, ImportError, SyntaxError, ValueError, NameError, AttributeError) as error:
-        raise OperatorFormatError(f"{path}: cannot be imported: {error}") from error
-    function = getattr(module, "reference", None)
-    if not callable(function):
+    except Exception as error:
+        frames = [
+            each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == str(path)
+        ]
+        line = error.lineno if isinstance(error, SyntaxError) else (frames or [0])[-1]
+        raise OperatorFormatError(
+            f"{path}:{line}: cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    if not callable(getattr(module, "reference", None)):
         raise OperatorFormatError(f"{path}: defines no function reference(inputs, attributes)")
-    reference: Reference = function
-    return reference
+    return module
 
 
 def _module_of(name: str, path: Path, source: bytes) -> ModuleType:

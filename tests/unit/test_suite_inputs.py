@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ascend_gym.core.records import Case, DType, TensorSpec, ValueRange
+from ascend_gym.core.records import Case, DType, Injection, TensorSpec, ValueRange
 from ascend_gym.suite.inputs import Array, case_inputs, loaded_array, numpy_dtype, stored_array
 
 
@@ -120,3 +120,27 @@ def test_an_absent_optional_input_has_no_arrays() -> None:
 def test_empty_and_scalar_tensors_can_be_drawn() -> None:
     assert draw(DType.FLOAT16, (0, 4)).shape == (0, 4)
     assert draw(DType.FLOAT32, ()).shape == ()
+
+
+def test_few_distinct_values_tie() -> None:
+    values = ValueRange(kind="normal", low=0.0, high=1.0, distinct=5)
+    assert 2 <= len(np.unique(draw(DType.FLOAT32, (1000,), values))) <= 5
+
+
+def test_values_are_injected_at_random_places_one_at_least() -> None:
+    inject = (Injection(value=math.nan, share=0.1), Injection(value=-math.inf, share=1e-9))
+    values = ValueRange(inject=inject)
+    first, second = (draw(DType.FLOAT16, (2000,), values, seed) for seed in (0, 1))
+    assert 100 < np.isnan(first).sum() < 300
+    assert np.isneginf(first).sum() == 1
+    assert not np.array_equal(np.isnan(first), np.isnan(second))
+
+
+def test_fixed_contents_are_the_same_for_every_seed() -> None:
+    values = ValueRange(kind="fixed", contents=(3, math.inf, -2))
+    assert draw(DType.FLOAT32, (3,), values).tolist() == [3.0, math.inf, -2.0]
+    assert draw(DType.INT32, (2, 2), ValueRange(kind="fixed", contents=(7,)), 1).tolist() == [[7, 7], [7, 7]]
+
+
+def test_what_a_manifest_does_not_say_leaves_the_digest_of_a_case_alone() -> None:
+    assert set(ValueRange().model_dump()) == {"kind", "low", "high"}

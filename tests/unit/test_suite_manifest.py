@@ -79,6 +79,16 @@ def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, key: str, re
         ("float32", 'kind = "normal", low = 0.0, high = 0.0', "positive deviation"),
         ("uint8", 'kind = "integers", low = -1, high = 3', "uint8 cannot hold"),
         ("float32", 'kind = "cauchy"', "kind"),
+        ("float32", "low = nan", "low and high are finite, got nan"),
+        ("float32", 'kind = "normal", low = 0.0, high = inf', "low and high are finite"),
+        ("int8", 'kind = "integers", low = 0, high = 300', "int8 cannot hold 300"),
+        ("int32", "inject = [{ value = nan, share = 0.1 }]", "int32 cannot hold nan"),
+        ("float32", 'kind = "fixed"', "as many 'contents' as the tensor has elements (20)"),
+        ("float32", 'kind = "fixed", contents = [1, 2]', "(20), or one for all; got 2"),
+        ("float32", "contents = [1]", "belongs to kind = 'fixed'"),
+        ("float32", 'kind = "file", file = "../x.npy"', "lies below data/"),
+        ("float32", 'kind = "file", file = "data/x.txt"', "ends in .npy or .bin"),
+        ("float32", 'kind = "permutation", distinct = 3', "'distinct' belongs to kinds"),
     ],
 )
 def test_values_that_cannot_be_drawn_are_refused(
@@ -97,3 +107,51 @@ def test_text_that_is_no_toml_is_refused(tmp_path: Path) -> None:
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(OperatorFormatError, match="cannot be read"):
         read_manifest(tmp_path / "op.toml")
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "bool", "uint32"])
+def test_whole_numbers_without_sign_are_zero_and_one_by_default(tmp_path: Path, dtype: str) -> None:
+    old = 'dtype = "float32"\nshape = [4, 5]\nvalues = { kind = "uniform", low = -2.0, high = 3.0 }'
+    (case,) = read(tmp_path, MANIFEST.replace(old, f'dtype = "{dtype}"\nshape = [4, 5]')).cases()
+    values = case.inputs[0].values
+    assert (values.kind, values.low, values.high) == ("integers", 0.0, 1.0)
+
+
+def test_a_case_may_have_no_inputs(tmp_path: Path) -> None:
+    start, end = MANIFEST.index("[[case.input]]"), MANIFEST.index("[[case.output]]")
+    assert read(tmp_path, MANIFEST[:start] + MANIFEST[end:]).cases()[0].inputs == ()
+
+
+def test_another_version_of_the_format_is_refused(tmp_path: Path) -> None:
+    assert read(tmp_path, "format = 1\n" + MANIFEST).format == 1
+    assert "reads format 1, got 2" in complaint(tmp_path, "format = 2\n" + MANIFEST)
+
+
+def test_names_that_occur_twice_are_refused(tmp_path: Path) -> None:
+    second = MANIFEST[MANIFEST.index("[[case.output]]") :]
+    assert "output of case 'small': y occurs more than once" in complaint(tmp_path, MANIFEST + second)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        ("low = -2.0", "lowest = -2.0", "values = "),
+        ("level = 1", "level = 4", "level = 4"),
+        ("atol = 1e-6", "mtol = 1e-6", "mtol"),
+        ('name = "y"\ndtype = "float32"', 'name = "y"\ndtype = "half"', 'dtype = "half"'),
+    ],
+)
+def test_the_line_of_a_mistake_is_named(tmp_path: Path, old: str, new: str, line: str) -> None:
+    text = MANIFEST.replace(old, new)
+    (number,) = (n for n, each in enumerate(text.splitlines(), 1) if line in each)
+    assert f"op.toml:{number}: " in complaint(tmp_path, text)
+
+
+def test_the_line_of_a_mistake_in_a_listing_is_named(tmp_path: Path) -> None:
+    start, end = MANIFEST.index("[[case.input]]"), MANIFEST.index("[[case.output]]")
+    listing = (
+        'output = [\n  { name = "y", dtype = "float32", shape = [4] },\n  { name = "z", shape = [4] },\n]\n'
+    )
+    text = MANIFEST[:start] + listing + MANIFEST[start:end]
+    line = text[: text.index('"z"')].count("\n") + 1
+    assert f"op.toml:{line}: case.0.output.1.dtype: Field required" in complaint(tmp_path, text)

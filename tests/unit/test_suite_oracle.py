@@ -30,7 +30,7 @@ def test_inputs_expectation_and_verdict_belong_together(tmp_path: Path) -> None:
 
 
 def test_a_reference_cannot_change_its_inputs(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(OperatorFormatError, match=r"reference.py:2: reference\(.*ValueError: .*read-only"):
         oracle_of(
             tmp_path,
             reference="def reference(inputs, attributes):\n    inputs['x'] *= 2\n    return {'y': 0}\n",
@@ -60,7 +60,7 @@ def test_absent_optional_inputs_are_left_out(tmp_path: Path) -> None:
     ("reference", "reason"),
     [
         ("def reference(inputs, attributes)\n", "cannot be imported"),
-        ("import no_such_module_anywhere\n", "cannot be imported: No module named"),
+        ("import no_such_module_anywhere\n", "cannot be imported: ModuleNotFoundError: No module named"),
         ("def referenz(inputs, attributes):\n    return {}\n", "defines no function reference"),
         ('def reference(inputs, attributes):\n    return {"z": inputs["x"]}\n', r"returned \['z'\], without"),
         ('def reference(inputs, attributes):\n    return {"y": inputs["x"][0]}\n', r"the shapes \(\(5,\),\)"),
@@ -87,3 +87,58 @@ def test_references_of_two_folders_do_not_meet(tmp_path: Path) -> None:
     _, second = oracle_of(tmp_path / "b", reference=REFERENCE.replace("*", "-"))
     assert not np.array_equal(first[0][0], second[0][0])
     assert "reference" not in sys.modules
+
+
+DEPENDENT = """
+import numpy as np
+
+def inputs(case, rng):
+    {body}
+
+def reference(inputs, attributes):
+    return {{"y": inputs["x"]}}
+"""
+
+
+def test_inputs_of_the_reference_replace_what_is_drawn_and_follow_from_the_seed(tmp_path: Path) -> None:
+    reference = DEPENDENT.format(body='return {"x": np.sort(rng.random((4, 5)))}')
+    spec = load_operator("twice", op_dir=write_operator(tmp_path, reference=reference))
+    oracle, case = oracle_for(spec), spec.cases[0]
+    ((first,),), ((again,),), ((other,),) = (oracle.inputs(case, seed) for seed in (0, 0, 1))
+    assert first.dtype == np.float32
+    assert np.array_equal(first, np.sort(first))
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("return {'z': rng.random((4, 5))}", r"returned \['z'\], which are no inputs"),
+        ("return {'x': rng.random((4, 6))}", r"shapes \(\(4, 6\),\), op.toml says"),
+        ("return rng.random((4, 5))", "expected a dict of arrays by name, got ndarray"),
+        ("return {'x': rng.no_such_draw()}", r"reference.py:5: inputs\(case, rng\).*AttributeError"),
+    ],
+)
+def test_bad_inputs_of_the_reference_are_reported(tmp_path: Path, body: str, reason: str) -> None:
+    with pytest.raises(OperatorFormatError, match=reason):
+        oracle_of(tmp_path, reference=DEPENDENT.format(body=body))
+
+
+def test_an_output_may_be_a_data_file_that_belongs_to_the_version_of_the_folder(tmp_path: Path) -> None:
+    values = 'values = { kind = "file", file = "data/y.npy" }\n'
+    folder = write_operator(tmp_path, manifest=MANIFEST + values)
+    (folder / "reference.py").unlink()
+    (folder / "data").mkdir()
+    golden = np.arange(20, dtype=np.float32).reshape(4, 5)
+    np.save(folder / "data" / "y.npy", golden)
+    spec = load_operator("twice", op_dir=folder)
+    oracle = oracle_for(spec)
+    ((expected,),) = oracle.expected(spec.cases[0], oracle.inputs(spec.cases[0], 0))
+    assert np.array_equal(expected, golden)
+    np.save(folder / "data" / "y.npy", golden.reshape(5, 4))
+    assert load_operator("twice", op_dir=folder).folder_digest != spec.folder_digest
+    with pytest.raises(
+        OperatorFormatError, match=r"holds float32 \(5, 4\), op.toml says y is float32 \(4, 5\)"
+    ):
+        oracle.expected(spec.cases[0], oracle.inputs(spec.cases[0], 0))

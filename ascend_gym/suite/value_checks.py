@@ -1,0 +1,92 @@
+"""Checks that an input can be filled as its manifest says, before anything is drawn."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+import numpy as np
+
+from ascend_gym.core.records import DType, ValueRange
+from ascend_gym.suite.inputs import numpy_dtype
+
+DATA_SUFFIXES = (".npy", ".bin")
+
+_UNSIGNED = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64, DType.BOOL)
+_DRAWN = ("uniform", "normal", "integers")
+
+
+def check_values(values: ValueRange, dtype: DType, shapes: Sequence[tuple[int, ...]]) -> None:
+    """Return if tensors of the given type and shapes can be filled with ``values``.
+
+    Raises:
+        ValueError: they cannot; the message says why.
+    """
+    if values.kind != "fixed" and values.contents:
+        raise ValueError("values: 'contents' belongs to kind = 'fixed'")
+    if values.kind != "file" and values.file:
+        raise ValueError("values: 'file' belongs to kind = 'file'")
+    if values.distinct and values.kind not in _DRAWN:
+        raise ValueError(f"values: 'distinct' belongs to kinds {', '.join(_DRAWN)}")
+    if values.kind in _DRAWN:
+        _check_range(values, dtype)
+    elif values.kind == "fixed":
+        _check_contents(values, dtype, shapes)
+    elif values.kind == "file":
+        _check_file(values)
+    for injection in values.inject:
+        _check_number(injection.value, dtype, "inject")
+
+
+def _check_range(values: ValueRange, dtype: DType) -> None:
+    kind, low, high = values.kind, values.low, values.high
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise ValueError(
+            f"values: low and high are finite, got {low} and {high}; 'inject' puts in NaN and infinity"
+        )
+    if kind == "normal":
+        if not (dtype.is_floating and high > 0):
+            raise ValueError("values: 'normal' needs a floating dtype and a positive deviation 'high'")
+        return
+    whole = kind == "integers" or not dtype.is_floating
+    if math.ceil(low) > math.floor(high) if whole else low > high:
+        raise ValueError(f"values: no {'whole ' if whole else ''}number lies in [{low}, {high}]")
+    if dtype in _UNSIGNED and low < 0:
+        raise ValueError(f"values: {dtype.value} cannot hold numbers down to {low}")
+    if whole and not dtype.is_floating:
+        _check_number(math.ceil(low), dtype, "low")
+        _check_number(math.floor(high), dtype, "high")
+
+
+def _check_contents(values: ValueRange, dtype: DType, shapes: Sequence[tuple[int, ...]]) -> None:
+    given = len(values.contents)
+    counts = [math.prod(shape) for shape in shapes]
+    if given == 0 or (given > 1 and any(count != given for count in counts)):
+        raise ValueError(
+            f"values: 'fixed' needs as many 'contents' as the tensor has elements ({counts[0]}), or one for "
+            f"all; got {given}"
+        )
+    for number in values.contents:
+        _check_number(number, dtype, "contents")
+
+
+def _check_file(values: ValueRange) -> None:
+    path = PurePosixPath(values.file)
+    if not values.file or path.is_absolute() or ".." in path.parts or path.parts[0] != "data":
+        raise ValueError(f"values: 'file' lies below data/ in the operator folder, got {values.file!r}")
+    if path.suffix not in DATA_SUFFIXES:
+        raise ValueError(f"values: 'file' ends in {' or '.join(DATA_SUFFIXES)}, got {values.file!r}")
+
+
+def _check_number(number: float, dtype: DType, key: str) -> None:
+    if dtype.is_floating:
+        return
+    if not math.isfinite(number) or number != int(number):
+        raise ValueError(f"values: {key}: {dtype.value} cannot hold {number}")
+    limits = (0, 1) if dtype is DType.BOOL else None
+    if limits is None:
+        info = np.iinfo(numpy_dtype(dtype))
+        limits = (int(info.min), int(info.max))
+    if not limits[0] <= number <= limits[1]:
+        raise ValueError(f"values: {key}: {dtype.value} cannot hold {number}")

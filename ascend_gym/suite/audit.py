@@ -94,9 +94,15 @@ def _right_outputs(case: Case, expected: Arrays) -> list[list[Array]]:
         return [
             [np.zeros(shape, numpy_dtype(tensor.dtype)) for shape in tensor.shapes]
             if tensor.open
-            else [array.astype(numpy_dtype(tensor.dtype)) for array in arrays]
+            else [_rounded(array, tensor) for array in arrays]
             for tensor, arrays in zip(case.outputs, expected, strict=True)
         ]
+
+
+def _rounded(array: Array, tensor: TensorSpec) -> Array:
+    """Return an expectation in the type of its output; whole numbers are the nearest ones."""
+    whole = not tensor.dtype.is_floating and array.dtype.kind == "f"
+    return (np.rint(array) if whole else array).astype(numpy_dtype(tensor.dtype))
 
 
 def _repeatability_complaints(

@@ -1,0 +1,11 @@
+"""Reference of DequantBias."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    return {"y": inputs["x"] * inputs["scale"].astype(np.float64) + inputs["bias"]}

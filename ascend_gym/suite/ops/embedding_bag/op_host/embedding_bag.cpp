@@ -1,0 +1,91 @@
+// Host side of EmbeddingBag: tiling, shape inference and operator definition.
+#include "register/op_def_registry.h"
+#include "register/tilingdata_base.h"
+#include "tiling/platform/platform_ascendc.h"
+
+namespace optiling {
+BEGIN_TILING_DATA_DEF(EmbeddingBagTilingData)
+TILING_DATA_FIELD_DEF(uint32_t, columnNum);     // elements of one row
+TILING_DATA_FIELD_DEF(uint32_t, smallCoreRows); // bags of a small core
+TILING_DATA_FIELD_DEF(uint32_t, bigCoreNum);    // cores that take one bag more, which come first
+TILING_DATA_FIELD_DEF(uint32_t, tileLength);    // elements of a row added at a time
+END_TILING_DATA_DEF;
+
+REGISTER_TILING_DATA_CLASS(EmbeddingBag, EmbeddingBagTilingData)
+
+constexpr uint32_t TILE_LENGTH = 1024;
+
+static ge::graphStatus TilingFunc(gert::TilingContext* context)
+{
+    auto platform = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());
+    const uint32_t coreNum = platform.GetCoreNumAiv();
+    const gert::Shape& shape = context->GetInputShape(0)->GetStorageShape();
+    const uint32_t bagNum = context->GetInputShape(2)->GetStorageShape().GetShapeSize() - 1;
+    if (shape.GetDimNum() != 2 || shape.GetShapeSize() == 0 || bagNum == 0 || coreNum == 0) {
+        return ge::GRAPH_FAILED;
+    }
+    const uint32_t blockDim = bagNum < coreNum ? bagNum : coreNum;
+
+    EmbeddingBagTilingData tiling;
+    tiling.set_columnNum(shape.GetDim(1));
+    tiling.set_smallCoreRows(bagNum / blockDim);
+    tiling.set_bigCoreNum(bagNum % blockDim);
+    tiling.set_tileLength(TILE_LENGTH);
+    context->SetBlockDim(blockDim);
+    tiling.SaveToBuffer(context->GetRawTilingData()->GetData(), context->GetRawTilingData()->GetCapacity());
+    context->GetRawTilingData()->SetDataSize(tiling.GetDataSize());
+    size_t* workspaceSizes = context->GetWorkspaceSizes(1);
+    workspaceSizes[0] = 0;
+    return ge::GRAPH_SUCCESS;
+}
+} // namespace optiling
+
+namespace ge {
+static ge::graphStatus InferShape(gert::InferShapeContext* context)
+{
+    gert::Shape* shape = context->GetOutputShape(0);
+    *shape = *context->GetInputShape(0);
+    shape->SetDim(0, context->GetInputShape(2)->GetShapeSize() - 1);
+    return GRAPH_SUCCESS;
+}
+
+static ge::graphStatus InferDataType(gert::InferDataTypeContext* context)
+{
+    context->SetOutputDataType(0, context->GetInputDataType(0));
+    return GRAPH_SUCCESS;
+}
+} // namespace ge
+
+namespace ops {
+class EmbeddingBag : public OpDef {
+public:
+    explicit EmbeddingBag(const char* name) : OpDef(name)
+    {
+        this->Input("table")
+            .ParamType(REQUIRED)
+            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND})
+            .UnknownShapeFormat({ge::FORMAT_ND, ge::FORMAT_ND});
+        this->Input("indices")
+            .ParamType(REQUIRED)
+            .DataType({ge::DT_INT32, ge::DT_INT32})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND})
+            .UnknownShapeFormat({ge::FORMAT_ND, ge::FORMAT_ND});
+        this->Input("offsets")
+            .ParamType(REQUIRED)
+            .DataType({ge::DT_INT32, ge::DT_INT32})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND})
+            .UnknownShapeFormat({ge::FORMAT_ND, ge::FORMAT_ND});
+        this->Output("y")
+            .ParamType(REQUIRED)
+            .DataType({ge::DT_FLOAT16, ge::DT_FLOAT})
+            .Format({ge::FORMAT_ND, ge::FORMAT_ND})
+            .UnknownShapeFormat({ge::FORMAT_ND, ge::FORMAT_ND});
+
+        this->SetInferShape(ge::InferShape).SetInferDataType(ge::InferDataType);
+        this->AICore().SetTiling(optiling::TilingFunc).AddConfig("ascend910b");
+    }
+};
+
+OP_ADD(EmbeddingBag);
+} // namespace ops

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -19,9 +20,10 @@ from ascend_gym.cli.options import (
     opened_evaluator,
     source_text,
 )
-from ascend_gym.core.records import MeasureProtocol
-from ascend_gym.core.status import rule_of
+from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.core.status import Status, rule_of
 from ascend_gym.env.evaluation import evaluate as evaluate_request
+from ascend_gym.env.evaluation import evaluate_all
 from ascend_gym.report.summary import evaluation_summary, to_json
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import data_request_for, request_for
@@ -40,6 +42,9 @@ def evaluate(
     as_data: Annotated[
         bool, typer.Option("--as-data", help="Send inputs and expected outputs: for a daemon without OP.")
     ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Show every case, and exit with 1 unless all of them are right.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Evaluate an operator with another tiling or kernel source beside its own."""
@@ -47,9 +52,15 @@ def evaluate(
 
     spec = load_operator(op, op_dir=op_dir)
     candidate = spec.baseline.rewritten(tiling=source_text(tiling_file), kernel=source_text(kernel_file))
-    case_ids = () if case is None else (case_of(spec, case).case_id,)
+    case_ids: tuple[str, ...] = () if case is None else (case_of(spec, case).case_id,)
     protocol = MeasureProtocol(chip=chip)
     asked = data_request_for if as_data else request_for
+    if check:
+        case_ids = case_ids or tuple(each.case_id for each in spec.cases)
+        requests = [asked(spec, candidate, protocol, (each,)) for each in case_ids]
+        with opened_evaluator(daemon, chip) as evaluator:
+            results = evaluate_all(evaluator, requests)
+        raise typer.Exit(_shown_check(spec, case_ids, results, as_json=as_json))
     with opened_evaluator(daemon, chip) as evaluator:
         result = evaluate_request(evaluator, asked(spec, candidate, protocol, case_ids))
         same = candidate == spec.baseline
@@ -61,3 +72,25 @@ def evaluate(
     else:
         print_evaluation(console(), summary, result.all_diagnostics)
     raise typer.Exit(EXIT_BY_BLAME.get(rule_of(result.status).blame, 0))
+
+
+def _shown_check(
+    spec: OpSpec, case_ids: Sequence[str], results: Sequence[EvalResult], *, as_json: bool
+) -> int:
+    """Print the results of cases evaluated one by one, and return the exit status."""
+    from ascend_gym.report.console import print_check
+
+    right = all(result.status is Status.OK for result in results)
+    if as_json:
+        summaries = [evaluation_summary(spec, result, result) for result in results]
+        typer.echo(to_json({"operator": spec.op_id, "passed": right, "evaluations": summaries}))
+    else:
+        terminal = console()
+        for name, result in zip(case_ids, results, strict=True):
+            figures = "" if result.latency_us is None else f": {result.latency_us:.2f} us"
+            complaints = [str(each) for each in result.all_diagnostics]
+            print_check(
+                terminal, f"{spec.op_id}, case {name}{figures}", [] if result.latency_us else complaints
+            )
+    blamed = [EXIT_BY_BLAME.get(rule_of(result.status).blame, 0) for result in results]
+    return max(blamed) or (0 if right else 1)

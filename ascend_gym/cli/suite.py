@@ -17,28 +17,56 @@ from ascend_gym.cli.options import (
     Operator,
     Suite,
     console,
-    evaluated,
     note,
     opened_evaluator,
 )
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
-from ascend_gym.core.records import MeasureProtocol
+from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.suite.loader import list_operators, load_operator
+
+OptionalOperator = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="OP", help="core/gelu, gelu or a name of yours.", autocompletion=operators_beginning
+    ),
+]
+Every = Annotated[bool, typer.Option("--all", help="Every operator of a suite.")]
+Level = Annotated[
+    list[int] | None, typer.Option(min=1, max=3, help="Only operators of this level; repeatable.")
+]
+Category = Annotated[list[str] | None, typer.Option(help="Only operators of this category; repeatable.")]
 
 app = typer.Typer(no_args_is_help=True, help="Look at operators and check them.")
 
 
 @app.command("list")
-def suite_list(suite: Suite = "core", as_json: Json = False) -> None:
-    """List the operators of a suite."""
+def suite_list(
+    suite: Suite = "core",
+    level: Level = None,
+    category: Category = None,
+    measure: Annotated[bool, typer.Option("--measure", help="Evaluate the operators' own sources.")] = False,
+    daemon: Daemon = None,
+    chip: Chip = "910B2",
+    as_json: Json = False,
+) -> None:
+    """List the operators of a suite: level, category, cases, latency of their own sources, floor."""
+    from ascend_gym.cli.suite_checks import baselines_us, mean_floor_us
     from ascend_gym.report.console import print_operators
     from ascend_gym.report.summary import operator_row, to_json
 
-    specs = list_operators(suite)
+    specs = list_operators(suite, levels=level or (), categories=category or ())
+    measured: dict[str, float | None] = {}
+    if measure:
+        with opened_evaluator(daemon, chip) as evaluator:
+            measured = baselines_us(evaluator, specs, MeasureProtocol(chip=chip))
+    rows = [
+        operator_row(spec, baseline_us=measured.get(spec.op_id), floor_us=mean_floor_us(spec, chip))
+        for spec in specs
+    ]
     if as_json:
-        typer.echo(to_json({"suite": suite, "operators": [operator_row(spec) for spec in specs]}))
+        typer.echo(to_json({"suite": suite, "chip": chip, "operators": rows}))
     else:
-        print_operators(console(), specs)
+        print_operators(console(), rows)
 
 
 @app.command("import")
@@ -73,15 +101,12 @@ def suite_show(op: Operator, op_dir: OpDir = None, as_json: Json = False) -> Non
 
 @app.command("audit")
 def suite_audit(
-    op: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="OP", help="core/gelu, gelu or a name of yours.", autocompletion=operators_beginning
-        ),
-    ] = None,
+    op: OptionalOperator = None,
     op_dir: OpDir = None,
-    every: Annotated[bool, typer.Option("--all", help="Every operator of a suite.")] = False,
+    every: Every = False,
     suite: Suite = "core",
+    level: Level = None,
+    category: Category = None,
     seed: Annotated[int, typer.Option(help="Of the inputs.")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -90,11 +115,9 @@ def suite_audit(
     from ascend_gym.report.summary import to_json
     from ascend_gym.suite.audit import audit_case
 
-    if (op is None) != every:
-        raise MisuseError("name one operator, or say --all")
     terminal = console()
     audited = []
-    for spec in list_operators(suite) if op is None else [load_operator(op, op_dir=op_dir)]:
+    for spec in _chosen(op, op_dir, every, suite, level, category):
         for case in spec.cases:
             complaints = audit_case(spec, case, seed)
             audited.append({"operator": spec.op_id, "case_id": case.case_id, "complaints": list(complaints)})
@@ -112,22 +135,42 @@ def suite_audit(
 
 
 @app.command("validate")
-def suite_validate(op: Operator, op_dir: OpDir = None, daemon: Daemon = None, chip: Chip = "910B2") -> None:
+def suite_validate(
+    op: OptionalOperator = None,
+    op_dir: OpDir = None,
+    every: Every = False,
+    suite: Suite = "core",
+    level: Level = None,
+    category: Category = None,
+    daemon: Daemon = None,
+    chip: Chip = "910B2",
+) -> None:
     """Check that verdicts on an operator can be relied on and that its own sources evaluate."""
+    from ascend_gym.cli.suite_checks import validations
     from ascend_gym.report.console import print_check
-    from ascend_gym.suite.audit import audit_case
 
     terminal = console()
-    spec = load_operator(op, op_dir=op_dir)
-    protocol = MeasureProtocol(chip=chip)
-    checks = {
-        f"audit of case {case.case_id}": audit_case(spec, case, protocol.input_seed) for case in spec.cases
-    }
+    specs = _chosen(op, op_dir, every, suite, level, category)
+    failed = set()
     with opened_evaluator(daemon, chip) as evaluator:
-        for case in spec.cases:
-            result = evaluated(evaluator, spec, spec.baseline, protocol, (case.case_id,))
-            checks[f"baseline on case {case.case_id}"] = [str(each) for each in result.all_diagnostics]
-    for name, complaints in checks.items():
-        print_check(terminal, name, complaints)
-    if any(checks.values()):
-        raise OperatorFormatError(f"{spec.op_id} did not pass every check")
+        for spec, name, complaints in validations(evaluator, specs, MeasureProtocol(chip=chip)):
+            print_check(terminal, f"{spec.op_id}, {name}", complaints)
+            failed |= {spec.op_id} if complaints else set()
+    if failed:
+        raise OperatorFormatError(f"{', '.join(sorted(failed))} did not pass every check")
+
+
+def _chosen(
+    op: str | None,
+    op_dir: Path | None,
+    every: bool,
+    suite: str,
+    level: list[int] | None,
+    category: list[str] | None,
+) -> list[OpSpec]:
+    """Return the operator that is named, or those of a suite."""
+    if (op is None) != (every or bool(level or category)):
+        raise MisuseError("name one operator, or say --all, --level or --category")
+    if op is not None:
+        return [load_operator(op, op_dir=op_dir)]
+    return list_operators(suite, levels=level or (), categories=category or ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -111,12 +111,19 @@ def print_evaluation(console: Console, summary: dict[str, Any], diagnostics: Seq
         console.print(Text(str(diagnostic)))
 
 
-def print_operators(console: Console, specs: Sequence[OpSpec]) -> None:
-    """Print one line for each operator."""
-    table = Table("operator", "level", "category", "cases", "description", box=None)
-    for spec in specs:
+def print_operators(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print one line for each operator, as ``operator_row`` describes it."""
+    names = ("operator", "level", "category", "cases", "baseline", "floor", "description")
+    table = Table(*names, box=None)
+    for row in rows:
         table.add_row(
-            spec.op_id, str(spec.level), spec.category, str(len(spec.cases)), Text(spec.description)
+            row["op_id"],
+            str(row["level"]),
+            row["category"],
+            str(row["cases"]),
+            _latency(row["baseline_us"]),
+            _latency(row["floor_us"]),
+            Text(row["description"]),
         )
     console.print(table)
 

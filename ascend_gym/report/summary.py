@@ -69,17 +69,26 @@ def search_summary(
     }
 
 
-def operator_row(spec: OpSpec) -> dict[str, Any]:
-    """Return what a list of operators says about one."""
+def operator_row(
+    spec: OpSpec, *, baseline_us: float | None = None, floor_us: float | None = None
+) -> dict[str, Any]:
+    """Return what a list of operators says about one.
+
+    Args:
+        spec: the operator.
+        baseline_us: geometric mean over its cases of the latency of its own sources, where it was measured.
+        floor_us: geometric mean over its cases of what no kernel can be faster than.
+    """
     names = ("op_id", "op_type", "level", "category", "description")
-    return {**{name: getattr(spec, name) for name in names}, "cases": len(spec.cases)}
+    figures = {"baseline_us": baseline_us, "floor_us": floor_us}
+    return {**{name: getattr(spec, name) for name in names}, "cases": len(spec.cases), **figures}
 
 
 def operator_document(spec: OpSpec) -> dict[str, Any]:
     """Return an operator with its cases and the paths of its files as JSON values, without the sources."""
     sides = {"tiling": spec.baseline.host, "kernel": spec.baseline.kernel}
     return {
-        **operator_row(spec),
+        **{name: value for name, value in operator_row(spec).items() if not name.endswith("_us")},
         "folder": spec.folder,
         "folder_digest": spec.folder_digest,
         "auto_sync": spec.auto_sync,

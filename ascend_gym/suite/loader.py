@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
@@ -60,15 +61,34 @@ def load_operator(name: str, *, op_dir: Path | None = None) -> OpSpec:
     raise OperatorNotFoundError(_not_found_message(name, bare_name))
 
 
-def list_operators(suite: str = "core") -> list[OpSpec]:
+def list_operators(
+    suite: str = "core", *, levels: Collection[int] = (), categories: Collection[str] = ()
+) -> list[OpSpec]:
     """Return every operator of an installed suite, and every ready one of an imported suite, by name.
 
+    Args:
+        suite: its name.
+        levels: only operators of these levels; empty for all.
+        categories: only operators of these categories; empty for all.
+
     Raises:
-        OperatorNotFoundError: there is no suite of that name.
+        OperatorNotFoundError: there is no suite of that name, or no operator of such a level or category.
     """
     folders = _folders(suite)
     names = read_index().ready() if suite == IMPORTED_SUITE else sorted(folders)
-    return [_load_folder(folders[name], suite, name) for name in names]
+    specs = [_load_folder(folders[name], suite, name) for name in names]
+    chosen = [
+        spec
+        for spec in specs
+        if (not levels or spec.level in levels) and (not categories or spec.category in categories)
+    ]
+    if specs and not chosen:
+        known = sorted({f"{spec.level} {spec.category}" for spec in specs})
+        raise OperatorNotFoundError(
+            f"suite {suite!r} has no operator of level {sorted(levels) or 'any'} and category "
+            f"{sorted(categories) or 'any'}; it has {', '.join(known)}"
+        )
+    return chosen
 
 
 def is_suite(name: str) -> bool:

@@ -157,6 +157,43 @@ def test_suite_list_names_the_operators(run):
     assert {"core/add", "core/gelu", "core/softmax"} <= set(out.split())
 
 
+def test_suite_list_selects_by_level_and_category(run):
+    status, out, _ = run("suite", "list", "--level", 3, "--category", "indexing", "--json")
+    listed = json.loads(out)["operators"]
+    assert status == 0
+    assert "core/gather" in {each["op_id"] for each in listed}
+    assert {(each["level"], each["category"]) for each in listed} == {(3, "indexing")}
+    assert all(each["floor_us"] > 0 and each["baseline_us"] is None for each in listed)
+    status, _, err = run("suite", "list", "--category", "indeksing")
+    assert status == 2
+    assert "no operator of level any and category ['indeksing']" in err
+
+
+def test_suite_list_measures_when_asked(run, evaluator):
+    status, out, _ = run("suite", "list", "--category", "activation", "--measure", "--json")
+    assert status == 0
+    listed = json.loads(out)["operators"]
+    assert len(listed) > 1
+    assert all(each["baseline_us"] > 0 for each in listed)
+
+
+def test_evaluate_check_shows_every_case_and_fails_when_one_is_wrong(run, evaluator, toy_folder):
+    status, out, _ = run("evaluate", *TOY, "--check")
+    assert (status, out.splitlines()) == (
+        0,
+        ["passed  local/toy, case small: 50.00 us", "passed  local/toy, case large: 200.00 us"],
+    )
+    (toy_folder / "op_kernel" / "toy.cpp").write_text("// status: runtime_fault\n")
+    status, out, _ = run("evaluate", *TOY, "--check")
+    assert status == 1
+    assert [line for line in out.splitlines() if line.startswith("failed")] == [
+        "failed  local/toy, case small",
+        "failed  local/toy, case large",
+    ]
+    status, out, _ = run("evaluate", *TOY, "--check", "--json")
+    assert (status, json.loads(out)["passed"]) == (1, False)
+
+
 def test_suite_show_tells_cases_and_sources(run):
     status, out, _ = run("suite", "show", *TOY)
     assert status == 0
@@ -170,10 +207,11 @@ def test_suite_validate_reports_each_check(run, evaluator):
     status, out, err = run("suite", "validate", *TOY)
     assert (status, err) == (0, "building the simulator\n")
     assert out.splitlines() == [
-        "passed  audit of case small",
-        "passed  audit of case large",
-        "passed  baseline on case small",
-        "passed  baseline on case large",
+        "passed  local/toy, audit of case small",
+        "passed  local/toy, audit of case large",
+        "passed  local/toy, baseline on case small: 50.00 us",
+        "passed  local/toy, baseline on case large: 200.00 us",
+        "passed  local/toy, repeated case small",
     ]
 
 
@@ -205,7 +243,7 @@ def test_suite_validate_names_what_failed(run, evaluator, toy_folder):
     (toy_folder / "op_kernel" / "toy.cpp").write_text("// status: runtime_fault\n")
     status, out, err = run("suite", "validate", *TOY)
     assert status == 2
-    assert "failed  baseline on case small" in out
+    assert "failed  local/toy, baseline on case small" in out
     assert "[run_kernel] the toy ended as asked" in out
     assert "local/toy did not pass every check" in err
 

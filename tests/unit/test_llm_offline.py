@@ -165,7 +165,8 @@ def test_every_built_in_operator_gets_different_sensible_candidates(spec):
     candidates = _candidates(spec, range(20), messages)
     usable = [candidate for candidate in candidates if isinstance(candidate, Candidate)]
     assert len(usable) >= 18
-    assert len({candidate.digest for candidate in usable}) >= 8
+    on_vector_cores = "BUFFER_NUM" in spec.baseline.kernel_text
+    assert len({candidate.digest for candidate in usable}) >= (8 if on_vector_cores else 3)
     for candidate in usable:
         for side, base in ((candidate.host, spec.baseline.host), (candidate.kernel, spec.baseline.kernel)):
             assert [file.path for file in side.files] == [file.path for file in base.files]

@@ -41,7 +41,7 @@ def test_it_holds_at_least_a_hundred_different_changes(bank):
 
 def test_every_pair_was_validated_on_an_operator_of_the_suite(bank):
     operators = {spec.op_id for spec in list_operators("core")}
-    assert {experience.operator for experience in bank} == operators
+    assert {experience.operator for experience in bank} <= operators
     for experience in bank:
         assert experience.slow_us > experience.fast_us * (1 + FLOOR)
         assert (

@@ -7,14 +7,36 @@ import pytest
 from suite_folders import HOST, KERNEL, write_files, write_operator
 
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
-from ascend_gym.core.records import DType
+from ascend_gym.core.records import DType, OpSpec
 from ascend_gym.suite.loader import folder_digest, list_operators, load_operator
 
 CORE = ["add", "exp", "foreach_add", "gather", "gelu", "muls", "rms_norm", "softmax"]
 
 
-def test_the_core_suite_has_eight_operators() -> None:
-    assert [spec.name for spec in list_operators()] == CORE
+SPECS = list_operators()
+
+
+def test_the_core_suite_has_operators_of_all_levels_types_and_many_categories() -> None:
+    assert set(CORE) <= {spec.name for spec in SPECS}
+    assert len(SPECS) >= 40
+    assert {spec.level for spec in SPECS} == {1, 2, 3}
+    assert len({spec.category for spec in SPECS}) >= 15
+    dtypes = {
+        tensor.dtype for spec in SPECS for case in spec.cases for tensor in (*case.inputs, *case.outputs)
+    }
+    assert dtypes >= {DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.INT8, DType.INT32}
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)
+def test_cases_are_few_and_one_of_them_is_unaligned(spec: OpSpec) -> None:
+    assert 2 <= len(spec.cases) <= 4
+    extents = [
+        extent for case in spec.cases for tensor in case.outputs for s in tensor.shapes for extent in s
+    ]
+    extents += [
+        extent for case in spec.cases for tensor in case.inputs for s in tensor.shapes for extent in s
+    ]
+    assert any(extent % 16 for extent in extents if extent > 16), "no unaligned case"
 
 
 @pytest.mark.parametrize("name", CORE)
@@ -47,7 +69,11 @@ def test_bare_and_qualified_names_give_the_same_operator(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("gelo", "did you mean gelu"), ("core/softmx", "did you mean softmax"), ("zzz", "known operators: add")],
+    [
+        ("gelo", "did you mean gelu"),
+        ("core/softmx", "did you mean softmax"),
+        ("zzz", "known operators: adam_w, add"),
+    ],
 )
 def test_a_missing_operator_is_reported_with_near_matches(name: str, hint: str) -> None:
     with pytest.raises(OperatorNotFoundError, match=hint):

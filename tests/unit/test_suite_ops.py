@@ -10,14 +10,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ascend_gym.core.records import Case, DType, OpSpec, TensorSpec, ValueRange
+from ascend_gym.core.records import Case, OpSpec, TensorSpec, ValueRange
 from ascend_gym.suite.audit import audit_case
 from ascend_gym.suite.cann_opdef import read_opdef
 from ascend_gym.suite.loader import list_operators, load_operator
 from ascend_gym.suite.oracle import oracle_for
 
 SPECS = list_operators()
-CASES = [pytest.param(spec, case, id=f"{spec.name}-{case.case_id}") for spec in SPECS for case in spec.cases]
+REDUCIBLE = ("add", "exp", "foreach_add", "gather", "gelu", "muls", "rms_norm", "softmax")
 BY_SPEC = [pytest.param(spec, id=spec.name) for spec in SPECS]
 
 
@@ -44,9 +44,17 @@ def reduced(case: Case) -> Case:
     )
 
 
-@pytest.mark.parametrize(("spec", "case"), CASES)
-def test_no_lazy_output_passes(spec: OpSpec, case: Case) -> None:
-    assert audit_case(spec, reduced(case), seed=3) == []
+@pytest.mark.parametrize("name", REDUCIBLE)
+def test_no_lazy_output_passes_on_a_small_case(name: str) -> None:
+    spec = load_operator(name)
+    for case in spec.cases:
+        assert audit_case(spec, reduced(case), seed=3) == []
+
+
+@pytest.mark.parametrize("spec", BY_SPEC)
+def test_no_lazy_output_passes_on_the_smallest_case(spec: OpSpec) -> None:
+    smallest = min(spec.cases, key=lambda case: case.traffic_bytes)
+    assert audit_case(spec, smallest, seed=3) == []
 
 
 def gelu(x: float) -> float:
@@ -136,25 +144,25 @@ def test_cases_definition_and_kernel_name_the_same_parameters(spec: OpSpec) -> N
     )
     assert entry is not None
     arguments = [argument.split()[-1] for argument in entry.group(1).split(",")]
-    assert arguments == [*inputs, *outputs, "workspace", "tiling"]
+    written = [f"{name}_ref" if name in inputs else name for name in outputs]  # in place
+    assert arguments == [*inputs, *written, "workspace", "tiling"]
 
 
 @pytest.mark.parametrize("spec", BY_SPEC)
-def test_every_case_is_a_dtype_column_of_the_definition(spec: OpSpec) -> None:
+def test_the_cases_have_every_dtype_column_of_the_definition(spec: OpSpec) -> None:
     definition = read_opdef(spec.baseline.tiling_text, spec.name)
     parameters = (*definition.inputs, *definition.outputs)
-    columns = list(zip(*(parameter.dtypes for parameter in parameters), strict=True))
-    for case in spec.cases:
-        assert tuple(tensor.dtype for tensor in (*case.inputs, *case.outputs)) in columns
-    assert {column[0] for column in columns} == {DType.FLOAT16, DType.FLOAT32}
+    columns = set(zip(*(parameter.dtypes for parameter in parameters), strict=True))
+    reached = {tuple(tensor.dtype for tensor in (*case.inputs, *case.outputs)) for case in spec.cases}
+    assert reached == columns
 
 
 @pytest.mark.parametrize("spec", BY_SPEC)
 def test_tunables_are_written_the_way_rewrites_look_for_them(spec: OpSpec) -> None:
-    assert re.search(r"constexpr int32_t BUFFER_NUM = [12];", spec.baseline.kernel_text)
-    assert re.search(r"constexpr uint32_t TILE_LENGTH = \d+;", spec.baseline.tiling_text)
     assert "context->SetBlockDim(" in spec.baseline.tiling_text
-    assert "BUFFER_NUM, tileLength * sizeof" in spec.baseline.kernel_text
+    if "ASCENDC_CUBE_ONLY" not in spec.baseline.kernel_text:
+        assert re.search(r"constexpr int32_t BUFFER_NUM = [12];", spec.baseline.kernel_text)
+        assert re.search(r"InitBuffer\(\w+, BUFFER_NUM, ", spec.baseline.kernel_text)
 
 
 @pytest.mark.parametrize("spec", BY_SPEC)

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def _sources(length: int, count: int) -> tuple[Any, Any, Any]:
-    """Return for each of ``count`` outputs its two neighbours among ``length`` and the weight of the second."""
+    """Return the two neighbours among ``length`` of each of ``count`` outputs, and the second's weight."""
     centres = np.maximum((np.arange(count) + 0.5) * length / count - 0.5, 0.0)
     first = np.floor(centres).astype(int)
     return first, np.minimum(first + 1, length - 1), centres - first

@@ -8,7 +8,7 @@ import numpy as np
 
 
 def inputs(case: Any, rng: np.random.Generator) -> dict[str, Any]:
-    """Return rows without equal elements, so that there is one right order; all are exact in half precision."""
+    """Return rows without equal elements, for one right order; all are exact in half precision."""
     rows, columns = case.inputs[0].shapes[0]
     ranks = rng.permuted(np.tile(np.arange(columns), (rows, 1)), axis=1)
     return {"x": (ranks - columns // 2) / 64.0}

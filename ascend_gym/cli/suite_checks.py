@@ -1,0 +1,113 @@
+"""Evaluations and audits of many operators, which the commands of ``ascend-gym suite`` print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.records import Case, EvalResult, MeasureProtocol, OpSpec
+from ascend_gym.env.evaluation import evaluate_all
+from ascend_gym.suite.audit import audit_case
+from ascend_gym.suite.requests import request_for
+
+_POLL_S = 60.0
+
+_Key = tuple[str, str, bool]  # operator, case, whether it is measured once more
+
+
+def mean_floor_us(spec: OpSpec, chip: str) -> float:
+    """Return the geometric mean over the cases of what no kernel can be faster than, in microseconds."""
+    from npu_daemon.floor import floor_us
+    from npu_daemon.simulator.chips import load_chip
+
+    known = load_chip(chip)
+    return math.exp(sum(math.log(floor_us(spec, case, known)) for case in spec.cases) / len(spec.cases))
+
+
+def baselines_us(
+    evaluator: Evaluator, specs: Sequence[OpSpec], protocol: MeasureProtocol
+) -> dict[str, float | None]:
+    """Return the latency of each operator's own sources in microseconds, ``None`` where they fail.
+
+    Raises:
+        InfrastructureError: the evaluator cannot be reached.
+    """
+    results = evaluate_all(evaluator, [request_for(spec, spec.baseline, protocol) for spec in specs])
+    return {spec.op_id: result.latency_us for spec, result in zip(specs, results, strict=True)}
+
+
+def validations(
+    evaluator: Evaluator, specs: Sequence[OpSpec], protocol: MeasureProtocol
+) -> Iterator[tuple[OpSpec, str, list[str]]]:
+    """Yield operator, check and complaints for each check of each operator.
+
+    Each case is audited, and the operator's own sources have to be right on it and not below its floor. The
+    smallest case is measured twice and has to give the same latency. The evaluator works while cases are
+    audited here.
+
+    Raises:
+        InfrastructureError: the evaluator cannot be reached.
+    """
+    pending = _Pending(evaluator, specs, protocol)
+    for spec in specs:
+        for case in spec.cases:
+            yield spec, f"audit of case {case.case_id}", audit_case(spec, case, protocol.input_seed)
+            pending.collect(0.0)
+    for spec in specs:
+        for case in spec.cases:
+            result = pending.result((spec.op_id, case.case_id, False))
+            yield spec, f"baseline on case {case.case_id}{_figures(result)}", _complaints(result)
+        smallest = _smallest(spec)
+        first, second = (
+            pending.result((spec.op_id, smallest.case_id, again)).latency_us for again in (False, True)
+        )
+        changed = [f"measured twice: {first} us and then {second} us"] if first != second else []
+        yield spec, f"repeated case {smallest.case_id}", changed
+
+
+class _Pending:
+    """Requests for all cases of operators, under way at the same time."""
+
+    def __init__(self, evaluator: Evaluator, specs: Sequence[OpSpec], protocol: MeasureProtocol) -> None:
+        self._evaluator = evaluator
+        self._results: dict[_Key, EvalResult] = {}
+        self._keys: dict[str, _Key] = {}
+        for spec in specs:
+            for case in spec.cases:
+                self._submit(spec, case, protocol, again=False)
+            self._submit(spec, _smallest(spec), protocol, again=True)
+
+    def collect(self, timeout_s: float) -> None:
+        """Take the results that are there, waiting up to ``timeout_s`` for the first."""
+        for request_id, result in self._evaluator.poll(timeout_s):
+            self._results[self._keys[request_id]] = result
+
+    def result(self, key: _Key) -> EvalResult:
+        """Wait for a result; the evaluator bounds the wait."""
+        while key not in self._results:
+            self.collect(_POLL_S)
+        return self._results[key]
+
+    def _submit(self, spec: OpSpec, case: Case, protocol: MeasureProtocol, *, again: bool) -> None:
+        request = request_for(spec, spec.baseline, protocol, (case.case_id,))
+        request_id = self._evaluator.submit(request.model_copy(update={"use_cache": not again}))
+        self._keys[request_id] = (spec.op_id, case.case_id, again)
+
+
+def _smallest(spec: OpSpec) -> Case:
+    return min(spec.cases, key=lambda case: case.traffic_bytes)
+
+
+def _figures(result: EvalResult) -> str:
+    if result.latency_us is None:
+        return ""
+    floor = "" if result.floor_us is None else f", floor {result.floor_us:.2f} us"
+    return f": {result.latency_us:.2f} us{floor}"
+
+
+def _complaints(result: EvalResult) -> list[str]:
+    complaints = [str(each) for each in result.all_diagnostics]
+    if result.latency_us is not None and result.floor_us is not None and result.latency_us < result.floor_us:
+        complaints.append(f"{result.latency_us:.2f} us are less than the floor of {result.floor_us:.2f} us")
+    return complaints

@@ -23,6 +23,7 @@ from ascend_gym.cli.options import (
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.suite.loader import list_operators, load_operator
+from ascend_gym.suite.scaffold import DEFAULT_MODEL, begin_operator
 
 OptionalOperator = Annotated[
     str | None,
@@ -84,6 +85,18 @@ def suite_import(
         typer.echo(f"{IMPORTED_SUITE}/{name}: {f'needs {needs[name]}' if needs[name] else 'ready'}")
     index = register(cann_ops, needs)
     note(f"{len(index.ready())} of {len(index.operators)} imported operators are ready")
+
+
+@app.command("new")
+def suite_new(
+    op: Annotated[str, typer.Argument(metavar="OP", help="Name of the new operator, such as scale_rows.")],
+    like: Annotated[str, typer.Option(metavar="OP", help="Operator to begin from.")] = DEFAULT_MODEL,
+    parent: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where its folder goes.")] = Path(),
+) -> None:
+    """Begin an operator of your own: a folder that evaluates, as a copy of another under a new name."""
+    folder = begin_operator(op, parent, load_operator(like))
+    typer.echo(f"{folder}: change its sources, reference.py and op.toml, then")
+    typer.echo(f"ascend-gym suite validate {op} --op-dir {folder}")
 
 
 @app.command("show")

@@ -14,7 +14,7 @@ from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, has_example, read_exa
 from ascend_gym.suite.cann_gen_data import missing_modules
 from ascend_gym.suite.imported import IMPORTED_SUITE, read_index
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
-from ascend_gym.suite.sources import read_candidate
+from ascend_gym.suite.source_place import digest_of_sources_elsewhere, read_sources
 
 LOCAL_SUITE = "local"
 
@@ -38,7 +38,8 @@ def load_operator(name: str, *, op_dir: Path | None = None) -> OpSpec:
         name: ``gelu``, ``core/gelu`` or, after an import, ``cann-ops/gelu``; with ``op_dir`` the operator's
             own name, bare or as ``local/name``.
         op_dir: folder of an operator outside the installed suites: either one with our ``op.toml`` and
-            ``reference.py``, or a cann-ops folder with an aclnn example.
+            ``reference.py``, with its sources or for those of an imported checkout, or a cann-ops folder with
+            an aclnn example.
 
     Raises:
         OperatorNotFoundError: no such operator or folder; the message lists near matches.
@@ -120,6 +121,9 @@ def what_it_needs(name: str, folder: Path) -> str:
 def folder_digest(folder: Path) -> str:
     """Return the digest of everything of an operator folder that changes a verdict or a baseline."""
     own = digest_of_tree(folder, _DIGESTED)
+    elsewhere = digest_of_sources_elsewhere(folder)
+    if elsewhere is not None:
+        return digest_of("sources elsewhere", own, elsewhere)
     cases = case_folder(folder)
     if cases is None or cases == folder:
         return own
@@ -170,6 +174,7 @@ def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
             f"output has a data file"
         )
     operator = manifest.operator
+    baseline, auto_sync = read_sources(folder, name, operator)
     return OpSpec(
         op_id=op_id,
         op_type=operator.type,
@@ -177,9 +182,9 @@ def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
         level=operator.level,
         category=operator.category,
         description=operator.description,
-        auto_sync=operator.auto_sync,
+        auto_sync=auto_sync,
         reads_all_inputs=operator.reads_all_inputs,
         cases=manifest.cases(),
-        baseline=read_candidate(folder, name, tiling=operator.tiling, kernel=operator.kernel),
+        baseline=baseline,
         folder_digest=folder_digest(folder),
     )

@@ -35,6 +35,8 @@ class OperatorSection(_Section):
         reads_all_inputs: false for operators that pick from their inputs, such as gather.
         tiling: main host file relative to the folder; found by rule when left out.
         kernel: main kernel file relative to the folder; found by rule when left out.
+        sources: where the sources lie when not beside the manifest: ``cann-ops:CATEGORY/OPERATOR``.
+        sources_digest: digest of those sources or how it begins; others are refused.
     """
 
     type: str
@@ -45,6 +47,8 @@ class OperatorSection(_Section):
     reads_all_inputs: bool = True
     tiling: str | None = None
     kernel: str | None = None
+    sources: str | None = Field(default=None, pattern=r"^cann-ops:[a-z0-9_]+(/[a-z0-9_]+)+$")
+    sources_digest: str | None = Field(default=None, pattern=r"^[0-9a-f]{12,64}$")
 
 
 class _TensorEntry(_Section):

@@ -90,7 +90,7 @@ class ReferenceOracle:
             return drawn
         entropy = int(digest_of("dependent inputs", case, seed), 16)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
-        with self._faults_named(f"inputs(case, rng), case {case.case_id!r}"):
+        with _faults_named(self._folder / REFERENCE_NAME, f"inputs(case, rng), case {case.case_id!r}"):
             made = _mapping(self._dependent_inputs(case, rng))
             unknown = made.keys() - {tensor.name for tensor in case.inputs}
             if unknown:
@@ -113,7 +113,9 @@ class ReferenceOracle:
         }
         results: Mapping[str, Any] = {}
         if self._reference is not None:
-            with self._faults_named(f"reference(inputs, attributes), case {case.case_id!r}"):
+            with _faults_named(
+                self._folder / REFERENCE_NAME, f"reference(inputs, attributes), case {case.case_id!r}"
+            ):
                 results = _mapping(self._reference(named, case.attributes))
         return [self._expected_arrays(case, tensor, results) for tensor in case.outputs]
 
@@ -128,26 +130,24 @@ class ReferenceOracle:
             return []
         if tensor.values.kind == "file" and tensor.name not in results:
             return [read_data_file(tensor, shape, self._folder) for shape in tensor.shapes]
-        with self._faults_named(f"case {case.case_id!r}"):
+        with _faults_named(self._folder / REFERENCE_NAME, f"case {case.case_id!r}"):
             return _output_arrays(results, tensor)
 
-    @contextmanager
-    def _faults_named(self, what: str) -> Iterator[None]:
-        """Turn whatever the author's code raises into a fault of the operator, with file and line."""
-        path = self._folder / REFERENCE_NAME
-        try:
-            yield
-        except MemoryError:
-            raise  # of this host
-        except Exception as error:
-            lines = [
-                frame.lineno
-                for frame in traceback.extract_tb(error.__traceback__)
-                if frame.filename == str(path)
-            ]
-            place = f"{path}:{lines[-1]}" if lines else str(path)
-            reason = str(error) if isinstance(error, _ContractError) else f"{type(error).__name__}: {error}"
-            raise OperatorFormatError(f"{place}: {what}: {reason}") from error
+
+@contextmanager
+def _faults_named(path: Path, what: str) -> Iterator[None]:
+    """Turn whatever the author's code raises into a fault of the operator, with file and line."""
+    try:
+        yield
+    except MemoryError:
+        raise  # of this host
+    except Exception as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(path)]
+        line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
+        place = f"{path}:{line}" if line else str(path)
+        reason = str(error) if isinstance(error, _ContractError) else f"{type(error).__name__}: {error}"
+        raise OperatorFormatError(f"{place}: {what}: {reason}") from error
 
 
 class _ContractError(ValueError):
@@ -192,18 +192,10 @@ def _check_shapes(tensor: TensorSpec, arrays: Sequence[Array]) -> None:
 def _load_module(path: Path) -> ModuleType | None:
     if not path.is_file():
         return None
-    try:
+    with _faults_named(path, "cannot be imported"):
         source = path.read_bytes()
         name = f"_ascend_gym_reference_{digest_of(str(path), source)[:24]}"
         module = sys.modules.get(name) or _module_of(name, path, source)
-    except Exception as error:
-        frames = [
-            each.lineno for each in traceback.extract_tb(error.__traceback__) if each.filename == str(path)
-        ]
-        line = error.lineno if isinstance(error, SyntaxError) else (frames or [0])[-1]
-        raise OperatorFormatError(
-            f"{path}:{line}: cannot be imported: {type(error).__name__}: {error}"
-        ) from error
     if not callable(getattr(module, "reference", None)):
         raise OperatorFormatError(f"{path}: defines no function reference(inputs, attributes)")
     return module

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from ascend_gym.core.records import CaseResult, EvalResult, OpSpec
 from ascend_gym.core.status import Status
 from ascend_gym.search.outcome import SearchOutcome
+from ascend_gym.suite.splits import split_of
 
 
 def evaluation_summary(spec: OpSpec, result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
@@ -81,7 +82,8 @@ def operator_row(
     """
     names = ("op_id", "op_type", "level", "category", "description")
     figures = {"baseline_us": baseline_us, "floor_us": floor_us}
-    return {**{name: getattr(spec, name) for name in names}, "cases": len(spec.cases), **figures}
+    row = {name: getattr(spec, name) for name in names}
+    return {**row, "split": split_of(spec.category), "cases": len(spec.cases), **figures}
 
 
 def operator_document(spec: OpSpec) -> dict[str, Any]:

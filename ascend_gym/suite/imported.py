@@ -6,6 +6,7 @@ The index is a small JSON file in the cache root. It points at the checkout; sou
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from pydantic import Field, ValidationError
@@ -13,9 +14,11 @@ from pydantic import Field, ValidationError
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Record
+from ascend_gym.core.toml_file import read_toml
 from ascend_gym.core.whole_file import write_whole
 
 IMPORTED_SUITE = "cann-ops"
+PAPER_SUITE = "cann-ops-101"  # of the imported operators those that AscendOptimizer is measured on
 
 _INDEX_NAME = "cann-ops.json"
 
@@ -40,6 +43,13 @@ class ImportIndex(Record):
     def ready(self) -> list[str]:
         """Return the names of the operators that need nothing more."""
         return sorted(name for name, operator in self.operators.items() if not operator.needs)
+
+
+@lru_cache(maxsize=1)
+def paper_levels() -> Mapping[str, int]:
+    """Return the level of each operator of ``cann-ops-101``, by name."""
+    listed = read_toml(Path(__file__).with_name("cann_paper.toml"))
+    return {name: level for level in (1, 2, 3) for name in listed[f"level_{level}"]}
 
 
 def operator_folders(checkout: Path) -> dict[str, Path]:

@@ -12,13 +12,15 @@ from ascend_gym.core.records import OpSpec
 from ascend_gym.suite.cann_cases import REFERENCE_NAME, case_folder, read_own_case_spec
 from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, has_example, read_example_spec
 from ascend_gym.suite.cann_gen_data import missing_modules
-from ascend_gym.suite.imported import IMPORTED_SUITE, read_index
+from ascend_gym.suite.imported import IMPORTED_SUITE, PAPER_SUITE, paper_levels, read_index
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from ascend_gym.suite.source_place import digest_of_sources_elsewhere, read_sources
 
 LOCAL_SUITE = "local"
 
 _SUITE_FOLDERS = {"core": Path(__file__).parent / "ops"}
+
+_IMPORTED = (IMPORTED_SUITE, PAPER_SUITE)
 
 _DIGESTED = (
     MANIFEST_NAME,
@@ -76,7 +78,8 @@ def list_operators(
         OperatorNotFoundError: there is no suite of that name, or no operator of such a level or category.
     """
     folders = _folders(suite)
-    names = read_index().ready() if suite == IMPORTED_SUITE else sorted(folders)
+    ready = read_index().ready() if suite in _IMPORTED else sorted(folders)
+    names = [name for name in ready if name in folders]
     specs = [_load_folder(folders[name], suite, name) for name in names]
     chosen = [
         spec
@@ -94,12 +97,12 @@ def list_operators(
 
 def is_suite(name: str) -> bool:
     """Say whether ``name`` is that of an installed or imported suite."""
-    return name in (*_SUITE_FOLDERS, IMPORTED_SUITE)
+    return name in (*_SUITE_FOLDERS, *_IMPORTED)
 
 
 def suite_names() -> list[str]:
-    """Return the names of the installed suites, and of the imported one where there is any."""
-    return [*_SUITE_FOLDERS, *([IMPORTED_SUITE] if read_index().operators else [])]
+    """Return the names of the installed suites, and of the imported ones where there are any."""
+    return [*_SUITE_FOLDERS, *(_IMPORTED if read_index().operators else [])]
 
 
 def operator_names() -> list[tuple[str, str]]:
@@ -132,11 +135,12 @@ def folder_digest(folder: Path) -> str:
 
 def _folders(suite: str) -> dict[str, Path]:
     """Return the operator folders of a suite by name."""
-    if suite == IMPORTED_SUITE:
+    if suite in _IMPORTED:
         index = read_index()
-        return {name: index.folder(name) for name in index.operators}
+        wanted = paper_levels() if suite == PAPER_SUITE else index.operators
+        return {name: index.folder(name) for name in index.operators if name in wanted}
     if suite not in _SUITE_FOLDERS:
-        known = [*_SUITE_FOLDERS, IMPORTED_SUITE]
+        known = [*_SUITE_FOLDERS, *_IMPORTED]
         raise OperatorNotFoundError(f"no suite {suite!r}; installed suites: {known}")
     return {path.parent.name: path.parent for path in _SUITE_FOLDERS[suite].glob(f"*/{MANIFEST_NAME}")}
 
@@ -150,6 +154,12 @@ def _not_found_message(name: str, bare_name: str) -> str:
 
 
 def _load_folder(folder: Path, suite: str, name: str) -> OpSpec:
+    spec = _read_folder(folder, suite, name)
+    level = paper_levels().get(name) if suite in _IMPORTED else None
+    return spec if level is None else spec.model_copy(update={"level": level})
+
+
+def _read_folder(folder: Path, suite: str, name: str) -> OpSpec:
     folder = folder.resolve()
     if not folder.is_dir():
         raise OperatorNotFoundError(f"no operator folder {folder}")

@@ -42,8 +42,8 @@ def begin_operator(name: str, parent: Path, model: OpSpec) -> Path:
         )
     for path in own:
         _write(folder / path.name, _renamed(path.read_text(encoding="utf-8"), model, name))
-    for path, text in model.baseline.texts.items():
-        _write(folder / Path(path).parent / f"{name}.cpp", _renamed(text, model, name))
+    for relative, text in model.baseline.texts.items():
+        _write(folder / Path(relative).parent / f"{name}.cpp", _renamed(text, model, name))
     load_operator(name, op_dir=folder)
     return folder
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 from ascend_gym.cli import app
 from ascend_gym.core.config import ENV_CACHE
 from ascend_gym.core.errors import MisuseError, OperatorNotFoundError
-from ascend_gym.suite.imported import operator_folders, read_index, register, select_operators
+from ascend_gym.suite.imported import operator_folders, paper_levels, read_index, register, select_operators
 from ascend_gym.suite.loader import list_operators, load_operator, what_it_needs
 
 
@@ -69,6 +70,18 @@ def test_an_installed_operator_comes_before_an_imported_one_of_the_same_name(che
     write_example_operator(checkout / "src/math/gelu")
     register(checkout, {"gelu": ""})
     assert load_operator("gelu").op_id == "core/gelu"
+
+
+def test_operators_of_the_paper_are_a_suite_with_its_levels(checkout: Path) -> None:
+    write_example_operator(checkout / "src/math/cos")
+    register(checkout, {"cos": "", "twice": ""})
+    (spec,) = list_operators("cann-ops-101")
+    assert (spec.op_id, spec.level, spec.category) == ("cann-ops-101/cos", 1, "math")
+    assert load_operator("cann-ops-101/cos").folder_digest == load_operator("cann-ops/cos").folder_digest
+    assert {spec.name: spec.level for spec in list_operators("cann-ops")} == {"cos": 1, "twice": 2}
+    with pytest.raises(OperatorNotFoundError, match=r"no operator of level \[3\]"):
+        list_operators("cann-ops-101", levels=[3])
+    assert Counter(paper_levels().values()) == {1: 25, 2: 63, 3: 13}
 
 
 def test_imports_add_up_until_another_checkout_takes_over(checkout: Path, tmp_path: Path) -> None:

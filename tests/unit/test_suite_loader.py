@@ -9,6 +9,7 @@ from suite_folders import HOST, KERNEL, write_files, write_operator
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import DType, OpSpec
 from ascend_gym.suite.loader import folder_digest, list_operators, load_operator
+from ascend_gym.suite.splits import SPLITS, split_of
 
 CORE = ["add", "exp", "foreach_add", "gather", "gelu", "muls", "rms_norm", "softmax"]
 
@@ -25,6 +26,13 @@ def test_the_core_suite_has_operators_of_all_levels_types_and_many_categories() 
         tensor.dtype for spec in SPECS for case in spec.cases for tensor in (*case.inputs, *case.outputs)
     }
     assert dtypes >= {DType.FLOAT32, DType.FLOAT16, DType.BFLOAT16, DType.INT8, DType.INT32}
+
+
+def test_every_category_of_the_core_suite_is_in_one_part_of_the_split() -> None:
+    listed = [category for categories in SPLITS.values() for category in categories]
+    assert sorted(listed) == sorted({spec.category for spec in SPECS})
+    assert split_of("sorting") == "test"
+    assert split_of("none of these") is None
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec.name)

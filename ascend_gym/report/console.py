@@ -150,7 +150,7 @@ def print_operator(console: Console, spec: OpSpec) -> None:
 def print_check(console: Console, name: str, complaints: Sequence[str]) -> None:
     """Print one check of a validation and what it found wrong."""
     verdict = Text("failed  ", "red") if complaints else Text("passed  ", "green")
-    console.print(verdict.append(name, "default"))
+    console.print(verdict.append(name, "default"), soft_wrap=True)
     for complaint in complaints:
         console.print(Text(f"        {complaint}"))
 

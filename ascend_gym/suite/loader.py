@@ -20,6 +20,7 @@ LOCAL_SUITE = "local"
 
 _SUITE_FOLDERS = {"core": Path(__file__).parent / "ops"}
 
+_PAPER_CASES = Path(__file__).with_name("cann_ops_101")
 _IMPORTED = (IMPORTED_SUITE, PAPER_SUITE)
 
 _DIGESTED = (
@@ -137,12 +138,20 @@ def _folders(suite: str) -> dict[str, Path]:
     """Return the operator folders of a suite by name."""
     if suite in _IMPORTED:
         index = read_index()
-        wanted = paper_levels() if suite == PAPER_SUITE else index.operators
-        return {name: index.folder(name) for name in index.operators if name in wanted}
+        if suite == IMPORTED_SUITE:
+            return {name: index.folder(name) for name in index.operators}
+        known = {name for name in index.operators if name in paper_levels()}
+        return {name: _paper_folder(name) or index.folder(name) for name in known}
     if suite not in _SUITE_FOLDERS:
-        known = [*_SUITE_FOLDERS, *_IMPORTED]
-        raise OperatorNotFoundError(f"no suite {suite!r}; installed suites: {known}")
+        suites = [*_SUITE_FOLDERS, *_IMPORTED]
+        raise OperatorNotFoundError(f"no suite {suite!r}; installed suites: {suites}")
     return {path.parent.name: path.parent for path in _SUITE_FOLDERS[suite].glob(f"*/{MANIFEST_NAME}")}
+
+
+def _paper_folder(name: str) -> Path | None:
+    """Return our folder with larger cases for an operator of the paper's suite, if there is one."""
+    folder = _PAPER_CASES / name
+    return folder if (folder / MANIFEST_NAME).is_file() else None
 
 
 def _not_found_message(name: str, bare_name: str) -> str:

@@ -12,8 +12,12 @@ from typer.testing import CliRunner
 from ascend_gym.cli import app
 from ascend_gym.core.config import ENV_CACHE
 from ascend_gym.core.errors import MisuseError, OperatorNotFoundError
+from ascend_gym.suite import loader
+from ascend_gym.suite.audit import insensitivities
 from ascend_gym.suite.imported import operator_folders, paper_levels, read_index, register, select_operators
 from ascend_gym.suite.loader import list_operators, load_operator, what_it_needs
+from ascend_gym.suite.manifest import read_manifest
+from ascend_gym.suite.oracle import reference_oracle
 
 
 @pytest.fixture
@@ -73,15 +77,39 @@ def test_an_installed_operator_comes_before_an_imported_one_of_the_same_name(che
 
 
 def test_operators_of_the_paper_are_a_suite_with_its_levels(checkout: Path) -> None:
-    write_example_operator(checkout / "src/math/cos")
-    register(checkout, {"cos": "", "twice": ""})
+    write_example_operator(checkout / "src/math/eye")
+    register(checkout, {"eye": "", "twice": ""})
     (spec,) = list_operators("cann-ops-101")
-    assert (spec.op_id, spec.level, spec.category) == ("cann-ops-101/cos", 1, "math")
-    assert load_operator("cann-ops-101/cos").folder_digest == load_operator("cann-ops/cos").folder_digest
-    assert {spec.name: spec.level for spec in list_operators("cann-ops")} == {"cos": 1, "twice": 2}
+    assert (spec.op_id, spec.level, spec.category) == ("cann-ops-101/eye", 1, "math")
+    assert load_operator("cann-ops-101/eye").folder_digest == load_operator("cann-ops/eye").folder_digest
+    assert {spec.name: spec.level for spec in list_operators("cann-ops")} == {"eye": 1, "twice": 2}
     with pytest.raises(OperatorNotFoundError, match=r"no operator of level \[3\]"):
         list_operators("cann-ops-101", levels=[3])
     assert Counter(paper_levels().values()) == {1: 25, 2: 63, 3: 13}
+
+
+def test_our_larger_cases_take_the_place_of_the_example_in_that_suite_alone(checkout: Path) -> None:
+    write_example_operator(checkout / "src/math/cos")
+    register(checkout, {"cos": ""})
+    larger, example = load_operator("cann-ops-101/cos"), load_operator("cann-ops/cos")
+    assert [case.case_id for case in larger.cases] == ["fp16_4096x2048", "fp32_1003x777"]
+    assert [case.case_id for case in example.cases] == ["example"]
+    assert larger.baseline == example.baseline
+
+
+OWN = sorted(path for path in Path(loader.__file__).with_name("cann_ops_101").iterdir() if path.is_dir())
+
+
+@pytest.mark.parametrize("folder", OWN, ids=lambda folder: folder.name)
+def test_each_of_our_larger_cases_is_whole(folder: Path) -> None:
+    manifest = read_manifest(folder / "op.toml")
+    assert manifest.operator.level == paper_levels()[folder.name]
+    assert (manifest.operator.sources or "").endswith(f"/{folder.name}")
+    large, odd = sorted(manifest.cases(), key=lambda case: -case.traffic_bytes)
+    assert large.traffic_bytes >= 16 * 2**20
+    oracle = reference_oracle(folder)
+    expected = oracle.expected(odd, oracle.inputs(odd, 0))
+    assert insensitivities(oracle, odd, oracle.inputs(odd, 0), expected) == []
 
 
 def test_imports_add_up_until_another_checkout_takes_over(checkout: Path, tmp_path: Path) -> None:

@@ -1,0 +1,17 @@
+"""Reference of ForeachDivList."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def _each(a: Any, b: Any) -> Any:
+    a = a.astype(np.float64)
+    b = b.astype(np.float64)
+    return a / b
+
+
+def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    return {"y": [_each(a, b) for a, b in zip(inputs["x1"], inputs["x2"], strict=True)]}

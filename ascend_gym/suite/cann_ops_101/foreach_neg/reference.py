@@ -1,0 +1,16 @@
+"""Reference of ForeachNeg."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def _each(a: Any) -> Any:
+    a = a.astype(np.float64)
+    return -a
+
+
+def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    return {"y": [_each(a) for a in inputs["x"]]}

@@ -1,0 +1,12 @@
+"""Reference of SwiGlu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    a = inputs["x"].astype(np.float64)
+    return {"y": a[:, : a.shape[1] // 2] / (1.0 + np.exp(-a[:, : a.shape[1] // 2])) * a[:, a.shape[1] // 2 :]}

@@ -104,7 +104,10 @@ def read_data_file(tensor: TensorSpec, shape: tuple[int, ...], folder: Path | No
             if array.dtype == np.uint16 and tensor.dtype is DType.BFLOAT16:
                 array = array.view(dtype)
         else:
-            array = loaded_array(path.read_bytes(), tensor.dtype, shape)
+            data = path.read_bytes()
+            if len(data) != tensor.dtype.size_bytes(math.prod(shape)):
+                raise ValueError(f"it has {len(data)} bytes")
+            array = loaded_array(data, tensor.dtype, shape)
     except (OSError, ValueError) as error:
         raise OperatorFormatError(f"{path}: cannot be read as {tensor.name} {shape}: {error}") from error
     if array.shape != shape or array.dtype != dtype:

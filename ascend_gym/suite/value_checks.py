@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
+import ml_dtypes
 import numpy as np
 
 from ascend_gym.core.records import DType, ValueRange
@@ -86,7 +87,7 @@ def _check_number(number: float, dtype: DType, key: str) -> None:
         raise ValueError(f"values: {key}: {dtype.value} cannot hold {number}")
     limits = (0, 1) if dtype is DType.BOOL else None
     if limits is None:
-        info = np.iinfo(numpy_dtype(dtype))
+        info = ml_dtypes.iinfo(ml_dtypes.int4) if dtype is DType.INT4 else np.iinfo(numpy_dtype(dtype))
         limits = (int(info.min), int(info.max))
     if not limits[0] <= number <= limits[1]:
         raise ValueError(f"values: {key}: {dtype.value} cannot hold {number}")

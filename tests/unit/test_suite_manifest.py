@@ -82,6 +82,7 @@ def test_what_is_wrong_is_named(tmp_path: Path, old: str, new: str, key: str, re
         ("float32", "low = nan", "low and high are finite, got nan"),
         ("float32", 'kind = "normal", low = 0.0, high = inf', "low and high are finite"),
         ("int8", 'kind = "integers", low = 0, high = 300', "int8 cannot hold 300"),
+        ("int4", 'kind = "integers", low = -8, high = 8', "int4 cannot hold 8"),
         ("int32", "inject = [{ value = nan, share = 0.1 }]", "int32 cannot hold nan"),
         ("float32", 'kind = "fixed"', "as many 'contents' as the tensor has elements (20)"),
         ("float32", 'kind = "fixed", contents = [1, 2]', "(20), or one for all; got 2"),

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-import ml_dtypes
 import numpy as np
 
 from ascend_gym.core.records import DType, ValueRange
@@ -15,6 +14,7 @@ from ascend_gym.suite.inputs import numpy_dtype
 DATA_SUFFIXES = (".npy", ".bin")
 
 _UNSIGNED = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64, DType.BOOL)
+_LIMITS = {DType.BOOL: (0, 1), DType.INT4: (-8, 7)}  # of types that numpy does not know as integers
 _DRAWN = ("uniform", "normal", "integers")
 
 
@@ -85,9 +85,9 @@ def _check_number(number: float, dtype: DType, key: str) -> None:
         return
     if not math.isfinite(number) or number != int(number):
         raise ValueError(f"values: {key}: {dtype.value} cannot hold {number}")
-    limits = (0, 1) if dtype is DType.BOOL else None
+    limits = _LIMITS.get(dtype)
     if limits is None:
-        info = ml_dtypes.iinfo(ml_dtypes.int4) if dtype is DType.INT4 else np.iinfo(numpy_dtype(dtype))
+        info = np.iinfo(numpy_dtype(dtype))
         limits = (int(info.min), int(info.max))
     if not limits[0] <= number <= limits[1]:
         raise ValueError(f"values: {key}: {dtype.value} cannot hold {number}")

@@ -95,7 +95,7 @@ def suite_audit(
     terminal = console()
     audited = []
     for spec in list_operators(suite) if op is None else [load_operator(op, op_dir=op_dir)]:
-        for case in spec.cases:
+        for case in (*spec.cases, *spec.hidden_cases):
             complaints = audit_case(spec, case, seed)
             audited.append({"operator": spec.op_id, "case_id": case.case_id, "complaints": list(complaints)})
             if not as_json:
@@ -126,7 +126,9 @@ def suite_validate(op: Operator, op_dir: OpDir = None, daemon: Daemon = None, ch
     with opened_evaluator(daemon, chip) as evaluator:
         for case in spec.cases:
             result = evaluated(evaluator, spec, spec.baseline, protocol, (case.case_id,))
-            checks[f"baseline on case {case.case_id}"] = [str(each) for each in result.all_diagnostics]
+            told = spec.has_sources or result.latency_us is None  # framework calls are priced with a note
+            complaints = [str(each) for each in result.all_diagnostics] if told else []
+            checks[f"baseline on case {case.case_id}"] = complaints
     for name, complaints in checks.items():
         print_check(terminal, name, complaints)
     if any(checks.values()):

@@ -14,10 +14,14 @@ from ascend_gym.suite.cann_gen_data import missing_modules
 from ascend_gym.suite.imported import IMPORTED_SUITE, read_index
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from ascend_gym.suite.sources import read_candidate
+from ascend_gym.suite.specification import has_no_sources, read_specification
 
 LOCAL_SUITE = "local"
 
-_SUITE_FOLDERS = {"core": Path(__file__).parent / "ops"}
+_SUITE_FOLDERS = {
+    "core": Path(__file__).parent / "ops",
+    "generate": Path(__file__).parent / "generate",
+}
 
 _DIGESTED = (
     MANIFEST_NAME,
@@ -117,8 +121,8 @@ def _folders(suite: str) -> dict[str, Path]:
 
 
 def _not_found_message(name: str, bare_name: str) -> str:
-    installed = sorted(operator for suite in _SUITE_FOLDERS for operator in _folders(suite))
-    known = [*installed, *_folders(IMPORTED_SUITE)]
+    installed = sorted(_folders("core"))
+    known = list(dict.fromkeys([*installed, *_folders("generate"), *_folders(IMPORTED_SUITE)]))
     near = difflib.get_close_matches(bare_name, known, n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}?" if near else f"known operators: {', '.join(installed)}"
     return f"no operator {name!r}; {hint} (pass op_dir for a folder of your own)"
@@ -142,11 +146,13 @@ def _load_folder(folder: Path, suite: str, name: str) -> OpSpec:
 
 
 def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
-    manifest = read_manifest(folder / MANIFEST_NAME)
     if not (folder / REFERENCE_NAME).is_file():
         raise OperatorFormatError(
             f"{folder}: reference.py is missing (it defines reference(inputs, attributes))"
         )
+    if has_no_sources(folder / MANIFEST_NAME):
+        return read_specification(folder, op_id, name, folder_digest(folder))
+    manifest = read_manifest(folder / MANIFEST_NAME)
     operator = manifest.operator
     return OpSpec(
         op_id=op_id,

@@ -26,6 +26,7 @@ from ascend_gym.core.records import (
 from ascend_gym.core.status import Status, rule_of
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import CaseRunner, DeviceGate
+from npu_daemon.eager import eager_result
 from npu_daemon.second_look import second_look
 
 _TRUSTED_WORK_S = 300.0
@@ -69,6 +70,8 @@ def evaluate(
         complaint = backend.supports(spec, request.protocol)
         if complaint is not None:
             return failed_result(request, Status.UNSUPPORTED, complaint, device=backend.describe())
+        if not spec.has_sources and request.candidate.digest == spec.baseline.digest:
+            return eager_result(request, cases, backend)
         runner = CaseRunner(request, spec, backend, oracle, case_data, device)
         return _evaluate_cases(request, cases, runner, on_case, best_us)
     except MisuseError as error:

@@ -34,6 +34,7 @@ class Method(str, Enum):
     GREEDY_RULES = "greedy-rules"
     KNOB_SEARCH = "knob-search"
     PPO = "ppo"
+    ASCEND_CRAFT = "ascend-craft"
 
 
 class RunSettings(BaseModel):
@@ -238,6 +239,15 @@ def _ppo(setting: Setting) -> Strategy:
     )
 
 
+def _ascend_craft(setting: Setting) -> Strategy:
+    from agents.ascend_craft.agent import AscendCraft
+    from agents.ascend_craft.draft import ModelDrafter, RuleDrafter
+
+    by_rules = setting.settings.model == OFFLINE_MODEL
+    drafter = RuleDrafter(setting.spec) if by_rules else ModelDrafter(setting.spec, setting.online)
+    return AscendCraft(setting.spec, drafter)
+
+
 def checkpoint_of(settings: RunSettings) -> Path:
     """Return the folder that holds the policy of a run of PPO.
 
@@ -273,4 +283,5 @@ _FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
     Method.GREEDY_RULES: _greedy_rules,
     Method.KNOB_SEARCH: _knob_search,
     Method.PPO: _ppo,
+    Method.ASCEND_CRAFT: _ascend_craft,
 }

@@ -131,7 +131,7 @@ def suite_audit(
     terminal = console()
     audited = []
     for spec in _chosen(op, op_dir, every, suite, level, category):
-        for case in spec.cases:
+        for case in (*spec.cases, *spec.hidden_cases):
             complaints = audit_case(spec, case, seed)
             audited.append({"operator": spec.op_id, "case_id": case.case_id, "complaints": list(complaints)})
             if not as_json:

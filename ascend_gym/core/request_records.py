@@ -185,14 +185,40 @@ class Tolerance(Record):
     max_bad_share: float = Field(default=0.0, ge=0, lt=1)
 
 
+class FrameworkCall(Record):
+    """One call of a framework that computes a part of an operator, by what it has to move.
+
+    Attributes:
+        name: what is called.
+        fresh_bytes: bytes of inputs that no call before it has read: they come from HBM.
+        read_bytes: bytes of all that it reads.
+        written_bytes: bytes that it writes.
+    """
+
+    name: str
+    fresh_bytes: int = Field(ge=0)
+    read_bytes: int = Field(ge=0)
+    written_bytes: int = Field(ge=0)
+
+
 class Case(Record):
-    """One concrete problem: shapes, dtypes, attributes and how inputs are drawn."""
+    """One concrete problem: shapes, dtypes, attributes and how inputs are drawn.
+
+    Attributes:
+        case_id: unique among the cases of an operator.
+        inputs: input parameters in order.
+        outputs: output parameters in order.
+        attributes: by name.
+        tolerance: by type of output.
+        eager: for an operator without sources, the calls by which a framework computes it.
+    """
 
     case_id: str
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
     attributes: dict[str, AttributeValue] = {}
     tolerance: dict[DType, Tolerance] = {}
+    eager: tuple[FrameworkCall, ...] = Field(default=(), exclude_if=lambda value: not value)
 
     @property
     def traffic_bytes(self) -> int:
@@ -310,7 +336,9 @@ class OpSpec(Record):
         reads_all_inputs: whether every element of every input bears on the output, so that a kernel that
             leaves some unread cannot have computed it.
         cases: the cases; the speedup is the geometric mean over them.
-        baseline: the sources in the folder.
+        hidden_cases: further cases that can be asked for by id; prompts and searches do not have them.
+        baseline: the sources in the folder; for an operator without any its skeleton, which stands for the
+            calls of a framework and is priced as they are.
         folder_digest: digest of everything in the folder that changes a verdict.
     """
 
@@ -323,12 +351,13 @@ class OpSpec(Record):
     auto_sync: bool
     reads_all_inputs: bool = False
     cases: tuple[Case, ...] = Field(min_length=1)
+    hidden_cases: tuple[Case, ...] = Field(default=(), exclude_if=lambda value: not value)
     baseline: Candidate
     folder_digest: str
 
     @model_validator(mode="after")
     def _unique_cases(self) -> OpSpec:
-        ids = [case.case_id for case in self.cases]
+        ids = [case.case_id for case in (*self.cases, *self.hidden_cases)]
         if len(set(ids)) != len(ids):
             raise ValueError(f"{self.op_id}: duplicate case ids {ids}")
         return self
@@ -338,13 +367,18 @@ class OpSpec(Record):
         """Name without the suite."""
         return self.op_id.rpartition("/")[2]
 
+    @property
+    def has_sources(self) -> bool:
+        """Whether there is an implementation to begin with; if not, ``baseline`` is a skeleton."""
+        return not self.cases[0].eager
+
     def case(self, case_id: str) -> Case:
         """Return the case of that id.
 
         Raises:
             KeyError: there is no such case; the message lists the ids.
         """
-        for case in self.cases:
+        for case in (*self.cases, *self.hidden_cases):
             if case.case_id == case_id:
                 return case
         raise KeyError(f"{self.op_id} has no case {case_id!r}; cases: {[c.case_id for c in self.cases]}")

@@ -45,7 +45,8 @@ class Episode:
         budget: evaluations that may be charged.
         spent: evaluations charged so far.
         baseline_latency_us: latency of the operator's own sources.
-        incumbent: the fastest correct candidate so far; at first the operator's own sources.
+        incumbent: the fastest correct candidate so far; at first the operator's own sources, or the skeleton
+            of an operator without any, which the first correct candidate replaces however fast it is.
         incumbent_result: its evaluation, always ok.
         last_candidate: what was evaluated last.
         last_result: its evaluation.
@@ -87,9 +88,18 @@ class Episode:
         )
 
     @property
+    def is_unwritten(self) -> bool:
+        """Whether the operator has no sources, and no candidate was correct yet."""
+        return not self.spec.has_sources and self.incumbent.digest == self.spec.baseline.digest
+
+    @property
     def best_latency_us(self) -> float:
-        """Latency of the incumbent in microseconds."""
-        return _measured_latency_us(self.incumbent_result)
+        """Latency that a candidate has to beat, in microseconds: of the incumbent.
+
+        Without sources it is at most that of the framework calls, so that what is slower earns nothing.
+        """
+        incumbent_us = _measured_latency_us(self.incumbent_result)
+        return incumbent_us if self.spec.has_sources else min(incumbent_us, self.baseline_latency_us)
 
     @property
     def speedup(self) -> float:
@@ -130,7 +140,9 @@ class Episode:
             raise ValueError(f"the budget of {self.budget} evaluations is spent")
         rule = rule_of(result.status)
         attempt = Attempt(move, result.latency_us, self.best_latency_us)
-        better = attempt.improved
+        better = result.latency_us is not None and (
+            self.is_unwritten or result.latency_us < _measured_latency_us(self.incumbent_result)
+        )
         return replace(
             self,
             spent=self.spent + rule.charged,

@@ -354,7 +354,8 @@ class _Search:
     def _record(self, pending: _Pending, result: EvalResult) -> Step:
         best_us = self._best_result.latency_us if self._best_result else None
         latency_us = result.latency_us
-        improved = latency_us is not None and (best_us is None or latency_us < best_us)
+        unwritten = not self._spec.has_sources and self._best.digest == self._spec.baseline.digest
+        improved = latency_us is not None and (best_us is None or unwritten or latency_us < best_us)
         if improved:
             self._best, self._best_result, best_us = pending.proposal.candidate, result, latency_us
         step = Step(pending.index, pending.proposal, result, improved, best_us, self._ledger.spent)

@@ -101,7 +101,10 @@ class SearchOutcome:
 
     @property
     def speedup(self) -> float | None:
-        """Latency of the baseline over that of the best; at least 1; ``None`` without a measured baseline."""
+        """Latency of the baseline over that of the best; ``None`` without a measured baseline.
+
+        At least 1, but for an operator without sources: its best may be slower than the framework calls.
+        """
         if self.baseline_latency_us is None or self.best_latency_us is None:
             return None
         return self.baseline_latency_us / self.best_latency_us

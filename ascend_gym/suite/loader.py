@@ -15,10 +15,14 @@ from ascend_gym.suite.cann_gen_data import missing_modules
 from ascend_gym.suite.imported import IMPORTED_SUITE, PAPER_SUITE, paper_levels, read_index
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from ascend_gym.suite.source_place import digest_of_sources_elsewhere, read_sources
+from ascend_gym.suite.specification import has_no_sources, read_specification
 
 LOCAL_SUITE = "local"
 
-_SUITE_FOLDERS = {"core": Path(__file__).parent / "ops"}
+_SUITE_FOLDERS = {
+    "core": Path(__file__).parent / "ops",
+    "generate": Path(__file__).parent / "generate",
+}
 
 _PAPER_CASES = Path(__file__).with_name("cann_ops_101")
 _IMPORTED = (IMPORTED_SUITE, PAPER_SUITE)
@@ -155,8 +159,8 @@ def _paper_folder(name: str) -> Path | None:
 
 
 def _not_found_message(name: str, bare_name: str) -> str:
-    installed = sorted(operator for suite in _SUITE_FOLDERS for operator in _folders(suite))
-    known = [*installed, *_folders(IMPORTED_SUITE)]
+    installed = sorted(_folders("core"))
+    known = list(dict.fromkeys([*installed, *_folders("generate"), *_folders(IMPORTED_SUITE)]))
     near = difflib.get_close_matches(bare_name, known, n=3, cutoff=0.5)
     hint = f"did you mean {', '.join(near)}?" if near else f"known operators: {', '.join(installed)}"
     return f"no operator {name!r}; {hint} (pass op_dir for a folder of your own)"
@@ -186,12 +190,15 @@ def _read_folder(folder: Path, suite: str, name: str) -> OpSpec:
 
 
 def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:
-    manifest = read_manifest(folder / MANIFEST_NAME)
-    if not (folder / REFERENCE_NAME).is_file() and not manifest.has_all_outputs:
+    specified = has_no_sources(folder / MANIFEST_NAME)
+    manifest = None if specified else read_manifest(folder / MANIFEST_NAME)
+    if not (folder / REFERENCE_NAME).is_file() and (manifest is None or not manifest.has_all_outputs):
         raise OperatorFormatError(
             f"{folder}: reference.py is missing (it defines reference(inputs, attributes)), and not every "
             f"output has a data file"
         )
+    if manifest is None:
+        return read_specification(folder, op_id, name, folder_digest(folder))
     operator = manifest.operator
     baseline, auto_sync = read_sources(folder, name, operator)
     return OpSpec(

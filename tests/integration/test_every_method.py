@@ -48,7 +48,8 @@ def _run(folder, method, budget, evaluator=None, access=None, **settings):
     folder.mkdir()
     if method is Method.PPO:
         settings["checkpoint"] = _untrained(folder.with_name(f"{folder.name}-policy"))
-    settings = RunSettings(operator="gelu", method=method, budget=budget, **settings)
+    operator = "generate/softmax" if method is Method.ASCEND_CRAFT else "gelu"
+    settings = RunSettings(operator=operator, method=method, budget=budget, **settings)
     spec = operator_of(settings)
     return run_in_folder(folder, spec, settings, evaluator or PricingEvaluator(), access=access, in_flight=2)
 

@@ -21,6 +21,7 @@ ALLOWED: dict[str, set[str]] = {
     "ascend_gym.suite": {"ascend_gym.core", "ascend_gym.suite"},
     "ascend_gym.client": {"ascend_gym.core", "ascend_gym.client"},
     "ascend_gym.rewrites": {"ascend_gym.core", "ascend_gym.suite", "ascend_gym.rewrites"},
+    "ascend_gym.staged": {"ascend_gym.core", "ascend_gym.suite", "ascend_gym.staged"},
     "ascend_gym.env": {
         "ascend_gym.core",
         "ascend_gym.suite",
@@ -62,7 +63,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 # These read no setting: they hand an allow list of the environment on to child processes.
 HANDS_ENVIRONMENT_ON = {"npu_daemon.sandbox.limited_run", "ascend_gym.suite.cann_gen_data"}
-OPERATOR_FILES = "ascend_gym/suite/ops"
+OPERATOR_FILES = ("ascend_gym/suite/ops", "ascend_gym/suite/generate")
 
 
 class Module(NamedTuple):

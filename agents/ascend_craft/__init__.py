@@ -1,0 +1,1 @@
+"""AscendCraft: operators from their specification alone, by programs of the staged language."""

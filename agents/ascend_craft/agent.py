@@ -1,0 +1,164 @@
+"""AscendCraft: draft a program, check it without a build, lower it, evaluate, repair; then turn its knobs.
+
+Programs that break a rule of the language, or whose interpretation does not agree with the reference, go back
+to where they came from with the fault; they cost no evaluation. What was lowered and fails on the evaluator
+goes back with its diagnostics. The first correct program's knobs are then tried one by one.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from agents.ascend_craft.checking import checked
+from agents.ascend_craft.draft import Drafter
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Proposal
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.core.status import RewardRule, Status, rule_of
+from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
+from ascend_gym.staged.hosting import depths_of, launch_of
+from ascend_gym.staged.lower import lower
+from ascend_gym.staged.syntax import StagedError
+from ascend_gym.staged.verify import Verified
+
+MAX_FAULTS = 4
+"""Programs in a row that may be refused before an evaluation is spent on saying so."""
+
+_MAX_TOLD = 6
+
+
+@dataclass(frozen=True)
+class _Checked:
+    """A program that may be evaluated."""
+
+    text: str
+    verified: Verified
+    candidate: Candidate
+
+
+class AscendCraft:
+    """A ``Strategy`` for ``ascend_gym.search.driver.run_search``."""
+
+    def __init__(self, spec: OpSpec, drafter: Drafter) -> None:
+        """Write ``spec`` from its specification.
+
+        Args:
+            spec: an operator without sources.
+            drafter: writes the programs.
+
+        Raises:
+            MisuseError: the operator has sources.
+        """
+        if spec.has_sources:
+            raise MisuseError(
+                f"{spec.op_id} has sources; ascend-craft writes operators from their specification alone, "
+                "such as generate/softmax"
+            )
+        self._spec, self._drafter = spec, drafter
+        self._begun = self._ended = False
+        self._faults: list[tuple[str, str]] = []
+        self._builds = self._awaited = 0
+        self._current: _Checked | None = None
+        self._knobs: deque[str] = deque()  # not turned yet
+        self._settings: dict[str, int] = {}  # the best so far
+        self._best_us: float | None = None
+        self._variants: deque[Proposal] = deque()
+
+    def propose(self, limit: int) -> list[Proposal]:
+        """Return the next program, and after a correct one up to ``limit`` versions with another knob.
+
+        Raises:
+            ModelError: the model could not answer.
+            BudgetExceededError: the budget does not cover another answer.
+        """
+        if not self._begun or self._ended:
+            return []
+        if self._best_us is None:
+            proposals = [self._next_program()] if not self._awaited else []
+        else:
+            while not self._variants and not self._awaited and self._knobs:
+                self._variants.extend(self._turned(self._knobs.popleft()))
+            proposals = [self._variants.popleft() for _ in range(min(limit, len(self._variants)))]
+        self._awaited += len(proposals)
+        return proposals
+
+    def observe(self, proposal: Proposal, result: EvalResult) -> None:
+        """Begin with the baseline; repair a program that failed, turn the knobs of one that is correct."""
+        if proposal.origin == BASELINE_ORIGIN:
+            self._begun = result.status is Status.OK
+            return
+        self._awaited -= 1
+        if proposal.origin["kind"] == "knob":
+            if result.latency_us is not None and result.latency_us < (self._best_us or 0.0):
+                self._best_us, self._settings = result.latency_us, dict(proposal.origin["knobs"])
+        elif self._current is not None and result.latency_us is not None:
+            self._best_us = result.latency_us
+            self._knobs = deque(self._current.verified.program.knobs)
+        elif self._current is not None and rule_of(result.status).reward is not RewardRule.NEUTRAL:
+            told = "; ".join(str(each) for each in result.all_diagnostics[:_MAX_TOLD])
+            self._faults.append((self._current.text, f"evaluated as {result.status.value}: {told}"))
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+    def _next_program(self) -> Proposal:
+        """Draft until a program passes every check that costs no evaluation."""
+        calls: list[Mapping[str, Any]] = []
+        refused: list[str] = []
+        while True:
+            draft = self._drafter.draft(tuple(self._faults))
+            calls += draft.calls
+            problem = draft.problem
+            if draft.text is not None:
+                try:
+                    self._current = self._checked(draft.text)
+                    return Proposal(self._current.candidate, self._origin(draft.text, calls, refused))
+                except StagedError as error:
+                    problem = str(error)
+                    self._faults.append((draft.text, problem))
+            refused.append(problem)
+            if draft.text is None or len(refused) > MAX_FAULTS:
+                self._ended, self._current = draft.final, None
+                return UnusableProposal(self._spec.baseline, self._origin("", calls, refused), problem)
+
+    def _checked(self, text: str) -> _Checked:
+        verified = checked(self._spec, text)
+        self._builds += 1
+        return _Checked(text, verified, lower(verified))
+
+    def _origin(
+        self, text: str, calls: Sequence[Mapping[str, Any]], refused: Sequence[str]
+    ) -> dict[str, Any]:
+        """Return what the journal keeps, with what this proposal cost beside its evaluation."""
+        meters = {"builds": self._builds, "refused": len(refused), "questions": len(calls)}
+        return {
+            "kind": "program",
+            "program": text,
+            "calls": list(calls),
+            "refused": list(refused),
+            "meters": meters,
+        }
+
+    def _turned(self, name: str) -> Iterator[Proposal]:
+        """Yield the program with a knob at each of its other choices, all others as they did best."""
+        assert self._current is not None
+        verified = self._current.verified
+        for choice in verified.program.knobs[name].choices:
+            settings = {**self._settings, name: choice}
+            knobs = {
+                each.name: replace(each, default=settings.get(each.name, each.default))
+                for each in verified.program.knobs.values()
+            }
+            program = replace(verified.program, knobs=knobs)
+            try:
+                launches = {case.case_id: launch_of(program, case) for case in self._spec.cases}
+                depths = depths_of(program, verified.lifetimes, list(launches.values()))
+            except StagedError:
+                continue
+            self._builds += 1
+            turned = replace(verified, program=program, launches=launches, depths=depths)
+            origin = {"kind": "knob", "knobs": settings, "meters": {"builds": self._builds}}
+            yield Proposal(lower(turned), origin)

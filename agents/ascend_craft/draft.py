@@ -1,0 +1,150 @@
+"""Where programs come from: rules that read the reference, or a language model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agents.ascend_craft.reading import read_specification
+from agents.ascend_craft.synthesis.graph import NotCoveredError
+from agents.ascend_craft.synthesis.numpy_calls import SplitNeededError
+from agents.ascend_craft.synthesis.pooling import pooling_program
+from agents.ascend_craft.synthesis.program import program_of
+from agents.ascend_craft.synthesis.tracing import trace
+from ascend_gym.core.protocols import Message
+from ascend_gym.core.records import OpSpec
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind
+from ascend_gym.search.asker import Answer, Asker
+from ascend_gym.search.llm.prompts import cases_text
+from ascend_gym.search.llm.template import render
+from ascend_gym.staged.operations import OPERATIONS
+
+_FENCED = re.compile(r"^(```|~~~)(?:python)?\s*\n(.*?)^\1\s*$", re.M | re.S)
+_FAULTS_TOLD = 4
+_KINDS = {"v": "a", "s": "number", "m": "bits", "o": "a"}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A program that was drafted.
+
+    Attributes:
+        text: the program; ``None`` where there is none.
+        problem: why there is none.
+        calls: a note of each question to a model.
+        final: whether asking again would be in vain.
+    """
+
+    text: str | None
+    problem: str = ""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    final: bool = False
+
+
+class Drafter(Protocol):
+    """Writes programs for one operator."""
+
+    def draft(self, faults: tuple[tuple[str, str], ...]) -> Draft:
+        """Return the next program.
+
+        Args:
+            faults: earlier programs with what was wrong with each, in order.
+        """
+        ...
+
+
+class RuleDrafter:
+    """Drafts by rules; what they do not cover is refused with the reason, and nothing is tried twice."""
+
+    def __init__(self, spec: OpSpec) -> None:
+        self._spec = spec
+
+    def draft(self, faults: tuple[tuple[str, str], ...]) -> Draft:
+        """Return the program of the rules."""
+        if faults:
+            return Draft(None, f"the rules know no other program: {faults[-1][1]}", final=True)
+        try:
+            return Draft(drafted(self._spec))
+        except NotCoveredError as error:
+            return Draft(None, f"the rules do not cover {error}", final=True)
+
+
+class ModelDrafter:
+    """Asks a language model, and tells it what was wrong with its earlier programs."""
+
+    def __init__(self, spec: OpSpec, asker: Asker) -> None:
+        self._spec, self._asker, self._asked = spec, asker, 0
+
+    def draft(self, faults: tuple[tuple[str, str], ...]) -> Draft:
+        """Return the model's next program.
+
+        Raises:
+            ModelError: the model could not answer.
+            BudgetExceededError: the budget does not cover the question.
+        """
+        messages = [Message("system", language_text()), Message("user", self._task())]
+        for text, fault in faults[-_FAULTS_TOLD:]:
+            messages.append(Message("assistant", f"```python\n{text}```"))
+            messages.append(Message("user", render("repair", package=__package__, fault=fault)))
+        reading = self._asker.read(messages, _program_in, "ascend-craft", self._asked)
+        self._asked += 1
+        if isinstance(reading.value, ParseProblem):
+            return Draft(None, str(reading.value), reading.calls)
+        return Draft(reading.value, calls=reading.calls)
+
+    def _task(self) -> str:
+        specification = "\n".join(
+            line[3:] for line in self._spec.baseline.kernel_text.splitlines() if line.startswith("//")
+        )
+        return render(
+            "draft",
+            package=__package__,
+            name=self._spec.name,
+            specification=specification,
+            cases=cases_text(self._spec),
+        )
+
+
+def language_text() -> str:
+    """Return the description of the language for a prompt."""
+    lines = []
+    for name, operation in OPERATIONS.items():
+        operands = ", ".join(_KINDS[kind] for kind in operation.operands)
+        types = " ".join(sorted(operation.types))
+        lines.append(f"- {name}(dst, {operands}, n): {operation.notes} [{types}]")
+    return render("language", package=__package__, operations="\n".join(lines))
+
+
+def _program_in(answer: Answer) -> str | ParseProblem:
+    blocks = [match[2] for match in _FENCED.finditer(answer.text) if "def kernel" in match[2]]
+    if len(blocks) != 1:
+        return ParseProblem(
+            ProblemKind.NO_FILES if not blocks else ProblemKind.INCOMPLETE,
+            f"expected one fenced block with the functions host and kernel, found {len(blocks)}",
+        )
+    return blocks[0]
+
+
+def drafted(spec: OpSpec) -> str:
+    """Return the program of the rules for an operator without sources.
+
+    Raises:
+        NotCoveredError: the rules do not cover its reference; the message says why.
+    """
+    specified = read_specification(spec)
+    tensors = specified.tensors
+    try:
+        graph = trace(specified.reference, tensors.inputs, tensors.outputs, spec.cases[0].attributes)
+        return pooling_program(graph, tensors) or program_of(graph, tensors)
+    except (
+        KeyError,
+        IndexError,
+        AttributeError,
+        TypeError,
+        ValueError,
+        AssertionError,
+        SplitNeededError,
+    ) as error:
+        raise NotCoveredError(f"a reference of another form ({type(error).__name__}: {error})") from error

@@ -1,0 +1,174 @@
+"""The compute stage of one position of the loops."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
+from agents.ascend_craft.synthesis.instructions import COMBINE, Mask, Place, Scalar, Vector
+from agents.ascend_craft.synthesis.scans import scan_lines
+from agents.ascend_craft.synthesis.sections import Root
+
+if TYPE_CHECKING:
+    from agents.ascend_craft.synthesis.section_writer import SectionWriter
+
+
+class PositionStage:
+    """The compute stage of one position: conversion of inputs, instructions, and where the values go."""
+
+    def __init__(
+        self, owner: SectionWriter, needed: Sequence[Node], loaded: Mapping[int, tuple[str, str]]
+    ) -> None:
+        self._owner, self._section = owner, owner._section
+        self._stage = owner._stage()
+        self._needed, self._loaded = needed, loaded
+
+    @property
+    def lines(self) -> list[str]:
+        """What has been written."""
+        return self._stage.lines
+
+    def run(self, goals: Sequence[Node], targets: Mapping[int, str]) -> None:
+        """Write what computes the goals."""
+        for key, (name, dtype) in self._loaded.items():
+            node = next(each for each in self._needed if id(each) == key)
+            self._stage._known[key] = self._converted(node, name, dtype)
+        skipped = set(self._loaded) | {
+            id(below)
+            for node in self._needed
+            if node.op == "pick"
+            for below in descendants([node])
+            if below is not node
+        }
+        used = {id(arg) for node in self._needed if node.op != "pick" for arg in node.args} | {
+            id(g) for g in goals
+        }
+        rest = [
+            n for n in self._needed if id(n) not in self._loaded and (id(n) not in skipped or id(n) in used)
+        ]
+        plain = [node for node in rest if node.op != "scan"]
+        if len(plain) == len(rest):
+            self._stage.compute(rest, goals, targets)
+            return
+        self._with_scans(rest, goals, targets)
+
+    def _with_scans(self, rest: Sequence[Node], goals: Sequence[Node], targets: Mapping[int, str]) -> None:
+        emit = self._stage._emit
+
+        def emitted(node: Node) -> Place:
+            if node.op != "scan":
+                return emit(node)
+            source = self._stage.vector(node.args[0])
+            dst = targets.get(id(node)) if self._stage._uses[id(node)] == 1 else None
+            dst = dst or self._stage._take()
+            carry, count = self._owner._carry(node), self._owner._count
+            if self._section.axis_of(node.extra[1]) == self._section.vector:
+                lines = scan_lines(self._owner._writer.buffers, node.extra, source, dst, carry, count)
+            else:
+                step = f"{COMBINE[node.extra[0]]}({carry}, {carry}, {source}, {count})"
+                lines = [step, f"copy({dst}, {carry}, {count})"]
+            self._stage.lines += lines
+            self._stage._release(node)
+            return Vector(dst)
+
+        self._stage._emit = emitted  # type: ignore[method-assign]
+        self._stage.compute(rest, goals, targets)
+
+    def _converted(self, node: Node, name: str, dtype: str) -> Place:
+        if not self._section.has_vector(node):
+            return (
+                Scalar(f"read({name}, 0)") if dtype == "f32" else Scalar(self._converted_number(name, dtype))
+            )
+        if dtype == "f32":
+            return Vector(name)
+        dst = self._stage._take()
+        if dtype == "u8":
+            half = self._owner._writer.buffers.declare("half_bits", "tile", "f16")
+            self._stage._say("cast", half, name)
+            self._stage._say("cast", dst, half)
+        else:
+            self._stage._say("cast", dst, name)
+        return Vector(dst)
+
+    def _converted_number(self, name: str, dtype: str) -> str:
+        if dtype == "i32":
+            scalar = self._owner._writer.fresh()
+            self._stage.lines.append(f"{scalar} = read({name}, 0) * 1.0")
+            return scalar
+        wide = self._owner._writer.buffers.declare("result", "8", "f32")
+        if dtype == "u8":
+            half = self._owner._writer.buffers.declare("half_one", "8", "f16")
+            self._stage._say("cast", half, name, count="1")
+            name = half
+        self._stage._say("cast", wide, name, count="1")
+        scalar = self._owner._writer.fresh()
+        self._stage.lines.append(f"{scalar} = read({wide}, 0)")
+        return scalar
+
+    def finish(self, root: Root, output: str | None, accumulator: Place | None) -> None:
+        """Put a root into its output buffer, or add it to this core's part."""
+        place = self._stage.place(root.value)
+        if output is not None:
+            dtype = self._owner._writer.buffers.sizes[output][1]
+            if isinstance(place, Vector) and place.buffer != output:
+                self._stage._say("cast" if dtype != "f32" else "copy", output, place.buffer)
+            elif isinstance(place, Scalar):
+                self._put_number(output, dtype, place.text, self._section.has_vector(root.value))
+        else:
+            assert accumulator is not None
+            self._add(root.node.extra[0], place, accumulator)
+        self._stage.done(root.value)
+
+    def _put_number(self, output: str, dtype: str, text: str, wide: bool) -> None:
+        if dtype == "f32":
+            self._stage._say("fill", output, text, count=None if wide else "8")
+            return
+        result = self._owner._writer.buffers.declare("result", "8", "f32")
+        self._stage._say("fill", result, text, count="8")
+        self._stage._say("cast", output, result, count="8")
+
+    def accumulate(self, node: Node, name: str) -> None:
+        """Add a value to what a reduction has."""
+        place = self._stage.place(node.args[0])
+        vector = self._section.has_vector(node.args[0])
+        self._add(node.extra[0], place, Vector(name) if vector else Scalar(name))
+        self._stage.done(node.args[0])
+
+    def _add(self, kind: str, place: Place, accumulator: Place) -> None:
+        if isinstance(accumulator, Vector):
+            if isinstance(place, Scalar):
+                op = {"sum": "adds", "prod": "muls", "max": "maxs", "min": "mins"}[kind]
+                self._stage._say(op, accumulator.buffer, accumulator.buffer, place.text)
+                return
+            assert isinstance(place, Vector)
+            self._stage._say(COMBINE[kind], accumulator.buffer, accumulator.buffer, place.buffer)
+            return
+        assert isinstance(place, Scalar)
+        assert isinstance(accumulator, Scalar)
+        name = accumulator.text
+        combined = {
+            "sum": f"{name} + {place.text}",
+            "prod": f"{name} * {place.text}",
+            "max": f"max({name}, {place.text})",
+            "min": f"min({name}, {place.text})",
+        }[kind]
+        self._stage.lines.append(f"{name} = {combined}")
+
+    def kept(self, node: Node) -> Place:
+        """Return a place of a node that outlives the stage."""
+        place = self._stage.place(node)
+        if isinstance(place, Mask):
+            raise NotCoveredError("comparisons that are used in loops")
+        if isinstance(place, Vector):
+            if self._stage.owns(place.buffer):
+                self._stage._own.discard(place.buffer)
+                return place
+            buffer = self._owner._writer.buffers.take()
+            self._stage._say("copy", buffer, place.buffer)
+            return Vector(buffer)
+        if place.text.isidentifier():
+            return place
+        name = self._owner._writer.fresh()
+        self._stage.lines.append(f"{name} = {place.text}")
+        return Scalar(name)

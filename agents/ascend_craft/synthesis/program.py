@@ -1,0 +1,134 @@
+"""Writes the program of a graph: sections, and the meetings of all cores between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agents.ascend_craft.synthesis.graph import Graph, NotCoveredError, descendants
+from agents.ascend_craft.synthesis.instructions import Place, Scalar, Stage
+from agents.ascend_craft.synthesis.section_writer import SectionWriter
+from agents.ascend_craft.synthesis.sections import Root, phases_of
+from agents.ascend_craft.synthesis.writer import CORE_LIMIT, Tensors, Writer, shorter, tile_of
+
+_PARTIAL = 8  # elements between the parts of two cores: a block of 32 bytes
+
+
+def program_of(graph: Graph, tensors: Tensors) -> str:
+    """Return the text of a program that computes a graph.
+
+    Raises:
+        NotCoveredError: the rules do not cover it.
+    """
+    writer = Writer()
+    if any(node.op == "pool" for node in descendants(list(graph.outputs.values()))):
+        raise NotCoveredError("windows of something computed, or computations on what they give")
+    phases = phases_of(graph)
+    globals_: dict[int, Place] = {}
+    cores: list[str] = []
+    parts = 0
+    for sections in phases:
+        partial: list[tuple[Root, str]] = []
+        for section in sections:
+            written = SectionWriter(writer, tensors, section, globals_)
+            cores.append(written.write())
+            partial += written.parts
+        if partial:
+            _meet(writer, partial, parts, globals_)
+            parts += len(partial)
+    _numbers_out(writer, graph, tensors, globals_)
+    return _text(writer, tensors, cores, parts)
+
+
+def _meet(
+    writer: Writer, partial: Sequence[tuple[Root, str]], first: int, globals_: dict[int, Place]
+) -> None:
+    """Hand parts of reductions over everything from core to core, and combine them on each."""
+    put = writer.buffers.declare("part", "8", "f32")
+    for number, (root, value) in enumerate(partial, first):
+        kind = root.node.extra[0]
+        lines = [f"fill({put}, {value}, 8)"]
+        if kind == "sum":
+            lines = [f"fill({put}, 0.0, 8)", f"write({put}, 0, {value})"]
+        writer.stage("compute", lines)
+        writer.stage(
+            "copyout", [f"store(partials[({number} * cores() + core()) * {_PARTIAL}], {put}, {_PARTIAL})"]
+        )
+    writer.say("sync_all()")
+    get = writer.buffers.declare("parts", f"{48 * _PARTIAL}", "f32")
+    for number, (root, _) in enumerate(partial, first):
+        writer.stage(
+            "copyin", [f"load({get}, partials[{number} * cores() * {_PARTIAL}], cores() * {_PARTIAL})"]
+        )
+        kind, name = root.node.extra[0], writer.fresh()
+        if kind == "prod":
+            body = [
+                f"{name} = 1.0",
+                "for other in range(0, cores()):",
+                f"    {name} = {name} * read({get}, other * {_PARTIAL})",
+            ]
+        else:
+            result = writer.buffers.declare("result", "8", "f32")
+            work = writer.buffers.declare("work", "tile // 4 + 128", "f32")
+            body = [
+                f"reduce_{kind}({result}, {get}, {work}, cores() * {_PARTIAL})",
+                f"{name} = read({result}, 0)",
+            ]
+        writer.stage("compute", body)
+        globals_[id(root.node)] = Scalar(name)
+
+
+def _numbers_out(writer: Writer, graph: Graph, tensors: Tensors, globals_: dict[int, Place]) -> None:
+    """Store the outputs that are one number."""
+    outputs = {name: node for name, node in graph.outputs.items() if not node.axes}
+    if not outputs:
+        return
+    with writer.block("if core() == 0:"):
+        for name, node in outputs.items():
+            stage = Stage(
+                writer.buffers, globals_, lambda n: writer.number(n.extra), writer.fresh, "8", lambda n: False
+            )
+            needed = [
+                each for each in descendants([node], lambda n: id(n) in globals_) if id(each) not in globals_
+            ]
+            if any(each.op == "input" for each in needed):
+                raise NotCoveredError("an output of one number that is made of inputs without a reduction")
+            stage.compute(needed, [node], {})
+            place = stage.place(node)
+            assert isinstance(place, Scalar)
+            put = writer.buffers.declare(f"{name}_one", "8", tensors.dtypes[name])
+            writer.stage("compute", [*stage.lines, f"fill({put}, {place.text}, 8)"])
+            writer.stage("copyout", [f"store({name}[0], {put}, 1)"])
+
+
+def _text(writer: Writer, tensors: Tensors, cores: Sequence[str], parts: int) -> str:
+    """Put the program together: the host with its tile, the kernel with its buffers."""
+    sizes = writer.buffers.sizes
+    tile = tile_of(sizes)
+    attributes = ", ".join(
+        f"{name}: {dtype}" for name, dtype in tensors.attributes.items() if _mentions(writer, name)
+    )
+    host = [f"def host({attributes}):"]
+    widest = writer.host.pop("widest", None)
+    limit = f'knob("tile_limit", {tile}, {shorter(tile)})'
+    host += [f"    {name} = {text}" for name, text in writer.host.items() if not name.startswith("cut_")]
+    host.append(f"    tile = {limit}" if widest is None else f"    tile = min({limit}, align({widest}, 64))")
+    host += [f"    {name} = {text}" for name, text in writer.host.items() if name.startswith("cut_")]
+    host += [f"    {name} = {text} * 1.0" for text, name in writer.floats.items()]
+    count = cores[0] if len(cores) == 1 else f"max({', '.join(cores)})"
+    launched = f"cores=min(min(vec_cores(), {CORE_LIMIT}), {count})"
+    if parts:
+        launched += f", workspace={parts} * vec_cores() * {_PARTIAL}"
+    host.append(f"    launch({launched})")
+    given = [f"{each.name}: gm[{tensors.dtypes[each.name]}]" for each in tensors.inputs]
+    given += [f"{each.name}: out[{tensors.dtypes[each.name]}]" for each in tensors.outputs]
+    given += ["partials: work[f32]"] if parts else []
+    given += [f"{name}: i32" for name in (*writer.wholes, "tile")]
+    given += [f"{name}: f32" for name in writer.floats.values()]
+    allocs = [f"    {name} = alloc_ub({size}, {dtype})" for name, (size, dtype) in sizes.items()]
+    return "\n".join([*host, "", "", f"def kernel({', '.join(given)}):", *allocs, *writer.lines, ""])
+
+
+def _mentions(writer: Writer, name: str) -> bool:
+    texts = [*writer.host.values(), *writer.floats]
+    return any(re.search(rf"\b{name}\b", text) for text in texts)

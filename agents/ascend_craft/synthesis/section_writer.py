@@ -1,0 +1,454 @@
+"""Writes one section of a program: units, passes over what they reduce, and the stages of each position."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
+from agents.ascend_craft.synthesis.instructions import (
+    COMPARISONS,
+    NEUTRAL,
+    Place,
+    Scalar,
+    Stage,
+    Vector,
+)
+from agents.ascend_craft.synthesis.positions import PositionStage
+from agents.ascend_craft.synthesis.sections import Root, Section, is_global
+from agents.ascend_craft.synthesis.writer import Tensors, Writer
+
+_ELEMS_PER_CORE = 8192  # fewer are not worth the start of a block
+
+
+class SectionWriter:
+    """Writes one section.
+
+    Attributes:
+        parts: reductions over everything with the scalar that has this core's part, once written.
+    """
+
+    def __init__(
+        self, writer: Writer, tensors: Tensors, section: Section, globals_: Mapping[int, Place]
+    ) -> None:
+        self._writer, self._tensors, self._section = writer, tensors, section
+        self._known: dict[int, Place] = dict(globals_)
+        self._index: dict[str, str] = {}
+        self._vector_at, self._count = "0", "1"
+        self._fresh_count = 0
+        self.parts: list[tuple[Root, str]] = []
+        self._accumulators: dict[int, Place] = {}
+
+    def write(self) -> str:
+        """Write the section, and return how many cores it can use, in the language of the host."""
+        for axis in self._section.axes:
+            self._writer.whole(axis.name, axis.text)
+        self._begin_parts()
+        units = self._units()
+        self._end_parts()
+        return units
+
+    # units
+
+    def _units(self) -> str:
+        section, writer = self._section, self._writer
+        tag = "".join(each.removeprefix("n") for each in [section.vector or "x"])
+        outer = [name for name in section.parallel if name != section.vector]
+        flat = section.vector_is_parallel and not outer and not self._inner_axes()
+        first, count = f"first{self._id()}", f"count{self._id()}"
+        if flat:
+            vector = section.vector
+            assert vector is not None
+            writer.say(f"{first}, {count} = share({vector}, 64)")
+            with writer.block(f"for at, n in tiles({count}, tile):"):
+                self._vector_at, self._count = f"({first} + at)", "n"
+                self._body()
+            return f"ceil_div({vector}, {_ELEMS_PER_CORE})"
+        total = " * ".join(outer) or "1"
+        if section.vector_is_parallel:
+            vector = section.vector
+            assert vector is not None
+            cut = writer.whole(f"cut_{tag}", self._cut(vector, outer))
+            pieces = writer.whole(f"cut_count_{tag}", f"ceil_div({vector}, {cut})")
+            units = f"{total} * {pieces}" if outer else pieces
+            writer.say(f"{first}, {count} = share({units})")
+            with writer.block(f"for unit in range({first}, {first} + {count}):"):
+                writer.say(f"place = (unit % {pieces}) * {cut}", f"length = min({cut}, {vector} - place)")
+                self._decode(outer, f"unit // {pieces}")
+                self._vector_at, self._count = "place", "length"
+                self._body()
+            self._widest(vector)
+            return f"{total} * ceil_div({vector}, 64)" if outer else f"ceil_div({vector}, 64)"
+        writer.say(f"{first}, {count} = share({total})")
+        with writer.block(f"for unit in range({first}, {first} + {count}):"):
+            self._decode(outer, "unit")
+            self._rows()
+        if section.vector is not None:
+            self._widest(section.vector)
+        return total
+
+    def _id(self) -> str:
+        return self._writer.fresh().removeprefix("k")
+
+    def _widest(self, vector: str) -> None:
+        known = self._writer.host.get("widest")
+        self._writer.host["widest"] = vector if known is None else f"max({known}, {vector})"
+
+    def _cut(self, vector: str, outer: Sequence[str]) -> str:
+        """Return how long the pieces of the vector axis are: tiles, or shorter so that every core has one."""
+        rows = " * ".join(outer) or "1"
+        return f"min(tile, max(64, align(ceil_div({vector}, ceil_div(vec_cores(), {rows})), 64)))"
+
+    def _decode(self, outer: Sequence[str], text: str) -> None:
+        rest = text
+        for place, name in enumerate(reversed(outer)):
+            variable = f"i{name.removeprefix('n')}"
+            if place == len(outer) - 1:
+                self._writer.say(f"{variable} = {rest}")
+            else:
+                self._writer.say(f"{variable} = ({rest}) % {name}")
+                rest = f"({rest}) // {name}"
+            self._index[name] = variable
+
+    def _inner_axes(self) -> list[str]:
+        return [axis.name for axis in self._section.axes if axis.name not in self._section.parallel]
+
+    # bodies
+
+    def _rows(self) -> None:
+        """Write a unit with its vector axis inside: at once where a row fits a tile, else in passes."""
+        section, writer = self._section, self._writer
+        vector = section.vector
+        alone = self._inner_axes() == [vector]
+        kinds = {node.extra[0] for node in self._nodes() if self._is_local(node)}
+        if vector is None or not alone or not kinds or "prod" in kinds or self._scans():
+            self._body()
+            return
+        known = dict(self._known)
+        with writer.block(f"if {vector} <= tile:"):
+            self._vector_at, self._count = "0", vector
+            self._at_once()
+        self._known = dict(known)
+        with writer.block("else:"):
+            self._body()
+        self._known = known
+
+    def _nodes(self) -> list[Node]:
+        roots = [root.value for root in self._section.roots]
+        return [node for node in descendants(roots, is_global) if not is_global(node)]
+
+    def _scans(self) -> bool:
+        return any(node.op == "scan" for node in self._nodes())
+
+    def _is_local(self, node: Node) -> bool:
+        return node.op == "reduce" and not is_global(node)
+
+    def _at_once(self) -> None:
+        """Write a unit that fits the buffers as one sequence of stages."""
+        self._sequence([root.value for root in self._section.roots], self._section.roots)
+
+    def _body(self) -> None:
+        """Write a unit pass by pass: reductions by their depth, then what is stored."""
+        known = dict(self._known)
+        for level in self._levels():
+            groups: dict[tuple[str, ...], list[Node]] = {}
+            for node in level:
+                groups.setdefault(tuple(self._section.inner(node.args[0])), []).append(node)
+            for inner, nodes in groups.items():
+                self._reduce_pass(inner, nodes)
+        stored: dict[tuple[str, ...], list[Root]] = {}
+        for root in self._section.roots:
+            stored.setdefault(tuple(self._section.inner(root.value)), []).append(root)
+        for inner, roots in stored.items():
+            values = [root.value for root in roots]
+            self._unit_values(values, inner)
+            with self._loops(inner, values):
+                self._sequence(values, roots)
+        self._free_known(known)
+
+    def _free_known(self, before: dict[int, Place]) -> None:
+        for key, place in self._known.items():
+            if key not in before and isinstance(place, Vector):
+                self._writer.buffers.give(place.buffer)
+        self._known = before
+
+    def _levels(self) -> list[list[Node]]:
+        depths: dict[int, int] = {}
+        levels: dict[int, list[Node]] = {}
+        for node in self._nodes():
+            depth = max((depths[id(arg)] for arg in node.args if id(arg) in depths), default=0)
+            if self._is_local(node):
+                levels.setdefault(depth, []).append(node)
+                depth += 1
+            depths[id(node)] = depth
+        return [levels[depth] for depth in sorted(levels)]
+
+    def _is_unit_level(self, node: Node) -> bool:
+        return not self._section.inner(node)
+
+    def _unit_values(self, roots: Sequence[Node], inner: Sequence[str]) -> None:
+        """Compute ahead of loops what they need and what does not change in them."""
+        if not inner:
+            return
+        wanted = [
+            node
+            for node in descendants(roots, lambda n: id(n) in self._known or self._is_unit_level(n))
+            if self._is_unit_level(node) and id(node) not in self._known and node.op != "number"
+        ]
+        wanted = [node for node in wanted if node.op not in COMPARISONS]
+        if wanted:
+            self._sequence(wanted, [], keep=wanted)
+
+    def _reduce_pass(self, inner: tuple[str, ...], nodes: Sequence[Node]) -> None:
+        """Write one pass that reduces; ``inner`` are the axes to loop over."""
+        section = self._section
+        values = [node.args[0] for node in nodes]
+        self._unit_values(values, inner)
+        accumulators = {}
+        fills = []
+        length = self._count if section.vector_is_parallel else "tile"
+        for node in nodes:
+            kind = node.extra[0]
+            left = [name for name in section.axes_of(node) if name not in section.parallel]
+            if left:
+                raise NotCoveredError("reductions of which one keeps what another one reduces")
+            if section.has_vector(node.args[0]):
+                name = self._writer.buffers.take()
+                fills.append(f"fill({name}, {NEUTRAL[kind]}, {length})")
+                accumulators[id(node)] = name
+            else:
+                name = self._writer.fresh()
+                self._writer.say(f"{name} = {NEUTRAL[kind]}")
+                accumulators[id(node)] = name
+        self._writer.stage("compute", fills)
+        with self._loops(inner, values):
+            self._sequence(values, [], accumulate=[(node, accumulators[id(node)]) for node in nodes])
+        for node in nodes:
+            self._known[id(node)] = self._finished(node, accumulators[id(node)])
+
+    def _finished(self, node: Node, accumulator: str) -> Place:
+        """Return where the outcome of a reduction is, once its loops are over."""
+        if not self._section.has_vector(node.args[0]):
+            return Scalar(accumulator)
+        if self._section.has_vector(node):
+            return Vector(accumulator)
+        name = self._collapsed(node.extra[0], accumulator, "tile")
+        self._writer.buffers.give(accumulator)
+        return Scalar(name)
+
+    def _collapsed(self, kind: str, buffer: str, count: str) -> str:
+        """Write a stage that reduces a whole buffer to a scalar, and return that."""
+        if kind == "prod":
+            return self._product(buffer)
+        stage = self._stage()
+        name = stage.reduced(kind, buffer, count)
+        self._writer.stage("compute", stage.lines)
+        return name
+
+    def _product(self, buffer: str) -> str:
+        """Multiply a whole tile: 64 lanes over all of it, then by halves, then the last eight one by one."""
+        name = self._writer.fresh()
+        with self._writer.block("with compute():"):
+            with self._writer.block("for piece in range(1, tile // 64):"):
+                self._writer.say(f"mul({buffer}, {buffer}, {buffer}[piece * 64], 64)")
+            for half in (32, 16, 8):
+                self._writer.say(f"mul({buffer}, {buffer}, {buffer}[{half}], {half})")
+            self._writer.say(f"{name} = 1.0")
+            with self._writer.block("for lane in range(0, 8):"):
+                self._writer.say(f"{name} = {name} * read({buffer}, lane)")
+        return name
+
+    @contextmanager
+    def _loops(self, inner: Sequence[str], roots: Sequence[Node]) -> Iterator[None]:
+        """Loop over inner axes, the vector axis in tiles."""
+        section, writer = self._section, self._writer
+        heads = []
+        for name in inner:
+            if name == section.vector:
+                continue
+            variable = f"j{name.removeprefix('n')}"
+            self._index[name] = variable
+            heads.append(f"for {variable} in range(0, {name}):")
+        depth = writer.depth
+        scans = [node for node in descendants(roots, is_global) if node.op == "scan"]
+        self._begin_scans(scans, inner)
+        for head in heads:
+            writer.say(head)
+            writer.depth += 1
+        if section.vector in inner:
+            if any(scan.extra[2] for scan in scans):
+                writer.say(f"for step in range(0, ceil_div({section.vector}, tile)):")
+                writer.depth += 1
+                writer.say(
+                    f"back = (ceil_div({section.vector}, tile) - 1 - step) * tile",
+                    f"reach = min(tile, {section.vector} - back)",
+                )
+                self._vector_at, self._count = "back", "reach"
+            else:
+                writer.say(f"for at, n in tiles({section.vector}, tile):")
+                writer.depth += 1
+                self._vector_at, self._count = "at", "n"
+        yield
+        writer.depth = depth
+
+    def _begin_scans(self, scans: Sequence[Node], inner: Sequence[str]) -> None:
+        """Set what scans carry from tile to tile, or from row to row, to its beginning."""
+        if len({scan.extra[2] for scan in scans}) > 1:
+            raise NotCoveredError("scans in both directions at once")
+        for scan in scans:
+            kind, axis, backwards = scan.extra
+            name = self._carry(scan)
+            if self._section.axis_of(axis) == self._section.vector:
+                self._writer.say(f"{name} = {NEUTRAL[kind]}")
+            elif backwards or list(inner) != [self._section.axis_of(axis)]:
+                raise NotCoveredError("scans along other axes than the last, backwards or within more loops")
+            else:
+                self._writer.buffers.declare(name, "tile", "f32")
+                self._writer.stage("compute", [f"fill({name}, {NEUTRAL[kind]}, {self._count})"])
+
+    def _carry(self, scan: Node) -> str:
+        return f"carry{[node for node in self._nodes() if node.op == 'scan'].index(scan)}"
+
+    # one sequence of stages
+
+    def _stage(self) -> Stage:
+        return Stage(
+            self._writer.buffers,
+            self._known,
+            lambda node: self._writer.number(node.extra),
+            self._writer.fresh,
+            self._count,
+            self._section.has_vector,
+        )
+
+    def _sequence(
+        self,
+        values: Sequence[Node],
+        roots: Sequence[Root],
+        accumulate: Sequence[tuple[Node, str]] = (),
+        keep: Sequence[Node] = (),
+    ) -> None:
+        """Write copy-in, compute and copy-out of one position of the loops.
+
+        Args:
+            values: what is computed.
+            roots: what of it is stored or is part of a reduction over everything.
+            accumulate: reductions with what they accumulate in.
+            keep: what of it stays for later stages.
+        """
+        needed = [
+            node
+            for node in descendants(values, lambda n: id(n) in self._known)
+            if id(node) not in self._known
+        ]
+        loads, prelude = self._loads(needed)
+        stage = PositionStage(self, needed, prelude)
+        outputs = {id(root.value): self._out(root) for root in roots if root.output is not None}
+        goals = [*(root.value for root in roots), *(node.args[0] for node, _ in accumulate), *keep]
+        stage.run(goals, self._targets(outputs, values))
+        for root in roots:
+            stage.finish(root, outputs.get(id(root.value)), self._accumulators.get(id(root.node)))
+        for node, name in accumulate:
+            stage.accumulate(node, name)
+        for node in keep:
+            self._known[id(node)] = stage.kept(node)
+        self._writer.stage("copyin", loads)
+        self._writer.stage("compute", stage.lines)
+        self._writer.stage("copyout", [self._store(root) for root in roots if root.output is not None])
+
+    def _targets(self, outputs: Mapping[int, str], values: Sequence[Node]) -> dict[int, str]:
+        generic = {name for name, (_, dtype) in self._writer.buffers.sizes.items() if dtype != "f32"}
+        return {
+            key: name
+            for key, name in outputs.items()
+            if name not in generic and self._section.has_vector(next(v for v in values if id(v) == key))
+        }
+
+    def _out(self, root: Root) -> str:
+        assert root.output is not None
+        dtype = self._tensors.dtypes[root.output]
+        wide = self._section.has_vector(root.value)
+        return self._writer.buffers.declare(
+            f"{root.output}_{'out' if wide else 'one'}", "tile" if wide else "8", dtype
+        )
+
+    def _store(self, root: Root) -> str:
+        count = self._count if self._section.has_vector(root.value) else "1"
+        return f"store({root.output}[{self._at(root.value)}], {self._out(root)}, {count})"
+
+    def _at(self, node: Node, instead: str | None = None) -> str:
+        """Return the place of a tensor's first element at this position of the loops."""
+        section, terms = self._section, []
+        axes = section.axes_of(node)
+        for place, name in enumerate(axes):
+            index = self._vector_at if name == section.vector else self._index.get(name, "0")
+            if name == section.vector and instead is not None:
+                index = instead
+            factors = [index, *axes[place + 1 :]]
+            terms.append(" * ".join(factors))
+        text = " + ".join(terms) or "0"
+        return text.replace("0 + ", "") if text.startswith("0 + ") else text
+
+    def _loads(self, needed: Sequence[Node]) -> tuple[list[str], dict[int, tuple[str, str]]]:
+        """Return the copies of a position, and the buffer and type of each input that they fill."""
+        loads: list[str] = []
+        found: dict[int, tuple[str, str]] = {}
+        below_picks = {id(node.args[0]) for node in needed if node.op == "pick"}
+        labels = {id(each) for node in needed if node.op == "pick" for each in descendants([node.args[1]])}
+        used = {id(arg) for node in needed if node.op != "pick" for arg in node.args}
+        for node in needed:
+            if node.op == "input" and (id(node) in used or id(node) not in below_picks | labels):
+                dtype = self._tensors.dtypes[node.extra]
+                wide = self._section.has_vector(node)
+                name = self._writer.buffers.declare(
+                    f"{node.extra}_{'in' if wide else 'one'}", "tile" if wide else "8", dtype
+                )
+                loads.append(f"load({name}, {node.extra}[{self._at(node)}], {self._count if wide else '1'})")
+                found[id(node)] = (name, dtype)
+            elif node.op == "pick":
+                picked, load = self._pick(node)
+                loads.append(load)
+                found[id(node)] = (picked, "f32")
+        return loads, found
+
+    def _pick(self, node: Node) -> tuple[str, str]:
+        """Write the stages that read which element is chosen; return the buffer and its copy."""
+        source, label = node.args
+        while label.op == "as":
+            label = label.args[0]
+        if label.op != "input" or self._tensors.dtypes[source.extra] != "f32":
+            raise NotCoveredError("an element chosen by something computed")
+        index = self._writer.fresh()
+        name = self._writer.buffers.declare(f"{label.extra}_one", "8", self._tensors.dtypes[label.extra])
+        self._writer.stage("copyin", [f"load({name}, {label.extra}[{self._at(label)}], 1)"])
+        self._writer.stage("compute", [f"{index} = read({name}, 0)"])
+        picked = self._writer.buffers.declare(f"{source.extra}_picked", "8", "f32")
+        at = self._at(source, instead=index)
+        return picked, f"load({picked}, {source.extra}[{at}], 1)"
+
+    # reductions over everything
+
+    def _begin_parts(self) -> None:
+        fills = []
+        for root in self._section.roots:
+            if root.output is not None:
+                continue
+            kind = root.node.extra[0]
+            if self._section.has_vector(root.value):
+                name = self._writer.buffers.take()
+                fills.append(f"fill({name}, {NEUTRAL[kind]}, tile)")
+                self._accumulators[id(root.node)] = Vector(name)
+            else:
+                name = self._writer.fresh()
+                self._writer.say(f"{name} = {NEUTRAL[kind]}")
+                self._accumulators[id(root.node)] = Scalar(name)
+        self._writer.stage("compute", fills)
+
+    def _end_parts(self) -> None:
+        for root in self._section.roots:
+            place = self._accumulators.get(id(root.node))
+            if isinstance(place, Vector):
+                self.parts.append((root, self._collapsed(root.node.extra[0], place.buffer, "tile")))
+                self._writer.buffers.give(place.buffer)
+            elif isinstance(place, Scalar):
+                self.parts.append((root, place.text))

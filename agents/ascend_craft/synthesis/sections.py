@@ -1,0 +1,219 @@
+"""Cuts what a program has to compute into sections: loops over the same units of work.
+
+A unit is one position of the axes that nothing reduces. Sections that feed a reduction over everything come
+before the cores meet, all others after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from agents.ascend_craft.synthesis.graph import Graph, Node, NotCoveredError, descendants
+
+
+@dataclass(frozen=True)
+class Root:
+    """Something that a section computes: an output to store, or a part of a reduction over everything.
+
+    Attributes:
+        node: the output, or the reduction.
+        output: name of the output; ``None`` for a reduction.
+    """
+
+    node: Node
+    output: str | None = None
+
+    @property
+    def value(self) -> Node:
+        """What is computed for each element."""
+        return self.node if self.output is not None else self.node.args[0]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis of a section: one axis of the graph or neighbours that always go together.
+
+    Attributes:
+        name: of the host's variable with its extent.
+        text: its extent in the language of the host.
+        size: its extent in the first case.
+        members: the axes of the graph.
+    """
+
+    name: str
+    text: str
+    size: int
+    members: tuple[str, ...]
+
+
+@dataclass
+class Section:
+    """Roots with the same units.
+
+    Attributes:
+        roots: what is computed.
+        axes: all axes in order, neighbours merged.
+        parallel: names of those that make up the units.
+    """
+
+    roots: list[Root]
+    axes: list[Axis] = field(default_factory=list)
+    parallel: list[str] = field(default_factory=list)
+
+    @cached_property
+    def _axis_of(self) -> dict[str, str]:
+        return {member: axis.name for axis in self.axes for member in axis.members}
+
+    def axis_of(self, member: str) -> str:
+        """Return the name of the axis that has an axis of the graph."""
+        return self._axis_of[member]
+
+    def axes_of(self, node: Node) -> list[str]:
+        """Return the axes of a node, in the section's order."""
+        present = {self._axis_of[axis] for axis in node.axes}
+        return [axis.name for axis in self.axes if axis.name in present]
+
+    @property
+    def vector(self) -> str | None:
+        """The axis along which vectors lie: the last one."""
+        return self.axes[-1].name if self.axes else None
+
+    @property
+    def vector_is_parallel(self) -> bool:
+        """Whether units are cut along the vector axis too."""
+        return self.vector in self.parallel
+
+    def axis(self, name: str) -> Axis:
+        """Return the axis of that name."""
+        return next(each for each in self.axes if each.name == name)
+
+    def has_vector(self, node: Node) -> bool:
+        """Say whether a node has the vector axis."""
+        return self.vector in self.axes_of(node) if node.axes else False
+
+    def inner(self, node: Node) -> list[str]:
+        """Return the axes of a node over which a unit has to loop."""
+        return [name for name in self.axes_of(node) if name not in self.parallel]
+
+
+def is_global(node: Node) -> bool:
+    """Say whether a node is a reduction over everything that it has left."""
+    return node.op == "reduce" and not node.axes
+
+
+def depth_of(node: Node) -> int:
+    """Return how many reductions over everything have to be done before a node can be computed."""
+    depths: dict[int, int] = {}
+    for each in descendants([node]):
+        below = max((depths[id(arg)] for arg in each.args), default=0)
+        depths[id(each)] = below + is_global(each)
+    return depths[id(node)]
+
+
+def phases_of(graph: Graph) -> list[list[Section]]:
+    """Return the sections of each phase; the cores meet between phases.
+
+    Raises:
+        NotCoveredError: axes do not come in one order, or reductions are nested in another way.
+    """
+    outputs = [Root(node, name) for name, node in graph.outputs.items() if node.axes]
+    nodes = list(descendants(list(graph.outputs.values())))
+    globals_ = [Root(node) for node in nodes if is_global(node)]
+    count = max([depth_of(root.node) for root in outputs], default=0) + 1
+    count = max([count, *(depth_of(root.node) for root in globals_)])
+    phases: list[list[Section]] = []
+    for phase in range(count):
+        roots = [root for root in globals_ if depth_of(root.node) == phase + 1]
+        roots += [root for root in outputs if depth_of(root.node) == phase]
+        phases.append(_sections(graph, roots))
+    return phases
+
+
+def _sections(graph: Graph, roots: Sequence[Root]) -> list[Section]:
+    grouped: dict[tuple[tuple[str, ...], bool], list[Root]] = {}
+    for root in roots:
+        inner = _reduced_axes(root.value)
+        parallel = tuple(axis for axis in root.value.axes if axis not in inner)
+        grouped.setdefault((parallel, bool(inner)), []).append(root)
+    return [_section(graph, members, parallel) for (parallel, _), members in grouped.items()]
+
+
+def _below(node: Node) -> list[Node]:
+    """Return a node and what it is computed from, up to reductions over everything."""
+    return list(descendants([node], is_global))
+
+
+def _reduced_axes(node: Node) -> set[str]:
+    """Return the axes that are reduced or scanned on the way to a node."""
+    gone: set[str] = set()
+    for each in _below(node):
+        if each.op == "reduce" and not is_global(each):
+            gone |= set(each.extra[1])
+        elif each.op == "scan":
+            gone.add(each.extra[1])
+    return gone
+
+
+def _section(graph: Graph, roots: list[Root], parallel: tuple[str, ...]) -> Section:
+    nodes = [node for root in roots for node in _below(root.value) if not is_global(node)]
+    order = _ordered([node.axes for node in nodes])
+    groups = _merged(order, nodes, set(parallel))
+    axes = [
+        Axis(f"n{_number(graph, members)}", _product(graph, members), _size(graph, members), members)
+        for members in groups
+    ]
+    names = [axis.name for axis in axes if set(axis.members) <= set(parallel)]
+    return Section(roots, axes, names)
+
+
+def _number(graph: Graph, members: Sequence[str]) -> str:
+    """Return a name that stands for the same axes in every section."""
+    known = list(graph.axis_size)
+    return "_".join(str(known.index(member)) for member in members)
+
+
+def _product(graph: Graph, members: Sequence[str]) -> str:
+    return " * ".join(graph.axis_text[member] for member in members)
+
+
+def _size(graph: Graph, members: Sequence[str]) -> int:
+    size = 1
+    for member in members:
+        size *= graph.axis_size[member]
+    return size
+
+
+def _ordered(sequences: Sequence[Sequence[str]]) -> list[str]:
+    """Return all axes in one order that every sequence keeps."""
+    after: dict[str, set[str]] = {}
+    for sequence in sequences:
+        for place, axis in enumerate(sequence):
+            after.setdefault(axis, set()).update(sequence[place + 1 :])
+    order: list[str] = []
+    while after:
+        first = [axis for axis in after if not any(axis in rest for rest in after.values())]
+        if not first:
+            raise NotCoveredError("tensors whose axes come in different orders (transposes)")
+        order.append(first[0])
+        del after[first[0]]
+    return order
+
+
+def _merged(order: Sequence[str], nodes: Sequence[Node], parallel: set[str]) -> list[tuple[str, ...]]:
+    """Return the axes, neighbours joined that every node has or lacks together."""
+    sets = [set(node.axes) for node in nodes]
+    sets += [set(node.extra[1]) for node in nodes if node.op == "reduce"]
+    sets.append(parallel)
+    scanned = {node.extra[1] for node in nodes if node.op == "scan"}
+    scanned |= {node.extra for node in nodes if node.op == "pick"}
+    groups: list[list[str]] = []
+    for axis in order:
+        last = groups[-1][-1] if groups else None
+        together = last is not None and all((axis in each) == (last in each) for each in sets)
+        if together and not {axis, last} & scanned:
+            groups[-1].append(axis)
+        else:
+            groups.append([axis])
+    return [tuple(group) for group in groups]

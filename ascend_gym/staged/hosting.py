@@ -1,0 +1,174 @@
+"""What the host function of a program comes to in a case: launch, numbers, and room that buffers take."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ascend_gym.core.records import Case
+from ascend_gym.staged.interface import DTYPES
+from ascend_gym.staged.lifetimes import Lifetimes
+from ascend_gym.staged.scalars import Env, compiled
+from ascend_gym.staged.syntax import BLOCK_BYTES, GENERIC, SIZES_BYTES, Program, StagedError
+
+UB_BYTES = 196352
+"""What kernels have of the unified buffer: 192 KiB less the 256 bytes that belong to the system."""
+
+MAX_CORES = 48
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What the host decides for one case.
+
+    Attributes:
+        cores: blocks launched.
+        workspace: elements of workspace.
+        numbers: what the kernel takes, by name.
+        dtypes: element type of each tensor and buffer by name, ``T`` resolved.
+        elems: elements of each buffer.
+    """
+
+    cores: int
+    workspace: int
+    numbers: Mapping[str, Any]
+    dtypes: Mapping[str, str]
+    elems: Mapping[str, int]
+
+    def buffer_bytes(self, name: str) -> int:
+        """Return the bytes that one tensor of a buffer takes."""
+        size_bytes = self.elems[name] * SIZES_BYTES[self.dtypes[name]]
+        return -(-size_bytes // BLOCK_BYTES) * BLOCK_BYTES
+
+    def ub_bytes(self, depths: Mapping[str, int]) -> int:
+        """Return what all buffers take, queues with their depths."""
+        return sum(self.buffer_bytes(name) * depths.get(name, 1) for name in self.elems)
+
+
+def launch_of(
+    program: Program, case: Case, cores: int = MAX_CORES, knobs: Mapping[str, int] | None = None
+) -> Launch:
+    """Run the host function of a program on a case.
+
+    Args:
+        program: the program.
+        case: gives shapes and attributes.
+        cores: vector cores of the chip.
+        knobs: values of knobs other than their defaults.
+
+    Raises:
+        StagedError: an expression has no value, or the launch is impossible.
+    """
+    env = _host_env(program, case)
+    functions = _functions(
+        _shapes(program, case), cores, {k.name: k.default for k in program.knobs.values()} | dict(knobs or {})
+    )
+    for assignment in program.host:
+        env[assignment.name] = compiled(assignment.value, functions)(env)
+    launched = int(compiled(program.cores, functions)(env))
+    if not 1 <= launched <= cores:
+        raise StagedError(
+            program.cores.lineno, f"cores must be 1 to {cores}, case {case.case_id} gives {launched}"
+        )
+    workspace = 0 if program.workspace is None else int(compiled(program.workspace, functions)(env))
+    numbers = {
+        each.name: np.float32(env[each.name]) if each.dtype == "f32" else int(env[each.name])
+        for each in program.scalars
+    }
+    dtypes = _dtypes(program, case)
+    inner = {**numbers}
+    elems = {alloc.name: int(compiled(alloc.elems, {})(inner)) for alloc in program.allocs}
+    for alloc in program.allocs:
+        if elems[alloc.name] < 1:
+            raise StagedError(
+                alloc.line, f"{alloc.name} has {elems[alloc.name]} elements in case {case.case_id}"
+            )
+        dtypes[alloc.name] = dtypes[program.tensors[0].name] if alloc.dtype == GENERIC else alloc.dtype
+    return Launch(launched, workspace, numbers, dtypes, elems)
+
+
+def depths_of(program: Program, lifetimes: Lifetimes, launches: list[Launch]) -> dict[str, int]:
+    """Return the depth of each queue: two in loops if they fit in every case, else one.
+
+    Raises:
+        StagedError: buffers do not fit at all.
+    """
+    depths = lifetimes.depths()
+    if all(launch.ub_bytes(depths) <= UB_BYTES for launch in launches):
+        return depths
+    depths = lifetimes.depths(1)
+    worst = max(launches, key=lambda launch: launch.ub_bytes(depths))
+    if worst.ub_bytes(depths) > UB_BYTES:
+        sizes = ", ".join(f"{name} {worst.buffer_bytes(name)}" for name in worst.elems)
+        raise StagedError(
+            program.allocs[0].line,
+            f"buffers take {worst.ub_bytes(depths)} bytes, there are {UB_BYTES}: {sizes}; make tiles smaller",
+        )
+    return depths
+
+
+def _host_env(program: Program, case: Case) -> Env:
+    env: Env = {}
+    for each in program.attributes:
+        value = case.attributes.get(each.name)
+        if value is None or isinstance(value, (str, tuple)):
+            raise StagedError(0, f"attribute {each.name!r} is no number in case {case.case_id}: {value!r}")
+        env[each.name] = np.float32(value) if each.dtype == "f32" else int(value)
+    return env
+
+
+def _shapes(program: Program, case: Case) -> dict[str, tuple[int, ...]]:
+    shapes = {tensor.name: tensor.shapes[0] for tensor in (*case.inputs, *case.outputs)}
+    missing = [each.name for each in program.tensors if each.role != "work" and each.name not in shapes]
+    if missing:
+        raise StagedError(0, f"case {case.case_id} has no tensor {missing[0]!r}")
+    return shapes
+
+
+def _dtypes(program: Program, case: Case) -> dict[str, str]:
+    given = {tensor.name: DTYPES.get(tensor.dtype, "") for tensor in (*case.inputs, *case.outputs)}
+    generic = given.get(program.tensors[0].name, "")
+    found = {each.name: generic if each.dtype == GENERIC else each.dtype for each in program.tensors}
+    for name, dtype in found.items():
+        if given.get(name, dtype) != dtype:
+            raise StagedError(
+                0, f"{name} is {given[name] or 'of another type'} in case {case.case_id}, not {dtype}"
+            )
+    return found
+
+
+def _functions(shapes: Mapping[str, tuple[int, ...]], cores: int, knobs: Mapping[str, int]) -> dict[str, Any]:
+    def size(node: ast.Call) -> Any:
+        return lambda env: math.prod(shapes[_name(node.args[0])])
+
+    def dim(node: ast.Call) -> Any:
+        name = _name(node.args[0])
+        try:
+            extent = shapes[name][int(ast.literal_eval(node.args[1]))]
+        except (ValueError, IndexError, KeyError) as error:
+            shape = shapes.get(name)
+            raise StagedError(node.lineno, f"{ast.unparse(node)}: {name} has the shape {shape}") from error
+        return lambda env: extent
+
+    def knob(node: ast.Call) -> Any:
+        assert isinstance(node.args[0], ast.Constant)
+        value = knobs[str(node.args[0].value)]
+        return lambda env: value
+
+    return {
+        "size": size,
+        "dim": dim,
+        "knob": knob,
+        "vec_cores": lambda node: lambda env: cores,
+        "ub_bytes": lambda node: lambda env: UB_BYTES,
+    }
+
+
+def _name(node: ast.expr) -> str:
+    assert isinstance(node, ast.Name)
+    return node.id

@@ -1,0 +1,60 @@
+"""Pass 4, align: copies of whole blocks where that is certain, padded copies otherwise."""
+
+from __future__ import annotations
+
+import ast
+
+from ascend_gym.staged.lower.context import CPP_TYPES, Context
+from ascend_gym.staged.syntax import BLOCK_BYTES, GENERIC, SIZES_BYTES, Transfer
+
+
+def copy_lines(context: Context, transfer: Transfer, local: str) -> list[str]:
+    """Return the statements that make a copy.
+
+    Args:
+        context: the program.
+        transfer: the copy.
+        local: the C++ expression of the buffer side.
+    """
+    tensor = context.program.tensor(transfer.tensor)
+    far = f"{tensor.name}Gm[{context.expression(transfer.at)}]"
+    count = context.expression(transfer.count)
+    sides = f"{far}, {local}" if transfer.stores else f"{local}, {far}"
+    if _is_aligned(transfer, tensor.dtype):
+        return [f"AscendC::DataCopy({sides}, {count});"]
+    element = CPP_TYPES[tensor.dtype]
+    rows = "1" if transfer.rows is None else f"static_cast<uint16_t>({context.expression(transfer.rows)})"
+    length = f"static_cast<uint32_t>(({count}) * sizeof({element}))"
+    gap = "0"
+    if transfer.pitch is not None:
+        gap = f"static_cast<uint32_t>(({context.expression(transfer.pitch)} - ({count})) * sizeof({element}))"
+    gaps = f"0, {gap}" if transfer.stores else f"{gap}, 0"
+    lines = [f"const AscendC::DataCopyExtParams copyParams{{{rows}, {length}, {gaps}, 0}};"]
+    if transfer.stores:
+        return [*lines, f"AscendC::DataCopyPad({sides}, copyParams);"]
+    pads = f"const AscendC::DataCopyPadExtParams<{element}> padParams{{false, 0, 0, 0}};"
+    return [*lines, pads, f"AscendC::DataCopyPad({sides}, copyParams, padParams);"]
+
+
+def _is_aligned(transfer: Transfer, dtype: str) -> bool:
+    """Say whether a copy certainly moves whole blocks from and to a boundary."""
+    size_bytes = 2 if dtype == GENERIC else SIZES_BYTES[dtype]
+    block = BLOCK_BYTES // size_bytes
+    aligned = all(factor_of(each) % block == 0 for each in (transfer.at, transfer.count))
+    return transfer.rows is None and aligned
+
+
+def factor_of(node: ast.expr) -> int:
+    """Return a number that certainly divides a whole expression."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return abs(node.value) or 1 << 30
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        return factor_of(node.left) * factor_of(node.right)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        left, right = factor_of(node.left), factor_of(node.right)
+        while right:
+            left, right = right, left % right
+        return left
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "align":
+        return factor_of(node.args[1])
+    return 1

@@ -1,0 +1,389 @@
+"""Pass 3, stages: a function for each stage, and the loops and conditions around them in ``Process``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from ascend_gym.staged.lifetimes import Lifetime
+from ascend_gym.staged.lower.align import copy_lines
+from ascend_gym.staged.lower.context import Context, name_of, scalar_type
+from ascend_gym.staged.operations import OPERATIONS, WHOLE_BYTES
+from ascend_gym.staged.syntax import (
+    Assign,
+    If,
+    Loop,
+    Op,
+    Share,
+    Stage,
+    Stmt,
+    SyncAll,
+    Tiles,
+    Transfer,
+    View,
+    Write,
+    assigned,
+    buffers_in,
+    expressions,
+    names_in,
+    walk,
+)
+
+_NAMES = {"copyin": "CopyIn", "compute": "Compute", "copyout": "CopyOut"}
+_HELD, _LOCAL = "Held", "Local"
+
+
+@dataclass(frozen=True)
+class _Argument:
+    """A scalar that a stage takes: by reference if it changes it for others."""
+
+    name: str
+    is_float: bool
+    changed: bool
+
+    @property
+    def declaration(self) -> str:
+        """The parameter as it is declared."""
+        kind = scalar_type(is_float=self.is_float)
+        return f"{kind}& {name_of(self.name)}" if self.changed else f"{kind} {name_of(self.name)}"
+
+
+class Stages:
+    """Writes ``Process`` and the functions that it calls."""
+
+    def __init__(self, context: Context) -> None:
+        self._context, self._lifetimes = context, context.verified.lifetimes
+        self._fixed = {each.name for each in context.program.scalars}
+        self._stages = [s for s in walk(context.program.body) if isinstance(s, Stage)]
+        kinds = Counter(stage.kind for stage in self._stages)
+        seen: Counter[str] = Counter()
+        self._functions: dict[int, str] = {}
+        for stage in self._stages:
+            seen[stage.kind] += 1
+            number = str(seen[stage.kind]) if kinds[stage.kind] > 1 else ""
+            self._functions[id(stage)] = f"{_NAMES[stage.kind]}{number}"
+        self._outside = self._names_outside()
+        self._shares = 0
+
+    def process(self) -> str:
+        """Return the function ``Process``."""
+        scalars = {
+            name for s in self._at_process_level() for name in assigned(s) if isinstance(s, (Assign, Share))
+        }
+        scalars |= {a.name for stage in self._stages for a in self._arguments(stage) if a.changed}
+        body = self._context.program.body
+        declared = _Declarations(self._context, scalars, body)
+        lines = [*declared.hoisted(), *self._block(body, declared)]
+        return _function("void Process()", lines)
+
+    def functions(self) -> str:
+        """Return a function for each stage, in order."""
+        return "\n".join(self._function(stage) for stage in self._stages)
+
+    def _at_process_level(self) -> Iterator[Stmt]:
+        inside = {id(s) for stage in self._stages for s in walk(stage.body)}
+        return (s for s in walk(self._context.program.body) if id(s) not in inside)
+
+    def _names_outside(self) -> dict[int, set[str]]:
+        """Return for each stage the scalars that occur outside of it."""
+        counts: Counter[str] = Counter()
+        own: dict[int, Counter[str]] = {}
+        inside: set[int] = set()
+        for stage in self._stages:
+            own[id(stage)] = Counter(name for s in walk(stage.body) for name in _names(s))
+            inside |= {id(s) for s in walk(stage.body)}
+        for statement in walk(self._context.program.body):
+            counts.update(_names(statement))
+        return {key: {name for name in counts if counts[name] > mine[name]} for key, mine in own.items()}
+
+    def _arguments(self, stage: Stage) -> list[_Argument]:
+        statements = list(walk(stage.body))
+        changed = {n for s in statements if isinstance(s, Assign) for n in assigned(s)}
+        loops = {n for s in statements if isinstance(s, (Loop, Tiles)) for n in assigned(s)}
+        used = {n for s in statements for n in _names(s)} - self._fixed - set(self._lifetimes.roles) - loops
+        outside = self._outside[id(stage)]
+        types = self._context.verified.types
+        return [
+            _Argument(name, types.get(name, False), name in changed)
+            for name in sorted(used)
+            if name not in changed or name in outside
+        ]
+
+    def _block(self, body: Sequence[Stmt], declared: _Declarations) -> list[str]:
+        lines: list[str] = []
+        held = [each for each in self._lifetimes.by_body.get(id(body), []) if not each.local]
+        for index, statement in enumerate(body):
+            lines += [_begin(self._context, each, _HELD) for each in held if each.first == index]
+            lines += self._statement(statement, declared)
+            lines += [_end(each, _HELD) for each in held if each.last == index]
+        return lines
+
+    def _statement(self, statement: Stmt, declared: _Declarations) -> list[str]:
+        text = self._context.expression
+        if isinstance(statement, Assign):
+            return [f"{declared.kind(statement)}{name_of(statement.name)} = {text(statement.value)};"]
+        if isinstance(statement, Share):
+            return self._share(statement, declared)
+        if isinstance(statement, Stage):
+            arguments = ", ".join(name_of(each.name) for each in self._arguments(statement))
+            return [f"{self._functions[id(statement)]}({arguments});"]
+        if isinstance(statement, SyncAll):
+            return ["AscendC::SyncAll();"]
+        if isinstance(statement, Loop):
+            name = name_of(statement.name)
+            start, stop = text(statement.start), text(statement.stop)
+            head = f"for (int64_t {name} = {start}; {name} < {stop}; {name}++) {{"
+            return [head, *_inner(self._block(statement.body, declared)), "}"]
+        if isinstance(statement, Tiles):
+            at, count, total, tile = (
+                name_of(statement.offset),
+                name_of(statement.count),
+                text(statement.total),
+                text(statement.tile),
+            )
+            head = f"for (int64_t {at} = 0; {at} < {total}; {at} += {tile}) {{"
+            least = f"const int64_t {count} = MinOf<int64_t>({tile}, ({total}) - {at});"
+            return [head, *_inner([least, *self._block(statement.body, declared)]), "}"]
+        if isinstance(statement, If):
+            lines = [f"if ({text(statement.test)}) {{", *_inner(self._block(statement.body, declared))]
+            if statement.orelse:
+                lines += ["} else {", *_inner(self._block(statement.orelse, declared))]
+            return [*lines, "}"]
+        return self._inside(statement)
+
+    def _share(self, statement: Share, declared: _Declarations) -> list[str]:
+        first, count = name_of(statement.first), name_of(statement.count)
+        total = self._context.expression(statement.total)
+        grain = "1" if statement.grain is None else self._context.expression(statement.grain)
+        kind = declared.kind(statement)
+        self._shares += 1
+        grains, base, rest = (f"{part}Of{self._shares}" for part in ("grains", "base", "rest"))
+        core = "static_cast<int64_t>(AscendC::GetBlockIdx())"
+        whole = total if grain == "1" else f"(({total}) + ({grain}) - 1) / ({grain})"
+        unit = "" if grain == "1" else f" * ({grain})"
+        begin = f"({core} * {base} + MinOf<int64_t>({core}, {rest})){unit}"
+        end = f"{first} + ({base} + ({core} < {rest} ? 1 : 0)){unit}"
+        limited = begin if grain == "1" else f"MinOf<int64_t>({begin}, {total})"
+        return [
+            f"const int64_t {grains} = {whole};",
+            f"const int64_t {base} = {grains} / static_cast<int64_t>(AscendC::GetBlockNum());",
+            f"const int64_t {rest} = {grains} % static_cast<int64_t>(AscendC::GetBlockNum());",
+            f"{kind}{first} = {limited};",
+            f"{kind}{count} = MinOf<int64_t>({end}, {total}) - {first};",
+        ]
+
+    def _function(self, stage: Stage) -> str:
+        arguments = self._arguments(stage)
+        given = {each.name for each in arguments}
+        scalars = {n for s in walk(stage.body) if isinstance(s, Assign) for n in assigned(s)} - given
+        declared = _Declarations(self._context, scalars, stage.body)
+        names = self._tensor_names(stage)
+        before, after = self._edges(stage)
+        lines = [*before, *declared.hoisted(), *self._block(stage.body, declared), *after]
+        head = f"void {self._functions[id(stage)]}({', '.join(each.declaration for each in arguments)})"
+        return _function(head, [_renamed(line, names) for line in lines])
+
+    def _tensor_names(self, stage: Stage) -> dict[str, str]:
+        """Return what tensors that are held between stages are called in a stage."""
+        if stage.kind != "compute":
+            return {}
+        touched = {name for s in walk(stage.body) for name in buffers_in(s)}
+        local = {each.buffer for each in self._local_to(stage)}
+        queued = [name for name in touched if self._lifetimes.roles[name] != "temp"]
+        return {f"{name}{_LOCAL}": f"{name}{_HELD}" for name in queued if name not in local}
+
+    def _local_to(self, stage: Stage) -> list[Lifetime]:
+        return [each for each in self._lifetimes.all if each.local and each.body[each.first] is stage]
+
+    def _edges(self, stage: Stage) -> tuple[list[str], list[str]]:
+        """Return what stands before and after the body of a stage's function."""
+        context = self._context
+        touched = sorted({name for s in walk(stage.body) for name in buffers_in(s)})
+        if stage.kind == "compute":
+            own = self._local_to(stage)
+            before = [_begin(context, each, _LOCAL) for each in own]
+            temporary = [name for name in touched if self._lifetimes.roles[name] == "temp"]
+            before += [_get(context, name) for name in temporary]
+            return before, [_end(each, _LOCAL) for each in own]
+        if stage.kind == "copyin":
+            before = [_alloc(context, name) for name in touched]
+            reads_work = any(
+                context.program.tensor(s.tensor).role == "work"
+                for s in walk(stage.body)
+                if isinstance(s, Transfer)
+            )
+            if reads_work:
+                before = [*_WORK_FLAG, *before]
+            return before, [f"{name}Queue.EnQue({name}Local);" for name in touched]
+        before = [_dequeue(context, name, _LOCAL) for name in touched]
+        return before, [f"{name}Queue.FreeTensor({name}Local);" for name in touched]
+
+    def _inside(self, statement: Stmt) -> list[str]:
+        """Return the statements of stages alone."""
+        if isinstance(statement, Transfer):
+            lines = copy_lines(self._context, statement, self._view(statement.local))
+            return lines if len(lines) == 1 else ["{", *_inner(lines), "}"]
+        if isinstance(statement, Write):
+            element = self._context.element(statement.buffer)
+            value = f"static_cast<{element}>({self._context.expression(statement.value)})"
+            return [
+                f"{statement.buffer}Local.SetValue({self._context.expression(statement.index)}, {value});"
+            ]
+        assert isinstance(statement, Op)
+        return self._op(statement)
+
+    def _view(self, view: View) -> str:
+        name = f"{view.buffer}{_LOCAL}"
+        return name if view.offset is None else f"{name}[{self._context.expression(view.offset)}]"
+
+    def _op(self, op: Op) -> list[str]:
+        operation, element = OPERATIONS[op.name], self._context.element(op.dst.buffer)
+        count = self._context.expression(op.count)
+        operands = [self._operand(op, each, element) for each in op.operands]
+        if op.name == "cast":
+            return self._cast(op, operands[0], element, count)
+        if op.name.startswith("reduce_") and element == "float":
+            kind = op.name.removeprefix("reduce_").capitalize()
+            return [f"Reduce{kind}Long({self._view(op.dst)}, {operands[0]}, {operands[1]}, {count});"]
+        whole = ""
+        if op.name.startswith("compare"):
+            source = op.operands[0]
+            assert isinstance(source, View)
+            lanes = WHOLE_BYTES // (4 if self._context.element(source.buffer) == "float" else 2)
+            whole = f"AlignUp({count}, {lanes})"
+        arguments = {"dst": self._view(op.dst), "n": count, "type": element, "whole": whole}
+        call = operation.call.format(*operands, **arguments).replace("CMPMODE", "AscendC::CMPMODE")
+        return [f"AscendC::{call.replace('SELMODE', 'AscendC::SELMODE')};"]
+
+    def _operand(self, op: Op, operand: View | ast.expr, element: str) -> str:
+        if isinstance(operand, View):
+            return self._view(operand)
+        text = self._context.expression(operand)
+        if op.name == "gather":
+            return text
+        if op.name.startswith("compares"):
+            source = op.operands[0]
+            assert isinstance(source, View)
+            element = self._context.element(source.buffer)
+        plain = element == "float" and self._context.is_float(operand)
+        return text if plain else f"static_cast<{element}>({text})"
+
+    def _cast(self, op: Op, source: str, element: str, count: str) -> list[str]:
+        view = op.operands[0]
+        assert isinstance(view, View)
+        other, dst = self._context.element(view.buffer), self._view(op.dst)
+        widening = (other, element) in {("half", "float"), ("uint8_t", "half"), ("T", "float")}
+        mode = "CAST_NONE" if widening else "CAST_TRUNC" if element == "int32_t" else "CAST_RINT"
+        call = f"AscendC::Cast({dst}, {source}, AscendC::RoundMode::{mode}, {count});"
+        if "T" not in (element, other):
+            return [call]
+        same = f"AscendC::Adds({dst}, {source}, static_cast<{element}>(0), {count});"
+        return ["if constexpr (std::is_same_v<T, float>) {", f"    {same}", "} else {", f"    {call}", "}"]
+
+
+class _Declarations:
+    """Where scalars are declared: at their first assignment if that comes before all else, or on top."""
+
+    def __init__(self, context: Context, scalars: set[str], body: Sequence[Stmt]) -> None:
+        self._context = context
+        self._at: dict[int, set[str]] = {}
+        placed: set[str] = set()
+        for name in sorted(scalars):
+            place = _first_assignment(name, body)
+            if place is not None:
+                self._at.setdefault(id(place), set()).add(name)
+                placed.add(name)
+        for statement in walk(body):
+            own = self._at.get(id(statement), set())
+            if isinstance(statement, Share) and own and own != set(assigned(statement)):
+                placed -= own
+                del self._at[id(statement)]
+        self._hoisted = sorted(scalars - placed)
+
+    def hoisted(self) -> list[str]:
+        """Return the declarations on top."""
+        types = self._context.verified.types
+        return [
+            f"{scalar_type(is_float=types[name])} {name_of(name)} = {'0.0f' if types[name] else '0'};"
+            for name in self._hoisted
+        ]
+
+    def kind(self, statement: Assign | Share) -> str:
+        """Return the type to put before an assignment that declares."""
+        names = self._at.get(id(statement), set())
+        if not names:
+            return ""
+        return f"{scalar_type(is_float=self._context.verified.types[assigned(statement)[0]])} "
+
+
+def _first_assignment(name: str, body: Sequence[Stmt]) -> Stmt | None:
+    """Return the assignment that comes before all else with that name in the only list that has it all."""
+    users = [statement for statement in body if any(name in _names(s) for s in walk([statement]))]
+    if not users:
+        return None
+    first = users[0]
+    if isinstance(first, (Assign, Share)) and name in assigned(first):
+        value_names = set().union(*(names_in(each) for each in expressions(first)))
+        return None if name in value_names else first
+    if len(users) == 1 and isinstance(first, (Loop, Tiles)):
+        return _first_assignment(name, first.body)
+    return None
+
+
+def _names(statement: Stmt) -> set[str]:
+    """Return the scalars and buffers that a statement itself names."""
+    return {*assigned(statement), *(name for each in expressions(statement) for name in names_in(each))}
+
+
+def _begin(context: Context, lifetime: Lifetime, suffix: str) -> str:
+    name, element = lifetime.buffer, context.element(lifetime.buffer)
+    if not lifetime.stored:
+        return _dequeue(context, name, suffix)
+    declared = "" if suffix == _HELD else f"AscendC::LocalTensor<{element}> "
+    return f"{declared}{name}{suffix} = {name}Queue.template AllocTensor<{element}>();"
+
+
+def _end(lifetime: Lifetime, suffix: str) -> str:
+    call = "EnQue" if lifetime.stored else "FreeTensor"
+    return f"{lifetime.buffer}Queue.{call}({lifetime.buffer}{suffix});"
+
+
+def _dequeue(context: Context, name: str, suffix: str) -> str:
+    element = context.element(name)
+    declared = "" if suffix == _HELD else f"AscendC::LocalTensor<{element}> "
+    return f"{declared}{name}{suffix} = {name}Queue.template DeQue<{element}>();"
+
+
+def _alloc(context: Context, name: str) -> str:
+    element = context.element(name)
+    return f"AscendC::LocalTensor<{element}> {name}Local = {name}Queue.template AllocTensor<{element}>();"
+
+
+def _get(context: Context, name: str) -> str:
+    element = context.element(name)
+    return f"AscendC::LocalTensor<{element}> {name}Local = {name}Buf.template Get<{element}>();"
+
+
+_WORK_FLAG = [
+    "const event_t written = static_cast<event_t>(pipe.FetchEventID(AscendC::HardEvent::MTE3_MTE2));",
+    "AscendC::SetFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
+    "AscendC::WaitFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
+]
+
+
+def _renamed(line: str, names: Mapping[str, str]) -> str:
+    for old, new in names.items():
+        line = re.sub(rf"\b{old}\b", new, line)
+    return line
+
+
+def _inner(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def _function(head: str, lines: Sequence[str]) -> str:
+    body = "".join(f"        {line}\n" for line in lines)
+    return f"    __aicore__ inline {head}\n    {{\n{body}    }}\n"

@@ -1,0 +1,115 @@
+"""Pass 2, state: the kernel class with its queues, buffers and global tensors, and their initialisation."""
+
+from __future__ import annotations
+
+from ascend_gym.staged.lower.context import CPP_TYPES, Context, helpers_for, name_of, scalar_type
+from ascend_gym.staged.lower.stages import Stages
+
+_POSITIONS = {"in": "VECIN", "out": "VECOUT"}
+
+_LONG_REDUCTION = """\
+    // Long tiles are reduced by data blocks first, which is several times as fast.
+    __aicore__ inline void Reduce{kind}Long(const Floats& dst, const Floats& src, const Floats& work,
+                                         int64_t count)
+    {{
+        const int64_t repeats = count / 64;
+        if (repeats < 4) {{
+            AscendC::Reduce{kind}<float>(dst, src, work, static_cast<int32_t>(count));
+            return;
+        }}
+        for (int64_t done = 0; done < repeats; done += 255) {{
+            const int32_t part = static_cast<int32_t>(repeats - done < 255 ? repeats - done : 255);
+            AscendC::BlockReduce{kind}<float>(work[done * 8], src[done * 64], part, 64, 1, 1, 8);
+        }}
+        const int64_t rest = count - repeats * 64;
+        if (rest > 0) {{
+            AscendC::Adds(work[repeats * 8], src[repeats * 64], 0.0f, static_cast<int32_t>(rest));
+        }}
+        const int64_t left = repeats * 8 + rest;
+        AscendC::Reduce{kind}<float>(dst, work, work[AlignUp(left, 8)], static_cast<int32_t>(left));
+    }}
+"""
+
+
+def kernel_source(context: Context, stages: Stages) -> str:
+    """Return the kernel source of a program."""
+    name = f"Kernel{context.interface.op_type}"
+    process, functions = stages.process(), stages.functions()
+    reductions = [kind for kind in ("Sum", "Max", "Min") if f"Reduce{kind}Long(" in functions]
+    helpers = "".join("\n" + _LONG_REDUCTION.format(kind=kind) for kind in reductions)
+    alias = "    using Floats = AscendC::LocalTensor<float>;\n\n" if reductions else ""
+    template = "template <typename T>\n" if context.generic else ""
+    body = (
+        f"{template}class {name} {{\n{alias}public:\n    __aicore__ inline {name}() {{}}\n\n"
+        f"{_init(context)}\n{process}\nprivate:\n{functions}{helpers}\n{_members(context)}}};\n"
+    )
+    return (
+        f"// Device side of {context.interface.op_type}, lowered from a program of the staged language.\n"
+        '#include "kernel_operator.h"\n\n'
+        f"{_constants(context)}{helpers_for(body, '__aicore__ inline')}{body}\n{_entry(context, name)}"
+    )
+
+
+def _constants(context: Context) -> str:
+    depths = sorted(context.verified.depths.items())
+    lines = [f"constexpr int32_t {name.upper()}_BUFFERS = {depth};\n" for name, depth in depths]
+    return "".join([*lines, "\n"]) if lines else ""
+
+
+def _init(context: Context) -> str:
+    program = context.program
+    given = [f"GM_ADDR {each.name}" for each in program.tensors]
+    given += [f"{_type(each.dtype)} {name_of(each.name)}" for each in program.scalars]
+    lines = [f"this->{name_of(each.name)} = {name_of(each.name)};" for each in program.scalars]
+    for each in program.tensors:
+        lines.append(f"{each.name}Gm.SetGlobalBuffer((__gm__ {CPP_TYPES[each.dtype]}*){each.name});")
+    for alloc in program.allocs:
+        size = f"({context.expression(alloc.elems)}) * sizeof({CPP_TYPES[alloc.dtype]})"
+        rounded = f"static_cast<uint32_t>(AlignUp({size}, 32))"
+        depth = context.verified.depths.get(alloc.name)
+        if depth is None:
+            lines.append(f"pipe.InitBuffer({alloc.name}Buf, {rounded});")
+        else:
+            lines.append(f"pipe.InitBuffer({alloc.name}Queue, {alloc.name.upper()}_BUFFERS, {rounded});")
+    inner = "\n".join(f"        {line}" for line in lines)
+    return f"    __aicore__ inline void Init({', '.join(given)})\n    {{\n{inner}\n    }}\n"
+
+
+def _type(dtype: str) -> str:
+    return scalar_type(is_float=dtype == "f32")
+
+
+def _members(context: Context) -> str:
+    program, roles = context.program, context.verified.lifetimes.roles
+    lines = ["AscendC::TPipe pipe;"]
+    for alloc in program.allocs:
+        position = _POSITIONS.get(roles[alloc.name])
+        if position is None:
+            lines.append(f"AscendC::TBuf<AscendC::QuePosition::VECCALC> {alloc.name}Buf;")
+        else:
+            depth = f"{alloc.name.upper()}_BUFFERS"
+            lines.append(f"AscendC::TQue<AscendC::QuePosition::{position}, {depth}> {alloc.name}Queue;")
+    held = sorted({each.buffer for each in context.verified.lifetimes.all if not each.local})
+    lines += [f"AscendC::LocalTensor<{context.element(name)}> {name}Held;" for name in held]
+    lines += [f"AscendC::GlobalTensor<{CPP_TYPES[each.dtype]}> {each.name}Gm;" for each in program.tensors]
+    lines += [f"{_type(each.dtype)} {name_of(each.name)};" for each in program.scalars]
+    return "".join(f"    {line}\n" for line in lines)
+
+
+def _entry(context: Context, name: str) -> str:
+    program, interface = context.program, context.interface
+    parameters = [f"GM_ADDR {each.name}" for each in (*interface.inputs, *interface.outputs)]
+    given = [
+        "AscendC::GetUserWorkspace(workspace)" if each.role == "work" else each.name
+        for each in program.tensors
+    ]
+    given += [f"tilingData.{name_of(each.name)}" for each in program.scalars]
+    kind = name
+    if context.generic:
+        kind += f"<DTYPE_{program.tensors[0].name.upper()}>"
+    signature = ", ".join([*parameters, "GM_ADDR workspace", "GM_ADDR tiling"])
+    return (
+        f'extern "C" __global__ __aicore__ void {interface.name}({signature})\n{{\n'
+        "    GET_TILING_DATA(tilingData, tiling);\n"
+        f"    {kind} op;\n    op.Init({', '.join(given)});\n    op.Process();\n}}\n"
+    )

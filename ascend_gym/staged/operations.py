@@ -1,0 +1,167 @@
+"""The vector instructions of the language: operands, meaning in numpy, and the call of Ascend C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+VECTOR = "v"  # a buffer of the type of dst
+SCALAR = "s"
+MASK = "m"  # a buffer of bits (u8)
+OTHER = "o"  # a buffer of another type
+
+_F = frozenset({"f32", "f16", "T"})
+_N = _F | {"i32"}
+
+WHOLE_BYTES = 256
+"""Compare and Select take whole repeats of this size: buffers have room for the count rounded up."""
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One instruction.
+
+    Attributes:
+        operands: kinds of what stands between ``dst`` and the count.
+        types: element types of ``dst``.
+        meaning: numpy function of the operands, given as arrays and numbers of ``count`` elements.
+        call: the call of Ascend C, over ``{dst}``, ``{0}``, ``{1}`` .., ``{n}`` and ``{type}``.
+        writes: elements that it writes; ``None`` for all ``count``.
+        accumulates: whether it reads ``dst`` too.
+        whole: whether it works on whole repeats, so that buffers need room for the count rounded up.
+        notes: a sentence for people and prompts.
+    """
+
+    operands: str
+    types: frozenset[str]
+    meaning: Callable[..., Any]
+    call: str
+    writes: int | None = None
+    accumulates: bool = False
+    whole: bool = False
+    notes: str = ""
+
+
+def _binary(function: Callable[..., Any], name: str, types: frozenset[str] = _N) -> Operation:
+    return Operation("vv", types, function, f"{name}({{dst}}, {{0}}, {{1}}, {{n}})", notes="dst = a op b")
+
+
+def _scalar(function: Callable[..., Any], name: str, types: frozenset[str] = _N) -> Operation:
+    return Operation(
+        "vs", types, function, f"{name}({{dst}}, {{0}}, {{1}}, {{n}})", notes="dst = a op number"
+    )
+
+
+def _unary(function: Callable[..., Any], name: str) -> Operation:
+    return Operation("v", _F, function, f"{name}({{dst}}, {{0}}, {{n}})", notes="dst = op(a)")
+
+
+def _reduction(function: Callable[..., Any], name: str) -> Operation:
+    call = f"{name}({{dst}}, {{0}}, {{1}}, {{n}})"
+    note = "dst[0] = op over a; work has n // 4 + 128 elements at least"
+    return Operation("vv", _F, function, call, writes=1, notes=note)
+
+
+def _comparison(mode: str, function: Callable[..., Any], *, scalar: bool) -> Operation:
+    name = "CompareScalar" if scalar else "Compare"
+    call = f"{name}({{dst}}, {{0}}, {{1}}, CMPMODE::{mode.upper()}, {{whole}})"
+    kinds = OTHER + (SCALAR if scalar else OTHER)
+    note = "dst holds one bit an element"
+    return Operation(kinds, frozenset({"u8"}), function, call, whole=True, notes=note)
+
+
+def _sum(a: Any, _: Any) -> Any:
+    return np.add.reduce(a, dtype=np.float32).astype(a.dtype)
+
+
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
+OPERATIONS: dict[str, Operation] = {
+    "add": _binary(np.add, "Add"),
+    "sub": _binary(np.subtract, "Sub"),
+    "mul": _binary(np.multiply, "Mul"),
+    "div": _binary(np.divide, "Div", _F),
+    "vmax": _binary(np.maximum, "Max"),
+    "vmin": _binary(np.minimum, "Min"),
+    "adds": _scalar(np.add, "Adds"),
+    "muls": _scalar(np.multiply, "Muls"),
+    "maxs": _scalar(np.maximum, "Maxs"),
+    "mins": _scalar(np.minimum, "Mins"),
+    "leaky_relu": _scalar(lambda a, s: np.where(a >= 0, a, a * s), "LeakyRelu", _F),
+    "exp": _unary(np.exp, "Exp"),
+    "ln": _unary(np.log, "Ln"),
+    "sqrt": _unary(np.sqrt, "Sqrt"),
+    "abs": _unary(np.abs, "Abs"),
+    "relu": _unary(lambda a: np.maximum(a, a.dtype.type(0)), "Relu"),
+    "muladd": Operation(
+        "vv",
+        _F,
+        lambda a, b, dst: dst + a * b,
+        "MulAddDst({dst}, {0}, {1}, {n})",
+        accumulates=True,
+        notes="dst += a * b",
+    ),
+    "axpy": Operation(
+        "vs",
+        _F,
+        lambda a, s, dst: dst + a * s,
+        "Axpy({dst}, {0}, {1}, {n})",
+        accumulates=True,
+        notes="dst += a * number",
+    ),
+    "fill": Operation("s", _N, lambda s: s, "Duplicate({dst}, {0}, {n})", notes="dst = number"),
+    "copy": Operation("v", _N, lambda a: a, "Adds({dst}, {0}, static_cast<{type}>(0), {n})", notes="dst = a"),
+    "arange": Operation(
+        "s",
+        frozenset({"i32"}),
+        lambda s: s,
+        "CreateVecIndex({dst}, {0}, {n})",
+        notes="dst = number, number + 1, ..",
+    ),
+    "cast": Operation(
+        "o",
+        frozenset({"f32", "f16", "i32", "T"}),
+        lambda a: a,
+        "Cast({dst}, {0}, RoundMode::{mode}, {n})",
+        notes="dst = a in the type of dst: f16, i32 or T from and to f32, f16 from u8; to i32 it truncates",
+    ),
+    "gather": Operation(
+        "oos",
+        _N,
+        lambda a, at, base: a,
+        "Gather({dst}, {0}, {1}.ReinterpretCast<uint32_t>(), static_cast<uint32_t>({2}), {n})",
+        notes="dst[i] = a at byte at[i] + number; at is an i32 buffer of byte offsets",
+    ),
+    "select": Operation(
+        "mvv",
+        _F,
+        np.where,
+        "Select({dst}, {0}, {1}, {2}, SELMODE::VSEL_TENSOR_TENSOR_MODE, {n})",
+        whole=True,
+        notes="dst = a where the bit is 1, else b",
+    ),
+    "selects": Operation(
+        "mvs",
+        _F,
+        np.where,
+        "Select({dst}, {0}, {1}, {2}, SELMODE::VSEL_TENSOR_SCALAR_MODE, {n})",
+        whole=True,
+        notes="dst = a where the bit is 1, else number",
+    ),
+    "reduce_sum": _reduction(_sum, "ReduceSum"),
+    "reduce_max": _reduction(lambda a, _: np.maximum.reduce(a), "ReduceMax"),
+    "reduce_min": _reduction(lambda a, _: np.minimum.reduce(a), "ReduceMin"),
+    **{f"compare_{mode}": _comparison(mode, each, scalar=False) for mode, each in _COMPARISONS.items()},
+    **{f"compares_{mode}": _comparison(mode, each, scalar=True) for mode, each in _COMPARISONS.items()},
+}
+"""Instructions by name."""

@@ -1,0 +1,12 @@
+"""Reference of Elu."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    x = inputs["x"].astype(np.float64)
+    return {"y": np.where(x > 0.0, x, attributes["alpha"] * (np.exp(x) - 1.0))}

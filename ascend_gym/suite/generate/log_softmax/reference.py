@@ -1,0 +1,13 @@
+"""Reference of LogSoftmax."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    x = inputs["x"].astype(np.float64)
+    shifted = x - x.max(axis=-1, keepdims=True)
+    return {"y": shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))}

@@ -1,0 +1,12 @@
+"""Reference of RmsNorm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    x = inputs["x"].astype(np.float64)
+    return {"y": x / np.sqrt((x**2).mean(axis=1, keepdims=True) + attributes["epsilon"])}

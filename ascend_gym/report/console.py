@@ -19,6 +19,7 @@ from ascend_gym.search.outcome import SearchOutcome, Step
 _STYLES = {RewardRule.MEASURED: "green", RewardRule.FAILURE: "red", RewardRule.NEUTRAL: "yellow"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _MAX_LINE_CHARS = 160
+_SHORTEST_DESCRIPTION = 8  # characters
 
 
 class SearchView:
@@ -113,18 +114,24 @@ def print_evaluation(console: Console, summary: dict[str, Any], diagnostics: Seq
 
 def print_operators(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print one line for each operator, as ``operator_row`` describes it."""
-    names = ("operator", "level", "category", "cases", "baseline", "floor", "description")
-    table = Table(*names, box=None)
-    for row in rows:
-        table.add_row(
-            row["op_id"],
-            str(row["level"]),
-            row["category"],
-            str(row["cases"]),
-            _latency(row["baseline_us"]),
-            _latency(row["floor_us"]),
-            Text(row["description"]),
-        )
+    cells = {
+        "operator": [row["op_id"] for row in rows],
+        "level": [str(row["level"]) for row in rows],
+        "category": [row["category"] for row in rows],
+        "cases": [str(row["cases"]) for row in rows],
+        "baseline": [_latency(row["baseline_us"]) for row in rows],
+        "floor": [_latency(row["floor_us"]) for row in rows],
+    }
+    if all(row["baseline_us"] is None for row in rows):
+        del cells["baseline"]
+    table = Table(*cells, "description", box=None)
+    table.columns[0].overflow = "fold"
+    taken = sum(2 + max(map(len, (name, *column))) for name, column in cells.items()) + 2
+    left = max(console.width - taken, _SHORTEST_DESCRIPTION)  # 'suite show' has it whole
+    for *row_cells, description in zip(*cells.values(), (row["description"] for row in rows), strict=True):
+        text = Text(description)
+        text.truncate(left, overflow="ellipsis")
+        table.add_row(*row_cells, text)
     console.print(table)
 
 

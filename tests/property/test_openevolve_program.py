@@ -85,7 +85,7 @@ def test_a_change_outside_of_the_blocks_is_refused(host, kernel, data):
 
 @pytest.mark.parametrize("marker", [BLOCK_START, BLOCK_END])
 def test_markers_that_are_gone_or_doubled_are_refused(marker):
-    program = ProgramText(make_candidate())
+    program = ProgramText(make_candidate("int tiling;\n", "int kernel;\n"))
     assert "4 EVOLVE-BLOCK marker lines" in program.candidate(program.initial.replace(marker, "", 1))
     assert "5 are left" in program.candidate(program.initial.replace(marker, marker * 2, 1))
 

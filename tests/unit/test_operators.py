@@ -138,7 +138,9 @@ def test_data_cannot_pass_for_an_operator_of_the_daemon(spec: OpSpec) -> None:
     ):
         with pytest.raises(ValueError, match="data"):
             EvalRequest(**{**fields, **change})
-    with pytest.raises(ValueError, match=r"expected \[256\] elements, \[1024\] bytes, of x, got \[1020\] bytes"):
+    with pytest.raises(
+        ValueError, match=r"expected \[256\] elements, \[1024\] bytes, of x, got \[1020\] bytes"
+    ):
         GivenCase(case=case.case, inputs=((short,),), expected=case.expected)
     with pytest.raises(ValueError, match="base64"):
         GivenArray(dtype=DType.INT8, data="?")

@@ -1,6 +1,7 @@
 """The command line as a newcomer uses it: in a process of its own, on the real daemon and simulator."""
 
 import json
+import re
 import os
 import subprocess
 import sys
@@ -92,8 +93,11 @@ def test_validate_passes_every_check_of_a_built_in_operator(run, simulator_daemo
     done = run("suite", "validate", "muls", "--daemon", simulator_daemon)
     assert done.returncode == 0, done.stdout
     cases = [case.case_id for case in load_operator("muls").cases]
-    checks = [*(f"audit of case {case}" for case in cases), *(f"baseline on case {case}" for case in cases)]
-    assert done.stdout.splitlines() == [f"passed  {check}" for check in checks]
+    lines = done.stdout.splitlines()
+    assert lines[: len(cases)] == [f"passed  core/muls, audit of case {case}" for case in cases]
+    for case, line in zip(cases, lines[len(cases) : -1], strict=True):
+        assert re.fullmatch(rf"passed  core/muls, baseline on case {case}: [\d.]+ us, floor [\d.]+ us", line)
+    assert re.fullmatch(rf"passed  core/muls, repeated case ({'|'.join(cases)})", lines[-1])
 
 
 def test_the_profile_of_an_operator_writes_its_trace(run, tmp_path):

@@ -1,8 +1,8 @@
 """The command line as a newcomer uses it: in a process of its own, on the real daemon and simulator."""
 
 import json
-import re
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path

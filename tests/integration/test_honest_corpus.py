@@ -18,7 +18,7 @@ from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
 
 FOLDERS = sorted((Path(__file__).parents[1] / "operators").iterdir())
-OPERATORS = [*list_operators(), *(load_operator(folder.name, op_dir=folder) for folder in FOLDERS)]
+OPERATORS = [*list_operators(levels=[3]), *(load_operator(folder.name, op_dir=folder) for folder in FOLDERS)]
 
 
 def as_champion(simulator: SimulatorBackend, spec: OpSpec, candidate: Candidate, data: Path) -> EvalResult:

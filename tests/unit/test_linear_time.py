@@ -17,7 +17,7 @@ from npu_daemon.simulator.kernel_build import entry_name, with_gm_arrays, withou
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.task_type import task_types
 
-SMALL_CHARS, FACTOR = 1024, 8
+SMALL_CHARS, FACTOR = 512, 8
 FREE_S = 0.005
 MOST_TIMES = 2.5 * FACTOR  # for eight times the text; a quadratic reader takes 64 times as long
 UNITS = (

@@ -113,7 +113,8 @@ def precompile(folder: Path) -> None:
     for kind in CoreKind:
         output = folder / _header_name(kind)
         command = [*_call(kind, overlay_file, (), ()), "-x", "c++-header", f"/asim/{_HEADER}"]
-        call_tool([*command, "-emit-pch", "-o", str(output)])
+        # Without times: an installation that is made again has the same headers with others.
+        call_tool([*command, "-emit-pch", "-fno-pch-timestamp", "-o", str(output)])
 
 
 def _call(

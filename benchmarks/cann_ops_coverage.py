@@ -44,7 +44,7 @@ from ascend_gym.core.toml_file import read_toml
 from ascend_gym.suite.cann_cases import case_folder
 from ascend_gym.suite.cann_enlarge import RULES, enlarge_example, resize_example
 from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, read_example
-from ascend_gym.suite.imported import select_operators
+from ascend_gym.suite.imported import paper_levels, select_operators
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
@@ -53,9 +53,8 @@ from npu_daemon.service import harness_digest
 
 STEPS = ("load", "host", "definition", "kernel", "data", "tiling", "run", "correct", "price")
 COMPLETE = "complete"
-PAPER_LIST = Path(__file__).with_name("cann_ops_paper.txt")
-PAPER_CUBE_LIST = Path(__file__).with_name("cann_ops_paper_cube.txt")
-MATMUL_LIST = Path(__file__).with_name("cann_ops_matmul.txt")
+_PAPER = frozenset(paper_levels())
+_MATMUL = frozenset(Path(__file__).with_name("cann_ops_matmul.txt").read_text(encoding="ascii").split())
 LARGER = Path(__file__).with_name("cann_ops_larger.toml")
 CHOSEN = "chosen"
 NOT_LARGER = "the example stays as it is"
@@ -75,8 +74,10 @@ def main() -> int:
         print(json.dumps({"stopped_at": step, "reason": reason}))
         return 0
     checkout = arguments.cann_ops.resolve()
-    lists = [*([PAPER_LIST] if arguments.paper else []), *([MATMUL_LIST] if arguments.matmul else [])]
-    folders = _selected(checkout, arguments.op, lists)
+    listed = sorted(
+        (_PAPER - _MATMUL if arguments.paper else set()) | (_MATMUL if arguments.matmul else set())
+    )
+    folders = list(select_operators(checkout, [*arguments.op, *listed]).values())
     rows = _earlier(arguments.json) if arguments.resume else []
     measured_before = {row["operator"] for row in rows}
     with tempfile.TemporaryDirectory(prefix="ascend-gym-larger-") as scratch:
@@ -144,10 +145,9 @@ def table(rows: Sequence[dict[str, str]]) -> str:
 
 def summary(rows: Sequence[dict[str, str]]) -> str:
     """Return the counts: how many operators got past each step, of all and of each list."""
-    lists = {"paper": PAPER_LIST, "paper, cube": PAPER_CUBE_LIST, "matmul": MATMUL_LIST}
+    lists = {"paper": _PAPER - _MATMUL, "paper, cube": _PAPER & _MATMUL, "matmul": _MATMUL}
     groups = {"all": rows}
-    for name, names in lists.items():
-        listed = set(names.read_text(encoding="ascii").split())
+    for name, listed in lists.items():
         groups[name] = [row for row in rows if row["operator"] in listed]
     lines = [f"| operators | count | {' | '.join(STEPS)} |", "|---|---|" + "---|" * len(STEPS)]
     for name, members in groups.items():
@@ -243,11 +243,6 @@ def _row(folder: Path, chip: str, outcome: Outcome) -> dict[str, str]:
         "stopped_at": step,
         "reason": reason,
     }
-
-
-def _selected(checkout: Path, names: Sequence[str], lists: Sequence[Path]) -> list[Path]:
-    listed = [name for each in lists for name in each.read_text(encoding="ascii").split()]
-    return list(select_operators(checkout, [*names, *listed]).values())
 
 
 def _step(failure: Failure, steps: dict[Phase, str], otherwise: str) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.cann.checks import CANN_CHECKS
 from npu_daemon.cann.findings import Finding, missing, ok, warning
 from npu_daemon.sandbox import RLIMITS, sandbox_level
@@ -19,7 +20,6 @@ from npu_daemon.settings import DaemonSettings
 from npu_daemon.simulator.compiler import (
     call_tool,
     clang,
-    compiler_folder,
     compiler_version,
     system_libraries,
 )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from ascend_gym.core.text import nearest
 
@@ -73,6 +73,30 @@ def line_of(text: str, where: Sequence[str | int]) -> int:
         if place == tuple(where[: len(place)]) and len(place) > found_depth:
             found, found_depth = number, len(place)
     return found
+
+
+def explained(path: Path, text: str, error: ValidationError, model: type[BaseModel]) -> str:
+    """Return what is wrong with a TOML document as ``file:line: key: reason`` clauses, without what follows.
+
+    Args:
+        path: of the document.
+        text: the document.
+        error: what pydantic said of it.
+        model: what the whole document is read as.
+    """
+    details = error.errors()
+    clauses = []
+    for detail in details:
+        where = detail["loc"]
+        follows = any(other["loc"][: len(where)] == where and other is not detail for other in details)
+        if detail["type"] == "too_short" and follows:
+            continue
+        unknown = detail["type"] == "extra_forbidden"
+        reason = unknown_key(model, where) if unknown else detail["msg"].removeprefix("Value error, ")
+        line = line_of(text, where)
+        place = f"{path}:{line}" if line else str(path)
+        clauses.append(f"{place}: {'.'.join(str(part) for part in where) or 'document'}: {reason}")
+    return "; ".join(clauses)
 
 
 def _bare(name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ascend_gym.core.records import Case
 from ascend_gym.staged.hosting import Launch
-from ascend_gym.staged.operations import MASK, OPERATIONS, SCALAR, WHOLE_BYTES
 from ascend_gym.staged.scalars import Env, Value, compiled
 from ascend_gym.staged.syntax import (
     BLOCK_BYTES,
@@ -32,10 +31,10 @@ from ascend_gym.staged.syntax import (
     SyncAll,
     Tiles,
     Transfer,
-    View,
     Write,
     walk,
 )
+from ascend_gym.staged.vector_unit import Buffer, Core, Step, VectorUnit
 from ascend_gym.staged.verify import Verified
 
 Array = NDArray[Any]
@@ -51,26 +50,6 @@ class _Global:
     data: Array
     writer: Array | None = None
     epoch: Array | None = None
-
-
-@dataclass
-class _Local:
-    """A buffer: values, and which of them something was written to."""
-
-    data: Array
-    written: NDArray[np.bool_]
-
-
-@dataclass
-class _Core:
-    """What one core has."""
-
-    number: int
-    env: Env
-    buffers: dict[str, _Local] = field(default_factory=dict)
-
-
-Step = Callable[[_Core], None]
 
 
 def interpret(verified: Verified, case: Case, inputs: Sequence[Array]) -> list[Array]:
@@ -102,7 +81,8 @@ class _Machine:
             "cores": lambda node: lambda env: self._launch.cores,
             "read": self._read,
         }
-        self._core = _Core(0, {})
+        self._core = Core(0, {})
+        self._vector_unit = VectorUnit(self._launch.dtypes, self._value, self._fault)
 
     def run(self) -> list[Array]:
         """Run every core from one meeting to the next, and return the outputs."""
@@ -137,11 +117,11 @@ class _Machine:
             found[tensor.name] = _Global(np.zeros(size, dtype), writer, epoch)
         return found
 
-    def _new_core(self, number: int) -> _Core:
-        core = _Core(number, {**self._launch.numbers, "core()": number})
+    def _new_core(self, number: int) -> Core:
+        core = Core(number, {**self._launch.numbers, "core()": number})
         for name, elems in self._launch.elems.items():
             dtype = _NUMPY[self._launch.dtypes[name]]
-            core.buffers[name] = _Local(np.zeros(elems, dtype), np.zeros(elems, np.bool_))
+            core.buffers[name] = Buffer(np.zeros(elems, dtype), np.zeros(elems, np.bool_))
         return core
 
     def _outputs(self) -> list[Array]:
@@ -192,7 +172,7 @@ class _Machine:
             Assign: self._assign,
             Share: self._share,
             Transfer: self._transfer,
-            Op: self._op,
+            Op: self._vector_unit.step,
             Write: self._write,
             Stage: self._stage,
             Tiles: self._tiles,
@@ -204,7 +184,7 @@ class _Machine:
     def _assign(self, statement: Assign) -> Step:
         name, value = statement.name, self._value(statement.value)
 
-        def step(core: _Core) -> None:
+        def step(core: Core) -> None:
             core.env[name] = value(core.env)
 
         return step
@@ -213,7 +193,7 @@ class _Machine:
         total = self._value(statement.total)
         grain = self._value(statement.grain) if statement.grain is not None else None
 
-        def step(core: _Core) -> None:
+        def step(core: Core) -> None:
             whole, unit = total(core.env), 1 if grain is None else grain(core.env)
             if whole < 0 or unit < 1:
                 raise self._fault(statement.line, f"share({whole}, {unit}): expected at least 0 and 1")
@@ -232,7 +212,7 @@ class _Machine:
             self._block(statement.body),
         )
 
-        def step(core: _Core) -> None:
+        def step(core: Core) -> None:
             whole, size = total(core.env), tile(core.env)
             if size < 1:
                 raise self._fault(statement.line, f"tiles of {size} elements")
@@ -249,7 +229,7 @@ class _Machine:
             self._block(statement.body),
         )
 
-        def step(core: _Core) -> None:
+        def step(core: Core) -> None:
             for number in range(start(core.env), stop(core.env)):
                 core.env[statement.name] = number
                 self._run(body, core)
@@ -263,12 +243,12 @@ class _Machine:
             self._block(statement.orelse),
         )
 
-        def step(core: _Core) -> None:
+        def step(core: Core) -> None:
             self._run(body if test(core.env) else orelse, core)
 
         return step
 
-    def _run(self, body: Sequence[Step], core: _Core) -> None:
+    def _run(self, body: Sequence[Step], core: Core) -> None:
         self._steps += 1 + len(body)
         if self._steps > _MAX_STEPS:
             raise self._fault(0, f"more than {_MAX_STEPS} steps: use longer tiles")
@@ -279,7 +259,7 @@ class _Machine:
         body = self._block(statement.body)
         copied = sorted({s.local.buffer for s in walk([statement]) if isinstance(s, Transfer)})
 
-        def step(core: _Core) -> None:
+        def step(core: Core) -> None:
             if statement.kind == "copyin":
                 _forget(core, copied)
             self._run(body, core)
@@ -288,32 +268,14 @@ class _Machine:
 
         return step
 
-    def _view(self, view: View) -> Callable[[_Core, int, int], tuple[_Local, slice]]:
-        """Return what gives the buffer and the part of it that an instruction uses."""
-        offset = self._value(view.offset) if view.offset is not None else None
-        name = view.buffer
-
-        def part(core: _Core, count: int, line: int) -> tuple[_Local, slice]:
-            buffer = core.buffers[name]
-            begin = 0 if offset is None else offset(core.env)
-            if begin * buffer.data.itemsize % BLOCK_BYTES:
-                raise self._fault(line, f"{name}[{begin}] is not on a boundary of {BLOCK_BYTES} bytes")
-            if begin < 0 or begin + count > buffer.data.size:
-                raise self._fault(
-                    line, f"{count} elements of {name} from {begin} on: it has {buffer.data.size} elements"
-                )
-            return buffer, slice(begin, begin + count)
-
-        return part
-
     def _transfer(self, transfer: Transfer) -> Step:
         at, count = self._value(transfer.at), self._value(transfer.count)
         rows = self._value(transfer.rows) if transfer.rows is not None else None
         pitch = self._value(transfer.pitch) if transfer.pitch is not None else None
-        part, line, name = self._view(transfer.local), transfer.line, transfer.tensor
+        part, line, name = self._vector_unit.view(transfer.local), transfer.line, transfer.tensor
         per_block = BLOCK_BYTES // SIZES_BYTES[self._launch.dtypes[name]]
 
-        def step(core: _Core) -> None:
+        def step(core: Core) -> None:
             begin, length = at(core.env), count(core.env)
             number, far = (1, 0) if rows is None or pitch is None else (rows(core.env), pitch(core.env))
             near = -(-length // per_block) * per_block
@@ -337,7 +299,7 @@ class _Machine:
         return step
 
     def _get(
-        self, core: _Core, held: _Global, there: slice, buffer: _Local, here: slice, line: int, name: str
+        self, core: Core, held: _Global, there: slice, buffer: Buffer, here: slice, line: int, name: str
     ) -> None:
         if held.writer is not None and held.epoch is not None:
             writers, epochs = held.writer[there], held.epoch[there]
@@ -351,7 +313,7 @@ class _Machine:
         buffer.written[here] = True
 
     def _put(
-        self, core: _Core, held: _Global, there: slice, buffer: _Local, here: slice, line: int, name: str
+        self, core: Core, held: _Global, there: slice, buffer: Buffer, here: slice, line: int, name: str
     ) -> None:
         assert held.writer is not None
         if not buffer.written[here].all():
@@ -371,7 +333,7 @@ class _Machine:
     def _write(self, statement: Write) -> Step:
         index, value, name = self._value(statement.index), self._value(statement.value), statement.buffer
 
-        def step(core: _Core) -> None:
+        def step(core: Core) -> None:
             buffer, at = core.buffers[name], index(core.env)
             if not 0 <= at < buffer.data.size:
                 raise self._fault(statement.line, f"write({name}, {at}): it has {buffer.data.size} elements")
@@ -380,131 +342,8 @@ class _Machine:
 
         return step
 
-    def _op(self, op: Op) -> Step:
-        operation = OPERATIONS[op.name]
-        count, target = self._value(op.count), self._view(op.dst)
-        operands: list[tuple[str, Any]] = [
-            (kind, self._view(each) if isinstance(each, View) else self._value(each))
-            for kind, each in zip(operation.operands, op.operands, strict=True)
-        ]
-        compute = _special(self, op) or _plain(op)
-        checks_last = op.name.startswith("reduce_")
 
-        def step(core: _Core) -> None:
-            n = count(core.env)
-            if n < 1:
-                raise self._fault(op.line, f"{op.name} of {n} elements")
-            buffer, area = self._target(op, target, core, n)
-            values: list[Any] = []
-            for position, (kind, operand) in enumerate(operands):
-                if kind == SCALAR:
-                    values.append(operand(core.env))
-                    continue
-                room = _work_elems(n) if checks_last and position == 1 else n
-                if operation.whole or kind == MASK:
-                    room = self._whole(op, position, n)
-                source, where = operand(core, room, op.line)
-                values.append(self._source(op, source, where, n, position, checks_last))
-            if operation.accumulates:
-                if not buffer.written[area].all():
-                    raise self._fault(op.line, f"{op.name} adds to {op.dst.buffer}: it was never written")
-                values.append(buffer.data[area])
-            buffer.data[area] = compute(values, buffer.data.dtype, n)
-            buffer.written[area] = True
-
-        return step
-
-    def _target(self, op: Op, target: Any, core: _Core, n: int) -> tuple[_Local, slice]:
-        """Return the buffer that an instruction writes, and what of it."""
-        operation = OPERATIONS[op.name]
-        if operation.writes is not None:
-            return target(core, operation.writes, op.line)  # type: ignore[no-any-return]
-        if op.name.startswith("compare"):
-            whole = self._whole_elems(op.operands[0], n)
-            buffer, area = target(core, -(-whole // 8), op.line)
-            return buffer, slice(area.start, area.start + -(-n // 8))
-        if operation.whole:
-            target(core, self._whole_elems(op.dst, n), op.line)
-        return target(core, n, op.line)  # type: ignore[no-any-return]
-
-    def _whole(self, op: Op, position: int, n: int) -> int:
-        operand = op.operands[position]
-        if OPERATIONS[op.name].operands[position] == MASK:
-            return -(-self._whole_elems(op.dst, n) // 8)
-        return self._whole_elems(operand, n)
-
-    def _whole_elems(self, operand: Any, n: int) -> int:
-        """Return ``n`` rounded up to whole repeats of an operand's type."""
-        lanes = WHOLE_BYTES // SIZES_BYTES[self._launch.dtypes[operand.buffer]]
-        return -(-n // lanes) * lanes
-
-    def _source(self, op: Op, buffer: _Local, where: slice, n: int, position: int, reduces: bool) -> Array:
-        kind = OPERATIONS[op.name].operands[position]
-        used = -(-n // 8) if kind == MASK else n
-        area = slice(where.start, where.start + used)
-        if op.name == "gather" and position == 0:
-            return buffer.data  # bounds are those of its offsets
-        if not (reduces and position == 1) and not buffer.written[area].all():
-            view = op.operands[position]
-            assert isinstance(view, View)
-            raise self._fault(
-                op.line, f"{op.name} reads {view.buffer}[{area.start}:{area.stop}]: never written"
-            )
-        if kind == MASK:
-            return np.unpackbits(buffer.data[area], bitorder="little")[:n].astype(np.bool_)
-        return buffer.data[area]
-
-
-def _forget(core: _Core, names: Sequence[str]) -> None:
+def _forget(core: Core, names: Sequence[str]) -> None:
     """Leave poison where a tensor was freed or not filled yet."""
     for name in names:
         core.buffers[name].written[:] = False
-
-
-def _work_elems(n: int) -> int:
-    """Return the elements that a reduction needs to work with."""
-    return n // 4 + 128
-
-
-def _plain(op: Op) -> Callable[[list[Any], Any, int], Any]:
-    operation = OPERATIONS[op.name]
-    kinds = operation.operands
-
-    def compute(values: list[Any], dtype: Any, n: int) -> Any:
-        typed = [dtype.type(v) if k == SCALAR else v for k, v in zip(kinds, values, strict=False)]
-        return operation.meaning(*typed, *values[len(kinds) :])
-
-    return compute
-
-
-def _special(machine: _Machine, op: Op) -> Callable[[list[Any], Any, int], Any] | None:
-    """Return what computes the instructions whose meaning is more than a function of their operands."""
-    if op.name == "gather":
-        return lambda values, dtype, n: _gather(machine, op, values, dtype)
-    if op.name == "arange":
-        return lambda values, dtype, n: np.arange(values[0], values[0] + n, dtype=dtype)
-    if op.name == "cast":
-        return lambda values, dtype, n: np.trunc(values[0]) if dtype.kind == "i" else values[0]
-    if op.name.startswith("compare"):
-        meaning = OPERATIONS[op.name].meaning
-        scalar = op.name.startswith("compares")
-        return lambda values, dtype, n: np.packbits(
-            meaning(values[0], values[0].dtype.type(values[1]) if scalar else values[1]), bitorder="little"
-        )
-    return None
-
-
-def _gather(machine: _Machine, op: Op, values: list[Any], dtype: Any) -> Any:
-    data, offsets, base = values
-    at = offsets.astype(np.int64) + int(base)
-    if (at % dtype.itemsize).any() or at.min() < 0 or at.max() // dtype.itemsize >= data.size:
-        problem = (
-            f"gather from byte {at.min()} to {at.max()}: the buffer has {data.size * dtype.itemsize} bytes"
-        )
-        raise machine._fault(op.line, problem)
-    index = at // dtype.itemsize
-    view = op.operands[0]
-    assert isinstance(view, View)
-    if not machine._core.buffers[view.buffer].written[index].all():
-        raise machine._fault(op.line, f"gather reads elements of {view.buffer} that were never written")
-    return data[index]

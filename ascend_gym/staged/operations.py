@@ -32,6 +32,8 @@ class Operation:
         writes: elements that it writes; ``None`` for all ``count``.
         accumulates: whether it reads ``dst`` too.
         whole: whether it works on whole repeats, so that buffers need room for the count rounded up.
+        reduces: whether its second operand is room to work in, of which nothing is read.
+        bits: whether it writes one bit for each element.
         notes: a sentence for people and prompts.
     """
 
@@ -42,6 +44,8 @@ class Operation:
     writes: int | None = None
     accumulates: bool = False
     whole: bool = False
+    reduces: bool = False
+    bits: bool = False
     notes: str = ""
 
 
@@ -62,7 +66,7 @@ def _unary(function: Callable[..., Any], name: str) -> Operation:
 def _reduction(function: Callable[..., Any], name: str) -> Operation:
     call = f"{name}({{dst}}, {{0}}, {{1}}, {{n}})"
     note = "dst[0] = op over a; work has n // 4 + 128 elements at least"
-    return Operation("vv", _F, function, call, writes=1, notes=note)
+    return Operation("vv", _F, function, call, writes=1, reduces=True, notes=note)
 
 
 def _comparison(mode: str, function: Callable[..., Any], *, scalar: bool) -> Operation:
@@ -70,7 +74,7 @@ def _comparison(mode: str, function: Callable[..., Any], *, scalar: bool) -> Ope
     call = f"{name}({{dst}}, {{0}}, {{1}}, CMPMODE::{mode.upper()}, {{whole}})"
     kinds = OTHER + (SCALAR if scalar else OTHER)
     note = "dst holds one bit an element"
-    return Operation(kinds, frozenset({"u8"}), function, call, whole=True, notes=note)
+    return Operation(kinds, frozenset({"u8"}), function, call, whole=True, bits=True, notes=note)
 
 
 def _sum(a: Any, _: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
+from ascend_gym.staged.expressions import HOST_FUNCTIONS, KERNEL_FUNCTIONS, Names, called, functions_of
 from ascend_gym.staged.operations import OPERATIONS, SCALAR
 from ascend_gym.staged.syntax import (
     GENERIC,
@@ -12,7 +13,6 @@ from ascend_gym.staged.syntax import (
     Alloc,
     Assign,
     If,
-    Knob,
     Loop,
     Op,
     Program,
@@ -30,58 +30,9 @@ from ascend_gym.staged.syntax import (
 )
 
 STAGES = ("copyin", "compute", "copyout")
-KERNEL_FUNCTIONS = {
-    "min": (2, 8),
-    "max": (2, 8),
-    "core": (0, 0),
-    "cores": (0, 0),
-    "ceil_div": (2, 2),
-    "align": (2, 2),
-}
-READ = {"read": (2, 2)}
-HOST_FUNCTIONS = {
-    "min": (2, 8),
-    "max": (2, 8),
-    "size": (1, 1),
-    "dim": (2, 2),
-    "ceil_div": (2, 2),
-    "align": (2, 2),
-    "vec_cores": (0, 0),
-    "ub_bytes": (0, 0),
-    "pow": (2, 2),
-    "sqrt": (1, 1),
-    "knob": (2, 3),
-}
 _ROLES = ("gm", "out", "work")
 _MAX_CHARS = 65536
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
-_EXPRESSIONS = (
-    ast.Name,
-    ast.Load,
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.BoolOp,
-    ast.And,
-    ast.Or,
-    ast.IfExp,
-    ast.Call,
-    ast.Constant,
-    ast.Add,
-    ast.Sub,
-    ast.Mult,
-    ast.Div,
-    ast.FloorDiv,
-    ast.Mod,
-    ast.LShift,
-    ast.USub,
-    ast.Lt,
-    ast.LtE,
-    ast.Gt,
-    ast.GtE,
-    ast.Eq,
-    ast.NotEq,
-)
 
 
 def parse(text: str) -> Program:
@@ -108,14 +59,12 @@ class _Parser:
     """Holds what the two functions share while they are read."""
 
     def __init__(self) -> None:
-        self._knobs: dict[str, Knob] = {}
-        self._tensors: dict[str, Tensor] = {}
-        self._buffers: dict[str, Alloc] = {}
+        self._names = Names()
 
     def program(self, host: ast.FunctionDef, kernel: ast.FunctionDef, text: str) -> Program:
         """Read both functions."""
         tensors, scalars = self._kernel_parameters(kernel)
-        self._tensors = {each.name: each for each in tensors}
+        self._names.tensors = {each.name: each for each in tensors}
         attributes = [_scalar_parameter(each) for each in _parameters(host)]
         assignments, cores, workspace = self._host(host)
         allocs, body = self._kernel_body(kernel)
@@ -134,7 +83,7 @@ class _Parser:
             workspace=workspace,
             allocs=tuple(allocs),
             body=body,
-            knobs=self._knobs,
+            knobs=self._names.knobs,
             text=text,
         )
 
@@ -164,7 +113,7 @@ class _Parser:
         body = [each for each in host.body if not _is_text(each)]
         for number, statement in enumerate(body):
             call = statement.value if isinstance(statement, ast.Expr) else None
-            if isinstance(call, ast.Call) and _called(call) == "launch":
+            if isinstance(call, ast.Call) and called(call) == "launch":
                 if number != len(body) - 1:
                     raise StagedError(statement.lineno, "launch(...) is the last statement of host")
                 return assignments, *self._launch(call)
@@ -176,7 +125,7 @@ class _Parser:
             _check_name(name, statement.lineno)
             if name in {each.name for each in assignments}:
                 raise StagedError(statement.lineno, f"host assigns {name!r} once")
-            self._expression(statement.value, HOST_FUNCTIONS)
+            self._names.check(statement.value, HOST_FUNCTIONS)
             assignments.append(Assign(name, statement.value, statement.lineno))
         raise StagedError(host.lineno, "host ends with launch(cores=...)")
 
@@ -185,17 +134,17 @@ class _Parser:
         if call.args or not set(given) <= {"cores", "workspace"} or "cores" not in given:
             raise StagedError(call.lineno, "expected launch(cores=..) or launch(cores=.., workspace=..)")
         for value in given.values():
-            self._expression(value, HOST_FUNCTIONS)
+            self._names.check(value, HOST_FUNCTIONS)
         return given["cores"], given.get("workspace")
 
     def _kernel_body(self, kernel: ast.FunctionDef) -> tuple[list[Alloc], list[Stmt]]:
         rest = [each for each in kernel.body if not _is_text(each)]
         while rest and isinstance(rest[0], ast.Assign) and _is_call(rest[0].value, "alloc_ub"):
             alloc = self._alloc(rest.pop(0))
-            if alloc.name in self._buffers or alloc.name in self._tensors:
+            if alloc.name in self._names.buffers or alloc.name in self._names.tensors:
                 raise StagedError(alloc.line, f"{alloc.name!r} is there already; give it another name")
-            self._buffers[alloc.name] = alloc
-        return list(self._buffers.values()), self._block(rest, stage=None)
+            self._names.buffers[alloc.name] = alloc
+        return list(self._names.buffers.values()), self._block(rest, stage=None)
 
     def _alloc(self, statement: ast.stmt) -> Alloc:
         name = _target(statement)
@@ -206,7 +155,7 @@ class _Parser:
         if dtype not in (*SIZES_BYTES, GENERIC):
             raise StagedError(statement.lineno, f"alloc_ub takes f32, f16, i32, u8 or T, not {dtype!r}")
         _check_name(name, statement.lineno)
-        self._expression(call.args[0], KERNEL_FUNCTIONS)
+        self._names.check(call.args[0], KERNEL_FUNCTIONS)
         return Alloc(name, call.args[0], dtype, statement.lineno)
 
     def _block(self, body: list[ast.stmt], stage: str | None) -> list[Stmt]:
@@ -218,7 +167,7 @@ class _Parser:
         if isinstance(statement, ast.For):
             return self._for(statement, stage)
         if isinstance(statement, ast.If):
-            self._expression(statement.test, self._functions(stage))
+            self._names.check(statement.test, functions_of(stage))
             body, orelse = self._block(statement.body, stage), self._block(statement.orelse, stage)
             return If(statement.test, body, orelse, statement.lineno)
         if isinstance(statement, ast.With):
@@ -238,19 +187,19 @@ class _Parser:
         if statement.orelse or not isinstance(call, ast.Call) or call.keywords:
             raise StagedError(line, "expected for i in range(a, b) or for at, n in tiles(total, tile)")
         for argument in call.args:
-            self._expression(argument, self._functions(stage))
+            self._names.check(argument, functions_of(stage))
         body = self._block(statement.body, stage)
-        if _called(call) == "range" and isinstance(statement.target, ast.Name) and len(call.args) in (1, 2):
+        if called(call) == "range" and isinstance(statement.target, ast.Name) and len(call.args) in (1, 2):
             start = call.args[0] if len(call.args) == 2 else ast.Constant(0)
             return Loop(statement.target.id, start, call.args[-1], body, line)
         pair = _pair(statement.target)
-        if _called(call) == "tiles" and pair and len(call.args) == 2:
+        if called(call) == "tiles" and pair and len(call.args) == 2:
             return Tiles(*pair, call.args[0], call.args[1], body, line)
         raise StagedError(line, "expected for i in range(a, b) or for at, n in tiles(total, tile)")
 
     def _stage(self, statement: ast.With, stage: str | None) -> Stmt:
         item = statement.items[0]
-        kind = _called(item.context_expr)
+        kind = called(item.context_expr)
         if len(statement.items) != 1 or kind not in STAGES or item.optional_vars is not None:
             raise StagedError(statement.lineno, "expected with copyin():, with compute(): or with copyout():")
         if stage is not None:
@@ -262,22 +211,22 @@ class _Parser:
         if _is_call(value, "alloc_ub"):
             raise StagedError(line, "buffers are allocated at the top of the kernel, before anything else")
         pair = _pair(statement.targets[0]) if len(statement.targets) == 1 else None
-        if pair and isinstance(value, ast.Call) and _called(value) == "share" and len(value.args) in (1, 2):
+        if pair and isinstance(value, ast.Call) and called(value) == "share" and len(value.args) in (1, 2):
             if stage is not None:
                 raise StagedError(line, "share(..) stands outside of stages")
             for argument in value.args:
-                self._expression(argument, KERNEL_FUNCTIONS)
+                self._names.check(argument, KERNEL_FUNCTIONS)
             return Share(*pair, value.args[0], value.args[1] if len(value.args) == 2 else None, line)
         name = _target(statement)
         if name is None:
             raise StagedError(line, "expected name = expression, or first, count = share(total)")
-        if name in self._buffers or name in self._tensors:
+        if name in self._names.buffers or name in self._names.tensors:
             raise StagedError(line, f"{name!r} is a buffer or tensor: it cannot be assigned")
-        self._expression(value, self._functions(stage))
+        self._names.check(value, functions_of(stage))
         return Assign(name, value, line)
 
     def _call(self, call: ast.Call, stage: str | None) -> Stmt:
-        name, line = _called(call), call.lineno
+        name, line = called(call), call.lineno
         if name == "sync_all" and not call.args:
             if stage is not None:
                 raise StagedError(line, "sync_all() stands outside of stages")
@@ -292,13 +241,13 @@ class _Parser:
             problem = f"{name} stands inside with compute()" if known else f"there is no {name}"
             raise StagedError(line, f"{problem}, not in {stage or 'no stage'}")
         if name == "write" and len(call.args) == 3:
-            self._expression(call.args[1], self._functions(stage))
-            self._expression(call.args[2], self._functions(stage))
-            return Write(self._buffer(call.args[0]), call.args[1], call.args[2], line)
+            self._names.check(call.args[1], functions_of(stage))
+            self._names.check(call.args[2], functions_of(stage))
+            return Write(self._names.buffer(call.args[0]), call.args[1], call.args[2], line)
         return self._operation(call)
 
     def _operation(self, call: ast.Call) -> Op:
-        name, line = _called(call), call.lineno
+        name, line = called(call), call.lineno
         operation = OPERATIONS.get(name)
         if operation is None:
             raise StagedError(line, f"there is no instruction {name!r}; there are {', '.join(OPERATIONS)}")
@@ -309,11 +258,11 @@ class _Parser:
         operands: list[View | ast.expr] = []
         for kind, argument in zip(operation.operands, call.args[1:-1], strict=True):
             if kind == SCALAR:
-                self._expression(argument, self._functions("compute"))
+                self._names.check(argument, functions_of("compute"))
                 operands.append(argument)
             else:
                 operands.append(self._view(argument))
-        self._expression(call.args[-1], self._functions("compute"))
+        self._names.check(call.args[-1], functions_of("compute"))
         return Op(name, self._view(call.args[0]), tuple(operands), call.args[-1], line)
 
     def _transfer(self, call: ast.Call, *, stores: bool) -> Transfer:
@@ -324,11 +273,11 @@ class _Parser:
         far, near = (call.args[0], call.args[1]) if stores else (call.args[1], call.args[0])
         if not isinstance(far, ast.Subscript) or not isinstance(far.value, ast.Name):
             raise StagedError(call.lineno, f"expected {form}: the tensor is given with its first element")
-        tensor = self._tensors.get(far.value.id)
+        tensor = self._names.tensors.get(far.value.id)
         if tensor is None or isinstance(far.slice, ast.Slice):
             raise StagedError(call.lineno, f"{ast.unparse(far)} is not an element of a tensor of the kernel")
         for value in (far.slice, call.args[2], *extra.values()):
-            self._expression(value, self._functions("copy"))
+            self._names.check(value, functions_of("copy"))
         return Transfer(
             stores,
             self._view(near),
@@ -342,87 +291,9 @@ class _Parser:
 
     def _view(self, node: ast.expr) -> View:
         if isinstance(node, ast.Subscript) and not isinstance(node.slice, (ast.Slice, ast.Tuple)):
-            self._expression(node.slice, self._functions("compute"))
-            return View(self._buffer(node.value), node.slice)
-        return View(self._buffer(node))
-
-    def _buffer(self, node: ast.expr) -> str:
-        if not isinstance(node, ast.Name) or node.id not in self._buffers:
-            raise StagedError(
-                node.lineno,
-                f"{ast.unparse(node)} is not a buffer; buffers are {', '.join(self._buffers) or 'none'}",
-            )
-        return node.id
-
-    def _functions(self, stage: str | None) -> dict[str, tuple[int, int]]:
-        return {**KERNEL_FUNCTIONS, **READ} if stage == "compute" else KERNEL_FUNCTIONS
-
-    def _expression(self, node: ast.expr, functions: dict[str, tuple[int, int]]) -> None:
-        """Check that a scalar expression holds nothing else than the language allows."""
-        if isinstance(node, ast.Call):
-            self._function_call(node, functions)
-            return
-        if isinstance(node, ast.Constant):
-            limit = 2**62 if type(node.value) is int else 3.4028235e38
-            if type(node.value) not in (int, float) or not abs(node.value) <= limit:  # type: ignore[arg-type]
-                raise StagedError(node.lineno, f"{node.value!r} is not a number of the language")
-            return
-        if isinstance(node, ast.Name) and (node.id in self._buffers or node.id in self._tensors):
-            raise StagedError(
-                node.lineno, f"{node.id!r} is no number; read(B, i) gives one element of a buffer"
-            )
-        if not isinstance(node, _EXPRESSIONS):
-            raise StagedError(
-                getattr(node, "lineno", 0),
-                f"{ast.unparse(node)} is not part of scalar expressions (+ - * / // % << compare min max)",
-            )
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.expr):
-                self._expression(child, functions)
-            elif not isinstance(child, _EXPRESSIONS):
-                raise StagedError(
-                    node.lineno, f"{ast.unparse(node)}: {type(child).__name__} is not part of the language"
-                )
-
-    def _function_call(self, node: ast.Call, functions: dict[str, tuple[int, int]]) -> None:
-        name = _called(node)
-        if name not in functions or node.keywords:
-            hint = "; read(B, i) stands inside with compute()" if name == "read" else ""
-            raise StagedError(
-                node.lineno, f"no function {name or '?'} here; there are {', '.join(functions)}{hint}"
-            )
-        least, most = functions[name]
-        if not least <= len(node.args) <= most:
-            raise StagedError(node.lineno, f"{name} takes {least} to {most} arguments, got {len(node.args)}")
-        if name == "knob":
-            self._knob(node)
-            return
-        rest = node.args
-        if name == "read":
-            self._buffer(rest[0])
-            rest = rest[1:]
-        elif name in ("size", "dim"):
-            if not isinstance(rest[0], ast.Name) or rest[0].id not in self._tensors:
-                raise StagedError(node.lineno, f"{name} takes a tensor of the kernel first")
-            rest = rest[1:]
-        for argument in rest:
-            self._expression(argument, functions)
-
-    def _knob(self, node: ast.Call) -> None:
-        try:
-            name, default, *rest = [ast.literal_eval(each) for each in node.args]
-            choices = tuple(rest[0]) if rest else ()
-            plain = isinstance(name, str) and name.isidentifier()
-            plain = plain and all(type(each) is int and each > 0 for each in (default, *choices))
-        except (ValueError, TypeError):
-            plain = False
-        if not plain:
-            raise StagedError(
-                node.lineno, 'expected knob("name", default, [choices]) of positive whole numbers'
-            )
-        if name in self._knobs:
-            raise StagedError(node.lineno, f"knob {name!r} is there already")
-        self._knobs[name] = Knob(name, default, choices)
+            self._names.check(node.slice, functions_of("compute"))
+            return View(self._names.buffer(node.value), node.slice)
+        return View(self._names.buffer(node))
 
 
 _KINDS = {"v": "buffer", "s": "number", "m": "bits", "o": "buffer"}
@@ -465,12 +336,8 @@ def _is_text(statement: ast.stmt) -> bool:
     )
 
 
-def _called(node: ast.expr) -> str:
-    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-
-
 def _is_call(node: ast.expr, name: str) -> bool:
-    return _called(node) == name
+    return called(node) == name
 
 
 def _target(statement: ast.stmt) -> str | None:

@@ -60,6 +60,11 @@ class Alloc:
     dtype: str
     line: int
 
+    @property
+    def is_float(self) -> bool:
+        """Whether its elements are floats."""
+        return self.dtype not in ("i32", "u8")
+
 
 @dataclass(frozen=True)
 class View:
@@ -236,6 +241,11 @@ class Program:
     def alloc(self, name: str) -> Alloc:
         """Return the buffer of that name."""
         return next(each for each in self.allocs if each.name == name)
+
+    @property
+    def float_buffers(self) -> dict[str, bool]:
+        """For each buffer, whether its elements are floats."""
+        return {alloc.name: alloc.is_float for alloc in self.allocs}
 
 
 def children(statement: Stmt) -> list[list[Stmt]]:

@@ -65,11 +65,6 @@ class Verified:
     types: Mapping[str, bool]
     launches: Mapping[str, Launch]
 
-    @property
-    def float_buffers(self) -> dict[str, bool]:
-        """For each buffer, whether its elements are floats."""
-        return {alloc.name: alloc.dtype not in ("i32", "u8") for alloc in self.program.allocs}
-
 
 def verify(program: Program, interface: Interface, cases: Sequence[Case]) -> Verified:
     """Check a program for the operator and cases that it is for.
@@ -84,11 +79,10 @@ def verify(program: Program, interface: Interface, cases: Sequence[Case]) -> Ver
     lifetimes = lifetimes_of(program)
     dtypes = {each.name: each.dtype for each in program.tensors}
     dtypes |= {each.name: each.dtype for each in program.allocs}
-    buffers = {each.name: each.dtype not in ("i32", "u8") for each in program.allocs}
     for statement in walk(program.body):
-        _check_whole(statement, types, buffers)
+        _check_whole(statement, types, program.float_buffers)
         for expression in expressions(statement):
-            _check_division(expression, types, buffers)
+            _check_division(expression, types, program.float_buffers)
         if isinstance(statement, Op):
             _check_operation(statement, dtypes)
         elif isinstance(statement, Transfer):
@@ -122,7 +116,7 @@ def _check_synchronisation(program: Program) -> None:
 def _types(program: Program) -> dict[str, bool]:
     """Return for each scalar of the kernel whether it is a float; check that each name is one."""
     types = {each.name: each.dtype == "f32" for each in program.scalars}
-    buffers = {each.name: each.dtype not in ("i32", "u8") for each in program.allocs}
+    buffers = program.float_buffers
     known = set(types)
     statements = list(walk(program.body))
     for statement in statements:
@@ -234,7 +228,7 @@ def _check_mixed(op: Op, dtype: str, others: Sequence[str]) -> None:
         )
     if op.name == "gather" and (others[0] != dtype or others[1] != "i32"):
         raise StagedError(op.line, "gather takes a buffer of the type of dst and byte offsets in i32")
-    if op.name.startswith("compare") and (set(others) - {"f32", "f16", "T"} or len(set(others)) > 1):
+    if OPERATIONS[op.name].bits and (set(others) - {"f32", "f16", "T"} or len(set(others)) > 1):
         raise StagedError(op.line, f"{op.name} compares f32 or f16, got {', '.join(others)}")
 
 

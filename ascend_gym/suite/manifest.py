@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue, Case, DType, TensorSpec, Tolerance, ValueRange
-from ascend_gym.core.toml_file import line_of, read_toml, unknown_key
+from ascend_gym.core.toml_file import explained, read_toml
 from ascend_gym.suite.value_checks import check_values
 
 MANIFEST_NAME = "op.toml"
@@ -184,22 +184,5 @@ def read_manifest(path: Path) -> Manifest:
         manifest = Manifest.model_validate(content)
         manifest.cases()
     except ValidationError as error:
-        raise OperatorFormatError(_explain(path, text, error)) from error
+        raise OperatorFormatError(explained(path, text, error, Manifest)) from error
     return manifest
-
-
-def _explain(path: Path, text: str, error: ValidationError) -> str:
-    """Return a pydantic error as ``file:line: key: what is wrong`` clauses, without those that follow."""
-    details = error.errors()
-    clauses = []
-    for detail in details:
-        where = detail["loc"]
-        follows = any(other["loc"][: len(where)] == where and other is not detail for other in details)
-        if detail["type"] == "too_short" and follows:
-            continue
-        unknown = detail["type"] == "extra_forbidden"
-        reason = unknown_key(Manifest, where) if unknown else detail["msg"].removeprefix("Value error, ")
-        line = line_of(text, where)
-        place = f"{path}:{line}" if line else str(path)
-        clauses.append(f"{place}: {'.'.join(str(part) for part in where) or 'document'}: {reason}")
-    return "; ".join(clauses)

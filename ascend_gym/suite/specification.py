@@ -29,7 +29,7 @@ from ascend_gym.core.records import (
     Tolerance,
     ValueRange,
 )
-from ascend_gym.core.toml_file import read_toml
+from ascend_gym.core.toml_file import explained, read_toml
 from ascend_gym.suite.skeleton import interface_from, skeleton
 
 _TEMPORARY = re.compile(r"(\w+)(?:\(([^()]*)\))?")
@@ -136,13 +136,12 @@ def read_specification(folder: Path, op_id: str, name: str, digest: str) -> OpSp
     """
     path = folder / "op.toml"
     try:
+        text = path.read_text(encoding="utf-8")
         specification = Specification.model_validate(read_toml(path))
         public, hidden = specification.cases(hidden=False), specification.cases(hidden=True)
         reference = (folder / "reference.py").read_text(encoding="utf-8")
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise OperatorFormatError(f"{path}: {where or 'document'}: {first['msg']}") from error
+        raise OperatorFormatError(explained(path, text, error, Specification)) from error
     except (OSError, ValueError) as error:
         raise OperatorFormatError(f"{path}: {error}") from error
     described = specification.operator

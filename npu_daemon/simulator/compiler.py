@@ -16,8 +16,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.wheel import COMPILER_PACKAGE, compiler_program
-from ascend_gym.core.wheel import compiler_folder as compiler_folder
+from ascend_gym.core.wheel import COMPILER_PACKAGE, compiler_folder, compiler_program
 
 _PACKAGES = (COMPILER_PACKAGE, "llvmlite")
 _MACHINES = {"x86_64": "x86", "aarch64": "aarch64"}

@@ -17,8 +17,8 @@ from pathlib import Path, PurePosixPath
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
+from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.sandbox import Limits, Reach, run_limited
-from npu_daemon.simulator.compiler import compiler_folder
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
 from npu_daemon.simulator.host_arrays import refused_lines, with_cleared_arrays
 from npu_daemon.simulator.host_check import refused_modules

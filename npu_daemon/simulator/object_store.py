@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
-from npu_daemon.simulator.compiler import call_tool, clang, compiler_folder, compiler_version
+from ascend_gym.core.wheel import compiler_folder
+from npu_daemon.simulator.compiler import call_tool, clang, compiler_version
 
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _SIMULATOR = Path(__file__).parent

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.simulator.compiler import (
     archiver,
     call_tool,
-    compiler_folder,
     lld,
     system_libraries,
     system_loader,

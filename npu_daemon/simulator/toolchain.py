@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
-from npu_daemon.simulator.compiler import clang, compiler_folder, compiler_version, lld
+from ascend_gym.core.wheel import compiler_folder
+from npu_daemon.simulator.compiler import clang, compiler_version, lld
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
 from npu_daemon.simulator.host_toolchain import host_library, host_parts, link_host
 from npu_daemon.simulator.kernel_ir.interface import interface_texts, modules_of

@@ -11,7 +11,7 @@ import pytest
 from ascend_gym import __version__
 from ascend_gym.cli import doctor
 from ascend_gym.core.errors import DaemonUnreachableError
-from npu_daemon.simulator.compiler import compiler_folder
+from ascend_gym.core.wheel import compiler_folder
 
 Run = Callable[..., tuple[object, str, str]]
 

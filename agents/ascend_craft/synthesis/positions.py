@@ -128,11 +128,9 @@ class PositionStage:
         self._stage._say("fill", result, text, count="8")
         self._stage._say("cast", output, result, count="8")
 
-    def accumulate(self, node: Node, name: str) -> None:
+    def accumulate(self, node: Node, accumulator: Place) -> None:
         """Add a value to what a reduction has."""
-        place = self._stage.place(node.args[0])
-        vector = self._section.has_vector(node.args[0])
-        self._add(node.extra[0], place, Vector(name) if vector else Scalar(name))
+        self._add(node.extra[0], self._stage.place(node.args[0]), accumulator)
         self._stage.done(node.args[0])
 
     def _add(self, kind: str, place: Place, accumulator: Place) -> None:

@@ -204,36 +204,37 @@ class SectionWriter:
         section = self._section
         values = [node.args[0] for node in nodes]
         self._unit_values(values, inner)
-        accumulators = {}
-        fills = []
+        accumulators: dict[int, Place] = {}
+        fills: list[str] = []
         length = self._count if section.vector_is_parallel else "tile"
         for node in nodes:
-            kind = node.extra[0]
             left = [name for name in section.axes_of(node) if name not in section.parallel]
             if left:
                 raise NotCoveredError("reductions of which one keeps what another one reduces")
-            if section.has_vector(node.args[0]):
-                name = self._writer.buffers.take()
-                fills.append(f"fill({name}, {NEUTRAL[kind]}, {length})")
-                accumulators[id(node)] = name
-            else:
-                name = self._writer.fresh()
-                self._writer.say(f"{name} = {NEUTRAL[kind]}")
-                accumulators[id(node)] = name
+            accumulators[id(node)] = self._accumulator(node, length, fills)
         self._writer.stage("compute", fills)
         with self._loops(inner, values):
             self._sequence(values, [], accumulate=[(node, accumulators[id(node)]) for node in nodes])
         for node in nodes:
             self._known[id(node)] = self._finished(node, accumulators[id(node)])
 
-    def _finished(self, node: Node, accumulator: str) -> Place:
+    def _accumulator(self, node: Node, length: str, fills: list[str]) -> Place:
+        """Return where a reduction accumulates; ``fills`` gets what sets a buffer to the neutral element."""
+        neutral = NEUTRAL[node.extra[0]]
+        if self._section.has_vector(node.args[0]):
+            name = self._writer.buffers.take()
+            fills.append(f"fill({name}, {neutral}, {length})")
+            return Vector(name)
+        name = self._writer.fresh()
+        self._writer.say(f"{name} = {neutral}")
+        return Scalar(name)
+
+    def _finished(self, node: Node, accumulator: Place) -> Place:
         """Return where the outcome of a reduction is, once its loops are over."""
-        if not self._section.has_vector(node.args[0]):
-            return Scalar(accumulator)
-        if self._section.has_vector(node):
-            return Vector(accumulator)
-        name = self._collapsed(node.extra[0], accumulator, "tile")
-        self._writer.buffers.give(accumulator)
+        if not isinstance(accumulator, Vector) or self._section.has_vector(node):
+            return accumulator
+        name = self._collapsed(node.extra[0], accumulator.buffer, "tile")
+        self._writer.buffers.give(accumulator.buffer)
         return Scalar(name)
 
     def _collapsed(self, kind: str, buffer: str, count: str) -> str:
@@ -325,7 +326,7 @@ class SectionWriter:
         self,
         values: Sequence[Node],
         roots: Sequence[Root],
-        accumulate: Sequence[tuple[Node, str]] = (),
+        accumulate: Sequence[tuple[Node, Place]] = (),
         keep: Sequence[Node] = (),
     ) -> None:
         """Write copy-in, compute and copy-out of one position of the loops.
@@ -348,8 +349,8 @@ class SectionWriter:
         stage.run(goals, self._targets(outputs, values))
         for root in roots:
             stage.finish(root, outputs.get(id(root.value)), self._accumulators.get(id(root.node)))
-        for node, name in accumulate:
-            stage.accumulate(node, name)
+        for node, accumulator in accumulate:
+            stage.accumulate(node, accumulator)
         for node in keep:
             self._known[id(node)] = stage.kept(node)
         self._writer.stage("copyin", loads)
@@ -384,10 +385,9 @@ class SectionWriter:
             index = self._vector_at if name == section.vector else self._index.get(name, "0")
             if name == section.vector and instead is not None:
                 index = instead
-            factors = [index, *axes[place + 1 :]]
-            terms.append(" * ".join(factors))
-        text = " + ".join(terms) or "0"
-        return text.replace("0 + ", "") if text.startswith("0 + ") else text
+            if index != "0":
+                terms.append(" * ".join([index, *axes[place + 1 :]]))
+        return " + ".join(terms) or "0"
 
     def _loads(self, needed: Sequence[Node]) -> tuple[list[str], dict[int, tuple[str, str]]]:
         """Return the copies of a position, and the buffer and type of each input that they fill."""
@@ -429,19 +429,10 @@ class SectionWriter:
     # reductions over everything
 
     def _begin_parts(self) -> None:
-        fills = []
+        fills: list[str] = []
         for root in self._section.roots:
-            if root.output is not None:
-                continue
-            kind = root.node.extra[0]
-            if self._section.has_vector(root.value):
-                name = self._writer.buffers.take()
-                fills.append(f"fill({name}, {NEUTRAL[kind]}, tile)")
-                self._accumulators[id(root.node)] = Vector(name)
-            else:
-                name = self._writer.fresh()
-                self._writer.say(f"{name} = {NEUTRAL[kind]}")
-                self._accumulators[id(root.node)] = Scalar(name)
+            if root.output is None:
+                self._accumulators[id(root.node)] = self._accumulator(root.node, "tile", fills)
         self._writer.stage("compute", fills)
 
     def _end_parts(self) -> None:

@@ -58,11 +58,11 @@ class Context:
 
     def expression(self, node: ast.expr) -> str:
         """Return a scalar expression of the kernel in C++."""
-        return cpp(node, self.verified.types, self.verified.float_buffers, self.names)
+        return cpp(node, self.verified.types, self.verified.program.float_buffers, self.names)
 
     def is_float(self, node: ast.expr) -> bool:
         """Say whether a scalar expression of the kernel is a float."""
-        return is_float(node, self.verified.types, self.verified.float_buffers)
+        return is_float(node, self.verified.types, self.verified.program.float_buffers)
 
     def element(self, buffer: str) -> str:
         """Return the C++ type of a buffer's elements."""

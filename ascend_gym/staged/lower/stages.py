@@ -245,11 +245,11 @@ class Stages:
         operands = [self._operand(op, each, element) for each in op.operands]
         if op.name == "cast":
             return self._cast(op, operands[0], element, count)
-        if op.name.startswith("reduce_") and element == "float":
+        if operation.reduces and element == "float":
             kind = op.name.removeprefix("reduce_").capitalize()
             return [f"Reduce{kind}Long({self._view(op.dst)}, {operands[0]}, {operands[1]}, {count});"]
         whole = ""
-        if op.name.startswith("compare"):
+        if operation.bits:
             source = op.operands[0]
             assert isinstance(source, View)
             lanes = WHOLE_BYTES // (4 if self._context.element(source.buffer) == "float" else 2)
@@ -264,7 +264,7 @@ class Stages:
         text = self._context.expression(operand)
         if op.name == "gather":
             return text
-        if op.name.startswith("compares"):
+        if OPERATIONS[op.name].bits:
             source = op.operands[0]
             assert isinstance(source, View)
             element = self._context.element(source.buffer)

@@ -11,8 +11,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from ascend_gym.core.wheel import compiler_program
-from npu_daemon.simulator.compiler import call_tool, compiler_folder, header_configuration
+from ascend_gym.core.wheel import compiler_folder, compiler_program
+from npu_daemon.simulator.compiler import call_tool, header_configuration
 from npu_daemon.simulator.task_type import CoreKind
 
 OVERLAY = "asim_overlay.json"

@@ -15,8 +15,8 @@ from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, Sources
 from ascend_gym.core.status import Status
+from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.sandbox import Limits, Preload, ProcessOutcome, Reach, run_limited, start_loading
-from npu_daemon.simulator.compiler import compiler_folder
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
 from npu_daemon.simulator.kernel_ir.clang import ENVIRONMENT, bitcode_command, overlay
 from npu_daemon.simulator.kernel_ir.linker import foreign_symbols, link_command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.pool import ThreadPool
@@ -22,6 +23,7 @@ Purpose = tuple[str | int, ...]
 T = TypeVar("T")
 
 _MAX_QUOTED_CHARS = 24_000  # of an answer that could not be used
+_WAIT_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,11 @@ class Asker:
         pool = ThreadPool(min(self.concurrency, len(purposes)))
         waits = True
         try:
-            yield from pool.imap(lambda purpose: self.read(messages, reader, *purpose), purposes)
+            boxes = [queue.SimpleQueue[Reading[T] | BaseException]() for _ in purposes]
+            for purpose, box in zip(purposes, boxes, strict=True):
+                question = (messages, reader, *purpose)
+                pool.apply_async(self.read, question, callback=box.put, error_callback=box.put)
+            yield from map(_taken, boxes)
         except (KeyboardInterrupt, GeneratorExit):
             waits = False
             raise
@@ -157,6 +163,18 @@ class Asker:
             pool.terminate()
             if waits:
                 pool.join()
+
+
+def _taken(box: queue.SimpleQueue[Reading[T] | BaseException]) -> Reading[T]:
+    """Return or raise what arrives; waits are short, as Python misses a signal that comes as one begins."""
+    while True:
+        try:
+            reading = box.get(timeout=_WAIT_S)
+        except queue.Empty:
+            continue
+        if isinstance(reading, BaseException):
+            raise reading
+        return reading
 
 
 def candidate_reader(base: Candidate) -> Callable[[Answer], Candidate | ParseProblem]:

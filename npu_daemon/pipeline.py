@@ -5,6 +5,7 @@ Everything a candidate does wrong comes back as a status; exceptions are for inf
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 
@@ -59,7 +60,7 @@ def evaluate(
         device: entered for each run of the candidate, timing on a device included, and only then: building
             holds no device.
         best_us: the latency in microseconds of the fastest candidate before this one, if there was one: a
-            faster one is looked at more closely.
+            faster one is looked at more closely. Without one, all but the operator's own sources are.
 
     Returns:
         A result for every outcome: caller faults are ``invalid_request``, troubles of this host
@@ -73,6 +74,8 @@ def evaluate(
         if not spec.has_sources and request.candidate.digest == spec.baseline.digest:
             return eager_result(request, cases, backend)
         runner = CaseRunner(request, spec, backend, oracle, case_data, device)
+        if best_us is None:
+            best_us = 0.0 if request.candidate.digest == spec.baseline.digest else math.inf
         return _evaluate_cases(request, cases, runner, on_case, best_us)
     except MisuseError as error:
         return invalid_request(request, str(error))
@@ -120,7 +123,7 @@ def _evaluate_cases(
     cases: Sequence[Case],
     runner: CaseRunner,
     on_case: Callable[[], None],
-    best_us: float | None,
+    best_us: float,
 ) -> EvalResult:
     results: list[CaseResult] = []
     for case in cases:
@@ -129,7 +132,7 @@ def _evaluate_cases(
         if results[-1].status is not Status.OK:
             return _result(request, results, runner)
     latency_us = _result(request, results, runner).latency_us
-    champion = best_us is not None and latency_us is not None and latency_us < best_us
+    champion = latency_us is not None and latency_us < best_us
     return _result(request, second_look(runner, champion=champion, on_case=on_case), runner)
 
 

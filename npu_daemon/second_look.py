@@ -4,10 +4,11 @@ Every candidate runs its smallest case once more on other values, at other addre
 it remembers, reads before writing or takes from an address differs there. The case, the values and the turns
 follow from operator, candidate and seed.
 
-One that is faster than all that was measured before it (a champion) does so on every case, on values that
-follow from a secret of this daemon, and is measured there: nobody can have known them. Each of its latencies
-is measured again by a fresh process, too. So is a latency below the floor of its case, which no kernel can
-reach. A price is that of the first run, unless one of the others is slower by more than chance.
+One that is faster than all that was measured before it, or the first that is not the operator's own sources
+(a champion), does so on every case, on values that follow from a secret of this daemon, and is measured
+there: nobody can have known them. Each of its latencies is measured again by a fresh process, too. So is a
+latency below the floor of its case, which no kernel can reach. A price is that of the first run, unless one
+of the others is slower by more than chance.
 """
 
 from __future__ import annotations

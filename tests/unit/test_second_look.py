@@ -176,11 +176,19 @@ def test_the_service_looks_closer_at_what_beats_all_before_it(
         backend.turns.clear()
         assert service.answer(make_request(spec, f"latency: {latency}")).status is Status.OK
         looks.append(len(backend.turns))
-    assert looks == [3, 6, 3, 6]  # the first has nothing to beat
+    assert looks == [6, 6, 3, 6]  # where nothing was measured before, nothing is known of what is slow
     backend.turns.clear()
-    alone = make_request(spec, "latency: 10", case_ids=("small",))
+    alone = make_request(spec, "latency: 200", case_ids=("small",))
     assert service.answer(alone).status is Status.OK  # another question has another champion
-    assert backend.turns == [("small", 0), ("small", 1)]
+    assert backend.turns == [("small", 0), ("small", 1), ("small", 2)]
+
+
+def test_the_operators_own_sources_are_no_champion(
+    service: EvaluationService, spec: OpSpec, backend: FakeBackend
+) -> None:
+    own = make_request(spec).model_copy(update={"candidate": spec.baseline})
+    assert service.answer(own).status is Status.OK
+    assert len(backend.turns) == 3
 
 
 def test_a_refused_champion_is_none(service: EvaluationService, spec: OpSpec, backend: FakeBackend) -> None:

@@ -95,6 +95,10 @@ class CaseRunner:
         """Return inputs and expectations of a case."""
         return self.case_data.obtain(self.spec, self.oracle, case, seed)
 
+    def other_data(self, case: Case, seed: int) -> CaseData:
+        """Return inputs and expectations of a case on values that no result is told of."""
+        return self.case_data.obtain(self.spec, self.oracle, case, seed, audited=False)
+
     def secret_data(self, case: Case, seed: int) -> CaseData:
         """Return inputs and expectations of a case on values that nobody knows outside this daemon."""
         return self.case_data.obtain_secret(self.spec, self.oracle, case, seed)

@@ -16,13 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.records import CaseResult, Diagnostic, EvalRequest, Phase
+from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalRequest, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.case_runner import CaseRunner, PassedCase
 
 FRESH_SEEDS = 4
 _OTHER_VALUES, _SAME_VALUES = 1, 2
 _NOT_ON_OTHER_VALUES = "passed once, but not with other values at other addresses"
+
+
+def prepare(request: EvalRequest, cases: Sequence[Case], runner: CaseRunner) -> None:
+    """Draw the other values that a candidate will run on, if it passes its cases."""
+    runner.other_data(_smallest(cases), fresh_seed(request))
 
 
 def second_look(
@@ -35,16 +40,20 @@ def second_look(
         champion: whether the candidate is faster than all before it.
         on_case: called before each run, as a sign of progress.
     """
-    smallest = min(runner.passed, key=lambda each: each.case.traffic_bytes)
+    smallest = _smallest([passed.case for passed in runner.passed])
     results: list[CaseResult] = []
     for passed in runner.passed:
         if champion:
             results.append(_champion_result(runner, passed, on_case))
         else:
-            results.append(_result(runner, passed, on_case, is_smallest=passed is smallest))
+            results.append(_result(runner, passed, on_case, is_smallest=passed.case is smallest))
         if results[-1].status is not Status.OK:
             break
     return results
+
+
+def _smallest(cases: Sequence[Case]) -> Case:
+    return min(cases, key=lambda case: case.traffic_bytes)
 
 
 def fresh_seed(request: EvalRequest) -> int:
@@ -85,7 +94,7 @@ def _champion_result(runner: CaseRunner, passed: PassedCase, on_case: Callable[[
 
 
 def _refused_on_other_values(runner: CaseRunner, passed: PassedCase) -> CaseResult | None:
-    data = runner.data(passed.case, fresh_seed(runner.request))
+    data = runner.other_data(passed.case, fresh_seed(runner.request))
     refused = runner.refusal(passed.case, passed.built, data, _OTHER_VALUES)
     return refused and _told(refused, _NOT_ON_OTHER_VALUES)
 

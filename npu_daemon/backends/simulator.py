@@ -98,6 +98,8 @@ class SimulatorBackend:
                 "they can read and write what this user can; evaluate only sources that you trust"
             )
         self.toolchain = obtain_toolchain(cache_dir, announce or _tell)
+        chips = [load_chip(name).digest for name in chip_names()]
+        self._digest = digest_of("simulator", self.toolchain.digest, chips)
         self._builds = BuildCache(cache_dir / BUILDS_FOLDER, self.toolchain)
 
     def describe(self) -> DeviceInfo:
@@ -105,9 +107,7 @@ class SimulatorBackend:
         return DeviceInfo(
             backend="simulator",
             chip=self._chip.name,
-            toolchain_digest=digest_of(
-                "simulator", self.toolchain.digest, [load_chip(name).digest for name in chip_names()]
-            ),
+            toolchain_digest=self._digest,
             sandbox=sandbox_level(),
             host=platform.node(),
         )

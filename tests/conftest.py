@@ -193,7 +193,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="test the simulator itself, built with AddressSanitizer and UndefinedBehaviorSanitizer",
     )
-    parser.addoption("--slow", action="store_true", help="also what builds the simulator anew")
+    parser.addoption("--all", action="store_true", help="also tests marked slow")
+
+
+def _leaves_out_slow(config: pytest.Config) -> bool:
+    """Return whether this is a plain run: of no tests in particular, without ``-m`` or ``--all``."""
+    if hasattr(config, "workerinput"):
+        return bool(config.workerinput["leaves_out_slow"])
+    chosen = config.args_source is pytest.Config.ArgsSource.ARGS or config.getoption("markexpr")
+    return not (chosen or config.getoption("all"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Let the processes of ``-n`` know what was asked for; they see tests by name."""
+    node.workerinput["leaves_out_slow"] = _leaves_out_slow(node.config)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave slow tests out of a plain run."""
+    if not _leaves_out_slow(config):
+        return
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    items[:] = [item for item in items if not item.get_closest_marker("slow")]
+    config.hook.pytest_deselected(items=slow)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say that a plain run is not all of it."""
+    if _leaves_out_slow(config):
+        terminalreporter.write_line("Tests marked slow were left out: pytest --all runs them, too.")
 
 
 @pytest.hookimpl(optionalhook=True)

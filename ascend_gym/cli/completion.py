@@ -26,8 +26,9 @@ def suites_beginning(incomplete: str) -> list[str]:
 def methods_beginning(incomplete: str) -> list[str]:
     """Return the search methods that begin so."""
     from ascend_gym.cli.methods import Method
+    from ascend_gym.cli.outside_methods import entry_point_names
 
-    return _beginning((method.value for method in Method), incomplete)
+    return _beginning([*(method.value for method in Method), *entry_point_names()], incomplete)
 
 
 def chips_beginning(incomplete: str) -> list[str]:

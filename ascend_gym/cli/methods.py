@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
+from ascend_gym.cli import outside_methods
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
@@ -24,7 +25,7 @@ from baselines.ppo_checkpoints import policy_digest, policy_path
 
 
 class Method(str, Enum):
-    """The search methods."""
+    """The search methods of this package."""
 
     BEST_OF_N = "best-of-n"
     ITERATE = "iterate"
@@ -43,7 +44,7 @@ class RunSettings(BaseModel):
     Attributes:
         operator: name or id of the operator.
         op_dir: folder of an operator outside of the suites.
-        method: search method.
+        method: search method; one from outside this package by a name that ``outside_methods`` resolves.
         budget: evaluations that may be spent.
         device_seconds: seconds of device time that may be spent; ``None`` for any.
         tokens: tokens that models may read and write; ``None`` for any.
@@ -77,7 +78,7 @@ class RunSettings(BaseModel):
 
     operator: str
     op_dir: str | None = None
-    method: Method = Method.BEST_OF_N
+    method: Annotated[Method | str, Field(union_mode="left_to_right")] = Method.BEST_OF_N
     budget: int = Field(default=20, ge=0)
     device_seconds: float | None = Field(default=None, ge=0)
     tokens: int | None = Field(default=None, ge=0)
@@ -104,6 +105,23 @@ class RunSettings(BaseModel):
     islands: int = Field(default=1, ge=1)
     checkpoint: str | None = None
 
+    @field_validator("method")
+    @classmethod
+    def _known(cls, method: Method | str) -> Method | str:
+        if isinstance(method, Method):
+            return method
+        try:
+            return outside_methods.resolved(method)
+        except MisuseError as error:
+            raise ValueError(f"{error}; ours: {', '.join(each.value for each in Method)}") from error
+
+    @property
+    def method_name(self) -> str:
+        """What tables call the method."""
+        return (
+            self.method.value if isinstance(self.method, Method) else outside_methods.short_name(self.method)
+        )
+
     @property
     def limits(self) -> Budget:
         """What the run may spend."""
@@ -114,6 +132,8 @@ class RunSettings(BaseModel):
         is_agent = self.method is Method.ASCEND_OPTIMIZER
         of_others = set() if is_agent else _OF_THE_AGENT - _OF_METHODS.get(self.method, set())
         told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | of_others)
+        if not isinstance(self.method, Method):
+            return {**told, **outside_methods.identity(self.method)}
         if self.method is Method.PPO:
             return {**told, "policy": policy_digest(checkpoint_of(self))}
         return {**told, **agent_identity(self)} if is_agent else told
@@ -154,7 +174,7 @@ _OF_THE_AGENT = {
 }
 
 
-_OF_METHODS = {Method.ITERATE: {"islands"}}
+_OF_METHODS: dict[Method | str, set[str]] = {Method.ITERATE: {"islands"}}
 
 
 @dataclass(frozen=True)
@@ -182,7 +202,9 @@ def strategy_of(setting: Setting) -> Strategy:
     Raises:
         MisuseError: something that the method needs is not at hand.
     """
-    return _FACTORIES[setting.settings.method](setting)
+    method = setting.settings.method
+    factory = _FACTORIES[method] if isinstance(method, Method) else outside_methods.load(method)
+    return factory(setting)
 
 
 def _best_of_n(setting: Setting) -> Strategy:

@@ -10,6 +10,7 @@ import typer
 
 from agents.ascend_optimizer.settings import Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER
+from ascend_gym.cli.completion import methods_beginning
 from ascend_gym.cli.methods import Method, RunSettings, run_settings
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
@@ -64,7 +65,15 @@ from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
 
-MethodOption = Annotated[Method, typer.Option("--method", help="Search method.")]
+MethodOption = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="METHOD",
+        help=f"{', '.join(each.value for each in Method)}; one of your own: FILE.py:CLASS.",
+        autocompletion=methods_beginning,
+    ),
+]
 Budget = Annotated[int, typer.Option(min=1, help="Evaluations that may be spent.")]
 Model = Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")]
 Seed = Annotated[int, typer.Option(help="Seed of the run.")]
@@ -74,7 +83,7 @@ Out = Annotated[Path | None, typer.Option(help="New folder for journal and best 
 def optimize(
     op: Operator,
     op_dir: OpDir = None,
-    method: MethodOption = Method.BEST_OF_N,
+    method: MethodOption = Method.BEST_OF_N.value,
     budget: Budget = 20,
     device_seconds: DeviceSeconds = None,
     tokens: Tokens = None,
@@ -118,7 +127,7 @@ def optimize(
     access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, timeout, cassette, replay)
     settings.identity()  # what is missing is said before anything is started
     spec = operator_of(settings)
-    folder = new_run_folder(out, f"{spec.name}-{method.value}-seed{seed}")
+    folder = new_run_folder(out, f"{spec.name}-{settings.method_name}-seed{seed}")
     write_settings(folder, settings)
     try:
         _run(spec, settings, folder, daemon, access, in_flight, as_json)

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ascend_gym.cli.methods import Method, RunSettings
+from ascend_gym.cli.outside_methods import entry_point_names
 from ascend_gym.core.errors import MisuseError
 
 _OF_THE_RUN = frozenset({"operator", "op_dir", "method", "seed", "budget", "chip"})
@@ -27,6 +28,8 @@ _ABLATION = "no-"
 def variant_settings(variant: str, **settings: Any) -> RunSettings:
     """Return the settings of a run of ``METHOD`` or ``METHOD:SETTING,SETTING...``.
 
+    A method from outside this package is ``FILE.py:CLASS``, ``MODULE:CLASS``, or the name of an entry point.
+
     A setting is ``name=value``, or ``no-PART`` for a part of the method that is left out:
     ``ascend-optimizer:no-experience`` runs with ``ablate=["experience"]``.
 
@@ -37,16 +40,23 @@ def variant_settings(variant: str, **settings: Any) -> RunSettings:
     Raises:
         MisuseError: there is no such method, or it has no such setting.
     """
-    name, colon, specials = variant.partition(":")
-    if name not in {method.value for method in Method}:
-        raise MisuseError(f"no method {name!r}; there are {', '.join(method.value for method in Method)}")
+    name, specials = _split(variant)
     try:
-        own = _own_settings(specials.split(",") if colon else [])
+        own = _own_settings(specials.split(",") if specials is not None else [])
         return RunSettings.model_validate({**settings, "method": name, **own})
     except ValueError as error:
         reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         settable = ", ".join(sorted(set(RunSettings.model_fields) - _OF_THE_RUN))
         raise MisuseError(f"{variant!r}: {reason}; what a variant may set: {settable}") from error
+
+
+def _split(variant: str) -> tuple[str, str | None]:
+    """Return the method, which has a colon of its own where it is ``FILE.py:CLASS``, and its settings."""
+    name, colon, rest = variant.partition(":")
+    if name not in {*(method.value for method in Method), *entry_point_names()} and colon:
+        attribute, colon, rest = rest.partition(":")
+        name = f"{name}:{attribute}"
+    return name, rest if colon else None
 
 
 def _own_settings(specials: list[str]) -> dict[str, Any]:
@@ -72,4 +82,4 @@ def variant_name(settings: RunSettings) -> str:
     told = settings.model_dump(mode="json", exclude_defaults=True, exclude=set(_COMMON))
     ablated = [f"{_ABLATION}{part}" for part in told.pop("ablate", [])]
     specials = [*ablated, *(f"{name}={value}" for name, value in sorted(told.items()))]
-    return ":".join([settings.method.value, *([",".join(specials)] if specials else [])])
+    return ":".join([settings.method_name, *([",".join(specials)] if specials else [])])

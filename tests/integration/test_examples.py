@@ -1,10 +1,12 @@
 """The examples of the documentation, run on the real daemon and simulator."""
 
+import json
 import runpy
 from pathlib import Path
 
 import pytest
 
+from ascend_gym import cli
 from ascend_gym.core.config import ENV_DAEMON
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples"
@@ -43,7 +45,21 @@ def test_an_operator_of_ones_own_is_optimised(tmp_path, monkeypatch, capsys):
     assert "AscendC::Max(yLocal, yLocal, xLocal, count);" in (tmp_path / "best.cpp").read_text()
 
 
-@pytest.mark.parametrize("name", ["random_agent.py", "learn_predict.py", "custom_operator.py"])
+def test_a_method_of_ones_own_searches(tmp_path, monkeypatch, capsys):
+    method = f"{EXAMPLES / 'own_method.py'}:Climb"
+    command = ("ascend-gym", "optimize", "add", "--method", method, "--budget", "4", "--seed", "1", "--json")
+    monkeypatch.setattr("sys.argv", [*command, "--out", str(tmp_path / "run")])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert (summary["method"], summary["evaluations"]) == ("own_method.py:Climb", 4)
+    assert summary["speedup"] >= 1.0
+
+
+@pytest.mark.parametrize(
+    "name", ["random_agent.py", "learn_predict.py", "custom_operator.py", "own_method.py"]
+)
 def test_examples_fit_on_a_page(name):
     code = [line for line in (EXAMPLES / name).read_text().splitlines() if line.strip()]
     assert len(code) <= 42

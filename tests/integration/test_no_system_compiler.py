@@ -1,6 +1,6 @@
 """The simulator is built and works where no compiler or linker of the system can be found.
 
-Building takes half a minute on two idle cores, so this runs only with ``--slow``, which ``.ci/run`` passes.
+Building takes half a minute on two idle cores.
 """
 
 from __future__ import annotations
@@ -50,11 +50,8 @@ print(result.status.value, [each.message for each in result.diagnostics])
 """
 
 
-def test_an_evaluation_needs_no_compiler_of_the_system(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    if not request.config.getoption("--slow"):
-        pytest.skip("only with --slow")
+@pytest.mark.slow
+def test_an_evaluation_needs_no_compiler_of_the_system(tmp_path: Path) -> None:
     search_path = tmp_path / "bin"
     search_path.mkdir()
     for name in PROGRAMS:

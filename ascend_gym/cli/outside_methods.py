@@ -1,0 +1,125 @@
+"""Search methods from outside this package: ``FILE.py:CLASS``, ``MODULE:CLASS``, or an entry point's name.
+
+Whatever is named is called with a ``Setting`` and returns a ``Strategy``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import re
+import sys
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.protocols import Strategy
+
+GROUP = "ascend_gym.methods"
+FORMS = "FILE.py:CLASS, MODULE:CLASS, or an entry point of the group " + GROUP
+
+_PLACED = re.compile(r"(?P<place>[^:,]+):(?P<attribute>[A-Za-z_]\w*)")
+
+
+def resolved(method: str) -> str:
+    """Return a name by which the method is found from any working folder: paths of files are absolute.
+
+    Raises:
+        MisuseError: there is no such entry point or file, or it is none of the forms.
+    """
+    placed = _PLACED.fullmatch(method)
+    if placed is None:
+        _entry_point(method)
+        return method
+    if not placed["place"].endswith(".py"):
+        return method
+    path = Path(placed["place"])
+    if not path.is_absolute() and not path.is_file():  # an absolute one may be that of an old run
+        raise MisuseError(f"method {method!r}: there is no file {path.resolve()}")
+    return f"{path.resolve()}:{placed['attribute']}"
+
+
+def short_name(method: str) -> str:
+    """Return what tables call a method: the class of a file or module, the name of an entry point."""
+    placed = _PLACED.fullmatch(method)
+    return placed["attribute"] if placed else method
+
+
+def identity(method: str) -> dict[str, str]:
+    """Return what tells a method of a file from others: its name and the digest of the file.
+
+    Raises:
+        MisuseError: the file cannot be read.
+    """
+    placed = _PLACED.fullmatch(method)
+    if placed is None or not placed["place"].endswith(".py"):
+        return {"method": method}
+    path = Path(placed["place"])
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise MisuseError(f"method {method!r} cannot be read: {error}; put its file back") from error
+    return {"method": f"{path.name}:{placed['attribute']}", "method_digest": digest}
+
+
+def entry_point_names() -> list[str]:
+    """Return the names of all methods that installed packages bring."""
+    return sorted(entry_points(group=GROUP).names)
+
+
+def load(method: str) -> Callable[[Any], Strategy]:
+    """Import a method.
+
+    Raises:
+        MisuseError: it cannot be imported, or is nothing that can be called.
+    """
+    placed = _PLACED.fullmatch(method)
+    try:
+        if placed is None:
+            found = _entry_point(method).load()
+        else:
+            found = getattr(_module(placed["place"]), placed["attribute"])
+    except (ImportError, AttributeError, OSError, SyntaxError) as error:
+        raise MisuseError(
+            f"method {method!r} cannot be imported: {error}; expected {FORMS}, on each host that runs it"
+        ) from error
+    if not callable(found):
+        raise MisuseError(
+            f"method {method!r}: expected a class or function that takes a Setting, got {found!r}"
+        )
+    return found  # type: ignore[no-any-return]
+
+
+def _entry_point(name: str) -> EntryPoint:
+    found = entry_points(group=GROUP, name=name)
+    if not found:
+        raise MisuseError(f"no method {name!r}; one of your own is {FORMS}")
+    return next(iter(found))
+
+
+def _module(place: str) -> ModuleType:
+    """Import a module by name, from the working folder too, or the file at a path."""
+    if not place.endswith(".py"):
+        if "" not in sys.path and str(Path.cwd()) not in sys.path:
+            sys.path.append(str(Path.cwd()))
+        return importlib.import_module(place)
+    name = f"ascend_gym_method_{hashlib.sha256(place.encode()).hexdigest()[:12]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, place)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{place} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look for it there
+    loaded = False
+    try:
+        spec.loader.exec_module(module)
+        loaded = True
+    finally:
+        if not loaded:
+            del sys.modules[name]
+    return module

@@ -73,6 +73,7 @@ def result_fractals(matrix: Array) -> Array:
     return padded.reshape(rows, columns // SIDE, SIDE).transpose(1, 0, 2).ravel()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float16", "float32", "int8"])
 @pytest.mark.parametrize(
     ("rows", "columns", "row_length"), [(16, 32, 32), (17, 20, 37), (1, 5, 5), (33, 64, 100)]

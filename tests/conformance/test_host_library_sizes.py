@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from host_side_machine import Host, toolchain, toy
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["toolchain"]
 
 BODY = """

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from vector_machine import Machine, MachineFault, build_machine
 
+pytestmark = pytest.mark.slow
+
 RUNTIME = (
     *("atomic", "copy", "cross_core", "cube_copy", "cube_load", "device_output", "fill", "fixpipe", "gemm"),
     *("instrumentation", "library_rows", "library_softmax", "list_descriptor", "math_elementary"),

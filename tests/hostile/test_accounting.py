@@ -11,6 +11,8 @@ from ascend_gym.core.records import EvalResult
 from ascend_gym.core.status import Status
 from npu_daemon.backends.simulator import SimulatorBackend
 
+pytestmark = pytest.mark.slow
+
 KERNEL = """
 #pragma once
 #include "honest.h"

@@ -20,6 +20,8 @@ from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
 
+pytestmark = pytest.mark.slow
+
 _BARRIER = re.compile(r"[\w:]*PipeBarrier<\w+>\(\);")
 _PAIR = re.compile(r"[\w:]*SetFlag(<[\w:]+>\(\w+\);)\s+[\w:]*WaitFlag\1")
 # The compiler waits where results are needed, which is later than where some kernels wait.

@@ -22,6 +22,8 @@ from npu_daemon.sandbox import start_loading
 from npu_daemon.sandbox.server import descendants_of
 from npu_daemon.simulator.kernel_ir.compilation import emitter
 
+pytestmark = pytest.mark.slow
+
 CORPUS = Path(__file__).parent / "candidates"
 TARGET = CORPUS / "target"
 HONEST = Path(__file__).parent / "honest"

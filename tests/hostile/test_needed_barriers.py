@@ -15,6 +15,8 @@ from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
 
+pytestmark = pytest.mark.slow
+
 _KERNEL = """
 #include "probe.h"
 

@@ -18,6 +18,8 @@ from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.target import instruction_groups, target_sheet
 
+pytestmark = pytest.mark.slow
+
 API = Path(npu_daemon.simulator.__file__).parent / "include" / "asim" / "api"
 TYPES = ("half", "float", "int16_t", "uint16_t", "int32_t", "uint32_t")
 OPERANDS = {

@@ -18,6 +18,8 @@ from npu_daemon.profiling.profiler import Profiler
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.pricing import price_trace
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = Path(__file__).parent.parent / "asc"
 ADD = PROGRAMS / "add.asc"
 MIXED = PROGRAMS / "mixed.asc"

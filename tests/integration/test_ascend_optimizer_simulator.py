@@ -1,5 +1,6 @@
 """AscendOptimizer with the offline model on the real simulator: both stages, faster and correct."""
 
+import pytest
 from experiences import make_experience
 
 from agents.ascend_optimizer.agent import AscendOptimizer
@@ -15,6 +16,8 @@ from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.in_process import InProcessEvaluator
+
+pytestmark = pytest.mark.slow
 
 BUDGET = 4
 BANK = ExperienceBank(

@@ -1,5 +1,7 @@
 """A small bank of ``add``, built on the real simulator twice: validated pairs, and the same bytes."""
 
+import pytest
+
 from agents.ascend_optimizer.bank import ExperienceBank
 from agents.ascend_optimizer.construction import ConstructionSettings, construct
 from agents.ascend_optimizer.noise import FLOOR
@@ -8,6 +10,8 @@ from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.in_process import InProcessEvaluator
+
+pytestmark = pytest.mark.slow
 
 SETTINGS = ConstructionSettings(budget=3, model="offline", seed=0, chip="910B2")
 

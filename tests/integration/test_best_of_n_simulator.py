@@ -13,6 +13,8 @@ from ascend_gym.suite.loader import load_operator
 from baselines.best_of_n import BestOfN
 from npu_daemon.in_process import InProcessEvaluator
 
+pytestmark = pytest.mark.slow
+
 SAMPLES = 6
 
 

@@ -18,6 +18,8 @@ from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.in_process import InProcessEvaluator
 
+pytestmark = pytest.mark.slow
+
 OPERATOR = Path(__file__).parent.parent / "operators" / "power"
 CASE = "small"
 ROUNDS = 6

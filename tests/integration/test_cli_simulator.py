@@ -41,6 +41,7 @@ def _optimize(run, *options):
     return _summary(run("optimize", "muls", "--budget", 4, "--seed", 3, "--json", *options))
 
 
+@pytest.mark.slow
 def test_optimize_gives_the_same_result_however_much_is_in_flight(run, tmp_path):
     first = _optimize(run, "--in-flight", 1, "--out", "one")
     second = _optimize(run, "--in-flight", 3, "--out", "three")
@@ -54,6 +55,7 @@ def test_optimize_gives_the_same_result_however_much_is_in_flight(run, tmp_path)
     assert first["speedup"] == pytest.approx(first["baseline_latency_us"] / first["best_latency_us"])
 
 
+@pytest.mark.slow
 def test_a_search_killed_at_any_point_is_resumed_to_the_same_journal(simulator_cache, tmp_path):
     command = [sys.executable, BENCHMARKS / "resume_chaos.py", "--methods", "best-of-n"]
     command += ["--operators", "muls", "--budget", "4", "--kills", "3"]

@@ -10,6 +10,8 @@ import pytest
 
 from ascend_gym.search.journal import JOURNAL_NAME
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "compare_methods.py"
 METHODS = ["random-rewrites", "best-of-n:duplicates=free"]
 

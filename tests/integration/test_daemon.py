@@ -101,6 +101,7 @@ def test_a_repeated_request_comes_from_the_cache(evaluator: ZmqEvaluator, spec: 
     assert not first.cached
 
 
+@pytest.mark.slow
 def test_a_cache_is_shared_by_daemons_and_outlives_them(options: DaemonOptions, spec: OpSpec) -> None:
     cached = []
     for _ in range(2):
@@ -172,6 +173,7 @@ def test_a_waiting_request_can_be_cancelled(tmp_path: Path, spec: OpSpec) -> Non
         evaluator.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["close", "SIGTERM", "SIGINT", "SIGKILL"])
 def test_the_end_of_the_daemon_is_the_end_of_workers_and_candidates(
     options: DaemonOptions, spec: OpSpec, tmp_path: Path, how: str
@@ -198,6 +200,7 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+@pytest.mark.slow
 def test_sigterm_finishes_what_runs(options: DaemonOptions, spec: OpSpec, tmp_path: Path) -> None:
     daemon = LocalDaemon(options)
     evaluator = ZmqEvaluator(daemon.address)
@@ -219,6 +222,7 @@ def test_sigterm_finishes_what_runs(options: DaemonOptions, spec: OpSpec, tmp_pa
     evaluator.close()
 
 
+@pytest.mark.slow
 def test_a_client_survives_a_restart_of_the_daemon(tmp_path: Path, spec: OpSpec) -> None:
     address = f"ipc://{tmp_path}/socket"
     first = serve(address, tmp_path)
@@ -238,6 +242,7 @@ def test_a_client_survives_a_restart_of_the_daemon(tmp_path: Path, spec: OpSpec)
     assert second.wait(DEADLINE_S) == 0
 
 
+@pytest.mark.slow
 def test_a_daemon_that_is_getting_ready_says_so_to_those_who_wait(tmp_path: Path) -> None:
     address = f"ipc://{tmp_path}/socket"
     os.mkfifo(tmp_path / "go")
@@ -279,6 +284,7 @@ def test_an_address_that_others_can_reach_is_refused() -> None:
     assert "127.0.0.1" in ended.stderr
 
 
+@pytest.mark.slow
 def test_misuse_and_missing_infrastructure_have_their_exit_status(tmp_path: Path) -> None:
     unknown = run_serve("--backend", "abacus")
     assert unknown.returncode == 2
@@ -292,6 +298,7 @@ def test_misuse_and_missing_infrastructure_have_their_exit_status(tmp_path: Path
     assert address in busy.stderr
 
 
+@pytest.mark.slow
 def test_a_backend_that_cannot_start_is_reported_with_its_messages(tmp_path: Path) -> None:
     options = DaemonOptions(backend="fake_backend:BrokenBackend", workers=1, cache_dir=tmp_path)
     with pytest.raises(InfrastructureError, match="g\\+\\+ is missing"):
@@ -357,6 +364,7 @@ def test_an_oversized_request_is_answered_by_the_client(evaluator: ZmqEvaluator,
     assert evaluate(evaluator, make_request(spec)).status is Status.OK
 
 
+@pytest.mark.slow
 def test_several_daemons_are_one_evaluator(
     daemon: LocalDaemon, options: DaemonOptions, spec: OpSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,8 @@ from ascend_gym.client import ZmqEvaluator
 from ascend_gym.core.curve_keys import generate_keys
 from ascend_gym.core.status import Status
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 bind = "{address}"
 backend = "{backend}"

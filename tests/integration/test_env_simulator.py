@@ -73,6 +73,7 @@ def _journal(simulator_cache, tmp_path, workers):
     return path.read_text(), seen
 
 
+@pytest.mark.slow
 def test_one_worker_and_four_give_the_same_episode(simulator_cache, tmp_path):
     one, four = (_journal(simulator_cache, tmp_path, workers) for workers in (1, 4))
     assert one[0] == four[0]
@@ -97,6 +98,7 @@ def test_check_env_passes(simulator_daemon):
     env.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_vector_environments_without_an_address(mode, simulator_cache, monkeypatch):
     monkeypatch.setenv(ENV_CACHE, str(simulator_cache))

@@ -13,6 +13,8 @@ from ascend_gym.cli.runs import operator_of, run_in_folder
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 
+pytestmark = pytest.mark.slow
+
 PACKAGE_OF = {Method.OPENEVOLVE: "openevolve", Method.KNOB_SEARCH: "optuna", Method.PPO: "torch"}
 METHODS = [
     pytest.param(

@@ -21,6 +21,8 @@ from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
 from npu_daemon.in_process import InProcessEvaluator
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def evaluator(simulator, simulator_cache):

@@ -17,6 +17,8 @@ from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
 
+pytestmark = pytest.mark.slow
+
 FOLDERS = sorted((Path(__file__).parents[1] / "operators").iterdir())
 OPERATORS = [*list_operators(levels=[3]), *(load_operator(folder.name, op_dir=folder) for folder in FOLDERS)]
 

@@ -19,6 +19,8 @@ from fake_backend import make_operator
 from ascend_gym.client import DaemonOptions, LocalDaemon
 from ascend_gym.core.config import ENV_DAEMON
 
+pytestmark = pytest.mark.slow
+
 ENDLESS = 1_000_000
 TILING = (
     "constexpr uint32_t TILE_LENGTH = 1024;\n"

@@ -22,6 +22,8 @@ from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 from baselines.best_of_n import BestOfN
 
+pytestmark = pytest.mark.slow
+
 KEY = "sk-very-secret-key"
 MESSAGES = [Message("user", "hello")]
 SPEC = make_spec(tiling="constexpr uint32_t BLOCK_DIM = 8;\n")

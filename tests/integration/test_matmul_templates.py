@@ -17,6 +17,8 @@ from npu_daemon.profiling.asc_program import NO_TENSORS, ProgramJob, ProgramRun,
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.pricing import price_trace
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).parent.parent / "asc" / "templates.asc"
 CHIP = "910B1"
 _NAMES = ("CORES", "COLUMNS", "DEPTH", "BASE_N", "STEPS", "A_BLOCKS", "RESULTS", "N_FIRST", "ACROSS")

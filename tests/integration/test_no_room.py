@@ -17,6 +17,8 @@ from fake_backend import make_operator
 from ascend_gym.client import DaemonOptions, LocalDaemon
 from ascend_gym.core.config import ENV_CACHE, ENV_DAEMON, ENV_USER_CACHE
 
+pytestmark = pytest.mark.slow
+
 FULL = Path("/dev/full")
 KERNEL = (
     "constexpr int32_t BUFFER_NUM = 1;\nconstexpr int32_t TILE = 64;\nvoid Compute()\n{\n"

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = ("git", "sh", "env", "cat", "ls", "mkdir", "rm", "cp")
 COMPILERS = (
     "g++",
@@ -50,7 +52,6 @@ print(result.status.value, [each.message for each in result.diagnostics])
 """
 
 
-@pytest.mark.slow
 def test_an_evaluation_needs_no_compiler_of_the_system(tmp_path: Path) -> None:
     search_path = tmp_path / "bin"
     search_path.mkdir()

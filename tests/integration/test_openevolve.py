@@ -21,6 +21,8 @@ from ascend_gym.suite.requests import request_for
 from baselines import openevolve as method
 from baselines.openevolve import Evolution, OpenEvolve
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("openevolve", reason="openevolve is not installed: pip install 'ascend-gym[openevolve]'")
 
 ENTRY = 'extern "C" __global__ __aicore__ void toy(GM_ADDR x)'

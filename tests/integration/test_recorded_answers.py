@@ -20,6 +20,8 @@ from ascend_gym.search.llm.server import LlmServer
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parents[1]
 ANSWERS = TESTS / "data" / "answers"
 WITHOUT_OPENEVOLVE = pytest.mark.skipif(

@@ -13,6 +13,8 @@ from typer.testing import CliRunner
 
 from ascend_gym.cli import app
 
+pytestmark = pytest.mark.slow
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "headless_shell")
 WIDTHS = (1280, 390)
 SMALLEST_TEXT_PIXELS = 8.5

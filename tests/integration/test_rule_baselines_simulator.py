@@ -7,6 +7,8 @@ from ascend_gym.cli.runs import operator_of, run_in_folder
 from ascend_gym.client import connect
 from ascend_gym.core.status import Status
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def evaluator(simulator_daemon):

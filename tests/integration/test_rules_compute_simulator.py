@@ -14,6 +14,8 @@ from npu_daemon.backends import simulator as simulator_module
 from npu_daemon.in_process import InProcessEvaluator
 from npu_daemon.simulator.chips import Chip, load_chip
 
+pytestmark = pytest.mark.slow
+
 OPERATORS = Path(__file__).resolve().parents[1] / "operators"
 
 # Fewer instructions: the scalar unit is not held up by full queues and asks for the next copies in time.

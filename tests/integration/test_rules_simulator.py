@@ -21,6 +21,8 @@ from ascend_gym.rewrites.rule import Rule
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.chips import Chip, load_chip
 
+pytestmark = pytest.mark.slow
+
 OPERATORS = Path(__file__).parents[1] / "operators"
 HELPS = 0.999  # of the latency before, at most; launch and start are most of the latency of small cases
 

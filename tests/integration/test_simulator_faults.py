@@ -10,6 +10,8 @@ from ascend_gym.core.records import Phase
 from ascend_gym.core.status import Status
 from npu_daemon.backends.simulator import SimulatorBackend
 
+pytestmark = pytest.mark.slow
+
 FAULTS = [
     Fault(
         "syntax",

@@ -15,6 +15,8 @@ from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 
+pytestmark = pytest.mark.slow
+
 FAULTS = [
     Fault(
         "buffers beyond UB",

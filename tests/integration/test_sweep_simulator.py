@@ -2,8 +2,12 @@
 
 import json
 
+import pytest
+
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.sweep.store import ResultsStore
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_sweep_makes_the_runs_that_optimize_makes(simulator_daemon, tmp_path, run):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from daemon_processes import collect
 
 from ascend_gym.client import DaemonOptions, LocalDaemon, ZmqEvaluator
@@ -16,6 +17,8 @@ from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend
+
+pytestmark = pytest.mark.slow
 
 OPERATORS = ("foreach_add", "add")
 

@@ -17,6 +17,8 @@ from npu_daemon.simulator.kernel_build import entry_name, with_gm_arrays, withou
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.task_type import task_types
 
+pytestmark = pytest.mark.slow
+
 SMALL_CHARS, FACTOR = 512, 8
 FREE_S = 0.005
 MOST_TIMES = 2.5 * FACTOR  # for eight times the text; a quadratic reader takes 64 times as long

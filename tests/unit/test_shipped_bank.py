@@ -78,6 +78,7 @@ def test_the_default_retrieval_finds_most_motifs_among_the_first_three(bank):
     assert fmean(hits) >= 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", list_operators("core"), ids=lambda spec: spec.op_id)
 def test_by_default_no_operator_is_shown_its_own_experience(bank, spec):
     """Neither under its own name nor in another suite, whatever is asked."""

@@ -251,11 +251,12 @@ def start_program(
 ) -> tuple[int, str | None]:
     """Fork and execute the program; return its pid and the reason if it could not be executed."""
     read_end, write_end = os.pipe()
-    parent = os.getpid()
+    parent, niceness = os.getpid(), os.getpriority(os.PRIO_PROCESS, 0)
     pid = os.fork()
     if pid == 0:
         errors = above(write_end, [2, *spec["fds"]])
         try:
+            os.setpriority(os.PRIO_PROCESS, 0, max(0, niceness))  # which run_first() has reset, too
             become_program(spec, streams, passed, parent, program)
         except OSError as error:
             os.write(errors, str(error).encode())

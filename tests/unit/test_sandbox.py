@@ -182,6 +182,24 @@ def test_file_size_is_limited(tmp_path: Path) -> None:
     assert (tmp_path / "big").stat().st_size <= 1 << 20
 
 
+def test_programs_are_as_nice_as_their_daemon(tmp_path: Path) -> None:
+    script = (
+        "from pathlib import Path; from npu_daemon.sandbox import Limits, run_limited; "
+        "limits = Limits(wall_s=30, cpu_s=10, memory_bytes=1 << 30, file_bytes=1 << 20); "
+        f"argv = {python('import os; print(os.nice(0))')!r}; "
+        f"print(run_limited(argv, cwd=Path({str(tmp_path)!r}), limits=limits, reach=None).stdout.decode())"
+    )
+    nicer = ["nice", "-n", "5", sys.executable, "-c", script]
+    found = subprocess.run(
+        nicer,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert int(found.stdout) == min(19, max(0, os.nice(0) + 5))
+
+
 def test_environment_comes_from_the_allow_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
     monkeypatch.setenv("LANG", "C.UTF-8")

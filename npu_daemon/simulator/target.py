@@ -11,7 +11,7 @@ from ascend_gym.core.records import CopyCost, CubeCost, LaunchCost, ScalarCost, 
 from npu_daemon.simulator.chips import Chip, load_chip
 
 _INSTRUCTIONS = Path(__file__).with_name("include") / "asim" / "trace" / "instructions.def"
-_INSTRUCTION = re.compile(r"^INSTRUCTION\((\w+), V, (\w+)\)", re.MULTILINE)
+_INSTRUCTION = re.compile(r"^INSTRUCTION\((\w+), V, (\w+), \w+\)", re.MULTILINE)
 _WORD = re.compile(r"(?<!^)(?=[A-Z])")
 _EVENT_IDS = 8
 _UB_KEPT_BYTES = 256  # what PlatformAscendC reports less than the unified buffer has

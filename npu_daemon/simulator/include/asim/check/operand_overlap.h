@@ -7,7 +7,7 @@
 namespace asim {
 
 // Element by element, with operands that the trace describes as repeats: what the rule below is for.
-constexpr bool element_wise(Op op) { return op >= Op::Add && op <= Op::Cast64; }
+constexpr bool element_wise(Op op) { return info(op).operands == Operands::ElementWise; }
 
 // A fault when the result, the first operand, overlaps another one in a way that the documentation excludes (asc-devkit,
 // docs/zh/api/SIMD-API, general constraints, overlapping addresses): a repeat must not write what a later one reads, and in one

@@ -16,8 +16,10 @@ enum class Cost : uint8_t {
 };
 constexpr uint32_t kCostCount = 10;
 
+enum class Operands : uint8_t { ElementWise, Other };
+
 enum class ASIM_API Op : uint16_t {
-#define INSTRUCTION(name, pipe, cost) name,
+#define INSTRUCTION(name, pipe, cost, operands) name,
 #include "asim/trace/instructions.def"
 #undef INSTRUCTION
     Count
@@ -27,10 +29,11 @@ struct Instruction {
     const char *name;
     Pipe pipe;
     Cost cost;
+    Operands operands;
 };
 
 constexpr Instruction kInstructions[] = {
-#define INSTRUCTION(name, pipe, cost) {#name, Pipe::pipe, Cost::cost},
+#define INSTRUCTION(name, pipe, cost, operands) {#name, Pipe::pipe, Cost::cost, Operands::operands},
 #include "asim/trace/instructions.def"
 #undef INSTRUCTION
 };

@@ -84,6 +84,8 @@ def wrapper_source(sources: Sources, entry: str) -> str:
     The entry is renamed while the file is read, because names such as ``exp`` or ``sqrt`` are C functions.
     """
     return (
+        # No function of a kernel hides whose it is (kernel_ir/origins.py).
+        "#undef _LIBCPP_NODEBUG\n#define _LIBCPP_NODEBUG\n#pragma GCC poison nodebug __nodebug__\n"
         f'#include "{_PRELUDE}"\n'
         '#include "asim/api/no_libm.h"\n'
         f"#define {entry} asim_entry_{entry}\n"

@@ -43,12 +43,12 @@ _LIBRARY_STRUCTURES = frozenset({"SoftMaxTiling", "TCubeTiling"})
 _ACCESS_MACROS = """\
 #define GET_TILING_DATA_WITH_STRUCT(structure, tiling_data, tiling_arg) \\
     structure tiling_data;                                              \\
-    asim::copy_tiling_data(&tiling_data, (const uint8_t *)(tiling_arg))
+    AscendC::copy_tiling_data(&tiling_data, (const uint8_t *)(tiling_arg))
 #define GET_TILING_DATA(tiling_data, tiling_arg) \\
     GET_TILING_DATA_WITH_STRUCT(asim_default_tiling, tiling_data, tiling_arg)
 #define GET_TILING_DATA_MEMBER(structure, member, tiling_data, tiling_arg) \\
     decltype(structure::member) tiling_data;                               \\
-    asim::copy_tiling_data(&tiling_data, (const uint8_t *)(tiling_arg) + offsetof(structure, member))
+    AscendC::copy_tiling_data(&tiling_data, (const uint8_t *)(tiling_arg) + offsetof(structure, member))
 #define GET_TILING_DATA_PTR_WITH_STRUCT(structure, pointer, tiling_arg)          \\
     GET_TILING_DATA_WITH_STRUCT(structure, pointer##_copied_tiling, tiling_arg); \\
     const structure *pointer = &pointer##_copied_tiling

@@ -14,7 +14,7 @@ from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.simulator.compiler import clang, compiler_version, lld
 from npu_daemon.simulator.elf_symbols import dynamic_symbols
 from npu_daemon.simulator.host_toolchain import host_library, host_parts, link_host
-from npu_daemon.simulator.kernel_ir.interface import interface_texts, modules_of
+from npu_daemon.simulator.kernel_ir.interface import constant_functions, interface_texts, modules_of
 from npu_daemon.simulator.kernel_ir.toolchain import KernelToolchain, prepare_kernel_toolchain
 from npu_daemon.simulator.object_store import ObjectStore, Part
 from npu_daemon.simulator.own_sources import HOST_INCLUDE, INCLUDE, INCLUDES, cpu_flags, own_parts
@@ -222,8 +222,9 @@ def _link_programs(
     objects = _targets([*runtime, *launcher])
     standard.link_program(folder / _LAUNCHER, [*objects, *host_library(folder / "host")], _EXPORTING)
     exported = {name for name in dynamic_symbols(folder / _RUN).defined if _INTERFACE.search(name)}
-    interface = interface_texts(modules_of(part.target for part in run), exported)
-    prepare_kernel_toolchain(KernelToolchain(folder / _KERNEL), interface)
+    modules = list(modules_of(part.target for part in run))
+    interface, constants = interface_texts(modules, exported), constant_functions(modules, exported)
+    prepare_kernel_toolchain(KernelToolchain(folder / _KERNEL), interface, constants)
 
 
 def _targets(parts: Sequence[Part]) -> list[str]:

@@ -16,6 +16,7 @@ from npu_daemon.simulator.kernel_ir.intrinsics import (
     memory_intrinsic,
 )
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
+from npu_daemon.simulator.kernel_ir.origins import Origins
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr, readable_name
 from npu_daemon.simulator.kernel_ir.signatures import (
     RESULT,
@@ -65,6 +66,8 @@ class CallReader:
         self._values = values
         self._symbols = symbols
         self._interface = interface
+        headers = interface.headers
+        self._origins = Origins(checked.nodes, headers) if headers is not None else None
 
     def read_tail(self, result: str, rest: str, debug: str) -> Step | None:
         """Return a call behind ``tail``, ``notail`` or ``musttail``."""
@@ -124,10 +127,20 @@ class CallReader:
             used = used._replace(parameters=used.parameters[: len(declared.parameters)], variadic=True)
         if not same_for_calls(used, declared, self._types):
             raise _mismatch(name)
+        if name not in self._interface.constants:
+            self._check_caller(name, step.debug)
         self._checked.outer[name] = declared
         return step._replace(
             kind=Kind.OUTER_CALL, operand=f"@{name}", parameters=_as_declared(step, declared)
         )
+
+    def _check_caller(self, name: str, debug: str) -> None:
+        if self._origins is not None and not self._origins.in_ascend_c(debug):
+            raise RefusedIr(
+                f"the kernel calls {readable_name(name)}, the inside of the simulator: use Ascend C, "
+                "whose functions do so for it",
+                unprovided=True,
+            )
 
     def _intrinsic(self, found: re.Match[str], step: Step) -> Step:
         name = found["name"]

@@ -37,7 +37,8 @@ _LANGUAGE = (
     *("-fno-threadsafe-statics", "-fno-use-cxa-atexit", "-fdeprecated-macro", "-fgnuc-version=4.2.1"),
     *("-mrelocation-model", "static", "-fno-delete-null-pointer-checks", "-funwind-tables=0"),
     *("-nostdsysteminc", "-nobuiltininc", "-disable-free", "-disable-llvm-verifier", "-discard-value-names"),
-    *("-debug-info-kind=line-tables-only", "-dwarf-version=4", "-gno-column-info"),
+    # From version 5 on, places tell by a digest which file they are in, whatever #line says.
+    *("-debug-info-kind=line-tables-only", "-dwarf-version=5", "-gno-column-info", "-gno-call-site-info"),
     *("-fdebug-compilation-dir=/kernel", "-working-directory", "/kernel"),
 )
 _DIAGNOSTICS = (

@@ -79,8 +79,10 @@ def main(arguments: Sequence[str]) -> int:
     answer: dict[str, Any]
     try:
         if kernel:
-            texts: dict[str, str] = json.loads(Path(kernel[0]).read_text("utf-8"))
-            data = emitted(data, Interface.of_texts(texts), kernel[1])
+            described = json.loads(Path(kernel[0]).read_text("utf-8"))
+            headers = frozenset(described["headers"])
+            interface = Interface.of_texts(described["functions"], headers, described["constants"])
+            data = emitted(data, interface, kernel[1])
         else:
             data = counted_program(data)
         Path(output).write_bytes(data)

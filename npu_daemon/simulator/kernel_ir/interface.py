@@ -13,6 +13,9 @@ from npu_daemon.simulator.kernel_ir.symbols import read_definition
 
 _TYPE_LINE = re.compile(r"^(%[\w.$-]+) = type (.+)$", re.MULTILINE)
 _DEFINITION = re.compile(r"^define .*? @([\w.$-]+)\(.*$", re.MULTILINE)
+_GROUP = re.compile(r" #(\d+)(?= |$)")
+_ATTRIBUTES = re.compile(r"^attributes #(\d+) = \{(.*)\}$", re.MULTILINE)
+_NO_MEMORY = " memory(none) "
 _BITCODE_SECTION = b".llvmbc"  # -fembed-bitcode
 
 
@@ -45,6 +48,21 @@ def interface_texts(modules: Iterable[str], exported: Set[str]) -> dict[str, str
                 definition = read_definition(found[0])
                 texts[found[1]] = _text(definition, types)
     return dict(sorted(texts.items()))
+
+
+def constant_functions(modules: Iterable[str], exported: Set[str]) -> list[str]:
+    """Return the exported functions that touch no memory: each call of a block gets the same answer.
+
+    The optimiser moves such calls out of loops, and with them their places.
+    """
+    names = set()
+    for text in modules:
+        plain = with_plain_names(text, symbols_too=False)
+        groups = {found[1] for found in _ATTRIBUTES.finditer(plain) if _NO_MEMORY in found[2]}
+        for found in _DEFINITION.finditer(plain):
+            if found[1] in exported and groups & set(_GROUP.findall(found[0].removesuffix(" {"))):
+                names.add(found[1])
+    return sorted(names)
 
 
 def _text(signature: Signature, types: TypeTable) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -66,14 +66,26 @@ class Signature(NamedTuple):
 
 @dataclass(frozen=True)
 class Interface:
-    """The functions that a kernel may take from the run program."""
+    """The functions that a kernel may take from the run program.
+
+    Attributes:
+        functions: by symbol.
+        headers: marks of the files whose functions may call them (``origins.header_marks``); ``None``: any,
+            for modules that were written by hand.
+        constants: symbols of functions that any function may call: they do no work.
+    """
 
     functions: Mapping[str, Signature]
+    headers: Set[str] | None = None
+    constants: Set[str] = frozenset()
 
     @classmethod
-    def of_texts(cls, texts: Mapping[str, str]) -> Interface:
+    def of_texts(
+        cls, texts: Mapping[str, str], headers: Set[str] | None = None, constants: Iterable[str] = ()
+    ) -> Interface:
         """Return the interface of function types as text, ``RESULT (TYPE attributes, ...)``, by symbol."""
-        return cls({symbol: read_signature(text) for symbol, text in texts.items()})
+        functions = {symbol: read_signature(text) for symbol, text in texts.items()}
+        return cls(functions, headers, frozenset(constants))
 
 
 def read_signature(text: str) -> Signature:

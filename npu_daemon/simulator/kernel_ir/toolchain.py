@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from npu_daemon.simulator.compiler import call_tool, clang
 from npu_daemon.simulator.kernel_ir.clang import precompile
+from npu_daemon.simulator.kernel_ir.origins import header_marks
 from npu_daemon.simulator.own_sources import INCLUDE, SOURCES, cpu_flags
 
 _INTERFACE = "interface.json"
@@ -34,7 +36,7 @@ class KernelToolchain:
 
     @property
     def interface_file(self) -> Path:
-        """Functions that kernels may call, with their types."""
+        """Functions that kernels may call, with their types, and the headers that may call them."""
         return self.folder / _INTERFACE
 
     @property
@@ -53,18 +55,22 @@ class KernelToolchain:
         return next((flag.removeprefix(_PROCESSOR_FLAG) for flag in cpu_flags()), _PLAIN_PROCESSOR)
 
 
-def prepare_kernel_toolchain(toolchain: KernelToolchain, interface: dict[str, str]) -> None:
+def prepare_kernel_toolchain(
+    toolchain: KernelToolchain, interface: dict[str, str], constants: Sequence[str]
+) -> None:
     """Make the folder of ``toolchain`` and everything in it.
 
     Args:
         toolchain: what to make.
         interface: as ``interface_texts`` returns it.
+        constants: as ``constant_functions`` returns them.
 
     Raises:
         InfrastructureError: the compiler is missing or refuses the simulator's sources.
     """
     toolchain.folder.mkdir()
-    toolchain.interface_file.write_text(json.dumps(interface, indent=0), encoding="utf-8")
+    described = {"functions": interface, "headers": header_marks(INCLUDE), "constants": list(constants)}
+    toolchain.interface_file.write_text(json.dumps(described, indent=0), encoding="utf-8")
     options = ("-O2", "-fPIC", "-fvisibility=hidden", *cpu_flags(), "-c")
     call_tool([*clang(*options), str(SOURCES / "support" / "half.c"), "-o", str(toolchain.support_object)])
     precompile(toolchain.folder)
@@ -72,4 +78,4 @@ def prepare_kernel_toolchain(toolchain: KernelToolchain, interface: dict[str, st
 
 @cache
 def _symbols(file: Path) -> frozenset[str]:
-    return frozenset(json.loads(file.read_text("utf-8")))
+    return frozenset(json.loads(file.read_text("utf-8"))["functions"])

@@ -1,4 +1,5 @@
-// Everything that host code includes: the precompiled header of host builds.
+// The precompiled header of host builds: what nearly all host code includes. What declares names that operators have to include
+// for themselves (tiling/tiling_api.h: TCubeTiling and SoftMaxTiling) is not in it.
 #pragma once
 
 #include "base/alog_pub.h"
@@ -7,4 +8,3 @@
 #include "platform/platform_info.h"
 #include "register/op_def_registry.h"
 #include "securec.h"
-#include "tiling/tiling_api.h"

@@ -21,6 +21,7 @@ RaisedFlag raised_flag(const Record &record, double time) {
 
 void Core::start_block(const Cursor &cursor, double now, double wait_cycles, double entry_cycles) {
     records_.emplace(cursor);
+    orders_scalars_ = cursor.scalar_uses_ub();
     has_pending_ = false;
     block_start_ = now;
     scalar_time_ = now + wait_cycles;
@@ -206,7 +207,7 @@ void Core::end_block() {
     if (records_->next()) throw std::runtime_error("malformed trace: a block goes on after its end");
     block_done_ = true;
     active_ = false;
-    classes_ = kScalarClassCount - 1;
+    classes_ = (1u << static_cast<uint32_t>(ScalarClass::Fetched)) - 1;
     counters_.total_cycles += scalar_time_ - block_start_;
 }
 
@@ -232,7 +233,7 @@ void Core::order_vectors() {
 
 void Core::take_flag(const Entry &entry) {
     if (entry.flag >= flags_.size()) flags_.resize(entry.flag + 1);
-    scalar_order_.flag(entry.record);
+    if (orders_scalars_) scalar_order_.flag(entry.record);
 }
 
 // The scalar unit's own work on a record is paid once, when it comes to it.
@@ -241,12 +242,15 @@ void Core::take_record() {
     const Entry &entry = records_->current();
     const Record &record = entry.record;
     double cycles = chip_.issue_cycles;
-    for (uint32_t i = 0; i < classes_; ++i) cycles += record.scalar[i] * chip_.scalar_cycles[i];
+    for (uint32_t classes = entry.scalar_classes & classes_; classes != 0; classes &= classes - 1) {
+        const auto i = static_cast<uint32_t>(__builtin_ctz(classes));
+        cycles += record.scalar[i] * chip_.scalar_cycles[i];
+    }
     work(cycles);
     if (entry.flag != 0) return take_flag(entry);
     shared_.coverage.mark(entry);
     order_vectors();
-    if (scalar_order_.next(records_->current())) work(kInstructionsOfHandOver * chip_.issue_cycles);
+    if (orders_scalars_ && scalar_order_.next(entry)) work(kInstructionsOfHandOver * chip_.issue_cycles);
 }
 
 // Issues the next record if nothing blocks the scalar unit.

@@ -132,11 +132,13 @@ uint16_t Cursor::number_of_flag(const Record &record) {
 }
 
 // Counts that are not as they were.
-void Cursor::read_scalar(uint32_t *scalar) {
+void Cursor::read_scalar(Entry &entry) {
     const uint64_t changed = number();
     check(changed >> kScalarClassCount == 0, "unknown class of scalar work");
     for (uint32_t i = 0; i < kScalarClassCount; ++i) {
-        if ((changed >> i & 1) != 0) scalar[i] = static_cast<uint32_t>(number());
+        if ((changed >> i & 1) == 0) continue;
+        entry.record.scalar[i] = static_cast<uint32_t>(number());
+        entry.scalar_classes = (entry.scalar_classes & ~(1u << i)) | (entry.record.scalar[i] != 0 ? 1u << i : 0);
     }
 }
 
@@ -147,7 +149,7 @@ void Cursor::read_record() {
     check_record(site.entry.record);
     take(site.entry.operands, site.entry.record.operands * sizeof(Operand));
     check_operands(site.entry);
-    read_scalar(site.entry.record.scalar);
+    read_scalar(site.entry);
     site.entry.pipe = pipe_of(site.entry.record);
     if (is_flag(site.entry.record.op)) site.entry.flag = number_of_flag(site.entry.record);
     const auto index = static_cast<uint32_t>(site_count_++ % kMaxSites);
@@ -171,7 +173,7 @@ void Cursor::read_changes(uint64_t index) {
         const uint64_t difference = (mask & 1u << i) == 0 ? 0 : number();
         site.move(i, (site.foreseen(i) + (difference >> 1 ^ (0 - (difference & 1)))) & kAddressMask);
     }
-    if ((mask & kScalarChanged) != 0) read_scalar(site.entry.record.scalar);
+    if ((mask & kScalarChanged) != 0) read_scalar(site.entry);
 }
 
 void Cursor::follow() {
@@ -180,6 +182,23 @@ void Cursor::follow() {
     last_ = next;
     sites_[last_].move_as_foreseen();
     --run_;
+}
+
+// Records as foreseen are of sites that were there before: they are left out.
+bool Cursor::scalar_uses_ub() const {
+    for (Cursor rest = *this;;) {
+        while (rest.position_ == rest.end_) {
+            if (!rest.open_segment()) return false;
+        }
+        const uint64_t code = rest.number();
+        if (code == 0) {
+            rest.read_record();
+            const Entry &entry = rest.sites_[rest.last_].entry;
+            if (entry.record.op == Op::ScalarAccess && entry.operands[0].space == static_cast<uint64_t>(Space::Ub)) return true;
+        } else if (code % 2 == 0) {
+            rest.read_changes(code / 2 - 1);
+        }
+    }
 }
 
 // Reads the code of the next records and makes the first of them the last one; false at the end.

@@ -31,7 +31,7 @@
 #define __inout_pipe__(...)
 #define GM_ADDR uint8_t *
 #define ASSERT(...)
-#define TILING_KEY_IS(key) (asim::tiling_key_is(key))
+#define TILING_KEY_IS(key) (AscendC::is_tiling_key(key))
 #define ASCEND_IS_AIV constexpr(AscendC::g_coreType == AscendC::AIV)
 #define ASCEND_IS_AIC constexpr(AscendC::g_coreType == AscendC::AIC)
 
@@ -92,6 +92,13 @@ template <bool Condition, typename Then, typename Else>
 struct Conditional {
     using type = std::conditional_t<Condition, Then, Else>;
 };
+
+// What macros stand for, which kernels use in functions of their own.
+__aicore__ inline bool is_tiling_key(uint64_t key) { return asim::tiling_key_is(key); }
+template <typename T>
+__aicore__ inline void copy_tiling_data(T *destination, const uint8_t *source) {
+    asim::copy_tiling_bytes(destination, source, sizeof(T));
+}
 
 __aicore__ inline int64_t GetBlockIdx() { return asim::block_index(); }
 __aicore__ inline int64_t GetBlockNum() { return asim::block_count(); }

@@ -11,6 +11,13 @@
 
 namespace AscendC {
 
+// True on a cube core that has worked for the vector cores of its group, which have ended by then.
+__aicore__ inline bool served_vector_cores() {
+    if (!asim::serves_vector_cores()) return false;
+    asim::wait_for_group_end();
+    return true;
+}
+
 template <TPosition position, CubeFormat order, typename Type, bool transposable = false, LayoutMode batches = LayoutMode::NONE,
           bool shared = false, TPosition source = TPosition::GM>
 struct MatmulType {

@@ -9,11 +9,6 @@ namespace asim {
 // Copies `bytes` bytes of tiling data from GM; a bounds-checked scalar copy, priced by its size.
 ASIM_API void copy_tiling_bytes(void *destination, const uint8_t *source, uint32_t bytes);
 
-template <typename T>
-void copy_tiling_data(T *destination, const uint8_t *source) {
-    copy_tiling_bytes(destination, source, sizeof(T));
-}
-
 ASIM_API bool tiling_key_is(uint64_t key);
 
 }  // namespace asim

@@ -6,7 +6,7 @@
 
 namespace asim {
 
-enum class ASIM_API Function : uint8_t {
+enum class ASIM_API_TYPE Function : uint8_t {
     Tanh, Sigmoid, Swish, Gelu, FasterGelu, FasterGeluV2, Log2, Log10, ExpPrecise,
     Floor, Ceil, Round, Trunc, Rint, Frac, Sign,
     Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Asinh, Acosh, Atanh, Erf, Erfc

@@ -190,7 +190,8 @@ private:
     Unfinished unfinished_;
     VectorOrder vector_order_;
     ScalarOrder scalar_order_;
-    uint32_t classes_ = kScalarClassCount;  // of scalar work that are paid: Fetched, the last, only by the core's first block
+    bool orders_scalars_ = false;           // where the block has accesses that scalar_order_ is about
+    uint32_t classes_ = (1u << kScalarClassCount) - 1;  // of scalar work that are paid, one bit each: Fetched, the last, only by the core's first block
     double block_start_ = 0;
     uint64_t cached_line_ = ~0ull;      // last GM line the scalar data cache loaded
     CoreCounters counters_;             // of all but pipes

@@ -41,6 +41,9 @@ public:
     bool next(Entry &entry);    // false at the end
     uint64_t ordinal() const { return count_ - 1; }     // of the entry that next() gave, among those of the block
 
+    // Whether the scalar unit loads or stores anything of the unified buffer in this block; asked before the first entry.
+    bool scalar_uses_ub() const;
+
 private:
     static constexpr uint64_t kFlags = 64;      // of most blocks
 
@@ -51,7 +54,7 @@ private:
     void read_record();
     uint16_t number_of_flag(const Record &record);
     void read_changes(uint64_t index);
-    void read_scalar(uint32_t *scalar);
+    void read_scalar(Entry &entry);
     void follow();
 
     const std::vector<Trace::Segment> *segments_;

@@ -18,7 +18,7 @@ constexpr uint32_t kCostCount = 10;
 
 enum class Operands : uint8_t { ElementWise, Other };
 
-enum class ASIM_API Op : uint16_t {
+enum class ASIM_API_TYPE Op : uint16_t {
 #define INSTRUCTION(name, pipe, cost, operands) name,
 #include "asim/trace/instructions.def"
 #undef INSTRUCTION

@@ -28,6 +28,7 @@ struct Entry {
     Pipe pipe = Pipe::S;                        // that takes it; S for what the scalar unit does itself
     uint16_t flag = 0;                          // of SetFlag and WaitFlag: those of a block are numbered by its reader, from 1 on
     uint32_t next = kNoSite;                    // what followed last time
+    uint32_t scalar_classes = 0;                // of which there is scalar work, one bit each
     Operand operands[kMaxOperands];
 
     Entry() = default;
@@ -37,6 +38,7 @@ struct Entry {
         pipe = other.pipe;
         flag = other.flag;
         next = other.next;
+        scalar_classes = other.scalar_classes;
         for (uint32_t i = 0; i < record.operands; ++i) operands[i] = other.operands[i];
         return *this;
     }

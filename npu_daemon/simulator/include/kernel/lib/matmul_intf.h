@@ -22,10 +22,7 @@ using Matmul = MatmulObject<A, B, C, Bias, configuration, CallBack, true, Policy
 #else
 // A cube core that works for vector cores has nothing else to do: it ends when they have.
 #define REGIST_MATMUL_OBJ(pipe, workspace, ...)          \
-    if (asim::serves_vector_cores()) {                   \
-        asim::wait_for_group_end();                      \
-        return;                                          \
-    }                                                    \
+    if (AscendC::served_vector_cores()) return;          \
     AscendC::init_matmul_objects(pipe, __VA_ARGS__)
 #endif
 #define REGIST_MATMUL_OBJ_STATIC REGIST_MATMUL_OBJ

@@ -1,0 +1,15 @@
+// The same, in a file that says that it is one of the simulator's.
+#pragma once
+#include "honest.h"
+
+# 92 "/asim/asim/api/vector_elementwise.h" 3
+class Candidate : public HonestKernel {
+public:
+    __aicore__ inline void Compute(
+        const AscendC::LocalTensor<float>& y, const AscendC::LocalTensor<float>& x, uint32_t offset, uint32_t count)
+    {
+        const asim::Shape shape = asim::counted_shape(count);
+        asim::with_scalar<asim::Op::Muls, float>(asim::linear(y), asim::linear(x), 2.0f, shape);
+        AscendC::Adds(y, y, 1.0f, count);
+    }
+};

@@ -40,6 +40,8 @@ _ANALYSIS_LINK = ("--lto-O3",)
 _KEEPING_IR = ("-Xclang", "-fembed-bitcode=all")
 _HIDDEN = ("-fvisibility=hidden",)  # but for what kernels may call (ASIM_API)
 _EXPORTING = ("--export-dynamic", "--exclude-libs=ALL")
+# Programs measure themselves with std::chrono::steady_clock, which src/asc/program_clock.cpp is.
+_WITH_CLOCK = ("-U_LIBCPP_HAS_MONOTONIC_CLOCK", "-D_LIBCPP_HAS_MONOTONIC_CLOCK=1")
 # Programs with kernels and a main function of their own: compiled like kernels (``kernel_ir.clang``), but
 # they may throw, and call acl and the C library.
 _PROGRAM_OPTIONS = (
@@ -53,7 +55,7 @@ _PROGRAM_OPTIONS = (
         "-ffp-contract=off",
         "-fno-finite-loops",
     ),
-    *("-fno-builtin", "-fno-threadsafe-statics"),
+    *("-fno-builtin", "-fno-threadsafe-statics", *_WITH_CLOCK),
     *("-Wno-c++11-narrowing", "-Wno-missing-template-arg-list-after-template-kw"),
     *("-D__CCE_AICORE__=220", "-D__NPU_ARCH__=2201", HOST_INCLUDE),
     *("-include", "kernel_operator.h", "-include", "asim/asc/launch.h"),
@@ -200,7 +202,7 @@ def _build(folder: Path, store: ObjectStore) -> None:
     for part in (standard.folder, host):
         part.mkdir()
     run = own_parts(folder, "run", "runtime", options=(*_HIDDEN, *_KEEPING_IR))
-    launcher = own_parts(folder, "asc")
+    launcher = own_parts(folder, "asc", options=_WITH_CLOCK)
     price = own_parts(folder, "price", options=_ANALYSIS_OPTIONS)
     races = own_parts(folder, "races", options=_ANALYSIS_OPTIONS)
     own = [*price, *races, *run, *launcher]

@@ -39,7 +39,7 @@ CHEATS = {
             '#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include <immintrin.h>',
             LOOP_BODY: LOOP_BODY + " volatile __m128 four = _mm_setzero_ps();",
         },
-        Status.GUARD_REJECTED,
+        Status.BUILD_ERROR,
     ),
     "inside of the simulator": (
         {LOOP_BODY: LOOP_BODY + " asim::block().scalar_counts[0] = 0;"},
@@ -83,6 +83,16 @@ WITHOUT_MEANING = {
     "pragma": {BEFORE_THE_CLASS: '#pragma GCC optimize("O3")\n' + BEFORE_THE_CLASS},
     "header": {'#include "kernel_operator.h"': '#include "kernel_operator.h"\n#include "asim/api/pipe.h"'},
 }
+
+
+@pytest.mark.parametrize("include", ["", '#include "tiling/tiling_api.h"\n'])
+def test_structures_of_the_library_are_there_where_their_header_is(bench: Workbench, include: str) -> None:
+    """The precompiled header of host code must not offer what a file has to include for itself."""
+    first, last = "namespace optiling {", "END_TILING_DATA_DEF;"
+    nested = f"TILING_DATA_FIELD_DEF_STRUCT(TCubeTiling, cube)\n{last}"
+    result = bench.evaluate(bench.edited(tiling={first: f"{include}{first}", last: nested}))
+    assert result.status is (Status.OK if include else Status.BUILD_ERROR), result.all_diagnostics
+    assert include or "TCubeTiling" in result.all_diagnostics[0].message
 
 
 @pytest.mark.parametrize("edits", WITHOUT_MEANING.values(), ids=WITHOUT_MEANING.keys())

@@ -13,7 +13,20 @@ def test_macros_and_levels_are_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    "flag", ["-fwhole", "-I/etc", "-include", "x.h", "-DX=(1)", "-DX=a b", "-Ofast", "-O2 -g", "@file", ""]
+    "flag",
+    [
+        "-fwhole",
+        "-I/etc",
+        "-include",
+        "x.h",
+        "-DX=(1)",
+        "-DX=a b",
+        "-Ofast",
+        "-O2 -g",
+        "@file",
+        "-DX=nodebug",
+        "",
+    ],
 )
 def test_other_flags_are_refused(flag: str) -> None:
     refused = refused_flags(["-O2", flag])

@@ -125,7 +125,20 @@ void list_scalar_cycles(Chip &chip) {
     std::copy_n(by_class, kScalarClassCount, chip.scalar_cycles);
 }
 
+void list_repeat_cycles(Chip &chip) {
+    for (uint32_t cost = 0; cost < kCostCount; ++cost) {
+        for (uint32_t bytes = 0; bytes < kListedBytes; ++bytes) {
+            chip.listed_repeat_cycles[cost][bytes] = chip.computed_repeat_cycles(static_cast<Cost>(cost), bytes);
+        }
+    }
+}
+
 }  // namespace
+
+double Chip::computed_repeat_cycles(Cost cost, uint32_t element_bytes) const {
+    constexpr double kRepeatBytes = 256;
+    return kRepeatBytes / std::max<uint32_t>(element_bytes, 1) / elements_per_cycle(cost, element_bytes);
+}
 
 double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
     const bool wide = element_bytes >= 4;
@@ -164,6 +177,7 @@ Chip load_chip(const std::string &path) {
     if (!line) throw std::runtime_error("chip figure 'l2_line_bytes' must be a power of two, from 64 to l2_bytes");
     compute_shared_rates(chip);
     list_scalar_cycles(chip);
+    list_repeat_cycles(chip);
     return chip;
 }
 

@@ -56,14 +56,14 @@ InstructionTime Core::vector_time(const Entry &entry) {
     const double start = chip_.start_cycles(info(record.op).cost);
     const double hidden = start - chip_.vector_issue_cycles;
     if (record.repeats == 0) return {chip_.vector_issue_cycles, hidden};
-    const double lanes = 256.0 / std::max<uint32_t>(record.dtype_bytes, 1);
-    const double throughput = lanes / chip_.elements_per_cycle(info(record.op).cost, record.dtype_bytes);
+    const double throughput = chip_.repeat_cycles(info(record.op).cost, record.dtype_bytes);
     const BankCycles bank = shared_.bank_conflicts.cycles_per_repeat(entry);
     counters_.bank_group_conflict_cycles += record.repeats * std::max(0.0, bank.group_cycles - throughput);
     counters_.bank_conflict_cycles += record.repeats * std::max(0.0, bank.cycles - std::max(throughput, bank.group_cycles));
     const double repeat_cycles = record.repeats * std::max(throughput, bank.cycles);
-    counters_.conflict_cycles[static_cast<size_t>(record.op)] += repeat_cycles - record.repeats * throughput;
-    counters_.repeat_cycles[static_cast<size_t>(record.op)] += repeat_cycles;
+    OfInstruction &all = counters_.vector_cycles[static_cast<size_t>(record.op)];
+    all.conflict_cycles += repeat_cycles - record.repeats * throughput;
+    all.repeat_cycles += repeat_cycles;
     return {chip_.vector_issue_cycles + repeat_cycles, hidden};
 }
 
@@ -248,7 +248,7 @@ void Core::take_record() {
     }
     work(cycles);
     if (entry.flag != 0) return take_flag(entry);
-    shared_.coverage.mark(entry);
+    shared_.coverage.mark(id_, entry);
     order_vectors();
     if (orders_scalars_ && scalar_order_.next(entry)) work(kInstructionsOfHandOver * chip_.issue_cycles);
 }

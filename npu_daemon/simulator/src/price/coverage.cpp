@@ -18,21 +18,34 @@ TouchedBytes::TouchedBytes(const TensorRange &range)
     : begin_(range.address), end_(range.address + range.bytes), output_(range.output),
       bits_((range.bytes + kWordBits - 1) / kWordBits) {}
 
-void TouchedBytes::mark_copy(uint64_t address, uint64_t bytes) {
+void TouchedBytes::mark_copy(uint32_t core, uint64_t address, uint64_t bytes) {
     if (address >= begin_ && address < end_ + kMostSlackBytes && address + bytes > end_) {
         beyond_bytes_ = std::max(beyond_bytes_, address + bytes - end_);
     }
-    mark(address, bytes);
+    mark(core, address, bytes);
 }
 
-void TouchedBytes::mark(uint64_t address, uint64_t bytes) {
+void TouchedBytes::mark(uint32_t core, uint64_t address, uint64_t bytes) {
     const uint64_t from = std::max(address, begin_);
     const uint64_t to = std::min(address + bytes, end_);
     if (from >= to) return;
-    set_bits(bits_.data(), from - begin_, to - begin_);
+    if (core >= last_.size()) last_.resize(core + 1);
+    Stretch &last = last_[core];
+    if (from == last.end) {
+        last.end = to;
+        return;
+    }
+    put_away(last);
+    last = {from, to};
 }
 
-TensorCoverage TouchedBytes::coverage() const {
+void TouchedBytes::put_away(Stretch &last) {
+    if (last.begin < last.end) set_bits(bits_.data(), last.begin - begin_, last.end - begin_);
+    last = {};
+}
+
+TensorCoverage TouchedBytes::coverage() {
+    for (Stretch &last : last_) put_away(last);
     uint64_t touched = 0;
     for (const uint64_t word : bits_) touched += static_cast<uint64_t>(__builtin_popcountll(word));
     const uint64_t bytes = end_ - begin_;
@@ -40,7 +53,7 @@ TensorCoverage TouchedBytes::coverage() const {
     return {bytes - touched, beyond_bytes_ > promised ? beyond_bytes_ : 0};
 }
 
-void Coverage::mark_access(const Entry &entry) {
+void Coverage::mark_access(uint32_t core, const Entry &entry) {
     const Record &record = entry.record;
     const bool scalar = record.op == Op::ScalarAccess;
     const bool write = scalar ? record.repeats == 1 : writes_gm(record.op);
@@ -49,18 +62,18 @@ void Coverage::mark_access(const Entry &entry) {
     for (TouchedBytes &tensor : tensors_) {
         if (tensor.output() != write) continue;
         if (!scalar) {
-            for (uint64_t i = 0; i < record.repeats; ++i) tensor.mark_copy(operand.address + i * operand.stride, record.burst_bytes);
+            for (uint64_t i = 0; i < record.repeats; ++i) tensor.mark_copy(core, operand.address + i * operand.stride, record.burst_bytes);
         } else if (write) {
-            tensor.mark(operand.address, record.dtype_bytes);
+            tensor.mark(core, operand.address, record.dtype_bytes);
         } else {    // reads of one line are folded into one record
-            tensor.mark(operand.address / kScalarReadBytes * kScalarReadBytes, kScalarReadBytes);
+            tensor.mark(core, operand.address / kScalarReadBytes * kScalarReadBytes, kScalarReadBytes);
         }
     }
 }
 
-std::vector<TensorCoverage> Coverage::of_tensors() const {
+std::vector<TensorCoverage> Coverage::of_tensors() {
     std::vector<TensorCoverage> coverage;
-    for (const TouchedBytes &tensor : tensors_) coverage.push_back(tensor.coverage());
+    for (TouchedBytes &tensor : tensors_) coverage.push_back(tensor.coverage());
     return coverage;
 }
 

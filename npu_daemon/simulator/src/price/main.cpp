@@ -76,7 +76,7 @@ void print_conflicts(const Price &price) {
     printf("\"bank_conflicts\":{");
     for (size_t op = 0; op < static_cast<size_t>(Op::Count); ++op) {
         double lost = 0, all = 0;
-        for (const CoreCounters &core : price.cores) lost += core.conflict_cycles[op], all += core.repeat_cycles[op];
+        for (const CoreCounters &core : price.cores) lost += core.vector_cycles[op].conflict_cycles, all += core.vector_cycles[op].repeat_cycles;
         if (lost <= 0) continue;
         printf("%s\"%s\":{\"lost_cycles\":%.17g,\"cycles\":%.17g}", separator, info(static_cast<Op>(op)).name, lost, all);
         separator = ",";

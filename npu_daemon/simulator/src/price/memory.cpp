@@ -34,6 +34,9 @@ uint32_t rows_in_turn(const GlobalCopy &copy, uint64_t line_bytes) {
     return rows;
 }
 
+// A line's key in a small table: cores work at equal distances, whose low bits are the same. No two lines have one key.
+uint64_t key_of(uint64_t line) { return line * 0x9e3779b97f4a7c15ull; }
+
 }  // namespace
 
 Memory::Memory(const Chip &chip)
@@ -73,14 +76,15 @@ double Memory::core_cycles(const GlobalCopy &copy, const CacheTraffic &traffic) 
     }
     const double miss_rate = copy.writes() ? chip_.write_core_bytes_per_cycle : chip_.hbm_core_bytes_per_cycle;
     const double hit_rate = copy.writes() ? chip_.write_core_bytes_per_cycle : chip_.l2_core_bytes_per_cycle;
-    const double moving = traffic.miss_bytes / miss_rate + traffic.hit_bytes / hit_rate;
+    const double missing = traffic.miss_bytes > 0 ? traffic.miss_bytes / miss_rate : 0;
+    const double moving = missing + (traffic.hit_bytes > 0 ? traffic.hit_bytes / hit_rate : 0);
     const double each_burst = chip_.burst_cycles + (odd_rows(copy) ? chip_.odd_burst_cycles : 0);
     return chip_.copy_start_cycles + moving * grid_factor + bursts * each_burst + waiting;
 }
 
 // Where another copy fetches from the same line on: the share of its lines that it still has before it.
 double Memory::share_in_front(uint64_t line) const {
-    const uint32_t found = begun_in_line_.find(line);
+    const uint32_t found = begun_in_line_.find(key_of(line));
     if (found == Table<Begun>::kNone) return 0;
     const Begun &other = begun_in_line_[found];
     return std::clamp((other.finish_progress - state_of(Lane::Miss).progress) / other.solo_cycles, 0.0, 1.0);
@@ -120,26 +124,28 @@ Demand Memory::demand_of(double now, const GlobalCopy &copy) {
         demand.least_cycles = demand.solo_cycles;
         demand.buffered_cycles = demand.solo_cycles * std::min(1.0, chip_.write_buffer_bytes / (traffic.hit_bytes + traffic.miss_bytes));
     }
-    if (demand.lane == Lane::Miss) demand.load.sharing = sharing_cycles(in_front, traffic, copy) / demand.solo_cycles;
-    demand.load.read = read_bytes * grid_factor_of(copy) / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
-    demand.load.write = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
+    if (demand.lane == Lane::Miss && in_front > 0) demand.load.sharing = sharing_cycles(in_front, traffic, copy) / demand.solo_cycles;
+    if (read_bytes > 0) demand.load.read = read_bytes * grid_factor_of(copy) / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
+    if (written_bytes > 0) demand.load.write = written_bytes * chip_.hbm_write_factor / chip_.hbm_queue_bytes_per_cycle / demand.solo_cycles;
     demand.load.l2 = (traffic.hit_bytes + traffic.miss_bytes) * (atomic ? 2 : 1) / chip_.l2_shared_bytes_per_cycle / demand.solo_cycles;
     const double read_latency = demand.lane == Lane::Miss ? chip_.mte2_latency_cycles : chip_.mte2_l2_latency_cycles;
     demand.latency_cycles = (write ? chip_.mte3_latency_cycles : 0) + (write && !atomic ? 0 : read_latency);
     return demand;
 }
 
-double Memory::speed_under_load(Lane lane) const {
+// The speed of each lane under the present loads; writes yield to the reads.
+void Memory::find_speeds() {
     const double l2_speed = l2_load_ > 1.0 ? 1.0 / l2_load_ : 1.0;
-    switch (lane) {
-        case Lane::Hit: return l2_speed;
-        case Lane::Miss: return std::min(1.0 / (1.0 + read_load_ + sharing_load_ + write_load_), l2_speed);
-        default: return std::min(1.0 - chip_.write_yield * read_share(), l2_speed);
-    }
+    const double hbm_load = 1.0 + read_load_ + sharing_load_ + write_load_;
+    const double miss_speed = hbm_load > 1.0 ? std::min(1.0 / hbm_load, l2_speed) : l2_speed;
+    speeds_[static_cast<size_t>(Lane::Hit)] = l2_speed;
+    speeds_[static_cast<size_t>(Lane::Miss)] = miss_speed;
+    speeds_[static_cast<size_t>(Lane::Write)] = std::min(1.0 - chip_.write_yield * read_share(), l2_speed);
 }
 
 // Share of HBM's bandwidth that reads use.
 double Memory::read_share() const {
+    if (read_load_ == 0) return 0;
     const double read_bytes_per_cycle = speed(Lane::Miss) * read_load_ * chip_.hbm_queue_bytes_per_cycle;
     return std::min(1.0, read_bytes_per_cycle / chip_.hbm_shared_bytes_per_cycle);
 }
@@ -147,7 +153,8 @@ double Memory::read_share() const {
 double Memory::finish_time(Lane lane) const {
     const LaneState &state = state_of(lane);
     if (state.transfers.empty()) return std::numeric_limits<double>::infinity();
-    return now_ + std::max(0.0, state.transfers.first().finish_progress - state.progress) / speed(lane);
+    const double left = std::max(0.0, state.transfers.first().finish_progress - state.progress);
+    return now_ + (speed(lane) == 1.0 ? left : left / speed(lane));
 }
 
 const Memory::Finish &Memory::next() const {
@@ -173,9 +180,7 @@ void Memory::add_load(const Load &load, double sign) {
     read_load_ = under_way_ ? std::max(0.0, read_load_ + sign * load.read) : 0.0;
     write_load_ = under_way_ ? std::max(0.0, write_load_ + sign * load.write) : 0.0;
     l2_load_ = under_way_ ? std::max(0.0, l2_load_ + sign * load.l2) : 0.0;
-    for (const Lane lane : {Lane::Hit, Lane::Miss, Lane::Write}) {      // writes yield to the reads
-        speeds_[static_cast<size_t>(lane)] = speed_under_load(lane);
-    }
+    find_speeds();
     next_.reset();
 }
 
@@ -192,16 +197,19 @@ uint32_t Memory::keep(const Load &load) {
 
 // A copy is under way with this load, whose place is returned.
 uint32_t Memory::begin(const Demand &demand, const Load &load, double finish_progress) {
-    Begun &begun = begun_in_line_[begun_in_line_.find_or_insert(load.first_line)];
+    const uint32_t line = begun_in_line_.find_or_insert(key_of(load.first_line));
+    Begun &begun = begun_in_line_[line];
     ++begun.copies;
     if (load.read > 0) begun = {begun.copies, finish_progress, demand.solo_cycles};
     ++under_way_;
     add_load(load, 1.0);
-    return keep(load);
+    const uint32_t place = keep(load);
+    loads_[place].first_line = line;
+    return place;
 }
 
 void Memory::end(uint32_t place) {
-    const uint32_t begun = begun_in_line_.find(loads_[place].first_line);
+    const auto begun = static_cast<uint32_t>(loads_[place].first_line);
     if (--begun_in_line_[begun].copies == 0) begun_in_line_.erase(begun);
     --under_way_;
     add_load(loads_[place], -1.0);

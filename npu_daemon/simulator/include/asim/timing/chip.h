@@ -6,6 +6,8 @@
 
 namespace asim {
 
+constexpr uint32_t kListedBytes = 9;    // element widths from 0 to 8
+
 // Cycles are core cycles; bytes per cycle are per core unless named shared.
 struct Chip {
     double clock_mhz = 0;
@@ -92,7 +94,14 @@ struct Chip {
     double l2_shared_bytes_per_cycle = 0;
     double scalar_cycles[kScalarClassCount] = {};   // one of each class of scalar work, in their order
 
-    // Elements per cycle of a cost group for the given element width.
+    double listed_repeat_cycles[kCostCount][kListedBytes] = {};     // what repeat_cycles returns, by cost group and element width
+
+    // Cycles of a repeat of a cost group for the given element width, without bank conflicts.
+    double repeat_cycles(Cost cost, uint32_t element_bytes) const {
+        const auto group = static_cast<size_t>(cost);
+        return element_bytes < kListedBytes ? listed_repeat_cycles[group][element_bytes] : computed_repeat_cycles(cost, element_bytes);
+    }
+    double computed_repeat_cycles(Cost cost, uint32_t element_bytes) const;
     double elements_per_cycle(Cost cost, uint32_t element_bytes) const;
     // Cycles from the start of an instruction to its results, beside its repeats.
     double start_cycles(Cost cost) const;

@@ -21,6 +21,12 @@ namespace asim {
 
 constexpr size_t kMaxClockReads = 64;
 
+// What the repeats of a vector instruction took, and what of that was lost to bank conflicts of either kind.
+struct OfInstruction {
+    double repeat_cycles = 0;
+    double conflict_cycles = 0;
+};
+
 // What one core did: cycles each pipe was busy, instructions and bytes.
 struct CoreCounters {
     double total_cycles = 0;
@@ -31,8 +37,7 @@ struct CoreCounters {
     std::array<double, kPipeCount> wait_cycles{};   // of flags and of instructions on other pipes
     double bank_group_conflict_cycles = 0;
     double bank_conflict_cycles = 0;
-    std::array<double, static_cast<size_t>(Op::Count)> conflict_cycles{};       // both, by instruction
-    std::array<double, static_cast<size_t>(Op::Count)> repeat_cycles{};         // of vector instructions, with conflicts, without starts
+    std::array<OfInstruction, static_cast<size_t>(Op::Count)> vector_cycles{};  // by instruction
     CacheTraffic read_traffic;          // of global memory, by what the cache did
     CacheTraffic write_traffic;
     double main_written_bytes = 0;      // to HBM: evicted lines, and writes past the cache
@@ -90,7 +95,7 @@ public:
 
 private:
     static constexpr size_t kHostLineBytes = 64;    // what is used together shares lines of the host's cache
-    struct alignas(kHostLineBytes / 2) Flag {
+    struct alignas(kHostLineBytes) Flag {
         Ring<double> raised_at;
     };
     enum class Kind : uint8_t { Copy, Work, Set, Wait, Barrier, CrossCoreSet };

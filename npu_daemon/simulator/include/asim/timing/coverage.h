@@ -25,14 +25,23 @@ class TouchedBytes {
 public:
     explicit TouchedBytes(const TensorRange &range);
 
-    // A copy: what it touches behind the end counts too.
-    void mark_copy(uint64_t address, uint64_t bytes);
-    void mark(uint64_t address, uint64_t bytes);
+    // A copy of a core: what it touches behind the end counts too.
+    void mark_copy(uint32_t core, uint64_t address, uint64_t bytes);
+    void mark(uint32_t core, uint64_t address, uint64_t bytes);
 
     bool output() const { return output_; }
-    TensorCoverage coverage() const;
+    TensorCoverage coverage();
 
 private:
+    // What a core has touched last, from end to end, and what is not in bits_ yet: cores walk through tensors.
+    struct Stretch {
+        uint64_t begin = 0;
+        uint64_t end = 0;
+    };
+
+    void put_away(Stretch &last);
+
+    std::vector<Stretch> last_;     // by core
     uint64_t begin_;
     uint64_t end_;
     bool output_;
@@ -45,15 +54,15 @@ class Coverage {
 public:
     explicit Coverage(const std::vector<TensorRange> &tensors) : tensors_(tensors.begin(), tensors.end()) {}
 
-    void mark(const Entry &entry) {
+    void mark(uint32_t core, const Entry &entry) {
         const Op op = entry.record.op;
-        if (op == Op::ScalarAccess || reads_gm(op) || writes_gm(op)) mark_access(entry);
+        if (op == Op::ScalarAccess || reads_gm(op) || writes_gm(op)) mark_access(core, entry);
     }
 
-    std::vector<TensorCoverage> of_tensors() const;     // in their order
+    std::vector<TensorCoverage> of_tensors();     // in their order
 
 private:
-    void mark_access(const Entry &entry);
+    void mark_access(uint32_t core, const Entry &entry);
 
     std::vector<TouchedBytes> tensors_;
 };

@@ -128,7 +128,7 @@ private:
         double time;
     };
     double speed(Lane lane) const { return speeds_[static_cast<size_t>(lane)]; }
-    double speed_under_load(Lane lane) const;
+    void find_speeds();
     double read_share() const;
     void start_write(const Demand &demand, uint32_t owner);
     uint32_t begin(const Demand &demand, const Load &load, double finish_progress);
@@ -157,7 +157,7 @@ private:
     uint64_t under_way_ = 0;
     std::array<double, kLanes> speeds_;     // of each lane, under these loads
     std::array<LaneState, kLanes> lanes_;
-    std::vector<Load> loads_;               // of copies under way
+    std::vector<Load> loads_;               // of copies under way, their first lines by the places in begun_in_line_
     std::vector<uint32_t> free_loads_;
     Table<Begun> begun_in_line_{256};
     std::vector<double> buffer_empty_;      // of each owner, at which progress of the lane

@@ -1,0 +1,67 @@
+"""Whose text a call is in: what debug information says, and what it says only of files that are not real."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from npu_daemon.simulator.kernel_ir.origins import Origins, header_marks
+
+API, MACHINE = "/asim/asim/api/tensor.h", "/asim/asim/machine/queue.h"
+DIGEST = hashlib.md5(b"text").hexdigest()
+NODES = {
+    "1": f'!DIFile(filename: "{API}", directory: "", checksumkind: CSK_MD5, checksum: "{DIGEST}")',
+    "2": f'!DIFile(filename: "{MACHINE}", directory: "", checksumkind: CSK_MD5, checksum: "{DIGEST}")',
+    "3": f'!DIFile(filename: "kernel.h", directory: "/kernel", checksumkind: CSK_MD5, checksum: "{DIGEST}")',
+    "4": f'!DIFile(filename: "{API}", directory: "")',
+    "5": f'!DIFile(filename: "{API}", directory: "", checksumkind: CSK_MD5, checksum: "{"0" * 32}")',
+    **{
+        str(10 + file): f'distinct !DISubprogram(name: "f", scope: !{file}, file: !{file})'
+        for file in range(1, 6)
+    },
+    "21": "distinct !DILexicalBlock(scope: !11, file: !3, line: 4)",
+    "22": "!DILexicalBlockFile(scope: !13, file: !1, discriminator: 0)",
+    "30": "!DILocation(line: 1, scope: !13)",  # the candidate's
+    "31": "!DILocation(line: 1, scope: !11, inlinedAt: !30)",
+    "32": "distinct !DILocation(line: 1, column: 2, scope: !12, inlinedAt: !31)",
+    "33": "!DILocation(line: 1, scope: !12, inlinedAt: !30)",
+    "34": "!DILocation(line: 1, scope: !14)",
+    "35": "!DILocation(line: 1, scope: !15)",
+    "36": "!DILocation(line: 0, scope: !13)",
+    "37": "!DILocation(line: 9, scope: !21, inlinedAt: !30)",
+    "38": "!DILocation(line: 9, scope: !22)",
+    "39": "!DILocation(line: 9, scope: !12)",
+    "40": "distinct !DILocation(line: 9, scope: !11, inlinedAt: !40)",
+}
+
+
+@pytest.mark.parametrize(
+    ("number", "of_ascend_c"),
+    [
+        pytest.param("31", True, id="a function of Ascend C in one of the kernel"),
+        pytest.param("32", True, id="the inside in a function of Ascend C"),
+        pytest.param("37", True, id="a block of a function of Ascend C"),
+        pytest.param("39", True, id="the inside, in no other function any more"),
+        pytest.param("30", False, id="the kernel"),
+        pytest.param("33", False, id="the inside in a function of the kernel"),
+        pytest.param("34", False, id="a name without a digest"),
+        pytest.param("35", False, id="a file of the same name"),
+        pytest.param("36", False, id="no line"),
+        pytest.param("38", False, id="a block that says that it is in another file"),
+        pytest.param("40", False, id="an endless chain"),
+        pytest.param("99", False, id="no such node"),
+        pytest.param("", False, id="no place"),
+    ],
+)
+def test_a_call_is_of_whom_its_function_is(number: str, of_ascend_c: bool) -> None:
+    origins = Origins(NODES, {f"{API} {DIGEST}", f"{MACHINE} {DIGEST}"})
+    assert origins.in_ascend_c(f"!{number}" if number else "") is of_ascend_c
+
+
+def test_headers_are_marked_by_path_and_content(tmp_path: Path) -> None:
+    for name in ("asim/api/tensor.h", "kernel/kernel_operator.h", "host/tiling.h"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_bytes(b"text")
+    assert header_marks(tmp_path) == [f"{API} {DIGEST}", f"/asim/kernel/kernel_operator.h {DIGEST}"]

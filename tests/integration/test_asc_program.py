@@ -71,6 +71,7 @@ def test_a_program_verifies_itself_and_leaves_a_trace_of_each_launch(
     assert run.exit_status == 0
     assert run.stdout.splitlines()[-1] == "0 wrong, 2 arguments"
     assert "core 7 of 8, 2.0" in run.stdout
+    assert "0.001 s passed" in run.stdout, "the clock is the same each time"
     assert [(launch.kernel, launch.block_dim) for launch in run.launches] == [
         ("add_scaled", 8),
         ("add_scaled", 1),

@@ -62,6 +62,7 @@ _STATEMENTS = (
     "AscendC::Exp(h, g, n);",
     "AscendC::CreateVecIndex(d, 3.0f, n);",
     "AscendC::ReduceSum(d, t, w, n);",
+    "AscendC::ReduceMax(d, a, workBuf.Get<float>(), n);",
     "q.FreeTensor(t);",
     "o.EnQue(t);",
     "AscendC::LocalTensor<float> z = p.AllocTensor<float>();",
@@ -82,7 +83,7 @@ def _candidate(body, count):
     tensors = "".join(f", const AscendC::LocalTensor<float>& {name}" for name in "abcdw")
     kernel = (
         f"constexpr int32_t BUFFER_NUM = {count};\nclass K {{\n"
-        f"    void Init() {{ pipe.InitBuffer(q, {count}, 64); }}\n"
+        f"    void Init() {{ pipe.InitBuffer(q, {count}, 64); pipe.InitBuffer(workBuf, 64); }}\n"
         "    void CopyIn(uint32_t o, uint32_t rest)\n    {\n        uint32_t x = o;\n        x++;\n"
         "        AscendC::LocalTensor<float> y = q.AllocTensor<float>();\n    }\n"
         "    void Work(int i)\n    {\n        AscendC::Exp(k, k, i);\n    }\n"

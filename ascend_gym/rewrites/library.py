@@ -15,6 +15,7 @@ from ascend_gym.rewrites import (
     hoisting,
     keys,
     layout,
+    loads,
     long_calls,
     memory,
     movement,
@@ -31,7 +32,7 @@ from ascend_gym.rewrites.rule import Rule
 
 _TILING = (tiling, cores, core_work, keys)
 _DATA_MOVEMENT = (movement, rows, caching)
-_PIPELINING = (buffers, barriers, events, placement, tails, passes)
+_PIPELINING = (buffers, barriers, events, placement, tails, passes, loads)
 _COMPUTE = (fusion, operands, casts, hoisting, scalar_code, long_calls, reductions)
 _MEMORY = (memory, layout)
 _ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, *_MEMORY)

@@ -19,7 +19,7 @@ from ascend_gym.search.llm.offline.trends import Trends, trends_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _RULES = tuple(rule for rule in RULES if rule.side is Side.TILING)
-_STEPS = {1: 0.7, 2: 0.3}
+_STEPS = {1: 0.5, 2: 0.5}
 _ASKED_FOR = 3.0
 _BACKWARD_WEIGHT = 0.15
 _EITHER_WAY = {True: 1.0, False: 3.0}

@@ -19,7 +19,7 @@ from ascend_gym.search.llm.offline.trends import Trends, trends_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _RULES = tuple(rule for rule in RULES if rule.side is not Side.TILING)
-_STEPS = {1: 0.5, 2: 0.3, 3: 0.2}
+_STEPS = {1: 0.3, 2: 0.3, 3: 0.2, 4: 0.2}
 _EMPHASIS = 20.0
 
 

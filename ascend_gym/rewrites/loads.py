@@ -21,6 +21,7 @@ from ascend_gym.rewrites.rule import Choice, Effect, Family, File, Pipe, Rule, S
 from ascend_gym.rewrites.syntax import Call, Edit, is_inside, statements_of
 
 _AHEAD = "Ahead"
+_LABEL = "copy the next tile in while this one is computed"
 _ENQUEUED = re.compile(r"(?:this->)?(\w+)\.EnQue(?:<.*>)?\((\w+)\);")
 _DECLARED = re.compile(r"(?:AscendC::)?LocalTensor<.+>")
 _EARLIER = Effect(
@@ -62,8 +63,8 @@ class _Load:
 def load_ahead(view: View) -> Iterator[Site]:
     """A function copies a tile into a queue and takes it out at once; a for loop begins with a call of it.
 
-    The function is taken apart; in the loop, the copy of the next pass follows the wait for this one's. No
-    other function called in the loop may use that queue, and none may assign to a member.
+    The function is taken apart, unless it is; in the loop, the copy of the next pass follows the wait for
+    this one's. No other function called in the loop may use that queue, and none may assign to a member.
     """
     for file in view.kernel:
         for load in _loads(file):
@@ -71,6 +72,7 @@ def load_ahead(view: View) -> Iterator[Site]:
             loops = [loop for loop in counting_loops(file) if _begins_with(loop, load, calls)]
             if loops and all(call.statement is not None for call in calls):
                 yield _site(load, calls, loops)
+        yield from (site for loop in counting_loops(file) if (site := _ahead_again(loop)) is not None)
 
 
 @rule(Family.PIPELINING, Side.KERNEL, _EARLIER)
@@ -152,14 +154,19 @@ def _begins_with(loop: CountingLoop, load: _Load, calls: list[Call]) -> bool:
     source = loop.file.source
     within = [call for call in calls if is_inside(call.node, loop.body)]
     _, statement, rest = _parts(loop)
-    if len(within) != 1 or statement is None or not rest or jumps(source, loop.body):
-        return False
-    if within[0].statement is None or within[0].statement.id != statement.id:
-        return False
+    first = source.call_of(statement) if statement is not None else None
+    alone = len(within) == 1 and first is not None and first.node.id == within[0].node.id
+    return alone and bool(rest) and _leaves_alone(loop, load.queue, {load.name})
+
+
+def _leaves_alone(loop: CountingLoop, queue: str, but: set[str]) -> bool:
+    """Say whether a loop runs to its end, assigns to no member, and only functions ``but`` use a queue."""
+    source = loop.file.source
     called = _reached(loop.file, {call.name for call in source.calls_within(loop.body) if not call.is_method})
-    others = [function for name, function in called if name != load.name]
-    uses_queue = any(load.queue in names_in(source.text_of(function)) for function in others)
-    return not uses_queue and all(_assigns_own_only(loop.file, function) for _, function in called)
+    others = [function for name, function in called if name not in but]
+    uses_queue = any(queue in names_in(source.text_of(function)) for function in others)
+    own_only = all(_assigns_own_only(loop.file, function) for _, function in called)
+    return own_only and not uses_queue and not jumps(source, loop.body)
 
 
 def _parts(loop: CountingLoop) -> tuple[list[Node], Node | None, list[Node]]:
@@ -213,8 +220,7 @@ def _site(load: _Load, calls: list[Call], loops: list[CountingLoop]) -> Site:
             ahead = source.text_of(call.statement).replace(load.name, f"{load.name}{_AHEAD}", 1)
             edits.append(source.insertion_before(call.statement, ahead))
     label = load.file.label(load.function.start_byte, f"{load.name} and {len(loops)} loops")
-    choice = Choice("copy the next tile in while this one is computed", tuple(map(load.file.edit, edits)))
-    return Site(label, (choice,))
+    return Site(label, (Choice(_LABEL, tuple(map(load.file.edit, edits))),))
 
 
 def _taken_apart(load: _Load) -> Iterator[Edit]:
@@ -235,6 +241,31 @@ def _taken_apart(load: _Load) -> Iterator[Edit]:
 def _guarded(loop: CountingLoop, statements: list[str], value: str) -> list[str]:
     lines = [with_index(each, loop.index, value) for each in statements]
     return [f"if ({value} < {loop.bound_text}) {{", *(f"    {line}" for line in lines), "}"]
+
+
+def _ahead_again(loop: CountingLoop) -> Site | None:
+    """Return the site of a loop that begins with ``LoadAhead(x)`` and ``Load(x)``; ``None`` for others."""
+    source = loop.file.source
+    declarations, statement, rest = _parts(loop)
+    waits = source.call_of(rest[0]) if len(rest) > 1 else None
+    if statement is None or waits is None:
+        return None
+    ahead = source.text_of(statement)
+    if ahead != source.text_of(rest[0]).replace(waits.name, f"{waits.name}{_AHEAD}", 1):
+        return None
+    known = {_name_of(loop.file, each): each for each in source.nodes("function_definition")}
+    taken = re.search(r"(\w+)\.DeQue", source.text_of(known[waits.name])) if waits.name in known else None
+    if taken is None or not _leaves_alone(loop, taken[1], {waits.name, f"{waits.name}{_AHEAD}"}):
+        return None
+    if sum(call.name == waits.name for call in source.calls_within(loop.body)) != 1:
+        return None
+    lines = [*(source.text_of(each) for each in declarations), ahead]
+    edits = (
+        source.removal(statement),
+        source.insertion_before(loop.node, *_guarded(loop, lines, loop.start)),
+        source.insertion_after(rest[0], *_guarded(loop, lines, f"({loop.index} + {loop.step})")),
+    )
+    return Site(loop.label(), (Choice(_LABEL, tuple(map(loop.file.edit, edits))),))
 
 
 def _in_place(loop: CountingLoop) -> Site | None:

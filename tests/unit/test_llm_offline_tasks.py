@@ -105,7 +105,7 @@ def test_experience_speaks_against_what_it_says_to_avoid():
         told = make_experience(motif="vector_barrier_removal", slow_us=20.0, avoid_when=(avoid_when,))
         return _share(_refined([Retrieved(told, 1.0)], count=60), _without_vector_barrier)
 
-    assert share("synchronisation is by hand") < share("tensors are shared") / 2
+    assert share("synchronisation is by hand") < share("tensors are shared") * 0.6  # one of up to four rules
 
 
 def test_what_was_attempted_is_not_repeated():

@@ -8,10 +8,11 @@ before: one evaluation is under way at a time, whatever the driver allows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, Memory
+from agents.ascend_optimizer.own_rewinds import OwnRewinds
 from agents.ascend_optimizer.refine import KernelRefinement
 from agents.ascend_optimizer.retrieval import ExperienceRetriever
 from agents.ascend_optimizer.settings import Ablation, AgentSettings, Schedule
@@ -34,6 +35,7 @@ class AscendOptimizer:
         offline: Asker,
         retriever: ExperienceRetriever | None,
         settings: AgentSettings,
+        own_rewinds: OwnRewinds | None = None,
     ) -> None:
         """Optimise ``spec``.
 
@@ -43,8 +45,9 @@ class AscendOptimizer:
             offline: asks the model that synthesises the evolvable template.
             retriever: finds experience; ``None`` to go without.
             settings: schedule, ablations and lengths.
+            own_rewinds: what the run learns first from the operator itself; ``None`` for nothing.
         """
-        self._settings = settings
+        self._settings, self._own_rewinds = settings, own_rewinds
         memory = Memory()
         self._tiling = TilingSearch(spec, online=online, offline=offline, settings=settings, memory=memory)
         self._kernel = KernelRefinement(
@@ -80,10 +83,19 @@ class AscendOptimizer:
                 Schedule.ALTERNATE: self._alternate,
                 Schedule.REFINE_THEN_TILE: self._refine_then_tile,
             }
-            self._algorithm = algorithms[self._settings.schedule](Incumbent(proposal.candidate, result))
+            optimise = algorithms[self._settings.schedule]
+            self._algorithm = self._run(optimise, Incumbent(proposal.candidate, result))
 
     def close(self) -> None:
         """Nothing is held."""
+
+    def _run(self, optimise: Callable[[Incumbent], Evaluations], best: Incumbent) -> Evaluations:
+        """Learn from the operator itself, if that is wanted, then optimise it."""
+        if self._own_rewinds is not None:
+            best, retriever = yield from self._own_rewinds.rewind(best)
+            self._kernel.retriever = retriever
+        best = yield from optimise(best)
+        return best
 
     def _alternate(self, best: Incumbent) -> Evaluations:
         """Version 1, section 3.5, Algorithm 1: rounds of tiling search, then kernel refinement."""

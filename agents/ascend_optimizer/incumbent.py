@@ -43,11 +43,13 @@ class Memory:
 
     attempts: list[Attempt] = field(default_factory=list)
 
-    def note(self, parent: Incumbent, proposal: Proposal, result: EvalResult, stage: str = "") -> None:
-        """Remember an attempt, unless its result says nothing about it."""
+    def note(
+        self, parent: Incumbent, proposal: Proposal, result: EvalResult, stage: str = "", answer: str = ""
+    ) -> None:
+        """Remember an attempt with the reason that the answer gave, unless its result says nothing of it."""
         if rule_of(result.status).reward is not RewardRule.NEUTRAL:
             before, after = unmarked(parent.candidate), unmarked(proposal.candidate)
-            self.attempts.append(Attempt.of(before, parent.result, after, result, stage))
+            self.attempts.append(Attempt.of(before, parent.result, after, result, stage, answer))
 
     def describe(self) -> str:
         """Return a section for each of the last attempts, the earliest first."""

@@ -59,6 +59,12 @@ def noise_of(latencies_us: tuple[float, ...]) -> Noise:
     return Noise(latencies_us=latencies_us, spread=spread, tau_noise=max(FLOOR, _SAFETY * spread))
 
 
+def tau_noise_of(result: EvalResult) -> float:
+    """Return the threshold that the samples of one evaluation give: those of the case that spreads most."""
+    spreads = [noise_of(case.samples_us).spread for case in result.cases if case.samples_us]
+    return max(FLOOR, _SAFETY * max(spreads, default=0.0))
+
+
 def _latency_us(spec: OpSpec, result: EvalResult) -> float:
     if result.latency_us is not None:
         return result.latency_us

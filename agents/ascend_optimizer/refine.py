@@ -31,7 +31,11 @@ _DIFF_FURNITURE = ("--- ", "+++ ", "@@", "\\")
 
 
 class KernelRefinement:
-    """Refines K under a fixed T. What was attempted is remembered from one pass to the next."""
+    """Refines K under a fixed T. What was attempted is remembered from one pass to the next.
+
+    Attributes:
+        retriever: where experience comes from; ``None`` to go without.
+    """
 
     def __init__(
         self,
@@ -43,16 +47,21 @@ class KernelRefinement:
         memory: Memory,
     ) -> None:
         """Refine the kernel of ``spec``, without experience where there is no ``retriever``."""
-        self._spec, self._online, self._retriever, self._settings = spec, online, retriever, settings
+        self._spec, self._online, self._settings = spec, online, settings
+        self.retriever = retriever
         self._memory = memory
         self._in_vain: Counter[str] = Counter()  # motifs shown for attempts that did not help this kernel
 
     def refine(self, incumbent: Incumbent, round_: int) -> Evaluations:
-        """Run Stage II of one round: S steps under the incumbent's T; return the best (T, K)."""
+        """Run Stage II of one round: up to S steps under the incumbent's T; return the best (T, K)."""
+        in_vain = 0
         for step in range(self._settings.refine_steps):
             rewritten = yield from self._kernel_refine(incumbent, round_, step)
+            in_vain = 0 if rewritten is not None else in_vain + 1
             if rewritten is not None:
                 incumbent = rewritten
+            elif in_vain == self._settings.patience:
+                break
         return incumbent
 
     def _kernel_refine(
@@ -73,7 +82,7 @@ class KernelRefinement:
         origin["experience"] = [each.experience.digest[:16] for each in retrieved]
         origin["calls"] = [diagnosis.call, *reading.calls]
         proposal, result = yield from evaluate(rewritten, incumbent, origin, reading.text)
-        self._memory.note(incumbent, proposal, result, "kernel")
+        self._memory.note(incumbent, proposal, result, "kernel", reading.text)
         if isinstance(rewritten, ParseProblem) or not is_faster(result, incumbent):
             self._in_vain.update(each.experience.motif for each in retrieved)
             return None
@@ -85,12 +94,12 @@ class KernelRefinement:
 
         Experience with tiling programs is left out: T is fixed here.
         """
-        if self._retriever is None:
+        if self.retriever is None:
             return []
         with_applicability = self._settings.retrieval_key != "bottleneck"
         parts = (diagnosis.bottleneck, diagnosis.applicability if with_applicability else "")
         query = "\n".join(part for part in parts if part)
-        found = self._retriever.top(query, self._settings.top_k * _CANDIDATES_PER_PLACE)
+        found = self.retriever.top(query, self._settings.top_k * _CANDIDATES_PER_PLACE)
         found = [each for each in found if not each.experience.family.startswith(_HOST_FAMILIES)]
         found.sort(key=lambda each: self._in_vain[each.experience.motif])
         return found[: self._settings.top_k]

@@ -46,6 +46,8 @@ class AgentSettings(BaseModel):
         ablate: what to go without.
         tiling_steps: U, the steps of one pass of tiling search.
         refine_steps: S, the steps of one pass of kernel refinement.
+        patience: steps in vain after which a pass ends before its length; ``None``, as in the papers, for
+            never.
         rounds: R, how often both stages run; ``None`` for as long as the budget lasts.
         top_k: k, how many pieces of experience a step of refinement is shown.
         islands: populations of the tiling search that evolve apart; step u works on island u mod islands.
@@ -59,6 +61,7 @@ class AgentSettings(BaseModel):
     ablate: tuple[Ablation, ...] = ()
     tiling_steps: int = Field(default=SWITCH_EVERY, ge=1)
     refine_steps: int = Field(default=SWITCH_EVERY, ge=1)
+    patience: int | None = Field(default=None, ge=1)
     rounds: int | None = Field(default=None, ge=1)
     top_k: int = Field(default=3, ge=1)
     islands: int = Field(default=1, ge=1)

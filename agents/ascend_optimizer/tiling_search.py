@@ -51,12 +51,12 @@ class TilingSearch:
         self._untold: list[Mapping[str, Any]] = []  # calls that no proposal has carried into the journal yet
 
     def search(self, incumbent: Incumbent, round_: int) -> Evaluations:
-        """Run Stage I of one round: U steps under the incumbent's K; return the best (T, K).
+        """Run Stage I of one round: up to U steps under the incumbent's K; return the best (T, K).
 
         Survivors live on from round to round while K stays the same. Under another K they begin with the
         incumbent alone: fitness under one K says nothing of it under another.
         """
-        spent = 0
+        spent = in_vain = 0
         if not self._template_made:
             template = synthesize_template(self._spec, incumbent, self._offline, self._untold)
             incumbent, spent = yield from template
@@ -67,10 +67,15 @@ class TilingSearch:
         islands = self._islands = self._survivors_under(incumbent)
         for step in range(spent, self._settings.tiling_steps):
             survivors = islands[step % len(islands)]
+            fastest_us = min(island[0].latency_us for island in islands)
             offspring = yield from self._tiling_search_step(survivors, round_, step)
             if offspring is not None:
                 survivors.append(offspring)
                 self._select(survivors)
+            gained = offspring is not None and offspring.latency_us < fastest_us
+            in_vain = 0 if gained else in_vain + 1
+            if in_vain == self._settings.patience:
+                break
             if (step + 1) % self._settings.migrate_every == 0:
                 self._migrate(islands)
         return min((island[0] for island in islands), key=lambda each: each.latency_us)
@@ -103,7 +108,7 @@ class TilingSearch:
         origin |= {"mutation": mutation, "calls": [*self._untold, *reading.calls]}
         self._untold.clear()
         proposal, result = yield from evaluate(offspring, parent, origin, reading.text)
-        self._memory.note(parent, proposal, result, "tiling")
+        self._memory.note(parent, proposal, result, "tiling", reading.text)
         if isinstance(offspring, ParseProblem) or result.latency_us is None:
             return None
         return Incumbent(offspring, result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +15,14 @@ from ascend_gym.search.llm import embedder_named
 
 if TYPE_CHECKING:
     from agents.ascend_optimizer.bank import ExperienceBank
+    from agents.ascend_optimizer.experience import Experience
+    from agents.ascend_optimizer.own_rewinds import OwnRewinds
     from agents.ascend_optimizer.retrieval import ExperienceRetriever
     from ascend_gym.cli.methods import RunSettings, Setting
 
 LEXICAL_EMBEDDER = "lexical"
 _LEAST_SCORES = {LEXICAL_EMBEDDER: 0.13, "minilm": 0.36}  # nine of ten right answers reach them (measured)
+_PATIENCE = 3  # steps in vain; measured in docs/comparison.md
 _LEAST_SCORE = 0.1  # of other embedders, whose scores are not known
 
 
@@ -38,6 +41,29 @@ def ascend_optimizer_of(setting: Setting) -> Strategy:
         offline=setting.offline,
         retriever=retriever_of(setting.settings, setting.spec.op_id, setting.embedder),
         settings=agent_settings(setting.settings),
+        own_rewinds=_own_rewinds_of(setting),
+    )
+
+
+def rewind_steps_of(settings: RunSettings) -> int:
+    """Return the evaluations of rewinding that a run is charged for: by version 2 of the paper 20 of 230."""
+    if settings.rewind_steps is not None:
+        return settings.rewind_steps
+    return settings.budget * 20 // 230 if settings.preset is Preset.PAPER_V2 else 0
+
+
+def _own_rewinds_of(setting: Setting) -> OwnRewinds | None:
+    from agents.ascend_optimizer.own_rewinds import OwnRewinds
+
+    settings, steps = setting.settings, rewind_steps_of(setting.settings)
+    if steps == 0 or {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
+        return None
+
+    def retriever_with(learnt: Sequence[Experience]) -> ExperienceRetriever | None:
+        return retriever_of(settings, setting.spec.op_id, setting.embedder, learnt=learnt)
+
+    return OwnRewinds(
+        setting.spec, setting.offline, steps=steps, seed=settings.seed, retriever_with=retriever_with
     )
 
 
@@ -50,20 +76,22 @@ def agent_settings(settings: RunSettings) -> AgentSettings:
         MisuseError: the settings contradict each other.
     """
     quarter = min(SWITCH_EVERY, max(1, settings.budget // 4))
-    half = max(1, settings.budget // 2)
+    online = settings.budget - rewind_steps_of(settings)
+    half = max(1, online // 2)
     schedule, length = {
         None: (settings.schedule, quarter),
         Preset.PAPER_V1: (Schedule.ALTERNATE, SWITCH_EVERY),
         Preset.PAPER_V2: (Schedule.REFINE_THEN_TILE, half),
     }[settings.preset]
     refine_steps = settings.refine_steps or length
-    rest = max(1, settings.budget - refine_steps)
+    rest = max(1, online - refine_steps)
     try:
         return AgentSettings(
             schedule=schedule,
             ablate=settings.ablate,
             tiling_steps=settings.tiling_steps or (rest if settings.preset is Preset.PAPER_V2 else length),
             refine_steps=refine_steps,
+            patience=_PATIENCE if settings.preset is None else None,
             top_k=settings.top_k,
             islands=settings.islands,
         )
@@ -90,28 +118,35 @@ def agent_identity(settings: RunSettings) -> dict[str, Any]:
 
 
 def retriever_of(
-    settings: RunSettings, op_id: str, embedder: Callable[[str], Embedder] = embedder_named
+    settings: RunSettings,
+    op_id: str,
+    embedder: Callable[[str], Embedder] = embedder_named,
+    learnt: Sequence[Experience] = (),
 ) -> ExperienceRetriever | None:
     """Return where experience comes from; ``None`` where the ablations leave no use for it.
 
-    Experience with the operator itself, or with a near twin, is left out unless the settings want it.
+    Experience of the bank with the operator itself, or with a near twin, is left out unless the settings
+    want it.
 
     Args:
         settings: settings of the run.
         op_id: the operator.
         embedder: opens the embedding model of a name.
+        learnt: experience of the run itself, which is never left out.
 
     Raises:
         MisuseError: bank or embedder are not at hand.
         ModelError: the embeddings of the bank could not be had.
     """
+    from agents.ascend_optimizer.bank import ExperienceBank
     from agents.ascend_optimizer.embedders import retriever_named
     from agents.ascend_optimizer.retrieval import RandomRetriever
 
     if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return None
     known = bank_of(settings)
-    bank = known.without_kin_of(op_id) if settings.leave_one_out else known
+    shown = known.without_kin_of(op_id) if settings.leave_one_out else known
+    bank = ExperienceBank([*shown, *learnt])
     if Ablation.RETRIEVAL in settings.ablate:
         return RandomRetriever(bank, settings.seed)
     key = agent_settings(settings).retrieval_key

@@ -66,6 +66,8 @@ class RunSettings(BaseModel):
         tiling_steps: evaluations of a pass of tiling search; ``None`` for a quarter of the
             budget, at most 10.
         refine_steps: evaluations of a pass of kernel refinement; likewise.
+        rewind_steps: evaluations that AscendOptimizer spends first on rewinding the operator itself; ``None``
+            for none, or for what the preset says.
         top_k: pieces of experience shown to a step of kernel refinement.
         leave_one_out: whether experience with the operator itself and its near twins is left out.
         least_score: experience that is less like a diagnosis than this (cosine) is not shown; ``None`` for
@@ -99,6 +101,7 @@ class RunSettings(BaseModel):
     embedder: str = LEXICAL_EMBEDDER
     tiling_steps: int | None = Field(default=None, ge=1)
     refine_steps: int | None = Field(default=None, ge=1)
+    rewind_steps: int | None = Field(default=None, ge=0)
     top_k: int = Field(default=3, ge=1)
     leave_one_out: bool = True
     least_score: float | None = Field(default=None, ge=0, le=1)
@@ -167,6 +170,7 @@ _OF_THE_AGENT = {
     "embedder",
     "tiling_steps",
     "refine_steps",
+    "rewind_steps",
     "top_k",
     "leave_one_out",
     "least_score",

@@ -59,6 +59,10 @@ Checkpoint = Annotated[
 ]
 TilingSteps = Annotated[int | None, typer.Option(min=1, help="Length of a tiling search.")]
 RefineSteps = Annotated[int | None, typer.Option(min=1, help="Length of a kernel refinement.")]
+RewindSteps = Annotated[
+    int | None,
+    typer.Option(min=0, help="Evaluations spent first on rewinding the operator itself, to learn from it."),
+]
 LeaveOneOut = Annotated[
     bool, typer.Option(help="Leave experience with the operator itself, and its near twins, out.")
 ]

@@ -15,7 +15,7 @@ _CORE_COUNTS = (20, 24, 40, 48)  # cube and vector cores of the 910B family
 _FEW_CORES = "8"
 _MOST_BLOCKS = 96  # two for each vector core
 _CORE_CALLS = ("SetBlockDim", "SetNumBlocks")
-_PLATFORM_CALLS = ("GetCoreNum", "GetCoreNumAiv")
+PLATFORM_CALLS = ("GetCoreNum", "GetCoreNumAiv")
 _PLATFORM_HEADER = "tiling/platform/platform_ascendc.h"
 _CORE_NAME = re.compile(r"[\w.>-]*(?:core|block_?dim)\w*", re.IGNORECASE)
 _ONE = re.compile(r"1[uUlL]*")
@@ -27,9 +27,7 @@ _BLOCKS_PER_CORE = (16, 64)  # of 32 bytes mostly: 512 B and 2 KB
 _MORE_CORES = Effect(
     (Pipe.MTE2, Pipe.MTE3, Pipe.VECTOR, Pipe.SCALAR), "work spread over the cores that the chip has"
 )
-_FEWER_LAUNCHES = Effect(
-    (Pipe.SCALAR,), "fewer blocks to start one after another where each has little to do"
-)
+FEWER_LAUNCHES = Effect((Pipe.SCALAR,), "fewer blocks to start one after another where each has little to do")
 
 
 @rule(Family.TILING, Side.TILING, _MORE_CORES, inverse="block_dim")
@@ -76,11 +74,11 @@ def fixed_cores(view: View) -> Iterator[Site]:
     for file in view.host:
         constants = {constant.name for constant in constants_of(file) if names_core_count(constant)}
         for call in file.source.calls:
-            if call.is_method and call.name in _PLATFORM_CALLS and not call.arguments:
+            if call.is_method and call.name in PLATFORM_CALLS and not call.arguments:
                 yield from _fixing(file, call, constants)
 
 
-@rule(Family.TILING, Side.TILING, _FEWER_LAUNCHES, inverse="core_share")
+@rule(Family.TILING, Side.TILING, FEWER_LAUNCHES, inverse="core_share")
 def core_share(view: View) -> Iterator[Site]:
     """A variable takes the number of cores from the platform: ``coreNum = platform.GetCoreNumAiv()``.
 
@@ -88,11 +86,11 @@ def core_share(view: View) -> Iterator[Site]:
     """
     for file in view.host:
         for call in file.source.calls:
-            if call.is_method and call.name in _PLATFORM_CALLS and not call.arguments:
+            if call.is_method and call.name in PLATFORM_CALLS and not call.arguments:
                 yield from _share_site(file, call)
 
 
-@rule(Family.TILING, Side.TILING, _FEWER_LAUNCHES, inverse="single_core_limit")
+@rule(Family.TILING, Side.TILING, FEWER_LAUNCHES, inverse="single_core_limit")
 def single_core_limit(view: View) -> Iterator[Site]:
     """An if statement sets a number of cores to 1 when one quantity does not exceed another: the limit.
 
@@ -106,7 +104,7 @@ def single_core_limit(view: View) -> Iterator[Site]:
                 yield _limit_site(file, limit)
 
 
-@rule(Family.TILING, Side.TILING, _FEWER_LAUNCHES, inverse="least_core_work")
+@rule(Family.TILING, Side.TILING, FEWER_LAUNCHES, inverse="least_core_work")
 def least_core_work(view: View) -> Iterator[Site]:
     """The number of cores is the smaller of itself and a number of units: ``cores < n ? cores : n``.
 

@@ -8,18 +8,21 @@ from ascend_gym.rewrites import (
     buffers,
     caching,
     casts,
+    core_work,
     cores,
     events,
     fusion,
     hoisting,
     keys,
     layout,
+    loads,
     long_calls,
     memory,
     movement,
     operands,
     passes,
     placement,
+    reductions,
     rows,
     scalar_code,
     tails,
@@ -27,10 +30,10 @@ from ascend_gym.rewrites import (
 )
 from ascend_gym.rewrites.rule import Rule
 
-_TILING = (tiling, cores, keys)
+_TILING = (tiling, cores, core_work, keys)
 _DATA_MOVEMENT = (movement, rows, caching)
-_PIPELINING = (buffers, barriers, events, placement, tails, passes)
-_COMPUTE = (fusion, operands, casts, hoisting, scalar_code, long_calls)
+_PIPELINING = (buffers, barriers, events, placement, tails, passes, loads)
+_COMPUTE = (fusion, operands, casts, hoisting, scalar_code, long_calls, reductions)
 _MEMORY = (memory, layout)
 _ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, *_MEMORY)
 

@@ -51,6 +51,8 @@ SUBJECTS = [
     ("vector_motifs", "hoisted_duplicate", "Duplicate", ()),
     ("vector_motifs", "whole_call", "piece", ()),
     ("vector_motifs", "reduction_tree", "ReduceSum", ()),
+    ("rms_norm", "block_reduction", "ReduceSum", ()),
+    ("rms_norm", "load_ahead", "Load", ()),
     ("exp", "narrowing", "Cast", ()),
     ("scalar_motifs", "loop_unrolling", "this->n", ()),
     ("scalar_motifs", "prefetch", "row", ()),

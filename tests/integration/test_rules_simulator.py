@@ -58,6 +58,7 @@ TRIALS = (
     Trial("block_dim", "columns", "rows", rewind="-> 20"),
     Trial("block_dim_from_platform", "columns", "rows"),
     Trial("core_share", "power", "few"),
+    Trial("core_work", "power", "few"),
     Trial("single_core_limit", "power", "small"),
     Trial("least_core_work", "power", "few"),
     Trial("tiling_key", "power", "aligned"),

@@ -62,6 +62,7 @@ _STATEMENTS = (
     "AscendC::Exp(h, g, n);",
     "AscendC::CreateVecIndex(d, 3.0f, n);",
     "AscendC::ReduceSum(d, t, w, n);",
+    "AscendC::ReduceMax(d, a, workBuf.Get<float>(), n);",
     "q.FreeTensor(t);",
     "o.EnQue(t);",
     "AscendC::LocalTensor<float> z = p.AllocTensor<float>();",
@@ -72,6 +73,7 @@ _STATEMENTS = (
     "for (int i = 0; i < m; i++) {\n    AscendC::Duplicate(c, 0.0f, n);\n    AscendC::Max(d, a, c, n);\n}",
     "for (int i = 0; i < m; i++) {\n    float v = a.GetValue(0);\n    d.SetValue(i, v);\n}",
     "for (int i = 0; i < m; i++) {\n    CopyIn(i);\n    Work(i);\n}",
+    "for (int i = 0; i < m; i++) {\n    Load(i);\n    Work(i);\n}",
     "for (uint32_t o = 0; o < m; o += n) {\n    const uint32_t rest = m - o;\n    CopyIn(o, rest);\n"
     "    AscendC::PipeBarrier<PIPE_ALL>();\n    Work(o);\n}",
 )
@@ -82,9 +84,11 @@ def _candidate(body, count):
     tensors = "".join(f", const AscendC::LocalTensor<float>& {name}" for name in "abcdw")
     kernel = (
         f"constexpr int32_t BUFFER_NUM = {count};\nclass K {{\n"
-        f"    void Init() {{ pipe.InitBuffer(q, {count}, 64); }}\n"
+        f"    void Init() {{ pipe.InitBuffer(q, {count}, 64); pipe.InitBuffer(workBuf, 64); }}\n"
         "    void CopyIn(uint32_t o, uint32_t rest)\n    {\n        uint32_t x = o;\n        x++;\n"
         "        AscendC::LocalTensor<float> y = q.AllocTensor<float>();\n    }\n"
+        "    void Load(uint32_t o)\n    {\n        AscendC::LocalTensor<float> l = p.AllocTensor<float>();\n"
+        "        p.EnQue(l);\n        l = p.DeQue<float>();\n        p.FreeTensor(l);\n    }\n"
         "    void Work(int i)\n    {\n        AscendC::Exp(k, k, i);\n    }\n"
         f"    void Compute(int n, float s, float r{tensors})\n    {{\n"
         f"        AscendC::LocalTensor<float> t = q.AllocTensor<float>();\n        {body}\n    }}\n}};\n"

@@ -9,6 +9,7 @@ from experiences import make_diff, make_experience
 
 from agents.ascend_optimizer.agent import AscendOptimizer
 from agents.ascend_optimizer.bank import ExperienceBank
+from agents.ascend_optimizer.own_rewinds import OwnRewinds
 from agents.ascend_optimizer.retrieval import RandomRetriever
 from agents.ascend_optimizer.settings import AgentSettings
 from ascend_gym.core.errors import ModelError
@@ -239,6 +240,42 @@ def test_a_template_that_is_refused_counts_as_a_step_of_its_pass(tmp_path):
     ]
 
 
+def test_a_pass_ends_early_after_steps_in_vain(tmp_path):
+    settings = {"tiling_steps": 9, "refine_steps": 9, "patience": 2, "rounds": 1}
+    outcome = _search(tmp_path, NumberedModel(comments={1: "// saves: 5"}), budget=50, **settings)
+    assert [each for each, *_ in _stages(outcome)] == ["kernel"] * 3 + ["tiling"] * 2
+
+
+def test_a_run_learns_from_its_own_operator_first_and_is_charged_for_it(tmp_path):
+    class Slower(FakeEvaluator):
+        def _answer(self, number, request):
+            return ok_result(request, 100.0 + 10.0 * number)
+
+    spec, asker, learnt = _toy_with_motifs(), Asker(OfflineModel(), seed=1), []
+
+    def retriever_with(experiences):
+        learnt.extend(experiences)
+        return RandomRetriever(ExperienceBank([*BANK, *experiences]), 0)
+
+    agent = AscendOptimizer(
+        spec,
+        online=asker,
+        offline=asker,
+        retriever=None,
+        settings=AgentSettings(tiling_steps=1, refine_steps=2),
+        own_rewinds=OwnRewinds(spec, asker, steps=2, seed=1, retriever_with=retriever_with),
+    )
+    with Journal(tmp_path) as journal:
+        outcome = run_search(spec, agent, Slower(), BudgetLedger(Budget(4)), journal)
+    kinds = [step.proposal.origin["kind"] for step in outcome.history[1:]]
+    assert kinds == ["rewind", "rewind", "refine", "refine"]
+    assert len(learnt) == 2
+    assert {each.operator for each in learnt} == {spec.op_id}
+    assert outcome.history[3].proposal.origin["experience"]
+    start = spec.baseline.kernel_text
+    assert outcome.history[1].proposal.candidate.kernel_text != start
+
+
 def test_candidates_have_no_markers(tmp_path):
     outcome = _search(tmp_path, NumberedModel(), budget=4, tiling_steps=2, refine_steps=2)
     assert all("EVOLVE" not in step.proposal.candidate.tiling_text for step in outcome.history)
@@ -352,10 +389,14 @@ def test_nothing_is_proposed_before_the_baseline():
     assert _agent(NumberedModel()).propose(1) == []
 
 
-def test_the_offline_model_plays_every_part(tmp_path):
+def _toy_with_motifs():
     body = "Mul(d, d, a, n);\n    PipeBarrier<PIPE_ALL>();\n    Add(d, d, b, n);"
     kernel = f"constexpr int32_t BUFFER_NUM = 1;\nvoid f()\n{{\n    {body}\n}}\n"
-    spec = make_spec(tiling=TILING, kernel=kernel)
+    return make_spec(tiling=TILING, kernel=kernel)
+
+
+def test_the_offline_model_plays_every_part(tmp_path):
+    spec = _toy_with_motifs()
     asker = Asker(OfflineModel(), seed=1)
     agent = AscendOptimizer(
         spec,

@@ -7,7 +7,7 @@ from experiences import make_experience
 from agents.ascend_optimizer.agent import AscendOptimizer
 from agents.ascend_optimizer.bank import ExperienceBank
 from agents.ascend_optimizer.retrieval import RandomRetriever, Retriever
-from ascend_gym.cli.agent import agent_settings, retriever_of
+from ascend_gym.cli.agent import agent_settings, retriever_of, rewind_steps_of
 from ascend_gym.cli.methods import RunSettings, Setting, strategy_of
 from ascend_gym.cli.variants import variant_settings
 from ascend_gym.core.errors import MisuseError
@@ -38,14 +38,22 @@ def test_stages_take_a_quarter_of_the_budget_and_ten_at_most(budget, length):
     ("settings", "expected"),
     [
         ({"preset": "paper-v1", "budget": 40}, ("alternate", 10, 10)),
-        ({"preset": "paper-v2", "budget": 230}, ("refine-then-tile", 115, 115)),
-        ({"preset": "paper-v2", "budget": 210, "refine_steps": 150}, ("refine-then-tile", 150, 60)),
+        ({"preset": "paper-v2", "budget": 230}, ("refine-then-tile", 105, 105)),
+        ({"preset": "paper-v2", "budget": 230, "refine_steps": 150}, ("refine-then-tile", 150, 60)),
+        ({"preset": "paper-v2", "budget": 210, "rewind_steps": 0}, ("refine-then-tile", 105, 105)),
         ({"preset": "paper-v2", "budget": 1}, ("refine-then-tile", 1, 1)),
     ],
 )
 def test_presets_are_the_schedules_of_the_papers(settings, expected):
     agent = agent_settings(_settings(**settings))
     assert (agent.schedule.value, agent.refine_steps, agent.tiling_steps) == expected
+
+
+def test_version_2_of_the_paper_charges_twenty_evaluations_of_rewinding():
+    assert rewind_steps_of(_settings(preset="paper-v2", budget=230)) == 20
+    assert rewind_steps_of(_settings(preset="paper-v2", budget=230, rewind_steps=7)) == 7
+    assert rewind_steps_of(_settings(preset="paper-v1", budget=230)) == 0
+    assert rewind_steps_of(_settings(budget=230)) == 0
 
 
 @pytest.mark.parametrize(

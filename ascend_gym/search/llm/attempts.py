@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,9 @@ from ascend_gym.search.llm.measurement import compared, told_diagnostics
 _MAX_DIAGNOSTICS = 3
 _MAX_DIFF_LINES = 60
 _MAX_MESSAGE_CHARACTERS = 400
+_MAX_REASON_CHARACTERS = 300
 _SHOWN_ATTEMPTS = 32
+_CHANGES_BEGIN = re.compile(r"^\s*(?:`{3}|~{3}|<{6,8}|-{3} |\+{3} |#+ FILE\b|diff )", re.M)
 
 
 @dataclass(frozen=True)
@@ -23,11 +26,13 @@ class Attempt:
         diff: unified diff from its parent, empty if the answer was unusable.
         outcome: how it ended, a line that begins with ``kept``, ``not faster`` or ``failed``.
         facts: latencies by case, or what the compiler, the run, the verdict or the reader of the answer said.
+        reason: what the answer gave as its reason, on one line; empty if it gave none.
     """
 
     diff: tuple[str, ...]
     outcome: str
     facts: tuple[str, ...] = ()
+    reason: str = ""
 
     @classmethod
     def of(
@@ -37,6 +42,7 @@ class Attempt:
         candidate: Candidate,
         result: EvalResult,
         stage: str = "",
+        answer: str = "",
     ) -> Attempt:
         """Return the attempt to go from a parent, measured, to a candidate with its result.
 
@@ -46,11 +52,13 @@ class Attempt:
             candidate: what was evaluated; the parent where the answer was unusable.
             result: how that ended.
             stage: part of the search that made the attempt, for readers; empty if it has one part.
+            answer: what the model said, of which the reason is kept; empty where it is told elsewhere.
         """
         facts = [each[:_MAX_MESSAGE_CHARACTERS] for each in told_diagnostics(result)[:_MAX_DIAGNOSTICS]]
         cases = compared(result, measured) if result.latency_us is not None else ""
         ended = _outcome(measured, result) + (f" ({stage})" if stage else "")
-        return cls(applied_diff(parent, candidate), ended, (*([cases] if cases else []), *facts))
+        told = (*([cases] if cases else []), *facts)
+        return cls(applied_diff(parent, candidate), ended, told, reason_of(answer))
 
 
 def describe_attempts(attempts: Sequence[Attempt], first: int = 1) -> str:
@@ -74,6 +82,13 @@ def applied_diff(before: Candidate, after: Candidate) -> tuple[str, ...]:
     return tuple(lines)
 
 
+def reason_of(answer: str) -> str:
+    """Return what an answer says before its first change, on one line and at most 300 characters of it."""
+    changes = _CHANGES_BEGIN.search(answer)
+    said = " ".join((answer[: changes.start()] if changes else answer).split())
+    return said if len(said) <= _MAX_REASON_CHARACTERS else f"{said[:_MAX_REASON_CHARACTERS]} ..."
+
+
 def diff_block(lines: Sequence[str]) -> str:
     """Return lines of a diff in a fence, the first 60 of them."""
     left_out = len(lines) - _MAX_DIFF_LINES
@@ -89,5 +104,6 @@ def _outcome(measured: EvalResult, result: EvalResult) -> str:
 
 
 def _described(number: int, attempt: Attempt) -> str:
-    lines = [f"### Attempt {number}, {attempt.outcome}", *(f"- {each}" for each in attempt.facts)]
+    reason = [f"- its reason: {attempt.reason}"] if attempt.reason else []
+    lines = [f"### Attempt {number}, {attempt.outcome}", *reason, *(f"- {each}" for each in attempt.facts)]
     return "\n".join([*lines, diff_block(attempt.diff)] if attempt.diff else lines)

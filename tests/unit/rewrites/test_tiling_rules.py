@@ -42,6 +42,14 @@ TILINGS = [
         "void f() { auto coreNum = platform.GetCoreNum(); }\n",
     ),
     (
+        "core_work",
+        "#include <algorithm>\nint f(C* c) { P p(c->GetPlatformInfo()); c->GetInputShape(0);\n"
+        "    auto coreNum = p.GetCoreNumAiv(); }\n",
+        "#include <algorithm>\nint f(C* c) { P p(c->GetPlatformInfo()); c->GetInputShape(0);\n"
+        "    auto coreNum = static_cast<uint32_t>(std::min<int64_t>(p.GetCoreNumAiv(), "
+        "(c->GetInputShape(0)->GetStorageShape().GetShapeSize() / 8192 + 1))); }\n",
+    ),
+    (
         "single_core_limit",
         "void f() { if (tile >= total) { coreNum = 1; } else { cut(); } }\n",
         "void f() { if (tile * 8 >= total) { coreNum = 1; } else { cut(); } }\n",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ _ATTEMPT = re.compile(
     r"^### Attempt \d+, (?P<outcome>kept|not faster|failed)\b.*?$(?P<rest>.*?)(?=^#{2,3} |\Z)", re.M | re.S
 )
 _CALL = re.compile(r"^- \[\w+\] (?:[\w/.]+:\d+: )?(\w+)(?:\([^)\n]*\))?: ", re.M)
+_RULES = re.compile(r"^- its reason: Rules: ([\w, ]+)\.", re.M)
+_LATENCIES = re.compile(r": (\d+(?:\.\d+)?) -> (\d+(?:\.\d+)?) us")
 _DIFF = re.compile(r"^~~~~diff\n(.*?)^~~~~", re.M | re.S)
 
 
@@ -25,12 +28,16 @@ class Attempt:
         kept: whether it was valid and faster.
         failed: whether it was invalid.
         culprits: of a failed attempt, the changes with the call that the diagnostics complain of.
+        rules: the rewrite rules that it applied, by name.
+        gain: natural logarithm of how many times faster it was; 0 where that is not told.
     """
 
     changes: frozenset[str]
     kept: bool
     failed: bool
     culprits: frozenset[str] = frozenset()
+    rules: tuple[str, ...] = ()
+    gain: float = 0.0
 
     def repeated_by(self, changes: frozenset[str]) -> bool:
         """Say whether other changes are the same, or take back what helped."""
@@ -52,9 +59,10 @@ def attempts_in(prompt: str) -> list[Attempt]:
             changed = [line for line in diff[1].split("\n") if line[:1] in ("-", "+") and line[1:].strip()]
             changes = frozenset(line[0] + line[1:].strip() for line in changed)
             kept, failed = match["outcome"] == "kept", match["outcome"] == "failed"
-            found.append(
-                Attempt(changes, kept, failed, _culprits(changes, match["rest"]) if failed else frozenset())
-            )
+            culprits = _culprits(changes, match["rest"]) if failed else frozenset()
+            rules = _RULES.search(match["rest"])
+            names = tuple(rules[1].split(", ")) if rules else ()
+            found.append(Attempt(changes, kept, failed, culprits, names, _gain(match[0].partition("\n")[0])))
     return [attempt for attempt in found if attempt.changes]
 
 
@@ -86,6 +94,13 @@ def _culprits(changes: frozenset[str], diagnostics: str) -> frozenset[str]:
     """Return the changes with a call that the diagnostics name."""
     calls = _CALL.findall(diagnostics)
     return frozenset(change for change in changes if any(call in change for call in calls))
+
+
+def _gain(headline: str) -> float:
+    latencies = _LATENCIES.search(headline)
+    if latencies is None or min(float(latencies[1]), float(latencies[2])) <= 0:
+        return 0.0
+    return math.log(float(latencies[1]) / float(latencies[2]))
 
 
 def _reversed(change: str) -> str:

@@ -12,13 +12,14 @@ from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
 from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.impression import Impression, impression_of
+from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import novel, told
 from ascend_gym.search.llm.offline.reading import candidate_in
 from ascend_gym.search.llm.offline.trends import Trends, trends_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _RULES = tuple(rule for rule in RULES if rule.side is Side.TILING)
-_STEPS = {1: 0.7, 2: 0.3}
+_STEPS = {1: 0.5, 2: 0.5}
 _ASKED_FOR = 3.0
 _BACKWARD_WEIGHT = 0.15
 _EITHER_WAY = {True: 1.0, False: 3.0}
@@ -33,16 +34,19 @@ class _Mutation:
         impression: what the prompt says about the parent.
         of_numbers: whether the prompt asks for numbers rather than logic.
         trends: which way numbers went well.
+        lessons: which rules were tried in vain.
         backward_weight: weight of choices that go another way than is expected to help.
     """
 
     impression: Impression
     of_numbers: bool
     trends: Trends
+    lessons: Lessons
     backward_weight: float
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
-        return self.impression.option_weight(rule, sites) * max(self.site_weight(site) for site in sites)
+        promise = self.impression.rule_weight(rule, sites) * self.lessons.weight(rule.name)
+        return promise * max(self.site_weight(site) for site in sites)
 
     def site_weight(self, site: Site) -> float:
         return max(self.choice_weight(choice, rank) for rank, choice in enumerate(site.choices))
@@ -64,6 +68,7 @@ def answer(prompt: str, dice: Dice) -> str:
     if parent is None:
         return "The prompt holds no operator with host and kernel sources, so there is nothing to mutate."
     impression, attempts = impression_of(prompt), attempts_in(prompt)
+    of_numbers = "fine-tune parameters" in prompt
 
     def accepts(offspring: Candidate) -> bool:
         allowed = _outside_blocks(offspring) == _outside_blocks(parent)
@@ -76,7 +81,7 @@ def answer(prompt: str, dice: Dice) -> str:
     count = dice.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
     either_way = dice.pick(list(_EITHER_WAY), lambda either: _EITHER_WAY[either])
     for backward_weight in (_BACKWARD_WEIGHT,) if either_way else (0.0, _BACKWARD_WEIGHT):
-        taste = _Mutation(impression, "fine-tune parameters" in prompt, trends_of(attempts), backward_weight)
+        taste = _Mutation(impression, of_numbers, trends_of(attempts), lessons_of(attempts), backward_weight)
         offspring, steps = novel(parent, _RULES, taste, dice, count=count, accepts=accepts, is_new=is_new)
         if steps:
             return told(parent, offspring, steps)

@@ -80,9 +80,10 @@ def novel(
 
 
 def told(before: Candidate, after: Candidate, steps: Sequence[Move]) -> str:
-    """Return an answer: a line of reasons for each step, then the changed files as edits."""
+    """Return an answer: the rules, a line of reasons for each step, then the changed files as edits."""
+    names = ", ".join(step.rule.name for step in steps)
     reasons = [f"- {step.rule.name} at {step.site.label}: {step.choice.label}" for step in steps]
-    return "\n".join([*reasons, "", *changes_between(before, after)])
+    return "\n".join([f"Rules: {names}.", *reasons, "", *changes_between(before, after)])
 
 
 def changes_between(before: Candidate, after: Candidate) -> list[str]:

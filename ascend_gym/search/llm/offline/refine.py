@@ -12,31 +12,35 @@ from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repea
 from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.experience import Experience, experience_in, recommendation
 from ascend_gym.search.llm.offline.impression import Impression, impression_of
+from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import novel, told
 from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.trends import Trends, trends_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _RULES = tuple(rule for rule in RULES if rule.side is not Side.TILING)
-_STEPS = {1: 0.5, 2: 0.3, 3: 0.2}
+_STEPS = {1: 0.3, 2: 0.3, 3: 0.2, 4: 0.2}
 _EMPHASIS = 20.0
 
 
 @dataclass(frozen=True)
 class _Advised:
-    """The taste of an impression, with more weight on what experience speaks for."""
+    """The taste of an impression, with more weight on what experience speaks for, and less after failures."""
 
     impression: Impression
     experience: Sequence[Experience]
+    lessons: Lessons
+    trends: Trends
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
-        advice = recommendation(rule, self.experience, _EMPHASIS)
-        return self.impression.option_weight(rule, sites) * advice
+        advice = recommendation(rule, self.experience, _EMPHASIS) * self.lessons.weight(rule.name)
+        return self.impression.rule_weight(rule, sites) * advice * max(map(self.site_weight, sites))
 
     def site_weight(self, site: Site) -> float:
-        return self.impression.site_weight(site)
+        return max(self.choice_weight(choice, rank) for rank, choice in enumerate(site.choices))
 
     def choice_weight(self, choice: Choice, rank: int) -> float:
-        return self.impression.choice_weight(choice, rank)
+        return self.impression.choice_weight(choice, rank) * self.trends.weight(choice.label)
 
 
 def answer(prompt: str, dice: Dice) -> str:
@@ -54,7 +58,7 @@ def answer(prompt: str, dice: Dice) -> str:
         return not repeats(before, after, attempts)
 
     count = dice.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
-    taste = _Advised(impression, experience_in(prompt))
+    taste = _Advised(impression, experience_in(prompt), lessons_of(attempts), trends_of(attempts))
     after, steps = novel(before, _RULES, taste, dice, count=count, accepts=accepts, is_new=is_new)
     if not steps:
         return "I know of no rewrite of this kernel that was not attempted."

@@ -37,11 +37,17 @@ def trends_of(attempts: Iterable[Attempt]) -> Trends:
     """Read the trends out of attempts, in order."""
     helped: dict[tuple[str, bool], bool] = {}
     for attempt in attempts:
-        old, new = _values(attempt, "-"), _values(attempt, "+")
-        if len(attempt.changes) == 2 and len(old) == 1 and set(old) == set(new):
-            ((name, before),) = old.items()
+        if is_of_one_number(attempt):
+            new = _values(attempt, "+")
+            ((name, before),) = _values(attempt, "-").items()
             helped[name, new[name] > before] = attempt.kept
     return Trends(helped)
+
+
+def is_of_one_number(attempt: Attempt) -> bool:
+    """Say whether an attempt changed one number alone."""
+    old, new = _values(attempt, "-"), _values(attempt, "+")
+    return len(attempt.changes) == 2 and len(old) == 1 and set(old) == set(new)
 
 
 def _values(attempt: Attempt, sign: str) -> dict[str, int]:

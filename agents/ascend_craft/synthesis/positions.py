@@ -120,6 +120,14 @@ class PositionStage:
             self._add(root.node.extra[0], place, accumulator)
         self._stage.done(root.value)
 
+    def into(self, node: Node, buffer: str) -> None:
+        """Put a value with the vector axis into a buffer, unless it was computed there."""
+        place = self._stage.place(node)
+        assert isinstance(place, Vector)
+        if place.buffer != buffer:
+            self._stage._say("copy", buffer, place.buffer)
+        self._stage.done(node)
+
     def _put_number(self, output: str, dtype: str, text: str, wide: bool) -> None:
         if dtype == "f32":
             self._stage._say("fill", output, text, count=None if wide else "8")

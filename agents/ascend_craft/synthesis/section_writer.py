@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
 from agents.ascend_craft.synthesis.instructions import (
@@ -14,11 +16,26 @@ from agents.ascend_craft.synthesis.instructions import (
     Stage,
     Vector,
 )
+from agents.ascend_craft.synthesis.lane_scans import MANY_ROWS, LaneScan
 from agents.ascend_craft.synthesis.positions import PositionStage
 from agents.ascend_craft.synthesis.sections import Root, Section, is_global
 from agents.ascend_craft.synthesis.writer import Tensors, Writer
 
-_ELEMS_PER_CORE = 8192  # fewer are not worth the start of a block
+ELEMS_PER_CORE = 16384  # fewer are not worth the start of a block
+LANES = {"f32": 8, "i32": 8, "f16": 16, "u8": 32}  # elements of a block, at which rows of a copy begin
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows that are copied at once and computed one by one.
+
+    Attributes:
+        axis: name of the axis that numbers them.
+        height: variable with how many there are.
+    """
+
+    axis: str
+    height: str
 
 
 class SectionWriter:
@@ -26,6 +43,7 @@ class SectionWriter:
 
     Attributes:
         parts: reductions over everything with the scalar that has this core's part, once written.
+        flat: whether units are as long as one likes, once written.
     """
 
     def __init__(
@@ -34,19 +52,34 @@ class SectionWriter:
         self._writer, self._tensors, self._section = writer, tensors, section
         self._known: dict[int, Place] = dict(globals_)
         self._index: dict[str, str] = {}
-        self._vector_at, self._count = "0", "1"
-        self._fresh_count = 0
+        self._vector_at, self._count, self._piece = "0", "1", "tile"
         self.parts: list[tuple[Root, str]] = []
+        self.flat = False
         self._accumulators: dict[int, Place] = {}
+        self._block: Block | None = None
 
     def write(self) -> str:
         """Write the section, and return how many cores it can use, in the language of the host."""
         for axis in self._section.axes:
             self._writer.whole(axis.name, axis.text)
         self._begin_parts()
+        self._constants()
         units = self._units()
         self._end_parts()
         return units
+
+    def _constants(self) -> None:
+        """Compute once what has no axes: functions of reductions over everything."""
+        roots = [root.value for root in self._section.roots]
+        wanted = [
+            node
+            for node in descendants(roots, lambda n: self.is_known(n) or not n.axes)
+            if not node.axes and not self.is_known(node) and node.op not in ("number", "input", *COMPARISONS)
+        ]
+        if wanted and all(
+            self.is_known(g) for n in wanted for g in descendants([n], is_global) if is_global(g)
+        ):
+            self._sequence(wanted, [], keep=wanted)
 
     # units
 
@@ -63,7 +96,8 @@ class SectionWriter:
             with writer.block(f"for at, n in tiles({count}, tile):"):
                 self._vector_at, self._count = f"({first} + at)", "n"
                 self._body()
-            return f"ceil_div({vector}, {_ELEMS_PER_CORE})"
+            self.flat = True
+            return f"ceil_div({vector}, {ELEMS_PER_CORE})"
         total = " * ".join(outer) or "1"
         if section.vector_is_parallel:
             vector = section.vector
@@ -75,14 +109,21 @@ class SectionWriter:
             with writer.block(f"for unit in range({first}, {first} + {count}):"):
                 writer.say(f"place = (unit % {pieces}) * {cut}", f"length = min({cut}, {vector} - place)")
                 self._decode(outer, f"unit // {pieces}")
-                self._vector_at, self._count = "place", "length"
+                self._vector_at, self._count, self._piece = "place", "length", cut
                 self._body()
             self._widest(vector)
-            return f"{total} * ceil_div({vector}, 64)" if outer else f"ceil_div({vector}, 64)"
+            return units
         writer.say(f"{first}, {count} = share({total})")
-        with writer.block(f"for unit in range({first}, {first} + {count}):"):
-            self._decode(outer, "unit")
-            self._rows()
+        scan = self._scan_by_lanes(outer)
+        if scan is not None:
+            writer.lines.pop()
+            return LaneScan(self, scan).write(outer[0])
+        if self._fits_at_once():
+            self._rows(outer, first, count)
+        else:
+            with writer.block(f"for unit in range({first}, {first} + {count}):"):
+                self._decode(outer, "unit")
+                self._body()
         if section.vector is not None:
             self._widest(section.vector)
         return total
@@ -115,23 +156,68 @@ class SectionWriter:
 
     # bodies
 
-    def _rows(self) -> None:
-        """Write a unit with its vector axis inside: at once where a row fits a tile, else in passes."""
-        section, writer = self._section, self._writer
-        vector = section.vector
-        alone = self._inner_axes() == [vector]
+    def _scan_by_lanes(self, outer: Sequence[str]) -> Node | None:
+        """Return the only scan of the section if rows are many, and can be scanned 16 at a time."""
+        section = self._section
+        scans = [node for node in self._nodes() if node.op == "scan"]
+        if len(scans) != 1 or len(outer) != 1 or self._inner_axes() != [section.vector]:
+            return None
+        many = section.axis(outer[0]).size >= MANY_ROWS
+        along = section.axis_of(scans[0].extra[1]) == section.vector
+        reduced = any(self._is_local(node) for node in self._nodes())
+        rows = self._may_block(outer[0], [root.value for root in section.roots])
+        return scans[0] if many and along and rows and not reduced else None
+
+    def _fits_at_once(self) -> bool:
+        """Say whether a unit is one row, reduced and mapped without leaving the buffers."""
         kinds = {node.extra[0] for node in self._nodes() if self._is_local(node)}
-        if vector is None or not alone or not kinds or "prod" in kinds or self._scans():
-            self._body()
-            return
-        known = dict(self._known)
+        one_row = self._section.vector is not None and self._inner_axes() == [self._section.vector]
+        return one_row and bool(kinds) and "prod" not in kinds and not self._scans()
+
+    def _rows(self, outer: Sequence[str], first: str, count: str) -> None:
+        """Write units that are rows: several at once where a row fits a tile, else each in passes."""
+        writer, vector, known = self._writer, self._section.vector, dict(self._known)
+        assert vector is not None
+        roots = [root.value for root in self._section.roots]
         with writer.block(f"if {vector} <= tile:"):
             self._vector_at, self._count = "0", vector
-            self._at_once()
+            if len(outer) == 1 and self._may_block(outer[0], roots):
+                rows = self._rows_of_block(vector)
+                with writer.block(f"for top, height in tiles({count}, {rows}):"):
+                    self._index[outer[0]] = f"({first} + top)"
+                    self._block = Block(outer[0], "height")
+                    self._at_once()
+                    self._block = None
+            else:
+                with writer.block(f"for unit in range({first}, {first} + {count}):"):
+                    self._decode(outer, "unit")
+                    self._at_once()
         self._known = dict(known)
-        with writer.block("else:"):
+        with writer.block("else:"), writer.block(f"for unit in range({first}, {first} + {count}):"):
+            self._decode(outer, "unit")
             self._body()
         self._known = known
+
+    def _rows_of_block(self, length: str) -> str:
+        """Have the host say how many rows of a length a tile holds."""
+        lanes = max(LANES.get(dtype, 16) for dtype in self._tensors.dtypes.values())
+        return self._writer.whole(f"cut_rows_{length}", f"max(1, tile // align({length}, {lanes}))")
+
+    def _may_block(self, axis: str, roots: Sequence[Node]) -> bool:
+        """Say whether all that is copied along an axis comes in rows of a known type."""
+        section = self._section
+        nodes = [
+            node for node in descendants(roots, lambda n: id(n) in self._known) if id(node) not in self._known
+        ]
+        copied = [(node, self._tensors.dtypes[node.extra]) for node in nodes if node.op == "input"]
+        copied += [
+            (root.value, self._tensors.dtypes[root.output])
+            for root in section.roots
+            if root.output is not None and root.value in roots
+        ]
+        along = [(node, dtype) for node, dtype in copied if axis in section.axes_of(node)]
+        rows = all(section.has_vector(node) and dtype in LANES for node, dtype in along)
+        return bool(along) and rows and not any(node.op == "pick" for node in nodes)
 
     def _nodes(self) -> list[Node]:
         roots = [root.value for root in self._section.roots]
@@ -263,13 +349,19 @@ class SectionWriter:
     def _loops(self, inner: Sequence[str], roots: Sequence[Node]) -> Iterator[None]:
         """Loop over inner axes, the vector axis in tiles."""
         section, writer = self._section, self._writer
+        lines = [name for name in inner if name != section.vector]
         heads = []
-        for name in inner:
-            if name == section.vector:
-                continue
+        for name in lines:
             variable = f"j{name.removeprefix('n')}"
             self._index[name] = variable
-            heads.append(f"for {variable} in range(0, {name}):")
+            head = f"for {variable} in range(0, {name}):"
+            if name == lines[-1] and self._may_block(name, roots):
+                length = self._piece if section.vector_is_parallel else str(section.vector)
+                self._block = Block(name, f"height{name.removeprefix('n')}")
+                head = (
+                    f"for {variable}, {self._block.height} in tiles({name}, {self._rows_of_block(length)}):"
+                )
+            heads.append(head)
         depth = writer.depth
         scans = [node for node in descendants(roots, is_global) if node.op == "scan"]
         self._begin_scans(scans, inner)
@@ -290,6 +382,7 @@ class SectionWriter:
                 writer.depth += 1
                 self._vector_at, self._count = "at", "n"
         yield
+        self._block = None
         writer.depth = depth
 
     def _begin_scans(self, scans: Sequence[Node], inner: Sequence[str]) -> None:
@@ -354,8 +447,44 @@ class SectionWriter:
         for node in keep:
             self._known[id(node)] = stage.kept(node)
         self._writer.stage("copyin", loads)
-        self._writer.stage("compute", stage.lines)
+        self._writer.stage("compute", self._by_line(stage.lines, loads, outputs.values()))
         self._writer.stage("copyout", [self._store(root) for root in roots if root.output is not None])
+
+    def begin_block(self, axis: str, height: str) -> None:
+        """Begin with rows that are copied at once."""
+        self._block = Block(axis, height)
+
+    def end_block(self) -> None:
+        """Go back to single rows."""
+        self._block = None
+
+    def is_known(self, node: Node) -> bool:
+        """Say whether a node has a place already."""
+        return id(node) in self._known
+
+    def _by_line(self, lines: Sequence[str], loads: Sequence[str], outputs: Iterable[str]) -> Sequence[str]:
+        """Return instructions for one row as those for each row of a block."""
+        if self._block is None or not lines:
+            return lines
+        wide = {load.removeprefix("load(").split(",")[0] for load in loads if "rows=" in load}
+        return self._for_each_line(lines, {*wide, *outputs})
+
+    def _for_each_line(self, lines: Sequence[str], buffers: Collection[str]) -> list[str]:
+        """Return instructions as those for each row of a block, of which ``buffers`` hold all rows."""
+        assert self._block is not None
+        sizes = self._writer.buffers.sizes
+        at = {name: f"{name}[line * align({self._count}, {LANES[sizes[name][1]]})]" for name in buffers}
+        name = re.compile(rf"\b({'|'.join(sorted(at))})\b")
+        inner = [name.sub(lambda match: at[match[1]], line) for line in lines]
+        return [f"for line in range(0, {self._block.height}):", *(f"    {line}" for line in inner)]
+
+    def _in_rows(self, node: Node) -> str:
+        """Return what tells the rows of a block to a copy; nothing where there is one."""
+        axes = self._section.axes_of(node)
+        if self._block is None or self._block.axis not in axes:
+            return ""
+        pitch = " * ".join(axes[axes.index(self._block.axis) + 1 :])
+        return f", rows={self._block.height}, pitch={pitch}"
 
     def _targets(self, outputs: Mapping[int, str], values: Sequence[Node]) -> dict[int, str]:
         generic = {name for name, (_, dtype) in self._writer.buffers.sizes.items() if dtype != "f32"}
@@ -375,7 +504,8 @@ class SectionWriter:
 
     def _store(self, root: Root) -> str:
         count = self._count if self._section.has_vector(root.value) else "1"
-        return f"store({root.output}[{self._at(root.value)}], {self._out(root)}, {count})"
+        rows = self._in_rows(root.value)
+        return f"store({root.output}[{self._at(root.value)}], {self._out(root)}, {count}{rows})"
 
     def _at(self, node: Node, instead: str | None = None) -> str:
         """Return the place of a tensor's first element at this position of the loops."""
@@ -403,7 +533,8 @@ class SectionWriter:
                 name = self._writer.buffers.declare(
                     f"{node.extra}_{'in' if wide else 'one'}", "tile" if wide else "8", dtype
                 )
-                loads.append(f"load({name}, {node.extra}[{self._at(node)}], {self._count if wide else '1'})")
+                count = self._count if wide else "1"
+                loads.append(f"load({name}, {node.extra}[{self._at(node)}], {count}{self._in_rows(node)})")
                 found[id(node)] = (name, dtype)
             elif node.op == "pick":
                 picked, load = self._pick(node)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ascend_gym.staged.lifetimes import Lifetime
 from ascend_gym.staged.lower.align import copy_lines
-from ascend_gym.staged.lower.context import Context, name_of, scalar_type
+from ascend_gym.staged.lower.context import Context, name_of, scalar_type, share_part
 from ascend_gym.staged.operations import OPERATIONS, WHOLE_BYTES
 from ascend_gym.staged.syntax import (
     Assign,
@@ -34,6 +34,8 @@ from ascend_gym.staged.syntax import (
 
 _NAMES = {"copyin": "CopyIn", "compute": "Compute", "copyout": "CopyOut"}
 _HELD, _LOCAL = "Held", "Local"
+INLINE = "__aicore__ inline __attribute__((always_inline))"
+"""Of functions that are called once: with them the kernel's object stays in registers."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,13 @@ class Stages:
             if name not in changed or name in outside
         ]
 
-    def _block(self, body: Sequence[Stmt], declared: _Declarations) -> list[str]:
+    def _block(self, body: Sequence[Stmt], declared: _Declarations, skip: int = 0) -> list[str]:
+        """Return the statements of a list, but for the first ``skip``."""
         lines: list[str] = []
         held = [each for each in self._lifetimes.by_body.get(id(body), []) if not each.local]
         for index, statement in enumerate(body):
+            if index < skip:
+                continue
             lines += [_begin(self._context, each, _HELD) for each in held if each.first == index]
             lines += self._statement(statement, declared)
             lines += [_end(each, _HELD) for each in held if each.last == index]
@@ -132,21 +137,8 @@ class Stages:
             return [f"{self._functions[id(statement)]}({arguments});"]
         if isinstance(statement, SyncAll):
             return ["AscendC::SyncAll();"]
-        if isinstance(statement, Loop):
-            name = name_of(statement.name)
-            start, stop = text(statement.start), text(statement.stop)
-            head = f"for (int64_t {name} = {start}; {name} < {stop}; {name}++) {{"
-            return [head, *_inner(self._block(statement.body, declared)), "}"]
-        if isinstance(statement, Tiles):
-            at, count, total, tile = (
-                name_of(statement.offset),
-                name_of(statement.count),
-                text(statement.total),
-                text(statement.tile),
-            )
-            head = f"for (int64_t {at} = 0; {at} < {total}; {at} += {tile}) {{"
-            least = f"const int64_t {count} = MinOf<int64_t>({tile}, ({total}) - {at});"
-            return [head, *_inner([least, *self._block(statement.body, declared)]), "}"]
+        if isinstance(statement, (Loop, Tiles)):
+            return self._loop(statement, declared)
         if isinstance(statement, If):
             lines = [f"if ({text(statement.test)}) {{", *_inner(self._block(statement.body, declared))]
             if statement.orelse:
@@ -154,25 +146,115 @@ class Stages:
             return [*lines, "}"]
         return self._inside(statement)
 
+    def _loop(self, statement: Loop | Tiles, declared: _Declarations) -> list[str]:
+        """Return a loop; where that can be done it copies one step ahead of what it computes."""
+        text = self._context.expression
+        if isinstance(statement, Loop):
+            at, step, first, end = name_of(statement.name), "1", text(statement.start), text(statement.stop)
+            counts: dict[str, str] = {}
+        else:
+            at, step, first, end = name_of(statement.offset), text(statement.tile), "0", text(statement.total)
+            counts = {name_of(statement.count): f"MinOf<int64_t>({step}, ({end}) - {at})"}
+        here = [f"const int64_t {name} = {count};" for name, count in counts.items()]
+        move = f"{at}++" if step == "1" else f"{at} += {step}"
+        ahead = self._copied_ahead(statement)
+        if ahead is None:
+            head = f"for (int64_t {at} = {first}; {at} < {end}; {move}) {{"
+            return [head, *_inner([*here, *self._block(statement.body, declared)]), "}"]
+        assigns = statement.body[:ahead]
+        kept = [*counts, *(name_of(each.name) for each in assigns if isinstance(each, Assign))]
+        floats = {
+            name_of(each.name) for each in assigns if isinstance(each, Assign) and self._is_float(each.name)
+        }
+        begun = [f"{name} = {count};" for name, count in counts.items()]
+        begun += [
+            f"{name_of(each.name)} = {text(each.value)};" for each in assigns if isinstance(each, Assign)
+        ]
+        begun += self._block(statement.body[ahead : ahead + 1], declared)
+        later = {name: f"{name}Next" for name in (at, *kept)}
+        begun = [_renamed(line, later) for line in begun]
+        rest = self._block(statement.body, declared, skip=ahead + 1)
+        types = {name: scalar_type(is_float=name in floats) for name in kept}
+        lines = [
+            *(f"{types[name]} {later[name]} = 0;" for name in kept),
+            f"for (int64_t {later[at]} = {first}; {later[at]} < ({end}) + {step}; "
+            f"{_renamed(move, later)}) {{",
+            *(f"    const {types[name]} {name} = {later[name]};" for name in kept),
+            f"    const int64_t {at} = {later[at]} - {step};",
+            f"    if ({later[at]} < {end}) {{",
+            *_inner(_inner(begun)),
+            "    }",
+            f"    if ({at} < {first}) {{",
+            "        continue;",
+            "    }",
+            *_inner(rest),
+            "}",
+        ]
+        return ["{", *_inner(lines), "}"] if kept else lines
+
+    def _is_float(self, name: str) -> bool:
+        return self._context.verified.types.get(name, False)
+
+    def _copied_ahead(self, loop: Loop | Tiles) -> int | None:
+        """Return where a loop has the copy-in that can be issued before the step that comes before.
+
+        It comes first but for scalars that depend on nothing else in the loop, nothing in the step changes
+        what it copies, and its queues have room for two.
+        """
+        at = next((index for index, each in enumerate(loop.body) if not isinstance(each, Assign)), None)
+        if at is None or at + 1 == len(loop.body):
+            return None
+        copy, rest = loop.body[at], list(walk(loop.body[at + 1 :]))
+        if not isinstance(copy, Stage) or copy.kind != "copyin":
+            return None
+        names = [each.name for each in loop.body[:at] if isinstance(each, Assign)]
+        before = list(walk(loop.body[: at + 1]))
+        used = {name for each in before for name in _names(each)}
+        changed = {name for each in rest for name in assigned(each)}
+        buffers = {name for each in walk([copy]) for name in buffers_in(each)}
+        copied = [each for each in walk([copy]) if isinstance(each, Transfer)]
+        inputs = all(self._context.program.tensor(each.tensor).role == "gm" for each in copied)
+        room = all(self._context.verified.depths[name] > 1 for name in buffers)
+        others = {each.local.buffer for each in rest if isinstance(each, Transfer)}
+        own = len(set(names)) == len(names) and not self._outside_of(loop) & set(names)
+        fits = inputs and room and own and not others & buffers and not changed & used
+        return at if fits and not self._carried(loop.body[:at]) else None
+
+    def _outside_of(self, loop: Loop | Tiles) -> set[str]:
+        """Return the scalars that occur outside of a loop."""
+        inside = {id(each) for each in walk([loop])}
+        return {
+            name
+            for each in walk(self._context.program.body)
+            if id(each) not in inside
+            for name in _names(each)
+        }
+
+    def _carried(self, assigns: Sequence[Stmt]) -> bool:
+        """Say whether one of some assignments uses what it or a later one assigns."""
+        left = {name for each in assigns for name in assigned(each)}
+        for each in assigns:
+            if left & {name for expression in expressions(each) for name in names_in(expression)}:
+                return True
+            left -= set(assigned(each))
+        return False
+
     def _share(self, statement: Share, declared: _Declarations) -> list[str]:
         first, count = name_of(statement.first), name_of(statement.count)
-        total = self._context.expression(statement.total)
-        grain = "1" if statement.grain is None else self._context.expression(statement.grain)
-        kind = declared.kind(statement)
-        self._shares += 1
-        grains, base, rest = (f"{part}Of{self._shares}" for part in ("grains", "base", "rest"))
+        context = self._context
+        total, kind = context.expression(statement.total), declared.kind(statement)
+        total = total if total.isidentifier() else f"({total})"
+        part, lines = context.parts.get(id(statement), ""), []
+        if not part:
+            self._shares += 1
+            part = f"part{self._shares}"
+            cores = "static_cast<int64_t>(AscendC::GetBlockNum())"
+            lines = [f"const int64_t {part} = {share_part(context, statement, context.expression, cores)};"]
         core = "static_cast<int64_t>(AscendC::GetBlockIdx())"
-        whole = total if grain == "1" else f"(({total}) + ({grain}) - 1) / ({grain})"
-        unit = "" if grain == "1" else f" * ({grain})"
-        begin = f"({core} * {base} + MinOf<int64_t>({core}, {rest})){unit}"
-        end = f"{first} + ({base} + ({core} < {rest} ? 1 : 0)){unit}"
-        limited = begin if grain == "1" else f"MinOf<int64_t>({begin}, {total})"
         return [
-            f"const int64_t {grains} = {whole};",
-            f"const int64_t {base} = {grains} / static_cast<int64_t>(AscendC::GetBlockNum());",
-            f"const int64_t {rest} = {grains} % static_cast<int64_t>(AscendC::GetBlockNum());",
-            f"{kind}{first} = {limited};",
-            f"{kind}{count} = MinOf<int64_t>({end}, {total}) - {first};",
+            *lines,
+            f"{kind}{first} = MinOf<int64_t>({core} * {part}, {total});",
+            f"{kind}{count} = MinOf<int64_t>({part}, {total} - {first});",
         ]
 
     def _function(self, stage: Stage) -> str:
@@ -245,6 +327,8 @@ class Stages:
         operands = [self._operand(op, each, element) for each in op.operands]
         if op.name == "cast":
             return self._cast(op, operands[0], element, count)
+        if operation.unit > 1:
+            return [operation.call.format(*operands, dst=self._view(op.dst), n=count) + ";"]
         if operation.reduces and element == "float":
             kind = op.name.removeprefix("reduce_").capitalize()
             return [f"Reduce{kind}Long({self._view(op.dst)}, {operands[0]}, {operands[1]}, {count});"]
@@ -262,7 +346,7 @@ class Stages:
         if isinstance(operand, View):
             return self._view(operand)
         text = self._context.expression(operand)
-        if op.name == "gather":
+        if op.name == "gather" or OPERATIONS[op.name].unit > 1:
             return text
         if OPERATIONS[op.name].bits:
             source = op.operands[0]
@@ -368,7 +452,7 @@ def _get(context: Context, name: str) -> str:
 
 
 _WORK_FLAG = [
-    "const event_t written = static_cast<event_t>(pipe.FetchEventID(AscendC::HardEvent::MTE3_MTE2));",
+    "const auto written = static_cast<event_t>(GetTPipePtr()->FetchEventID(AscendC::HardEvent::MTE3_MTE2));",
     "AscendC::SetFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
     "AscendC::WaitFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
 ]
@@ -386,4 +470,4 @@ def _inner(lines: Sequence[str]) -> list[str]:
 
 def _function(head: str, lines: Sequence[str]) -> str:
     body = "".join(f"        {line}\n" for line in lines)
-    return f"    __aicore__ inline {head}\n    {{\n{body}    }}\n"
+    return f"    {INLINE} {head}\n    {{\n{body}    }}\n"

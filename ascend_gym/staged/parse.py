@@ -268,12 +268,13 @@ class _Parser:
     def _transfer(self, call: ast.Call, *, stores: bool) -> Transfer:
         form = "store(y[at], B, n)" if stores else "load(B, x[at], n)"
         extra = {each.arg: each.value for each in call.keywords}
-        options = set(extra) - {"rows", "pitch"}
-        known = options <= ({"room"} if stores else {"room", "pad"}) and not {"rows", "pitch"} - set(extra)
-        if len(call.args) != 3 or (extra and not known and set(extra) != {"pad"}):
+        options = {"room"} if stores else {"room", "pad"}
+        several = {"rows", "pitch"}
+        known = set(extra) <= several | options and (several <= set(extra) or set(extra) <= {"pad"} & options)
+        if len(call.args) != 3 or not known:
             raise StagedError(
                 call.lineno,
-                f"expected {form}, for several rows with rows=.., pitch=.. (room=.., loads pad=..)",
+                f"expected {form}, for several rows with rows=.., pitch=.. (and room=..; loads with pad=..)",
             )
         far, near = (call.args[0], call.args[1]) if stores else (call.args[1], call.args[0])
         if not isinstance(far, ast.Subscript) or not isinstance(far.value, ast.Name):

@@ -11,14 +11,14 @@ from agents.ascend_craft.synthesis.scans import scan_lines
 from agents.ascend_craft.synthesis.sections import Root
 
 if TYPE_CHECKING:
-    from agents.ascend_craft.synthesis.section_writer import SectionWriter
+    from agents.ascend_craft.synthesis.position_writer import PositionWriter
 
 
 class PositionStage:
     """The compute stage of one position: conversion of inputs, instructions, and where the values go."""
 
     def __init__(
-        self, owner: SectionWriter, needed: Sequence[Node], loaded: Mapping[int, tuple[str, str]]
+        self, owner: PositionWriter, needed: Sequence[Node], loaded: Mapping[int, tuple[str, str]]
     ) -> None:
         self._owner, self._section = owner, owner._section
         self._stage = owner._stage()

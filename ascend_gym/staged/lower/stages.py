@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ascend_gym.staged.lifetimes import Lifetime
+from ascend_gym.staged.lower.ahead import copied_ahead
 from ascend_gym.staged.lower.align import copy_lines
 from ascend_gym.staged.lower.context import Context, name_of, scalar_type, share_part
+from ascend_gym.staged.lower.declarations import Declarations, names_of
 from ascend_gym.staged.operations import OPERATIONS, WHOLE_BYTES
 from ascend_gym.staged.syntax import (
     Assign,
@@ -27,8 +29,6 @@ from ascend_gym.staged.syntax import (
     Write,
     assigned,
     buffers_in,
-    expressions,
-    names_in,
     walk,
 )
 
@@ -77,7 +77,7 @@ class Stages:
         }
         scalars |= {a.name for stage in self._stages for a in self._arguments(stage) if a.changed}
         body = self._context.program.body
-        declared = _Declarations(self._context, scalars, body)
+        declared = Declarations(self._context, scalars, body)
         lines = [*declared.hoisted(), *self._block(body, declared)]
         return _function("void Process()", lines)
 
@@ -95,17 +95,17 @@ class Stages:
         own: dict[int, Counter[str]] = {}
         inside: set[int] = set()
         for stage in self._stages:
-            own[id(stage)] = Counter(name for s in walk(stage.body) for name in _names(s))
+            own[id(stage)] = Counter(name for s in walk(stage.body) for name in names_of(s))
             inside |= {id(s) for s in walk(stage.body)}
         for statement in walk(self._context.program.body):
-            counts.update(_names(statement))
+            counts.update(names_of(statement))
         return {key: {name for name in counts if counts[name] > mine[name]} for key, mine in own.items()}
 
     def _arguments(self, stage: Stage) -> list[_Argument]:
         statements = list(walk(stage.body))
         changed = {n for s in statements if isinstance(s, Assign) for n in assigned(s)}
         loops = {n for s in statements if isinstance(s, (Loop, Tiles)) for n in assigned(s)}
-        used = {n for s in statements for n in _names(s)} - self._fixed - set(self._lifetimes.roles) - loops
+        used = {n for s in statements for n in names_of(s)} - self._fixed - set(self._lifetimes.roles) - loops
         outside = self._outside[id(stage)]
         types = self._context.verified.types
         return [
@@ -114,7 +114,7 @@ class Stages:
             if name not in changed or name in outside
         ]
 
-    def _block(self, body: Sequence[Stmt], declared: _Declarations, skip: int = 0) -> list[str]:
+    def _block(self, body: Sequence[Stmt], declared: Declarations, skip: int = 0) -> list[str]:
         """Return the statements of a list, but for the first ``skip``."""
         lines: list[str] = []
         held = [each for each in self._lifetimes.by_body.get(id(body), []) if not each.local]
@@ -126,7 +126,7 @@ class Stages:
             lines += [_end(each, _HELD) for each in held if each.last == index]
         return lines
 
-    def _statement(self, statement: Stmt, declared: _Declarations) -> list[str]:
+    def _statement(self, statement: Stmt, declared: Declarations) -> list[str]:
         text = self._context.expression
         if isinstance(statement, Assign):
             return [f"{declared.kind(statement)}{name_of(statement.name)} = {text(statement.value)};"]
@@ -146,7 +146,7 @@ class Stages:
             return [*lines, "}"]
         return self._inside(statement)
 
-    def _loop(self, statement: Loop | Tiles, declared: _Declarations) -> list[str]:
+    def _loop(self, statement: Loop | Tiles, declared: Declarations) -> list[str]:
         """Return a loop; where that can be done it copies one step ahead of what it computes."""
         text = self._context.expression
         if isinstance(statement, Loop):
@@ -157,7 +157,7 @@ class Stages:
             counts = {name_of(statement.count): f"MinOf<int64_t>({step}, ({end}) - {at})"}
         here = [f"const int64_t {name} = {count};" for name, count in counts.items()]
         move = f"{at}++" if step == "1" else f"{at} += {step}"
-        ahead = self._copied_ahead(statement)
+        ahead = copied_ahead(self._context.verified, statement)
         if ahead is None:
             head = f"for (int64_t {at} = {first}; {at} < {end}; {move}) {{"
             return [head, *_inner([*here, *self._block(statement.body, declared)]), "}"]
@@ -195,51 +195,7 @@ class Stages:
     def _is_float(self, name: str) -> bool:
         return self._context.verified.types.get(name, False)
 
-    def _copied_ahead(self, loop: Loop | Tiles) -> int | None:
-        """Return where a loop has the copy-in that can be issued before the step that comes before.
-
-        It comes first but for scalars that depend on nothing else in the loop, nothing in the step changes
-        what it copies, and its queues have room for two.
-        """
-        at = next((index for index, each in enumerate(loop.body) if not isinstance(each, Assign)), None)
-        if at is None or at + 1 == len(loop.body):
-            return None
-        copy, rest = loop.body[at], list(walk(loop.body[at + 1 :]))
-        if not isinstance(copy, Stage) or copy.kind != "copyin":
-            return None
-        names = [each.name for each in loop.body[:at] if isinstance(each, Assign)]
-        before = list(walk(loop.body[: at + 1]))
-        used = {name for each in before for name in _names(each)}
-        changed = {name for each in rest for name in assigned(each)}
-        buffers = {name for each in walk([copy]) for name in buffers_in(each)}
-        copied = [each for each in walk([copy]) if isinstance(each, Transfer)]
-        inputs = all(self._context.program.tensor(each.tensor).role == "gm" for each in copied)
-        room = all(self._context.verified.depths[name] > 1 for name in buffers)
-        others = {each.local.buffer for each in rest if isinstance(each, Transfer)}
-        own = len(set(names)) == len(names) and not self._outside_of(loop) & set(names)
-        fits = inputs and room and own and not others & buffers and not changed & used
-        return at if fits and not self._carried(loop.body[:at]) else None
-
-    def _outside_of(self, loop: Loop | Tiles) -> set[str]:
-        """Return the scalars that occur outside of a loop."""
-        inside = {id(each) for each in walk([loop])}
-        return {
-            name
-            for each in walk(self._context.program.body)
-            if id(each) not in inside
-            for name in _names(each)
-        }
-
-    def _carried(self, assigns: Sequence[Stmt]) -> bool:
-        """Say whether one of some assignments uses what it or a later one assigns."""
-        left = {name for each in assigns for name in assigned(each)}
-        for each in assigns:
-            if left & {name for expression in expressions(each) for name in names_in(expression)}:
-                return True
-            left -= set(assigned(each))
-        return False
-
-    def _share(self, statement: Share, declared: _Declarations) -> list[str]:
+    def _share(self, statement: Share, declared: Declarations) -> list[str]:
         first, count = name_of(statement.first), name_of(statement.count)
         context = self._context
         total, kind = context.expression(statement.total), declared.kind(statement)
@@ -261,7 +217,7 @@ class Stages:
         arguments = self._arguments(stage)
         given = {each.name for each in arguments}
         scalars = {n for s in walk(stage.body) if isinstance(s, Assign) for n in assigned(s)} - given
-        declared = _Declarations(self._context, scalars, stage.body)
+        declared = Declarations(self._context, scalars, stage.body)
         names = self._tensor_names(stage)
         before, after = self._edges(stage)
         lines = [*before, *declared.hoisted(), *self._block(stage.body, declared), *after]
@@ -366,60 +322,6 @@ class Stages:
             return [call]
         same = f"AscendC::Adds({dst}, {source}, static_cast<{element}>(0), {count});"
         return ["if constexpr (std::is_same_v<T, float>) {", f"    {same}", "} else {", f"    {call}", "}"]
-
-
-class _Declarations:
-    """Where scalars are declared: at their first assignment if that comes before all else, or on top."""
-
-    def __init__(self, context: Context, scalars: set[str], body: Sequence[Stmt]) -> None:
-        self._context = context
-        self._at: dict[int, set[str]] = {}
-        placed: set[str] = set()
-        for name in sorted(scalars):
-            place = _first_assignment(name, body)
-            if place is not None:
-                self._at.setdefault(id(place), set()).add(name)
-                placed.add(name)
-        for statement in walk(body):
-            own = self._at.get(id(statement), set())
-            if isinstance(statement, Share) and own and own != set(assigned(statement)):
-                placed -= own
-                del self._at[id(statement)]
-        self._hoisted = sorted(scalars - placed)
-
-    def hoisted(self) -> list[str]:
-        """Return the declarations on top."""
-        types = self._context.verified.types
-        return [
-            f"{scalar_type(is_float=types[name])} {name_of(name)} = {'0.0f' if types[name] else '0'};"
-            for name in self._hoisted
-        ]
-
-    def kind(self, statement: Assign | Share) -> str:
-        """Return the type to put before an assignment that declares."""
-        names = self._at.get(id(statement), set())
-        if not names:
-            return ""
-        return f"{scalar_type(is_float=self._context.verified.types[assigned(statement)[0]])} "
-
-
-def _first_assignment(name: str, body: Sequence[Stmt]) -> Stmt | None:
-    """Return the assignment that comes before all else with that name in the only list that has it all."""
-    users = [statement for statement in body if any(name in _names(s) for s in walk([statement]))]
-    if not users:
-        return None
-    first = users[0]
-    if isinstance(first, (Assign, Share)) and name in assigned(first):
-        value_names = set().union(*(names_in(each) for each in expressions(first)))
-        return None if name in value_names else first
-    if len(users) == 1 and isinstance(first, (Loop, Tiles)):
-        return _first_assignment(name, first.body)
-    return None
-
-
-def _names(statement: Stmt) -> set[str]:
-    """Return the scalars and buffers that a statement itself names."""
-    return {*assigned(statement), *(name for each in expressions(statement) for name in names_in(each))}
 
 
 def _begin(context: Context, lifetime: Lifetime, suffix: str) -> str:

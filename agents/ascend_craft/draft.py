@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -127,6 +127,21 @@ def _program_in(answer: Answer) -> str | ParseProblem:
     return blocks[0]
 
 
+def _without_clashes(text: str, tensors: Sequence[str]) -> str:
+    """Return a program of the rules, what they call as a tensor is called under another name."""
+    for name in tensors:
+        own = re.compile(
+            rf"(?:(store\(|load\([^,]+, |dim\(|size\(){name}(?=[\[,)])|\b{name}(?=: (?:gm|out)\[))|\b{name}\b"
+        )
+
+        def renamed(match: re.Match[str], name: str = name) -> str:
+            is_tensor = match[1] is not None or match.string[match.end() :].startswith((": gm[", ": out["))
+            return match[0] if is_tensor else f"{name}_here"
+
+        text = own.sub(renamed, text)
+    return text
+
+
 def drafted(spec: OpSpec) -> str:
     """Return the program of the rules for an operator without sources.
 
@@ -137,7 +152,8 @@ def drafted(spec: OpSpec) -> str:
     tensors = specified.tensors
     try:
         graph = trace(specified.reference, tensors.inputs, tensors.outputs, spec.cases[0].attributes)
-        return pooling_program(graph, tensors) or program_of(graph, tensors)
+        text = pooling_program(graph, tensors) or program_of(graph, tensors)
+        return _without_clashes(text, [each.name for each in (*tensors.inputs, *tensors.outputs)])
     except (
         KeyError,
         IndexError,

@@ -141,6 +141,8 @@ class TargetSheet(Record):
         scalar: the scalar unit.
         cube: cube cores.
         starts_with_empty_l2: whether nothing is in L2 when a measurement begins; ``None`` where it depends.
+        elementwise_call_us: what a framework's element-wise kernel takes beyond the bound of its traffic.
+        combining_call_us: likewise, one that combines elements: reductions, normalisations, scans, windows.
     """
 
     chip: str
@@ -164,3 +166,5 @@ class TargetSheet(Record):
     scalar: ScalarCost
     cube: CubeCost
     starts_with_empty_l2: bool | None = None
+    elementwise_call_us: float = Field(default=0.0, ge=0)
+    combining_call_us: float = Field(default=0.0, ge=0)

@@ -198,10 +198,9 @@ class _Machine:
             if whole < 0 or unit < 1:
                 raise self._fault(statement.line, f"share({whole}, {unit}): expected at least 0 and 1")
             grains = -(-whole // unit)
-            base, rest = divmod(grains, self._launch.cores)
-            first = min((core.number * base + min(core.number, rest)) * unit, whole)
-            last = min(first + (base + (core.number < rest)) * unit, whole)
-            core.env[statement.first], core.env[statement.count] = first, last - first
+            part = -(-grains // self._launch.cores) * unit
+            first = min(core.number * part, whole)
+            core.env[statement.first], core.env[statement.count] = first, min(part, whole - first)
 
         return step
 
@@ -272,13 +271,18 @@ class _Machine:
         at, count = self._value(transfer.at), self._value(transfer.count)
         rows = self._value(transfer.rows) if transfer.rows is not None else None
         pitch = self._value(transfer.pitch) if transfer.pitch is not None else None
+        pad = self._value(transfer.pad) if transfer.pad is not None else None
+        room = self._value(transfer.room) if transfer.room is not None else None
         part, line, name = self._vector_unit.view(transfer.local), transfer.line, transfer.tensor
         per_block = BLOCK_BYTES // SIZES_BYTES[self._launch.dtypes[name]]
 
         def step(core: Core) -> None:
             begin, length = at(core.env), count(core.env)
             number, far = (1, 0) if rows is None or pitch is None else (rows(core.env), pitch(core.env))
-            near = -(-length // per_block) * per_block
+            padded = -(-length // per_block) * per_block
+            near = padded if room is None else room(core.env)
+            if near % per_block or near < padded:
+                raise self._fault(line, f"room={near} for rows of {length} elements in the buffer")
             if length < 1 or not 1 <= number <= 4095 or (number > 1 and far < length):
                 raise self._fault(
                     line, f"a copy of {number} rows of {length} elements, {far} from row to row"
@@ -287,8 +291,12 @@ class _Machine:
             end = begin + (number - 1) * far + length
             if begin < 0 or end > held.data.size:
                 raise self._fault(line, f"{name} from {begin} to {end}: it has {held.data.size} elements")
-            buffer, area = part(core, (number - 1) * near + length, line)
+            last = length if pad is None else padded
+            buffer, area = part(core, (number - 1) * near + last, line)
             for row in range(number):
+                if pad is not None:
+                    rest = slice(area.start + row * near + length, area.start + row * near + padded)
+                    buffer.data[rest], buffer.written[rest] = pad(core.env), True
                 there = slice(begin + row * far, begin + row * far + length)
                 here = slice(area.start + row * near, area.start + row * near + length)
                 if transfer.stores:

@@ -35,6 +35,7 @@ class Operation:
         reduces: whether its second operand is room to work in, of which nothing is read.
         bits: whether it writes one bit for each element.
         notes: a sentence for people and prompts.
+        unit: what ``count`` is a multiple of.
     """
 
     operands: str
@@ -47,6 +48,7 @@ class Operation:
     reduces: bool = False
     bits: bool = False
     notes: str = ""
+    unit: int = 1
 
 
 def _binary(function: Callable[..., Any], name: str, types: frozenset[str] = _N) -> Operation:
@@ -161,6 +163,23 @@ OPERATIONS: dict[str, Operation] = {
         "Select({dst}, {0}, {1}, {2}, SELMODE::VSEL_TENSOR_SCALAR_MODE, {n})",
         whole=True,
         notes="dst = a where the bit is 1, else number",
+    ),
+    "rows_to_lanes": Operation(
+        "oss",
+        frozenset({"f32"}),
+        lambda a, pitch, rows: a,
+        "RowsToLanes({dst}, {0}, {1}, {2}, {n})",
+        unit=256,
+        notes="dst = columns of 16, of as many rows of a as the second number says (the last one again for "
+        "those that are missing) that begin the first number apart; n is a multiple of 256",
+    ),
+    "lanes_to_rows": Operation(
+        "os",
+        frozenset({"f32"}),
+        lambda a, step: a,
+        "LanesToRows({dst}, {0}, {1}, {n})",
+        unit=256,
+        notes="dst = 16 rows of n // 16, of every number-th column of 16 in a; n is a multiple of 256",
     ),
     "reduce_sum": _reduction(_sum, "ReduceSum"),
     "reduce_max": _reduction(lambda a, _: np.maximum.reduce(a), "ReduceMax"),

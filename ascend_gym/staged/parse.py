@@ -268,8 +268,14 @@ class _Parser:
     def _transfer(self, call: ast.Call, *, stores: bool) -> Transfer:
         form = "store(y[at], B, n)" if stores else "load(B, x[at], n)"
         extra = {each.arg: each.value for each in call.keywords}
-        if len(call.args) != 3 or set(extra) not in (set(), {"rows", "pitch"}):
-            raise StagedError(call.lineno, f"expected {form}, for several rows with rows=.., pitch=..")
+        options = {"room"} if stores else {"room", "pad"}
+        several = {"rows", "pitch"}
+        known = set(extra) <= several | options and (several <= set(extra) or set(extra) <= {"pad"} & options)
+        if len(call.args) != 3 or not known:
+            raise StagedError(
+                call.lineno,
+                f"expected {form}, for several rows with rows=.., pitch=.. (and room=..; loads with pad=..)",
+            )
         far, near = (call.args[0], call.args[1]) if stores else (call.args[1], call.args[0])
         if not isinstance(far, ast.Subscript) or not isinstance(far.value, ast.Name):
             raise StagedError(call.lineno, f"expected {form}: the tensor is given with its first element")
@@ -287,6 +293,8 @@ class _Parser:
             extra.get("rows"),
             extra.get("pitch"),
             call.lineno,
+            extra.get("pad"),
+            extra.get("room"),
         )
 
     def _view(self, node: ast.expr) -> View:

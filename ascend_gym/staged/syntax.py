@@ -107,6 +107,8 @@ class Transfer:
         rows: number of rows; ``None`` for one.
         pitch: elements from row to row in global memory.
         line: where it stands.
+        pad: what fills the rest of each row's last 32 bytes in the buffer; ``None`` for nothing.
+        room: elements from row to row in the buffer, whole blocks of 32 bytes; ``None`` for the least.
     """
 
     stores: bool
@@ -117,6 +119,8 @@ class Transfer:
     rows: ast.expr | None
     pitch: ast.expr | None
     line: int
+    pad: ast.expr | None = None
+    room: ast.expr | None = None
 
 
 @dataclass(frozen=True)
@@ -272,6 +276,7 @@ def expressions(statement: Stmt) -> list[ast.expr]:
         found = [statement.total, statement.grain]
     elif isinstance(statement, Transfer):
         found = [statement.at, statement.count, statement.rows, statement.pitch, statement.local.offset]
+        found += [statement.pad, statement.room]
     elif isinstance(statement, Op):
         scalars = [each for each in statement.operands if isinstance(each, ast.expr)]
         found = [

@@ -86,8 +86,9 @@ class VectorUnit:
 
         def step(core: Core) -> None:
             n = count(core.env)
-            if n < 1:
-                raise self._fault(op.line, f"{op.name} of {n} elements")
+            if n < 1 or n % operation.unit:
+                wanted = f"; expected a multiple of {operation.unit}" if operation.unit > 1 else ""
+                raise self._fault(op.line, f"{op.name} of {n} elements{wanted}")
             buffer, area = self._target(op, target, core, n)
             values: list[Any] = []
             for position, (kind, operand) in enumerate(operands):
@@ -95,6 +96,8 @@ class VectorUnit:
                     values.append(operand(core.env))
                     continue
                 room = _work_elems(n) if operation.reduces and position == 1 else n
+                if operation.unit > 1:
+                    room = 0
                 if operation.whole or kind == MASK:
                     room = self._whole(op, position, n)
                 source, where = operand(core, room, op.line)
@@ -139,6 +142,8 @@ class VectorUnit:
         area = slice(where.start, where.start + used)
         if op.name == "gather" and position == 0:
             return buffer.data  # bounds are those of its offsets
+        if operation.unit > 1:
+            return np.array([where.start])  # of what it reads, see _transposed
         if not (operation.reduces and position == 1) and not buffer.written[area].all():
             view = op.operands[position]
             assert isinstance(view, View)
@@ -154,6 +159,8 @@ class VectorUnit:
         operation = OPERATIONS[op.name]
         if op.name == "gather":
             return lambda core, values, dtype, n: self._gathered(core, op, values, dtype)
+        if operation.unit > 1:
+            return lambda core, values, dtype, n: self._transposed(core, op, values, n)
         if op.name == "arange":
             return lambda core, values, dtype, n: np.arange(values[0], values[0] + n, dtype=dtype)
         if op.name == "cast":
@@ -178,6 +185,31 @@ class VectorUnit:
         if not core.buffers[view.buffer].written[index].all():
             raise self._fault(op.line, f"gather reads elements of {view.buffer} that were never written")
         return data[index]
+
+    def _transposed(self, core: Core, op: Op, values: list[Any], n: int) -> Any:
+        """Return 16 rows as columns of 16, or the other way round."""
+        (first,), distance, *given = values
+        rows, columns = np.arange(16)[:, None], np.arange(n // 16)[None, :]
+        if op.name == "rows_to_lanes":
+            index = (first + np.minimum(rows, given[0] - 1) * distance + columns).T
+        else:
+            index = first + columns * (16 * distance) + rows
+        view = op.operands[0]
+        assert isinstance(view, View)
+        buffer = core.buffers[view.buffer]
+        whole = 8 if op.name == "rows_to_lanes" else 1
+        if distance < 1 or distance % whole or (given and not 1 <= given[0] <= 16):
+            raise self._fault(
+                op.line,
+                f"{op.name} with {distance} {given}: 1 to 16 rows, which begin at blocks of 8 elements",
+            )
+        if index.max() >= buffer.data.size:
+            raise self._fault(
+                op.line, f"{op.name} reads up to element {index.max()} of {buffer.data.size} of {view.buffer}"
+            )
+        if not buffer.written[index].all():
+            raise self._fault(op.line, f"{op.name} reads elements of {view.buffer} that were never written")
+        return buffer.data[index].reshape(-1)
 
 
 def _typed(operand: Any, dtype: Any) -> Any:

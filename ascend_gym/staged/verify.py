@@ -190,6 +190,7 @@ def _check_whole(statement: object, types: Mapping[str, bool], buffers: Mapping[
     wholes: list[object] = []
     if isinstance(statement, Transfer):
         wholes = [statement.at, statement.count, statement.rows, statement.pitch, statement.local.offset]
+        wholes.append(statement.room)
     elif isinstance(statement, Op):
         views = [statement.dst, *statement.sources]
         wholes = [statement.count, *(view.offset for view in views)]
@@ -217,6 +218,8 @@ def _check_operation(op: Op, dtypes: Mapping[str, str]) -> None:
             )
         if kind == "m" and other != "u8":
             raise StagedError(op.line, f"{op.name} takes bits (u8) made by a comparison first")
+    if operation.unit > 1 and op.dst.buffer == op.sources[0].buffer:
+        raise StagedError(op.line, f"{op.name} reads {op.dst.buffer} while it writes it; take another buffer")
     if OTHER in operation.operands:
         _check_mixed(op, dtype, others)
 
@@ -226,6 +229,8 @@ def _check_mixed(op: Op, dtype: str, others: Sequence[str]) -> None:
         raise StagedError(
             op.line, f"there is no cast from {others[0]} to {dtype}; go through f32 (f16 for u8)"
         )
+    if OPERATIONS[op.name].unit > 1 and others[0] != dtype:
+        raise StagedError(op.line, f"{op.name} takes a buffer of f32, got {others[0]}")
     if op.name == "gather" and (others[0] != dtype or others[1] != "i32"):
         raise StagedError(op.line, "gather takes a buffer of the type of dst and byte offsets in i32")
     if OPERATIONS[op.name].bits and (set(others) - {"f32", "f16", "T"} or len(set(others)) > 1):

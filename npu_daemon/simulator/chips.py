@@ -35,11 +35,12 @@ class Chip(Record):
     geometry: dict[str, Figure]
     timing: dict[str, Figure]
     cold: dict[str, Figure]
+    framework: dict[str, Figure]
 
     @property
     def digest(self) -> str:
         """Identity of the values; sources may be reworded freely."""
-        sections = (self.geometry, self.timing, self.cold)
+        sections = (self.geometry, self.timing, self.cold, self.framework)
         return digest_of("chip", self.name, [{k: f.value for k, f in each.items()} for each in sections])
 
     def when_cold(self) -> Chip:
@@ -113,6 +114,6 @@ def load_chip(name: str) -> Chip:
     shared = read_toml(_FOLDER / "base" / f"{differences['base']}.toml")
     sections = {
         section: {**shared[section], **differences.get(section, {})}
-        for section in ("geometry", "timing", "cold")
+        for section in ("geometry", "timing", "cold", "framework")
     }
     return Chip.model_validate({"name": name, **sections})

@@ -40,6 +40,8 @@ def target_sheet(chip_name: str, *, starts_with_empty_l2: bool | None = None) ->
         scalar=_scalar(chip),
         cube=_cube(chip),
         starts_with_empty_l2=starts_with_empty_l2,
+        elementwise_call_us=float(chip.framework["elementwise_us"].value),
+        combining_call_us=float(chip.framework["combining_us"].value),
         **{name: _size(chip, name) for name in ("aiv_cores", "aic_cores", "l2_bytes")},
         **{f"{name}_bytes": _size(chip, f"{name}_bytes") for name in ("ub", "l1", "l0a", "l0b", "l0c")},
     )

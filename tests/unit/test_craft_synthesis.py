@@ -69,16 +69,31 @@ dtype = "float32"
 """
 
 
-def _aside(folder: Path, body: str, shape: str = '["rows", "columns"]', dtype: str = "float32") -> OpSpec:
-    """Return an operator of our own: y is what ``body`` returns for x."""
+def _aside(
+    folder: Path,
+    body: str,
+    shape: str = '["rows", "columns"]',
+    dtype: str = "float32",
+    sizes: tuple[tuple[int, int], ...] = ((5, 77), (2, 5001)),
+    names: tuple[str, str] = ("x", "y"),
+) -> OpSpec:
+    """Return an operator of our own: y is what ``body`` returns for x; ``names`` are those of both."""
     manifest = MANIFEST.format(shape=shape, dtype=dtype)
+    for (rows, columns), old in zip(
+        sizes, ("rows = 5, columns = 77", "rows = 2, columns = 5001"), strict=True
+    ):
+        manifest = manifest.replace(old, f"rows = {rows}, columns = {columns}")
+    for old, new in zip(("x", "y"), names, strict=True):
+        manifest = manifest.replace(f'name = "{old}"', f'name = "{new}"').replace(f" {old} ", f" {new} ")
+        manifest = manifest.replace(f'-> {old}"', f'-> {new}"')
+        body = body.replace(f'"{old}"', f'"{new}"')
     if dtype != "float32":
         manifest = manifest.replace(
             "[[input]]", "[tolerance.float32]\natol = 1e-5\nrtol = 1e-4\n\n[[input]]", 1
         )
     (folder / "op.toml").write_text(manifest, encoding="utf-8")
     lines = ["import numpy as np", "", "", "def reference(inputs, attributes):"]
-    lines += [f"    {line}" for line in ['x = inputs["x"].astype(np.float64)', *body.splitlines()]]
+    lines += [f"    {line}" for line in [f'x = inputs["{names[0]}"].astype(np.float64)', *body.splitlines()]]
     (folder / "reference.py").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return load_operator("aside", op_dir=folder)
 
@@ -123,6 +138,29 @@ def test_an_interpreted_program_agrees_with_the_reference(name):
 def test_references_that_the_suite_does_not_have_are_covered(tmp_path, body, shape):
     spec = _aside(tmp_path, body, shape)
     checked(spec, drafted(spec))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'return {"y": np.minimum.accumulate(x, axis=-1)}',
+        'return {"y": np.flip(np.cumsum(np.flip(x * 0.5, axis=-1), axis=-1), axis=-1) - x}',
+    ],
+    ids=["forwards", "backwards, between other computations"],
+)
+def test_many_rows_are_scanned_as_lanes(tmp_path, body):
+    spec = _aside(tmp_path, body, sizes=((70, 77), (64, 300)))
+    text = drafted(spec)
+    assert "rows_to_lanes" in text
+    checked(spec, text)
+
+
+def test_tensors_may_be_called_as_the_rules_call_their_own(tmp_path):
+    body = 'e = np.exp(x - x.max(axis=-1, keepdims=True))\nreturn {"y": e / e.sum(axis=-1, keepdims=True)}'
+    spec = _aside(tmp_path, body, names=("tile", "result"))
+    text = drafted(spec)
+    assert "tile: gm[f32], result: out[f32]" in text
+    checked(spec, text)
 
 
 def test_half_precision_is_computed_in_float(tmp_path):

@@ -218,6 +218,23 @@ FAULTS = {
     "negative // ": ("mine = mine + read(s, 0)", "mine = mine + (off - 200) // 3", "not negative"),
     "no elements": ("adds(r, r, total, n)", "adds(r, r, total, n - n)", "of 0 elements"),
     "the same element by two cores": ("store(w[core() * 8], g, 8)", "store(w[0], g, 8)", "as well"),
+    "lanes of a part": (
+        "gather(r, t, index, 0, n)",
+        "rows_to_lanes(r, t, 8, 16, n)",
+        "multiple of 256",
+    ),
+    "lanes in place": ("gather(r, t, index, 0, n)", "rows_to_lanes(t, t, 8, 16, 256)", "while it writes it"),
+    "rows between two blocks": (
+        "gather(r, t, index, 0, n)",
+        "lanes_to_rows(v, v[256], 1, 256)",
+        "while it writes it",
+    ),
+    "padding of a store": (STORE, STORE.replace("r, n)", "r, n, pad=0.0)"), "expected store"),
+    "room for less than a row": (
+        LOAD,
+        LOAD.replace("n)", "n, rows=1, pitch=columns, room=8)"),
+        "room=8",
+    ),
     "half an output": (STORE, f"                if row < 3:\n    {STORE}", "never written"),
 }
 

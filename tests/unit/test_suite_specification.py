@@ -9,7 +9,7 @@ from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import FrameworkCall
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.specification import extent
-from npu_daemon.eager import call_us
+from npu_daemon.eager import bound_us, call_us
 from npu_daemon.simulator.target import target_sheet
 
 SWISH = Path(load_operator("generate/swish").folder)
@@ -27,12 +27,30 @@ def test_calls_read_inputs_from_hbm_once_and_know_what_they_write():
     assert spec.hidden_cases[0] not in spec.cases
 
 
-def test_a_call_costs_its_launch_and_more_the_more_it_moves():
+def _call(name, size_bytes):
+    return FrameworkCall(name=name, fresh_bytes=size_bytes, read_bytes=size_bytes, written_bytes=size_bytes)
+
+
+def test_the_bound_of_a_call_is_its_launch_and_more_the_more_it_moves():
     target = target_sheet("910B2")
-    nothing = FrameworkCall(name="nothing", fresh_bytes=0, read_bytes=0, written_bytes=0)
-    much = FrameworkCall(name="much", fresh_bytes=1 << 24, read_bytes=1 << 24, written_bytes=1 << 24)
-    assert call_us(nothing, target) == min(launch.vector_us for launch in target.launches)
-    assert call_us(much, target) > (1 << 24) / target.copies.hbm_gb_per_s / 1e3
+    assert bound_us(_call("relu", 0), target) == min(launch.vector_us for launch in target.launches)
+    assert bound_us(_call("relu", 1 << 24), target) > (1 << 24) / target.copies.hbm_gb_per_s / 1e3
+
+
+@pytest.mark.parametrize(
+    ("name", "combines"),
+    [
+        *((name, False) for name in ("relu", "mul", "clamp", "kl_div", "batch_norm_elementwise", "narrow")),
+        *((name, True) for name in ("sum", "softmax", "mse_loss", "max_pool2d", "layer_norm", "cumsum")),
+        ("batch_norm_statistics", True),
+    ],
+)
+def test_a_call_takes_more_than_its_bound_and_most_where_elements_are_combined(name, combines):
+    target = target_sheet("910B2")
+    beyond_us = call_us(_call(name, 1 << 20), target) - bound_us(_call(name, 1 << 20), target)
+    expected_us = target.combining_call_us if combines else target.elementwise_call_us
+    assert beyond_us == pytest.approx(expected_us)
+    assert target.combining_call_us > target.elementwise_call_us > 0
 
 
 def test_shapes_are_expressions_over_sizes():

@@ -120,8 +120,20 @@ class Stage:
         self._uses = Counter(id(arg) for node in needed for arg in node.args)
         self._uses.update(id(goal) for goal in goals)
         self._targets = {key: name for key, name in targets.items() if self._uses[key] == 1}
+        for node in reversed(needed):
+            self._pass_target(node)
         for node in needed:
             self._known[id(node)] = self._emit(node)
+
+    def _pass_target(self, node: Node) -> None:
+        """Have what is only another name of a value computed where that is wanted."""
+        target = self._targets.get(id(node))
+        if node.op != "as" or target is None:
+            return
+        (source,) = node.args
+        computed = id(source) not in self._known and source.op not in ("input", "number", "pick", "reduce")
+        if computed and self._uses[id(source)] == 1 and self._has_vector(source):
+            self._targets[id(source)] = target
 
     def place(self, node: Node) -> Place:
         """Return where a node is."""
@@ -200,7 +212,7 @@ class Stage:
         place = self.place(node.args[0])
         self._uses[id(node.args[0])] += self._uses[id(node)] - 1
         target = self._targets.get(id(node))
-        if target is not None and isinstance(place, Vector):
+        if target is not None and isinstance(place, Vector) and place.buffer != target:
             self._say("copy", target, place.buffer)
             return Vector(target)
         return place

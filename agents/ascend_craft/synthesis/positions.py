@@ -11,14 +11,14 @@ from agents.ascend_craft.synthesis.scans import scan_lines
 from agents.ascend_craft.synthesis.sections import Root
 
 if TYPE_CHECKING:
-    from agents.ascend_craft.synthesis.section_writer import SectionWriter
+    from agents.ascend_craft.synthesis.position_writer import PositionWriter
 
 
 class PositionStage:
     """The compute stage of one position: conversion of inputs, instructions, and where the values go."""
 
     def __init__(
-        self, owner: SectionWriter, needed: Sequence[Node], loaded: Mapping[int, tuple[str, str]]
+        self, owner: PositionWriter, needed: Sequence[Node], loaded: Mapping[int, tuple[str, str]]
     ) -> None:
         self._owner, self._section = owner, owner._section
         self._stage = owner._stage()
@@ -119,6 +119,14 @@ class PositionStage:
             assert accumulator is not None
             self._add(root.node.extra[0], place, accumulator)
         self._stage.done(root.value)
+
+    def into(self, node: Node, buffer: str) -> None:
+        """Put a value with the vector axis into a buffer, unless it was computed there."""
+        place = self._stage.place(node)
+        assert isinstance(place, Vector)
+        if place.buffer != buffer:
+            self._stage._say("copy", buffer, place.buffer)
+        self._stage.done(node)
 
     def _put_number(self, output: str, dtype: str, text: str, wide: bool) -> None:
         if dtype == "f32":

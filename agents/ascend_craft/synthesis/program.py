@@ -26,24 +26,24 @@ def program_of(graph: Graph, tensors: Tensors) -> str:
     phases = phases_of(graph)
     globals_: dict[int, Place] = {}
     cores: list[str] = []
-    parts = 0
+    parts, whole_units = 0, True
     for sections in phases:
         partial: list[tuple[Root, str]] = []
         for section in sections:
             written = SectionWriter(writer, tensors, section, globals_)
             cores.append(written.write())
+            whole_units = whole_units and not written.flat
             partial += written.parts
         if partial:
-            _meet(writer, partial, parts, globals_)
+            _hand_over(writer, partial, parts)
+            _gather(writer, partial, parts, globals_)
             parts += len(partial)
     _numbers_out(writer, graph, tensors, globals_)
-    return _text(writer, tensors, cores, parts)
+    return _text(writer, tensors, cores, parts, whole_units)
 
 
-def _meet(
-    writer: Writer, partial: Sequence[tuple[Root, str]], first: int, globals_: dict[int, Place]
-) -> None:
-    """Hand parts of reductions over everything from core to core, and combine them on each."""
+def _hand_over(writer: Writer, partial: Sequence[tuple[Root, str]], first: int) -> None:
+    """Write down this core's parts of reductions over everything, and have all cores meet."""
     put = writer.buffers.declare("part", "8", "f32")
     for number, (root, value) in enumerate(partial, first):
         kind = root.node.extra[0]
@@ -55,6 +55,12 @@ def _meet(
             "copyout", [f"store(partials[({number} * cores() + core()) * {_PARTIAL}], {put}, {_PARTIAL})"]
         )
     writer.say("sync_all()")
+
+
+def _gather(
+    writer: Writer, partial: Sequence[tuple[Root, str]], first: int, globals_: dict[int, Place]
+) -> None:
+    """Combine the parts of all cores."""
     get = writer.buffers.declare("parts", f"{48 * _PARTIAL}", "f32")
     for number, (root, _) in enumerate(partial, first):
         writer.stage(
@@ -101,7 +107,7 @@ def _numbers_out(writer: Writer, graph: Graph, tensors: Tensors, globals_: dict[
             writer.stage("copyout", [f"store({name}[0], {put}, 1)"])
 
 
-def _text(writer: Writer, tensors: Tensors, cores: Sequence[str], parts: int) -> str:
+def _text(writer: Writer, tensors: Tensors, cores: Sequence[str], parts: int, whole_units: bool) -> str:
     """Put the program together: the host with its tile, the kernel with its buffers."""
     sizes = writer.buffers.sizes
     tile = tile_of(sizes)
@@ -110,6 +116,8 @@ def _text(writer: Writer, tensors: Tensors, cores: Sequence[str], parts: int) ->
     )
     host = [f"def host({attributes}):"]
     widest = writer.host.pop("widest", None)
+    if any(name.startswith("cut_rows_") for name in writer.host):  # a tile holds several rows
+        widest = None
     limit = f'knob("tile_limit", {tile}, {shorter(tile)})'
     host += [f"    {name} = {text}" for name, text in writer.host.items() if not name.startswith("cut_")]
     host.append(f"    tile = {limit}" if widest is None else f"    tile = min({limit}, align({widest}, 64))")
@@ -117,6 +125,10 @@ def _text(writer: Writer, tensors: Tensors, cores: Sequence[str], parts: int) ->
     host += [f"    {name} = {text} * 1.0" for text, name in writer.floats.items()]
     count = cores[0] if len(cores) == 1 else f"max({', '.join(cores)})"
     launched = f"cores=min(min(vec_cores(), {CORE_LIMIT}), {count})"
+    if whole_units and len(cores) == 1:  # no more than it takes for the same longest part
+        host.append(f"    units = {count}")
+        host.append(f"    some = min(min(vec_cores(), {CORE_LIMIT}), units)")
+        launched = "cores=ceil_div(units, ceil_div(units, some))"
     if parts:
         launched += f", workspace={parts} * vec_cores() * {_PARTIAL}"
     host.append(f"    launch({launched})")

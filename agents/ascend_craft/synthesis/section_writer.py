@@ -11,42 +11,54 @@ from agents.ascend_craft.synthesis.instructions import (
     NEUTRAL,
     Place,
     Scalar,
-    Stage,
     Vector,
 )
-from agents.ascend_craft.synthesis.positions import PositionStage
+from agents.ascend_craft.synthesis.lane_scans import MANY_ROWS, LaneScan
+from agents.ascend_craft.synthesis.position_writer import LANES, Block, PositionWriter
 from agents.ascend_craft.synthesis.sections import Root, Section, is_global
 from agents.ascend_craft.synthesis.writer import Tensors, Writer
 
-_ELEMS_PER_CORE = 8192  # fewer are not worth the start of a block
+ELEMS_PER_CORE = 16384  # fewer are not worth the start of a block
 
 
-class SectionWriter:
+class SectionWriter(PositionWriter):
     """Writes one section.
 
     Attributes:
         parts: reductions over everything with the scalar that has this core's part, once written.
+        flat: whether units are as long as one likes, once written.
     """
 
     def __init__(
         self, writer: Writer, tensors: Tensors, section: Section, globals_: Mapping[int, Place]
     ) -> None:
-        self._writer, self._tensors, self._section = writer, tensors, section
-        self._known: dict[int, Place] = dict(globals_)
-        self._index: dict[str, str] = {}
-        self._vector_at, self._count = "0", "1"
-        self._fresh_count = 0
+        super().__init__(writer, tensors, section, globals_)
+        self._piece = "tile"
         self.parts: list[tuple[Root, str]] = []
-        self._accumulators: dict[int, Place] = {}
+        self.flat = False
 
     def write(self) -> str:
         """Write the section, and return how many cores it can use, in the language of the host."""
         for axis in self._section.axes:
             self._writer.whole(axis.name, axis.text)
         self._begin_parts()
+        self._constants()
         units = self._units()
         self._end_parts()
         return units
+
+    def _constants(self) -> None:
+        """Compute once what has no axes: functions of reductions over everything."""
+        roots = [root.value for root in self._section.roots]
+        wanted = [
+            node
+            for node in descendants(roots, lambda n: self.is_known(n) or not n.axes)
+            if not node.axes and not self.is_known(node) and node.op not in ("number", "input", *COMPARISONS)
+        ]
+        if wanted and all(
+            self.is_known(g) for n in wanted for g in descendants([n], is_global) if is_global(g)
+        ):
+            self._sequence(wanted, [], keep=wanted)
 
     # units
 
@@ -63,7 +75,8 @@ class SectionWriter:
             with writer.block(f"for at, n in tiles({count}, tile):"):
                 self._vector_at, self._count = f"({first} + at)", "n"
                 self._body()
-            return f"ceil_div({vector}, {_ELEMS_PER_CORE})"
+            self.flat = True
+            return f"ceil_div({vector}, {ELEMS_PER_CORE})"
         total = " * ".join(outer) or "1"
         if section.vector_is_parallel:
             vector = section.vector
@@ -75,14 +88,21 @@ class SectionWriter:
             with writer.block(f"for unit in range({first}, {first} + {count}):"):
                 writer.say(f"place = (unit % {pieces}) * {cut}", f"length = min({cut}, {vector} - place)")
                 self._decode(outer, f"unit // {pieces}")
-                self._vector_at, self._count = "place", "length"
+                self._vector_at, self._count, self._piece = "place", "length", cut
                 self._body()
             self._widest(vector)
-            return f"{total} * ceil_div({vector}, 64)" if outer else f"ceil_div({vector}, 64)"
+            return units
         writer.say(f"{first}, {count} = share({total})")
-        with writer.block(f"for unit in range({first}, {first} + {count}):"):
-            self._decode(outer, "unit")
-            self._rows()
+        scan = self._scan_by_lanes(outer)
+        if scan is not None:
+            writer.lines.pop()
+            return LaneScan(self, scan).write(outer[0])
+        if self._fits_at_once():
+            self._rows(outer, first, count)
+        else:
+            with writer.block(f"for unit in range({first}, {first} + {count}):"):
+                self._decode(outer, "unit")
+                self._body()
         if section.vector is not None:
             self._widest(section.vector)
         return total
@@ -115,27 +135,68 @@ class SectionWriter:
 
     # bodies
 
-    def _rows(self) -> None:
-        """Write a unit with its vector axis inside: at once where a row fits a tile, else in passes."""
-        section, writer = self._section, self._writer
-        vector = section.vector
-        alone = self._inner_axes() == [vector]
+    def _scan_by_lanes(self, outer: Sequence[str]) -> Node | None:
+        """Return the only scan of the section if rows are many, and can be scanned 16 at a time."""
+        section = self._section
+        scans = [node for node in self._nodes() if node.op == "scan"]
+        if len(scans) != 1 or len(outer) != 1 or self._inner_axes() != [section.vector]:
+            return None
+        many = section.axis(outer[0]).size >= MANY_ROWS
+        along = section.axis_of(scans[0].extra[1]) == section.vector
+        reduced = any(self._is_local(node) for node in self._nodes())
+        rows = self._may_block(outer[0], [root.value for root in section.roots])
+        return scans[0] if many and along and rows and not reduced else None
+
+    def _fits_at_once(self) -> bool:
+        """Say whether a unit is one row, reduced and mapped without leaving the buffers."""
         kinds = {node.extra[0] for node in self._nodes() if self._is_local(node)}
-        if vector is None or not alone or not kinds or "prod" in kinds or self._scans():
-            self._body()
-            return
-        known = dict(self._known)
+        one_row = self._section.vector is not None and self._inner_axes() == [self._section.vector]
+        return one_row and bool(kinds) and "prod" not in kinds and not self._scans()
+
+    def _rows(self, outer: Sequence[str], first: str, count: str) -> None:
+        """Write units that are rows: several at once where a row fits a tile, else each in passes."""
+        writer, vector, known = self._writer, self._section.vector, dict(self._known)
+        assert vector is not None
+        roots = [root.value for root in self._section.roots]
         with writer.block(f"if {vector} <= tile:"):
             self._vector_at, self._count = "0", vector
-            self._at_once()
+            if len(outer) == 1 and self._may_block(outer[0], roots):
+                rows = self._rows_of_block(vector)
+                with writer.block(f"for top, height in tiles({count}, {rows}):"):
+                    self._index[outer[0]] = f"({first} + top)"
+                    self._block = Block(outer[0], "height")
+                    self._at_once()
+                    self._block = None
+            else:
+                with writer.block(f"for unit in range({first}, {first} + {count}):"):
+                    self._decode(outer, "unit")
+                    self._at_once()
         self._known = dict(known)
-        with writer.block("else:"):
+        with writer.block("else:"), writer.block(f"for unit in range({first}, {first} + {count}):"):
+            self._decode(outer, "unit")
             self._body()
         self._known = known
 
-    def _nodes(self) -> list[Node]:
-        roots = [root.value for root in self._section.roots]
-        return [node for node in descendants(roots, is_global) if not is_global(node)]
+    def _rows_of_block(self, length: str) -> str:
+        """Have the host say how many rows of a length a tile holds."""
+        lanes = max(LANES.get(dtype, 16) for dtype in self._tensors.dtypes.values())
+        return self._writer.whole(f"cut_rows_{length}", f"max(1, tile // align({length}, {lanes}))")
+
+    def _may_block(self, axis: str, roots: Sequence[Node]) -> bool:
+        """Say whether all that is copied along an axis comes in rows of a known type."""
+        section = self._section
+        nodes = [
+            node for node in descendants(roots, lambda n: id(n) in self._known) if id(node) not in self._known
+        ]
+        copied = [(node, self._tensors.dtypes[node.extra]) for node in nodes if node.op == "input"]
+        copied += [
+            (root.value, self._tensors.dtypes[root.output])
+            for root in section.roots
+            if root.output is not None and root.value in roots
+        ]
+        along = [(node, dtype) for node, dtype in copied if axis in section.axes_of(node)]
+        rows = all(section.has_vector(node) and dtype in LANES for node, dtype in along)
+        return bool(along) and rows and not any(node.op == "pick" for node in nodes)
 
     def _scans(self) -> bool:
         return any(node.op == "scan" for node in self._nodes())
@@ -263,13 +324,19 @@ class SectionWriter:
     def _loops(self, inner: Sequence[str], roots: Sequence[Node]) -> Iterator[None]:
         """Loop over inner axes, the vector axis in tiles."""
         section, writer = self._section, self._writer
+        lines = [name for name in inner if name != section.vector]
         heads = []
-        for name in inner:
-            if name == section.vector:
-                continue
+        for name in lines:
             variable = f"j{name.removeprefix('n')}"
             self._index[name] = variable
-            heads.append(f"for {variable} in range(0, {name}):")
+            head = f"for {variable} in range(0, {name}):"
+            if name == lines[-1] and self._may_block(name, roots):
+                length = self._piece if section.vector_is_parallel else str(section.vector)
+                self._block = Block(name, f"height{name.removeprefix('n')}")
+                head = (
+                    f"for {variable}, {self._block.height} in tiles({name}, {self._rows_of_block(length)}):"
+                )
+            heads.append(head)
         depth = writer.depth
         scans = [node for node in descendants(roots, is_global) if node.op == "scan"]
         self._begin_scans(scans, inner)
@@ -290,6 +357,7 @@ class SectionWriter:
                 writer.depth += 1
                 self._vector_at, self._count = "at", "n"
         yield
+        self._block = None
         writer.depth = depth
 
     def _begin_scans(self, scans: Sequence[Node], inner: Sequence[str]) -> None:
@@ -306,125 +374,6 @@ class SectionWriter:
             else:
                 self._writer.buffers.declare(name, "tile", "f32")
                 self._writer.stage("compute", [f"fill({name}, {NEUTRAL[kind]}, {self._count})"])
-
-    def _carry(self, scan: Node) -> str:
-        return f"carry{[node for node in self._nodes() if node.op == 'scan'].index(scan)}"
-
-    # one sequence of stages
-
-    def _stage(self) -> Stage:
-        return Stage(
-            self._writer.buffers,
-            self._known,
-            lambda node: self._writer.number(node.extra),
-            self._writer.fresh,
-            self._count,
-            self._section.has_vector,
-        )
-
-    def _sequence(
-        self,
-        values: Sequence[Node],
-        roots: Sequence[Root],
-        accumulate: Sequence[tuple[Node, Place]] = (),
-        keep: Sequence[Node] = (),
-    ) -> None:
-        """Write copy-in, compute and copy-out of one position of the loops.
-
-        Args:
-            values: what is computed.
-            roots: what of it is stored or is part of a reduction over everything.
-            accumulate: reductions with what they accumulate in.
-            keep: what of it stays for later stages.
-        """
-        needed = [
-            node
-            for node in descendants(values, lambda n: id(n) in self._known)
-            if id(node) not in self._known
-        ]
-        loads, prelude = self._loads(needed)
-        stage = PositionStage(self, needed, prelude)
-        outputs = {id(root.value): self._out(root) for root in roots if root.output is not None}
-        goals = [*(root.value for root in roots), *(node.args[0] for node, _ in accumulate), *keep]
-        stage.run(goals, self._targets(outputs, values))
-        for root in roots:
-            stage.finish(root, outputs.get(id(root.value)), self._accumulators.get(id(root.node)))
-        for node, accumulator in accumulate:
-            stage.accumulate(node, accumulator)
-        for node in keep:
-            self._known[id(node)] = stage.kept(node)
-        self._writer.stage("copyin", loads)
-        self._writer.stage("compute", stage.lines)
-        self._writer.stage("copyout", [self._store(root) for root in roots if root.output is not None])
-
-    def _targets(self, outputs: Mapping[int, str], values: Sequence[Node]) -> dict[int, str]:
-        generic = {name for name, (_, dtype) in self._writer.buffers.sizes.items() if dtype != "f32"}
-        return {
-            key: name
-            for key, name in outputs.items()
-            if name not in generic and self._section.has_vector(next(v for v in values if id(v) == key))
-        }
-
-    def _out(self, root: Root) -> str:
-        assert root.output is not None
-        dtype = self._tensors.dtypes[root.output]
-        wide = self._section.has_vector(root.value)
-        return self._writer.buffers.declare(
-            f"{root.output}_{'out' if wide else 'one'}", "tile" if wide else "8", dtype
-        )
-
-    def _store(self, root: Root) -> str:
-        count = self._count if self._section.has_vector(root.value) else "1"
-        return f"store({root.output}[{self._at(root.value)}], {self._out(root)}, {count})"
-
-    def _at(self, node: Node, instead: str | None = None) -> str:
-        """Return the place of a tensor's first element at this position of the loops."""
-        section, terms = self._section, []
-        axes = section.axes_of(node)
-        for place, name in enumerate(axes):
-            index = self._vector_at if name == section.vector else self._index.get(name, "0")
-            if name == section.vector and instead is not None:
-                index = instead
-            if index != "0":
-                terms.append(" * ".join([index, *axes[place + 1 :]]))
-        return " + ".join(terms) or "0"
-
-    def _loads(self, needed: Sequence[Node]) -> tuple[list[str], dict[int, tuple[str, str]]]:
-        """Return the copies of a position, and the buffer and type of each input that they fill."""
-        loads: list[str] = []
-        found: dict[int, tuple[str, str]] = {}
-        below_picks = {id(node.args[0]) for node in needed if node.op == "pick"}
-        labels = {id(each) for node in needed if node.op == "pick" for each in descendants([node.args[1]])}
-        used = {id(arg) for node in needed if node.op != "pick" for arg in node.args}
-        for node in needed:
-            if node.op == "input" and (id(node) in used or id(node) not in below_picks | labels):
-                dtype = self._tensors.dtypes[node.extra]
-                wide = self._section.has_vector(node)
-                name = self._writer.buffers.declare(
-                    f"{node.extra}_{'in' if wide else 'one'}", "tile" if wide else "8", dtype
-                )
-                loads.append(f"load({name}, {node.extra}[{self._at(node)}], {self._count if wide else '1'})")
-                found[id(node)] = (name, dtype)
-            elif node.op == "pick":
-                picked, load = self._pick(node)
-                loads.append(load)
-                found[id(node)] = (picked, "f32")
-        return loads, found
-
-    def _pick(self, node: Node) -> tuple[str, str]:
-        """Write the stages that read which element is chosen; return the buffer and its copy."""
-        source, label = node.args
-        while label.op == "as":
-            label = label.args[0]
-        if label.op != "input" or self._tensors.dtypes[source.extra] != "f32":
-            raise NotCoveredError("an element chosen by something computed")
-        index = self._writer.fresh()
-        name = self._writer.buffers.declare(f"{label.extra}_one", "8", self._tensors.dtypes[label.extra])
-        self._writer.stage("copyin", [f"load({name}, {label.extra}[{self._at(label)}], 1)"])
-        self._writer.stage("compute", [f"{index} = read({name}, 0)"])
-        picked = self._writer.buffers.declare(f"{source.extra}_picked", "8", "f32")
-        at = self._at(source, instead=index)
-        return picked, f"load({picked}, {source.extra}[{at}], 1)"
 
     # reductions over everything
 

@@ -28,11 +28,20 @@ def copy_lines(context: Context, transfer: Transfer, local: str) -> list[str]:
     gap = "0"
     if transfer.pitch is not None:
         gap = f"static_cast<uint32_t>(({context.expression(transfer.pitch)} - ({count})) * sizeof({element}))"
-    gaps = f"0, {gap}" if transfer.stores else f"{gap}, 0"
+    near = "0"
+    block = f"{BLOCK_BYTES} / static_cast<int64_t>(sizeof({element}))"
+    if transfer.room is not None:
+        room = context.expression(transfer.room)
+        near = f"static_cast<uint32_t>((({room}) - AlignUp({count}, {block})) / ({block}))"
+    gaps = f"{near}, {gap}" if transfer.stores else f"{gap}, {near}"
     lines = [f"const AscendC::DataCopyExtParams copyParams{{{rows}, {length}, {gaps}, 0}};"]
     if transfer.stores:
         return [*lines, f"AscendC::DataCopyPad({sides}, copyParams);"]
-    pads = f"const AscendC::DataCopyPadExtParams<{element}> padParams{{false, 0, 0, 0}};"
+    filling = "false, 0, 0, 0"
+    if transfer.pad is not None:
+        missing = f"static_cast<uint8_t>(AlignUp({count}, {block}) - ({count}))"
+        filling = f"true, 0, {missing}, static_cast<{element}>({context.expression(transfer.pad)})"
+    pads = f"const AscendC::DataCopyPadExtParams<{element}> padParams{{{filling}}};"
     return [*lines, pads, f"AscendC::DataCopyPad({sides}, copyParams, padParams);"]
 
 

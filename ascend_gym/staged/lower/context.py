@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from functools import cached_property
 
 from ascend_gym.staged.scalars import cpp, is_float
-from ascend_gym.staged.syntax import GENERIC
+from ascend_gym.staged.syntax import GENERIC, Share, names_in, walk
 from ascend_gym.staged.verify import Verified
 
 CPP_TYPES = {"f32": "float", "f16": "half", "i32": "int32_t", "u8": "uint8_t", GENERIC: "T"}
@@ -56,6 +57,18 @@ class Context:
             "cores": "static_cast<int64_t>(AscendC::GetBlockNum())",
         }
 
+    @cached_property
+    def shares(self) -> list[Share]:
+        """The shares that the host can compute: of what it hands over alone."""
+        given = {each.name for each in self.program.scalars}
+        found = [each for each in walk(self.program.body) if isinstance(each, Share)]
+        return [each for each in found if all(_is_given(e, given) for e in (each.total, each.grain) if e)]
+
+    @cached_property
+    def parts(self) -> dict[int, str]:
+        """Field of the tiling data that has the size of a share, by the identity of its statement."""
+        return {id(each): f"sharePart{number}" for number, each in enumerate(self.shares, 1)}
+
     def expression(self, node: ast.expr) -> str:
         """Return a scalar expression of the kernel in C++."""
         return cpp(node, self.verified.types, self.verified.program.float_buffers, self.names)
@@ -73,6 +86,27 @@ class Context:
         return f"sizeof({CPP_TYPES[dtype]})"
 
 
+def _is_given(node: ast.expr, given: set[str]) -> bool:
+    calls = [each for each in ast.walk(node) if isinstance(each, ast.Call)]
+    own = {"core", "cores", "read"}
+    return names_in(node) <= given and not any(ast.unparse(each.func) in own for each in calls)
+
+
+def share_part(context: Context, share: Share, text: Callable[[ast.expr], str], cores: str) -> str:
+    """Return what a core gets at most: whole grains, equally many for all but the last cores.
+
+    Args:
+        context: the program.
+        share: the statement.
+        text: turns its expressions into C++.
+        cores: how many cores there are.
+    """
+    total, grain = text(share.total), "1" if share.grain is None else text(share.grain)
+    if grain == "1":
+        return f"CeilDiv({total}, {cores})"
+    return f"CeilDiv(CeilDiv({total}, {grain}), {cores}) * ({grain})"
+
+
 def name_of(name: str) -> str:
     """Return a scalar's name in C++."""
     return f"{name}Value" if name in _RESERVED else name
@@ -86,8 +120,8 @@ def scalar_type(*, is_float: bool) -> str:
 HELPERS = {
     "MinOf": "template <typename T>\n{inline} T MinOf(T a, T b)\n{{\n    return a < b ? a : b;\n}}\n",
     "MaxOf": "template <typename T>\n{inline} T MaxOf(T a, T b)\n{{\n    return a > b ? a : b;\n}}\n",
-    "CeilDiv": "{inline} int64_t CeilDiv(int64_t a, int64_t b)\n{{\n    return (a + b - 1) / b;\n}}\n",
-    "AlignUp": "{inline} int64_t AlignUp(int64_t a, int64_t b)\n{{\n    return (a + b - 1) / b * b;\n}}\n",
+    "CeilDiv": "{inline} int64_t CeilDiv(uint64_t a, uint64_t b)\n{{\n    return (a + b - 1) / b;\n}}\n",
+    "AlignUp": "{inline} int64_t AlignUp(uint64_t a, uint64_t b)\n{{\n    return (a + b - 1) / b * b;\n}}\n",
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ascend_gym.staged.lower.context import Context, helpers_for, name_of, scalar_type
+from ascend_gym.staged.lower.context import Context, helpers_for, name_of, scalar_type, share_part
 from ascend_gym.staged.scalars import cpp, is_float, knob_name
 from ascend_gym.suite.skeleton import Interface, definition_text, inference_text
 
@@ -21,6 +21,7 @@ def host_source(context: Context) -> str:
         f"TILING_DATA_FIELD_DEF({_FIELDS[each.dtype]}, {name_of(each.name)});\n"
         for each in context.program.scalars
     )
+    fields += "".join(f"TILING_DATA_FIELD_DEF(int64_t, {name});\n" for name in context.parts.values())
     fields = fields or "TILING_DATA_FIELD_DEF(int64_t, reserved);\n"
     parts = [
         f"// Host side of {operator}: tiling, shape inference and operator definition.\n"
@@ -60,6 +61,9 @@ def _tiling_function(context: Context) -> str:
     ]
     operator = interface.op_type
     filled = [f"tiling.set_{name_of(each.name)}({name_of(each.name)});" for each in program.scalars]
+    for share in context.shares:
+        part = share_part(context, share, lambda node: cpp(node, types, {}, _names(types)), "blockDim")
+        filled.append(f"tiling.set_{context.parts[id(share)]}({part});")
     body = [
         "auto platform = platform_ascendc::PlatformAscendC(context->GetPlatformInfo());",
         "const int64_t vecCores = platform.GetCoreNumAiv();",

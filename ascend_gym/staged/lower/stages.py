@@ -9,8 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ascend_gym.staged.lifetimes import Lifetime
+from ascend_gym.staged.lower.ahead import copied_ahead
 from ascend_gym.staged.lower.align import copy_lines
-from ascend_gym.staged.lower.context import Context, name_of, scalar_type
+from ascend_gym.staged.lower.context import Context, name_of, scalar_type, share_part
+from ascend_gym.staged.lower.declarations import Declarations, names_of
 from ascend_gym.staged.operations import OPERATIONS, WHOLE_BYTES
 from ascend_gym.staged.syntax import (
     Assign,
@@ -27,13 +29,13 @@ from ascend_gym.staged.syntax import (
     Write,
     assigned,
     buffers_in,
-    expressions,
-    names_in,
     walk,
 )
 
 _NAMES = {"copyin": "CopyIn", "compute": "Compute", "copyout": "CopyOut"}
 _HELD, _LOCAL = "Held", "Local"
+INLINE = "__aicore__ inline __attribute__((always_inline))"
+"""Of functions that are called once: with them the kernel's object stays in registers."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Stages:
         }
         scalars |= {a.name for stage in self._stages for a in self._arguments(stage) if a.changed}
         body = self._context.program.body
-        declared = _Declarations(self._context, scalars, body)
+        declared = Declarations(self._context, scalars, body)
         lines = [*declared.hoisted(), *self._block(body, declared)]
         return _function("void Process()", lines)
 
@@ -93,17 +95,17 @@ class Stages:
         own: dict[int, Counter[str]] = {}
         inside: set[int] = set()
         for stage in self._stages:
-            own[id(stage)] = Counter(name for s in walk(stage.body) for name in _names(s))
+            own[id(stage)] = Counter(name for s in walk(stage.body) for name in names_of(s))
             inside |= {id(s) for s in walk(stage.body)}
         for statement in walk(self._context.program.body):
-            counts.update(_names(statement))
+            counts.update(names_of(statement))
         return {key: {name for name in counts if counts[name] > mine[name]} for key, mine in own.items()}
 
     def _arguments(self, stage: Stage) -> list[_Argument]:
         statements = list(walk(stage.body))
         changed = {n for s in statements if isinstance(s, Assign) for n in assigned(s)}
         loops = {n for s in statements if isinstance(s, (Loop, Tiles)) for n in assigned(s)}
-        used = {n for s in statements for n in _names(s)} - self._fixed - set(self._lifetimes.roles) - loops
+        used = {n for s in statements for n in names_of(s)} - self._fixed - set(self._lifetimes.roles) - loops
         outside = self._outside[id(stage)]
         types = self._context.verified.types
         return [
@@ -112,16 +114,19 @@ class Stages:
             if name not in changed or name in outside
         ]
 
-    def _block(self, body: Sequence[Stmt], declared: _Declarations) -> list[str]:
+    def _block(self, body: Sequence[Stmt], declared: Declarations, skip: int = 0) -> list[str]:
+        """Return the statements of a list, but for the first ``skip``."""
         lines: list[str] = []
         held = [each for each in self._lifetimes.by_body.get(id(body), []) if not each.local]
         for index, statement in enumerate(body):
+            if index < skip:
+                continue
             lines += [_begin(self._context, each, _HELD) for each in held if each.first == index]
             lines += self._statement(statement, declared)
             lines += [_end(each, _HELD) for each in held if each.last == index]
         return lines
 
-    def _statement(self, statement: Stmt, declared: _Declarations) -> list[str]:
+    def _statement(self, statement: Stmt, declared: Declarations) -> list[str]:
         text = self._context.expression
         if isinstance(statement, Assign):
             return [f"{declared.kind(statement)}{name_of(statement.name)} = {text(statement.value)};"]
@@ -132,21 +137,8 @@ class Stages:
             return [f"{self._functions[id(statement)]}({arguments});"]
         if isinstance(statement, SyncAll):
             return ["AscendC::SyncAll();"]
-        if isinstance(statement, Loop):
-            name = name_of(statement.name)
-            start, stop = text(statement.start), text(statement.stop)
-            head = f"for (int64_t {name} = {start}; {name} < {stop}; {name}++) {{"
-            return [head, *_inner(self._block(statement.body, declared)), "}"]
-        if isinstance(statement, Tiles):
-            at, count, total, tile = (
-                name_of(statement.offset),
-                name_of(statement.count),
-                text(statement.total),
-                text(statement.tile),
-            )
-            head = f"for (int64_t {at} = 0; {at} < {total}; {at} += {tile}) {{"
-            least = f"const int64_t {count} = MinOf<int64_t>({tile}, ({total}) - {at});"
-            return [head, *_inner([least, *self._block(statement.body, declared)]), "}"]
+        if isinstance(statement, (Loop, Tiles)):
+            return self._loop(statement, declared)
         if isinstance(statement, If):
             lines = [f"if ({text(statement.test)}) {{", *_inner(self._block(statement.body, declared))]
             if statement.orelse:
@@ -154,32 +146,78 @@ class Stages:
             return [*lines, "}"]
         return self._inside(statement)
 
-    def _share(self, statement: Share, declared: _Declarations) -> list[str]:
+    def _loop(self, statement: Loop | Tiles, declared: Declarations) -> list[str]:
+        """Return a loop; where that can be done it copies one step ahead of what it computes."""
+        text = self._context.expression
+        if isinstance(statement, Loop):
+            at, step, first, end = name_of(statement.name), "1", text(statement.start), text(statement.stop)
+            counts: dict[str, str] = {}
+        else:
+            at, step, first, end = name_of(statement.offset), text(statement.tile), "0", text(statement.total)
+            counts = {name_of(statement.count): f"MinOf<int64_t>({step}, ({end}) - {at})"}
+        here = [f"const int64_t {name} = {count};" for name, count in counts.items()]
+        move = f"{at}++" if step == "1" else f"{at} += {step}"
+        ahead = copied_ahead(self._context.verified, statement)
+        if ahead is None:
+            head = f"for (int64_t {at} = {first}; {at} < {end}; {move}) {{"
+            return [head, *_inner([*here, *self._block(statement.body, declared)]), "}"]
+        assigns = statement.body[:ahead]
+        kept = [*counts, *(name_of(each.name) for each in assigns if isinstance(each, Assign))]
+        floats = {
+            name_of(each.name) for each in assigns if isinstance(each, Assign) and self._is_float(each.name)
+        }
+        begun = [f"{name} = {count};" for name, count in counts.items()]
+        begun += [
+            f"{name_of(each.name)} = {text(each.value)};" for each in assigns if isinstance(each, Assign)
+        ]
+        begun += self._block(statement.body[ahead : ahead + 1], declared)
+        later = {name: f"{name}Next" for name in (at, *kept)}
+        begun = [_renamed(line, later) for line in begun]
+        rest = self._block(statement.body, declared, skip=ahead + 1)
+        types = {name: scalar_type(is_float=name in floats) for name in kept}
+        lines = [
+            *(f"{types[name]} {later[name]} = 0;" for name in kept),
+            f"for (int64_t {later[at]} = {first}; {later[at]} < ({end}) + {step}; "
+            f"{_renamed(move, later)}) {{",
+            *(f"    const {types[name]} {name} = {later[name]};" for name in kept),
+            f"    const int64_t {at} = {later[at]} - {step};",
+            f"    if ({later[at]} < {end}) {{",
+            *_inner(_inner(begun)),
+            "    }",
+            f"    if ({at} < {first}) {{",
+            "        continue;",
+            "    }",
+            *_inner(rest),
+            "}",
+        ]
+        return ["{", *_inner(lines), "}"] if kept else lines
+
+    def _is_float(self, name: str) -> bool:
+        return self._context.verified.types.get(name, False)
+
+    def _share(self, statement: Share, declared: Declarations) -> list[str]:
         first, count = name_of(statement.first), name_of(statement.count)
-        total = self._context.expression(statement.total)
-        grain = "1" if statement.grain is None else self._context.expression(statement.grain)
-        kind = declared.kind(statement)
-        self._shares += 1
-        grains, base, rest = (f"{part}Of{self._shares}" for part in ("grains", "base", "rest"))
+        context = self._context
+        total, kind = context.expression(statement.total), declared.kind(statement)
+        total = total if total.isidentifier() else f"({total})"
+        part, lines = context.parts.get(id(statement), ""), []
+        if not part:
+            self._shares += 1
+            part = f"part{self._shares}"
+            cores = "static_cast<int64_t>(AscendC::GetBlockNum())"
+            lines = [f"const int64_t {part} = {share_part(context, statement, context.expression, cores)};"]
         core = "static_cast<int64_t>(AscendC::GetBlockIdx())"
-        whole = total if grain == "1" else f"(({total}) + ({grain}) - 1) / ({grain})"
-        unit = "" if grain == "1" else f" * ({grain})"
-        begin = f"({core} * {base} + MinOf<int64_t>({core}, {rest})){unit}"
-        end = f"{first} + ({base} + ({core} < {rest} ? 1 : 0)){unit}"
-        limited = begin if grain == "1" else f"MinOf<int64_t>({begin}, {total})"
         return [
-            f"const int64_t {grains} = {whole};",
-            f"const int64_t {base} = {grains} / static_cast<int64_t>(AscendC::GetBlockNum());",
-            f"const int64_t {rest} = {grains} % static_cast<int64_t>(AscendC::GetBlockNum());",
-            f"{kind}{first} = {limited};",
-            f"{kind}{count} = MinOf<int64_t>({end}, {total}) - {first};",
+            *lines,
+            f"{kind}{first} = MinOf<int64_t>({core} * {part}, {total});",
+            f"{kind}{count} = MinOf<int64_t>({part}, {total} - {first});",
         ]
 
     def _function(self, stage: Stage) -> str:
         arguments = self._arguments(stage)
         given = {each.name for each in arguments}
         scalars = {n for s in walk(stage.body) if isinstance(s, Assign) for n in assigned(s)} - given
-        declared = _Declarations(self._context, scalars, stage.body)
+        declared = Declarations(self._context, scalars, stage.body)
         names = self._tensor_names(stage)
         before, after = self._edges(stage)
         lines = [*before, *declared.hoisted(), *self._block(stage.body, declared), *after]
@@ -245,6 +283,8 @@ class Stages:
         operands = [self._operand(op, each, element) for each in op.operands]
         if op.name == "cast":
             return self._cast(op, operands[0], element, count)
+        if operation.unit > 1:
+            return [operation.call.format(*operands, dst=self._view(op.dst), n=count) + ";"]
         if operation.reduces and element == "float":
             kind = op.name.removeprefix("reduce_").capitalize()
             return [f"Reduce{kind}Long({self._view(op.dst)}, {operands[0]}, {operands[1]}, {count});"]
@@ -262,7 +302,7 @@ class Stages:
         if isinstance(operand, View):
             return self._view(operand)
         text = self._context.expression(operand)
-        if op.name == "gather":
+        if op.name == "gather" or OPERATIONS[op.name].unit > 1:
             return text
         if OPERATIONS[op.name].bits:
             source = op.operands[0]
@@ -282,60 +322,6 @@ class Stages:
             return [call]
         same = f"AscendC::Adds({dst}, {source}, static_cast<{element}>(0), {count});"
         return ["if constexpr (std::is_same_v<T, float>) {", f"    {same}", "} else {", f"    {call}", "}"]
-
-
-class _Declarations:
-    """Where scalars are declared: at their first assignment if that comes before all else, or on top."""
-
-    def __init__(self, context: Context, scalars: set[str], body: Sequence[Stmt]) -> None:
-        self._context = context
-        self._at: dict[int, set[str]] = {}
-        placed: set[str] = set()
-        for name in sorted(scalars):
-            place = _first_assignment(name, body)
-            if place is not None:
-                self._at.setdefault(id(place), set()).add(name)
-                placed.add(name)
-        for statement in walk(body):
-            own = self._at.get(id(statement), set())
-            if isinstance(statement, Share) and own and own != set(assigned(statement)):
-                placed -= own
-                del self._at[id(statement)]
-        self._hoisted = sorted(scalars - placed)
-
-    def hoisted(self) -> list[str]:
-        """Return the declarations on top."""
-        types = self._context.verified.types
-        return [
-            f"{scalar_type(is_float=types[name])} {name_of(name)} = {'0.0f' if types[name] else '0'};"
-            for name in self._hoisted
-        ]
-
-    def kind(self, statement: Assign | Share) -> str:
-        """Return the type to put before an assignment that declares."""
-        names = self._at.get(id(statement), set())
-        if not names:
-            return ""
-        return f"{scalar_type(is_float=self._context.verified.types[assigned(statement)[0]])} "
-
-
-def _first_assignment(name: str, body: Sequence[Stmt]) -> Stmt | None:
-    """Return the assignment that comes before all else with that name in the only list that has it all."""
-    users = [statement for statement in body if any(name in _names(s) for s in walk([statement]))]
-    if not users:
-        return None
-    first = users[0]
-    if isinstance(first, (Assign, Share)) and name in assigned(first):
-        value_names = set().union(*(names_in(each) for each in expressions(first)))
-        return None if name in value_names else first
-    if len(users) == 1 and isinstance(first, (Loop, Tiles)):
-        return _first_assignment(name, first.body)
-    return None
-
-
-def _names(statement: Stmt) -> set[str]:
-    """Return the scalars and buffers that a statement itself names."""
-    return {*assigned(statement), *(name for each in expressions(statement) for name in names_in(each))}
 
 
 def _begin(context: Context, lifetime: Lifetime, suffix: str) -> str:
@@ -368,7 +354,7 @@ def _get(context: Context, name: str) -> str:
 
 
 _WORK_FLAG = [
-    "const event_t written = static_cast<event_t>(pipe.FetchEventID(AscendC::HardEvent::MTE3_MTE2));",
+    "const auto written = static_cast<event_t>(GetTPipePtr()->FetchEventID(AscendC::HardEvent::MTE3_MTE2));",
     "AscendC::SetFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
     "AscendC::WaitFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
 ]
@@ -386,4 +372,4 @@ def _inner(lines: Sequence[str]) -> list[str]:
 
 def _function(head: str, lines: Sequence[str]) -> str:
     body = "".join(f"        {line}\n" for line in lines)
-    return f"    __aicore__ inline {head}\n    {{\n{body}    }}\n"
+    return f"    {INLINE} {head}\n    {{\n{body}    }}\n"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ascend_gym.staged.lower.context import CPP_TYPES, Context, helpers_for, name_of, scalar_type
-from ascend_gym.staged.lower.stages import Stages
+from ascend_gym.staged.lower.stages import INLINE, Stages
 
 _POSITIONS = {"in": "VECIN", "out": "VECOUT"}
 
@@ -31,13 +31,56 @@ _LONG_REDUCTION = """\
 """
 
 
+_TRANSPOSITIONS = {
+    "RowsToLanes": """\
+    // Blocks of 16 rows x 8 columns become 8 rows of 16.
+    __aicore__ inline void RowsToLanes(const Floats& dst, const Floats& src, int64_t pitch, int64_t rows,
+                                       int64_t count)
+    {
+        const int64_t columns = count / 16;
+        uint64_t from[16];
+        uint64_t to[16];
+        for (int32_t row = 0; row < 16; row++) {
+            from[row] = reinterpret_cast<uint64_t>(src[MinOf<int64_t>(row, rows - 1) * pitch].GetPhyAddr());
+            to[row] = reinterpret_cast<uint64_t>(dst[row * 8].GetPhyAddr());
+        }
+        const AscendC::TransDataTo5HDParams shape(false, false, static_cast<uint8_t>(columns / 8), 16, 1);
+        AscendC::TransDataTo5HD<float>(to, from, shape);
+    }
+""",
+    "LanesToRows": """\
+    // Blocks of 16 columns x 8 lanes become 8 rows of 16, first those of the lower lanes.
+    __aicore__ inline void LanesToRows(const Floats& dst, const Floats& src, int64_t step, int64_t count)
+    {
+        const int64_t columns = count / 16;
+        const int64_t repeats = columns / 16;
+        const uint16_t dstStride = repeats > 1 ? 2 : 0;
+        const uint16_t srcStride = static_cast<uint16_t>(repeats > 1 ? 32 * step : 0);
+        uint64_t from[16];
+        uint64_t to[16];
+        for (int64_t lanes = 0; lanes < 16; lanes += 8) {
+            for (int64_t row = 0; row < 16; row++) {
+                from[row] = reinterpret_cast<uint64_t>(src[row * step * 16 + lanes].GetPhyAddr());
+                const int64_t place = (lanes + row / 2) * columns + row % 2 * 8;
+                to[row] = reinterpret_cast<uint64_t>(dst[place].GetPhyAddr());
+            }
+            const AscendC::TransDataTo5HDParams shape(false, false, static_cast<uint8_t>(repeats), dstStride,
+                                                      srcStride);
+            AscendC::TransDataTo5HD<float>(to, from, shape);
+        }
+    }
+""",
+}
+
+
 def kernel_source(context: Context, stages: Stages) -> str:
     """Return the kernel source of a program."""
     name = f"Kernel{context.interface.op_type}"
     process, functions = stages.process(), stages.functions()
     reductions = [kind for kind in ("Sum", "Max", "Min") if f"Reduce{kind}Long(" in functions]
     helpers = "".join("\n" + _LONG_REDUCTION.format(kind=kind) for kind in reductions)
-    alias = "    using Floats = AscendC::LocalTensor<float>;\n\n" if reductions else ""
+    helpers += "".join("\n" + text for name, text in _TRANSPOSITIONS.items() if f"{name}(" in functions)
+    alias = "    using Floats = AscendC::LocalTensor<float>;\n\n" if helpers else ""
     template = "template <typename T>\n" if context.generic else ""
     body = (
         f"{template}class {name} {{\n{alias}public:\n    __aicore__ inline {name}() {{}}\n\n"
@@ -59,8 +102,10 @@ def _constants(context: Context) -> str:
 def _init(context: Context) -> str:
     program = context.program
     given = [f"GM_ADDR {each.name}" for each in program.tensors]
-    given += [f"{_type(each.dtype)} {name_of(each.name)}" for each in program.scalars]
-    lines = [f"this->{name_of(each.name)} = {name_of(each.name)};" for each in program.scalars]
+    numbers = [(_type(each.dtype), name_of(each.name)) for each in program.scalars]
+    numbers += [("int64_t", name) for name in context.parts.values()]
+    given += [f"{kind} {name}" for kind, name in numbers] + ["AscendC::TPipe& pipe"]
+    lines = [f"this->{name} = {name};" for _, name in numbers]
     for each in program.tensors:
         lines.append(f"{each.name}Gm.SetGlobalBuffer((__gm__ {CPP_TYPES[each.dtype]}*){each.name});")
     for alloc in program.allocs:
@@ -72,7 +117,7 @@ def _init(context: Context) -> str:
         else:
             lines.append(f"pipe.InitBuffer({alloc.name}Queue, {alloc.name.upper()}_BUFFERS, {rounded});")
     inner = "\n".join(f"        {line}" for line in lines)
-    return f"    __aicore__ inline void Init({', '.join(given)})\n    {{\n{inner}\n    }}\n"
+    return f"    {INLINE} void Init({', '.join(given)})\n    {{\n{inner}\n    }}\n"
 
 
 def _type(dtype: str) -> str:
@@ -81,7 +126,7 @@ def _type(dtype: str) -> str:
 
 def _members(context: Context) -> str:
     program, roles = context.program, context.verified.lifetimes.roles
-    lines = ["AscendC::TPipe pipe;"]
+    lines = []
     for alloc in program.allocs:
         position = _POSITIONS.get(roles[alloc.name])
         if position is None:
@@ -93,6 +138,7 @@ def _members(context: Context) -> str:
     lines += [f"AscendC::LocalTensor<{context.element(name)}> {name}Held;" for name in held]
     lines += [f"AscendC::GlobalTensor<{CPP_TYPES[each.dtype]}> {each.name}Gm;" for each in program.tensors]
     lines += [f"{_type(each.dtype)} {name_of(each.name)};" for each in program.scalars]
+    lines += [f"int64_t {name};" for name in context.parts.values()]
     return "".join(f"    {line}\n" for line in lines)
 
 
@@ -104,6 +150,7 @@ def _entry(context: Context, name: str) -> str:
         for each in program.tensors
     ]
     given += [f"tilingData.{name_of(each.name)}" for each in program.scalars]
+    given += [f"tilingData.{each}" for each in context.parts.values()] + ["pipe"]
     kind = name
     if context.generic:
         kind += f"<DTYPE_{program.tensors[0].name.upper()}>"
@@ -111,5 +158,5 @@ def _entry(context: Context, name: str) -> str:
     return (
         f'extern "C" __global__ __aicore__ void {interface.name}({signature})\n{{\n'
         "    GET_TILING_DATA(tilingData, tiling);\n"
-        f"    {kind} op;\n    op.Init({', '.join(given)});\n    op.Process();\n}}\n"
+        f"    AscendC::TPipe pipe;\n    {kind} op;\n    op.Init({', '.join(given)});\n    op.Process();\n}}\n"
     )

@@ -1,0 +1,72 @@
+"""Where scalars are declared in C++."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ascend_gym.staged.lower.context import Context, name_of, scalar_type
+from ascend_gym.staged.syntax import (
+    Assign,
+    Loop,
+    Share,
+    Stmt,
+    Tiles,
+    assigned,
+    expressions,
+    names_in,
+    walk,
+)
+
+
+class Declarations:
+    """Where scalars are declared: at their first assignment if that comes before all else, or on top."""
+
+    def __init__(self, context: Context, scalars: set[str], body: Sequence[Stmt]) -> None:
+        self._context = context
+        self._at: dict[int, set[str]] = {}
+        placed: set[str] = set()
+        for name in sorted(scalars):
+            place = first_assignment(name, body)
+            if place is not None:
+                self._at.setdefault(id(place), set()).add(name)
+                placed.add(name)
+        for statement in walk(body):
+            own = self._at.get(id(statement), set())
+            if isinstance(statement, Share) and own and own != set(assigned(statement)):
+                placed -= own
+                del self._at[id(statement)]
+        self._hoisted = sorted(scalars - placed)
+
+    def hoisted(self) -> list[str]:
+        """Return the declarations on top."""
+        types = self._context.verified.types
+        return [
+            f"{scalar_type(is_float=types[name])} {name_of(name)} = {'0.0f' if types[name] else '0'};"
+            for name in self._hoisted
+        ]
+
+    def kind(self, statement: Assign | Share) -> str:
+        """Return the type to put before an assignment that declares."""
+        names = self._at.get(id(statement), set())
+        if not names:
+            return ""
+        return f"{scalar_type(is_float=self._context.verified.types[assigned(statement)[0]])} "
+
+
+def first_assignment(name: str, body: Sequence[Stmt]) -> Stmt | None:
+    """Return the assignment that comes before all else with that name in the only list that has it all."""
+    users = [statement for statement in body if any(name in names_of(s) for s in walk([statement]))]
+    if not users:
+        return None
+    first = users[0]
+    if isinstance(first, (Assign, Share)) and name in assigned(first):
+        value_names = set().union(*(names_in(each) for each in expressions(first)))
+        return None if name in value_names else first
+    if len(users) == 1 and isinstance(first, (Loop, Tiles)):
+        return first_assignment(name, first.body)
+    return None
+
+
+def names_of(statement: Stmt) -> set[str]:
+    """Return the scalars and buffers that a statement itself names."""
+    return {*assigned(statement), *(name for each in expressions(statement) for name in names_in(each))}

@@ -84,7 +84,7 @@ def test_gen_data_gives_seeded_inputs_and_their_golden_outputs(tmp_path: Path) -
 
 def test_golden_outputs_of_foreign_inputs_are_refused(tmp_path: Path) -> None:
     spec = load_operator("twice", op_dir=write_example_operator(tmp_path))
-    with pytest.raises(MisuseError, match=r"only for inputs that inputs\(\)"):
+    with pytest.raises(MisuseError, match="these inputs are none of the 4 in its data files"):
         oracle_for(spec).expected(spec.cases[0], [[np.zeros((4, 8), np.float32)], []])
 
 
@@ -239,9 +239,8 @@ def test_of_several_definitions_the_named_one_is_read() -> None:
     ],
 )
 def test_scripts_that_fail_are_reported_in_one_line(tmp_path: Path, gen_data: str, reason: str) -> None:
-    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
     with pytest.raises(OperatorFormatError) as caught:
-        oracle_for(spec).inputs(spec.cases[0], 0)
+        load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -249,9 +248,8 @@ def test_scripts_that_fail_are_reported_in_one_line(tmp_path: Path, gen_data: st
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is installed here")
 def test_a_script_that_needs_torch_says_so(tmp_path: Path) -> None:
     gen_data = GEN_DATA.replace("(x * np.float32(2.0))", "torch.tensor(x).numpy()")
-    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
     with pytest.raises(OperatorFormatError, match=r"its gen_data.py needs torch \(pip install torch\)"):
-        oracle_for(spec).inputs(spec.cases[0], 0)
+        load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
 
 
 @needs_checkout

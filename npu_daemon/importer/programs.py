@@ -12,6 +12,7 @@ _MEMORY_BYTES = 64 << 30  # of addresses: tensor libraries reserve far more than
 _FILE_BYTES = 4 << 30
 _FOLDER_BYTES = 16 << 30
 _PROCESSES = 512
+_PROCESSOR = (Path("/proc/cpuinfo"), Path("/sys/devices/system/cpu"))
 
 
 def run_confined(
@@ -49,8 +50,12 @@ def run_confined(
 
 
 def python_folders() -> tuple[Path, ...]:
-    """Return what a Python program reads that may import all that this process can."""
-    return _existing([Path(each) for each in (sys.prefix, sys.base_prefix, *sys.path) if each])
+    """Return what a Python program reads that may import all that this process can.
+
+    Libraries of numbers choose their code by what processor there is.
+    """
+    own = [Path(each) for each in (sys.prefix, sys.base_prefix, *sys.path) if each]
+    return _existing([*own, *_PROCESSOR])
 
 
 def _existing(paths: Sequence[Path]) -> tuple[Path, ...]:

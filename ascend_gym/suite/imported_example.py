@@ -66,7 +66,10 @@ def _import(folder: Path, place: Path) -> None:
         if done.returncode != 0:
             last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
             raise InfrastructureError(f"{folder}: cannot be imported: {last}")
-        if not place.exists():  # another process may have been faster, with equal data
+        try:
             scratch.rename(place)
+        except OSError:
+            if not (place / MANIFEST_NAME).is_file():  # otherwise another process was faster, with equal data
+                raise
     finally:
         remove_tree(scratch)

@@ -8,7 +8,7 @@ table on standard output.
 
 With ``--larger`` the examples run at larger, unaligned shapes instead: their literals are rewritten in a copy
 of the checkout: to the shapes that ``cann_ops_larger.toml`` chooses for the operator, otherwise by the rules
-of ``ascend_gym.suite.cann_enlarge``, tried in order until one is complete. The reason says which rule it was,
+of ``npu_daemon.importer.enlarge``, tried in order until one is complete. The reason says which rule it was,
 or how far each got.
 
 Several chips are tried in order until the operator completes on one: some tiling structures have room for
@@ -39,16 +39,18 @@ from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, MeasureProtocol, Phase, TensorSpec
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
 from ascend_gym.core.toml_file import read_toml
-from ascend_gym.suite.cann_cases import case_folder
-from ascend_gym.suite.cann_enlarge import RULES, enlarge_example, resize_example
-from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, read_example
+from ascend_gym.suite.cann_cases import own_case_folder
 from ascend_gym.suite.imported import paper_levels, select_operators
+from ascend_gym.suite.imported_example import EXAMPLE_FOLDER, imported_place
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
+from npu_daemon.importer.enlarge import RULES, enlarge_example, resize_example
+from npu_daemon.importer.writing import write_example
 from npu_daemon.service import harness_digest
 
 STEPS = ("load", "host", "definition", "kernel", "data", "tiling", "run", "correct", "price")
@@ -173,11 +175,11 @@ def _copied(checkout: Path, scratch: Path) -> Path:
 
 def _measure_larger(folder: Path, copy: Path, limit_s: float, chip: str) -> Outcome:
     """Measure a copy of an operator at larger shapes: chosen ones, or by the first rule that completes."""
-    if case_folder(folder) is not None:
+    if own_case_folder(folder) is not None:
         return "load", "it runs at a case of ours: there is no example to enlarge"
     own = read_toml(LARGER).get(folder.name)
     try:
-        shapes = read_example(folder).shapes
+        shapes = _example_shapes(folder)
     except AscendGymError as error:
         return "load", str(error).removeprefix(f"{folder}/")
     outcomes = {}
@@ -188,13 +190,19 @@ def _measure_larger(folder: Path, copy: Path, limit_s: float, chip: str) -> Outc
             resize_example(copy / EXAMPLE_FOLDER, chosen, own.get("edits", []))
         else:
             enlarge_example(copy / EXAMPLE_FOLDER, shapes, rule)
-        outcomes[rule] = (
-            _measure_apart(copy, limit_s, chip) if _grew(copy, shapes) else (STEPS[0], NOT_LARGER)
-        )
+        grew = _grew(copy, shapes)
+        outcomes[rule] = _measure_apart(copy, limit_s, chip) if grew else (STEPS[0], NOT_LARGER)
+        remove_tree(imported_place(copy))
         if outcomes[rule][0] == COMPLETE:
             return COMPLETE, f"{rule}: {outcomes[rule][1]}"
     best = max(outcomes.values(), key=lambda outcome: STEPS.index(outcome[0]))[0]
     return best, "; ".join(f"{rule}: {step} {reason}" for rule, (step, reason) in outcomes.items())
+
+
+def _example_shapes(folder: Path) -> tuple[tuple[int, ...], ...]:
+    """Return the shapes of all tensors of an example."""
+    with tempfile.TemporaryDirectory(prefix="ascend-gym-shapes-") as target:
+        return write_example(folder, Path(target), 1).shapes
 
 
 def _first_complete(measured: Callable[[str], Outcome], chips: Sequence[str]) -> tuple[str, Outcome]:
@@ -210,7 +218,7 @@ def _first_complete(measured: Callable[[str], Outcome], chips: Sequence[str]) ->
 def _grew(copy: Path, shapes: Sequence[tuple[int, ...]]) -> bool:
     """Say whether the example of a copy works on more elements than the given shapes have."""
     try:
-        grown = read_example(copy).shapes
+        grown = _example_shapes(copy)
     except AscendGymError:
         return True  # measuring says what is wrong
     return sum(map(math.prod, grown)) > sum(map(math.prod, shapes))

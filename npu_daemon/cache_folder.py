@@ -56,6 +56,7 @@ _PARTS = (
     _Part("results", f"{RESULTS_NAME}*", limited=False),
     _Part("simulator", "toolchain/*", limited=False),
     _Part("programs of examples", "examples/*/*", limited=False),
+    _Part("imported examples", "imported/*", limited=False),
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated
 
@@ -75,14 +77,19 @@ def suite_import(
     cann_ops: Annotated[Path, typer.Option(metavar="DIR", exists=True, file_okay=False)],
     op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
 ) -> None:
-    """Make operators of a cann-ops checkout known by name; the checkout stays where it is."""
+    """Make operators of a cann-ops checkout known by name; the checkout stays where it is.
+
+    Programs of its examples run once, confined; what they say is kept as manifests in the cache.
+    """
     from ascend_gym.suite.imported import IMPORTED_SUITE, register, select_operators
     from ascend_gym.suite.loader import what_it_needs
 
     needs = {}
-    for name, folder in select_operators(cann_ops.resolve(), op or []).items():
-        needs[name] = what_it_needs(name, folder)
-        typer.echo(f"{IMPORTED_SUITE}/{name}: {f'needs {needs[name]}' if needs[name] else 'ready'}")
+    chosen = select_operators(cann_ops.resolve(), op or [])
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, reason in zip(chosen, pool.map(what_it_needs, chosen, chosen.values()), strict=True):
+            needs[name] = reason
+            typer.echo(f"{IMPORTED_SUITE}/{name}: {f'needs {reason}' if reason else 'ready'}")
     index = register(cann_ops, needs)
     note(f"{len(index.ready())} of {len(index.operators)} imported operators are ready")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 
 from ascend_gym.core.protocols import Evaluator
@@ -12,6 +13,8 @@ from ascend_gym.suite.audit import audit_case
 from ascend_gym.suite.requests import request_for
 
 _POLL_S = 60.0
+
+_TILING_KEY = re.compile(r"\bTILING_KEY_IS\s*\(\s*(\d+)[uUlL]*\s*\)")
 
 _Key = tuple[str, str, bool]  # operator, case, whether it is measured once more
 
@@ -37,14 +40,19 @@ def baselines_us(
     return {spec.op_id: result.latency_us for spec, result in zip(specs, results, strict=True)}
 
 
+def mentioned_keys(spec: OpSpec) -> set[int]:
+    """Return the tiling keys that an operator's kernel compares with, where they are numbers."""
+    return {int(key) for file in spec.baseline.kernel.files for key in _TILING_KEY.findall(file.text)}
+
+
 def validations(
     evaluator: Evaluator, specs: Sequence[OpSpec], protocol: MeasureProtocol
 ) -> Iterator[tuple[OpSpec, str, list[str]]]:
     """Yield operator, check and complaints for each check of each operator.
 
     Each case is audited, and the operator's own sources have to be right on it and not below its floor. The
-    smallest case is measured twice and has to give the same latency. The evaluator works while cases are
-    audited here.
+    smallest case is measured twice and has to give the same latency. Tiling keys that no case reaches are
+    named, which is no complaint. The evaluator works while cases are audited here.
 
     Raises:
         InfrastructureError: the evaluator cannot be reached.
@@ -62,8 +70,19 @@ def validations(
         first, second = (
             pending.result((spec.op_id, smallest.case_id, again)).latency_us for again in (False, True)
         )
+        if mentioned_keys(spec):
+            yield spec, _keys_reached(spec, pending), []
         changed = [f"measured twice: {first} us and then {second} us"] if first != second else []
         yield spec, f"repeated case {smallest.case_id}", changed
+
+
+def _keys_reached(spec: OpSpec, pending: _Pending) -> str:
+    results = [pending.result((spec.op_id, case.case_id, False)) for case in spec.cases]
+    reached = {each.launch.tiling_key for result in results for each in result.cases if each.launch}
+    mentioned = mentioned_keys(spec)
+    missed = ", ".join(map(str, sorted(mentioned - reached)))
+    told = f"tiling keys: {len(mentioned & reached)} of {len(mentioned)} reached"
+    return f"{told}; no case reaches {missed}" if missed else told
 
 
 class _Pending:

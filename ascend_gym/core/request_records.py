@@ -118,8 +118,10 @@ class ValueRange(Record):
         high: see there.
         distinct: how many different values are drawn at most, so that elements tie; 0 for no limit.
         inject: values put in afterwards, in this order.
-        contents: of ``fixed``: the elements in row-major order, or one for all.
-        file: of ``file``: path relative to the folder of the ``op.toml``.
+        contents: of ``fixed``: the elements in row-major order, those of a list of tensors one tensor after
+            the other, of complex numbers real and imaginary parts by turns; or one for all.
+        file: of ``file``: path relative to the folder of the ``op.toml``. ``{index}`` stands for the position
+            in a list of tensors, ``{variant}`` for 0, 1 and so on, which the seed chooses from.
     """
 
     kind: Literal["uniform", "normal", "integers", "permutation", "fixed", "file"] = "uniform"
@@ -130,10 +132,29 @@ class ValueRange(Record):
     contents: tuple[int | float, ...] = Field(default=(), exclude_if=lambda value: not value)
     file: str = Field(default="", exclude_if=lambda value: not value)
 
+    @field_validator("contents", mode="before")
+    @classmethod
+    def _flatten(cls, contents: Any) -> Any:
+        """Take nested lists, as of rows, and a number for all."""
+        if isinstance(contents, int | float):
+            return (contents,)
+        while isinstance(contents, list) and any(isinstance(each, list) for each in contents):
+            contents = [part for each in contents for part in (each if isinstance(each, list) else [each])]
+        return contents
+
     @property
     def is_random(self) -> bool:
         """Whether elements depend on the seed."""
-        return self.kind not in ("fixed", "file") or bool(self.inject)
+        return self.kind not in ("fixed", "file") or self.has_variants or bool(self.inject)
+
+    @property
+    def has_variants(self) -> bool:
+        """Whether there is a data file for each of several variants."""
+        return "{variant}" in self.file
+
+    def file_of(self, index: int, variant: int) -> str:
+        """Return the path of the data file of the tensor at a position of a list, in one of the variants."""
+        return self.file.replace("{index}", str(index)).replace("{variant}", str(variant))
 
 
 class TensorSpec(Record):

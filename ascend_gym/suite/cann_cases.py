@@ -1,16 +1,18 @@
-"""Cases of our own for operators of cann-ops whose examples are missing or cannot be used.
+"""Where the manifest of an operator folder lies: in it, with us, or where its example was imported to.
 
-``cann_ops/<operator>`` holds an ``op.toml`` and a ``reference.py`` for each of them, as the folder of an
-operator of ours does; the sources stay in the checkout. The description in the ``op.toml`` says why the
-example of the checkout does not serve.
+``cann_ops/<operator>`` holds an ``op.toml`` and a ``reference.py`` of ours for operators of cann-ops whose
+examples are missing or cannot be used. The description in the ``op.toml`` says why the example of the
+checkout does not serve. All others are imported (``imported_example``). The sources stay in the checkout.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.suite.cann_sources import checkout_root, read_build_file, read_cann_candidate
+from ascend_gym.suite.imported_example import has_example, imported_example
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 
 REFERENCE_NAME = "reference.py"
@@ -18,7 +20,7 @@ REFERENCE_NAME = "reference.py"
 _OWN = Path(__file__).with_name("cann_ops")
 
 
-def case_folder(folder: Path) -> Path | None:
+def own_case_folder(folder: Path) -> Path | None:
     """Return where the ``op.toml`` of an operator folder lies: in it, or with us for one of a checkout."""
     if (folder / MANIFEST_NAME).is_file():
         return folder
@@ -26,13 +28,30 @@ def case_folder(folder: Path) -> Path | None:
     return own if (own / MANIFEST_NAME).is_file() and checkout_root(folder) is not None else None
 
 
-def read_own_case_spec(folder: Path, op_id: str, folder_digest: str) -> OpSpec:
-    """Load a folder of a checkout with the cases that we have for it.
+def case_folder(folder: Path) -> Path:
+    """Return where the ``op.toml`` of an operator folder lies, after importing its example if need be.
 
     Raises:
-        OperatorFormatError: its sources say something in a way that is not understood.
+        OperatorFormatError: there is none, and no example that can be imported.
+        InfrastructureError: the importer cannot run.
     """
-    manifest = read_manifest(_OWN / folder.name / MANIFEST_NAME)
+    own = own_case_folder(folder)
+    if own is None and not has_example(folder):
+        raise OperatorFormatError(
+            f"{folder}: needs {MANIFEST_NAME} and reference.py, or examples/AclNNInvocationNaive with "
+            f"gen_data.py and main.cpp"
+        )
+    return own or imported_example(folder)
+
+
+def read_checkout_spec(folder: Path, op_id: str, folder_digest: str) -> OpSpec:
+    """Load a folder of a checkout with the cases that we have for it, or with those of its example.
+
+    Raises:
+        OperatorFormatError: its sources or its example say something in a way that is not understood.
+        InfrastructureError: the importer cannot run.
+    """
+    manifest = read_manifest(case_folder(folder) / MANIFEST_NAME)
     build = read_build_file(folder)
     return OpSpec(
         op_id=op_id,

@@ -8,6 +8,7 @@ their own resolution over most of the range and costs one table look-up per elem
 
 from __future__ import annotations
 
+import itertools
 import math
 import mmap
 from functools import lru_cache
@@ -76,13 +77,28 @@ def case_inputs(case: Case, seed: int, folder: Path | None = None) -> list[list[
     Raises:
         OperatorFormatError: a data file is missing or holds something else than the tensor.
     """
+    variant = seed % case_variants(case, folder)
     return [
         [
-            _filled(tensor, shape, _words(case, seed, tensor.name, index), folder)
-            for index, shape in enumerate(() if tensor.optional_absent else tensor.shapes)
+            _filled(tensor, index, _words(case, seed, tensor.name, index), folder, variant)
+            for index in range(0 if tensor.optional_absent else len(tensor.shapes))
         ]
         for tensor in case.inputs
     ]
+
+
+def case_variants(case: Case, folder: Path | None) -> int:
+    """Return how many variants of the data files of a case there are; 1 when they have none."""
+    tensors = [each for each in (*case.inputs, *case.outputs) if each.values.has_variants and each.shapes]
+    counts = (
+        next(count for count in itertools.count() if not _data_path(tensor, 0, folder, count).is_file())
+        for tensor in tensors
+    )
+    return max(1, min(counts, default=1))
+
+
+def _data_path(tensor: TensorSpec, index: int, folder: Path | None, variant: int) -> Path:
+    return (folder or Path()) / tensor.values.file_of(index, variant)
 
 
 def _words(case: Case, seed: int, name: str, index: int) -> np.random.Philox:
@@ -90,13 +106,22 @@ def _words(case: Case, seed: int, name: str, index: int) -> np.random.Philox:
     return np.random.Philox(np.random.SeedSequence(entropy))
 
 
-def read_data_file(tensor: TensorSpec, shape: tuple[int, ...], folder: Path | None) -> Array:
-    """Return the content of the data file of a tensor: ``.npy``, or elements as they lie in memory.
+def read_data_file(
+    tensor: TensorSpec, index: int, folder: Path | None, *, variant: int = 0, exact: bool = True
+) -> Array:
+    """Return the content of a data file of a tensor: ``.npy``, or elements as they lie in memory.
+
+    Args:
+        tensor: says which file, and what it holds.
+        index: position in a list of tensors.
+        folder: that the file's name is relative to.
+        variant: of the data.
+        exact: whether an ``.npy`` has the element type of the tensor, or may have any that compares with it.
 
     Raises:
         OperatorFormatError: it is missing or holds something else than the tensor.
     """
-    path = (folder or Path()) / tensor.values.file
+    path, shape = _data_path(tensor, index, folder, variant), tensor.shapes[index]
     dtype = numpy_dtype(tensor.dtype)
     try:
         if path.suffix == ".npy":
@@ -110,7 +135,8 @@ def read_data_file(tensor: TensorSpec, shape: tuple[int, ...], folder: Path | No
             array = loaded_array(data, tensor.dtype, shape)
     except (OSError, ValueError) as error:
         raise OperatorFormatError(f"{path}: cannot be read as {tensor.name} {shape}: {error}") from error
-    if array.shape != shape or array.dtype != dtype:
+    comparable = not exact and array.dtype.kind in "biufc"
+    if array.shape != shape or not (array.dtype == dtype or comparable):
         raise OperatorFormatError(
             f"{path}: holds {array.dtype} {array.shape}, op.toml says {tensor.name} is {dtype} {shape}"
         )
@@ -118,13 +144,13 @@ def read_data_file(tensor: TensorSpec, shape: tuple[int, ...], folder: Path | No
 
 
 def _filled(
-    tensor: TensorSpec, shape: tuple[int, ...], words: np.random.Philox, folder: Path | None
+    tensor: TensorSpec, index: int, words: np.random.Philox, folder: Path | None, variant: int
 ) -> Array:
-    values = tensor.values
+    values, shape = tensor.values, tensor.shapes[index]
     if values.kind == "file":
-        array = read_data_file(tensor, shape, folder)
+        array = read_data_file(tensor, index, folder, variant=variant)
     elif values.kind == "fixed":
-        array = _fixed(values, math.prod(shape), numpy_dtype(tensor.dtype))
+        array = _fixed(tensor, index)
     elif values.distinct:
         pool = _draw(tensor, values.distinct, words)
         array = pool[_raw(words, math.prod(shape)) % np.uint64(values.distinct)]
@@ -137,9 +163,17 @@ def _filled(
     return array
 
 
-def _fixed(values: ValueRange, count: int, dtype: np.dtype[Any]) -> Array:
-    contents: Array = np.array(values.contents).astype(dtype)
-    return contents if contents.size == count else np.full(count, contents[0])
+def _fixed(tensor: TensorSpec, index: int) -> Array:
+    """Return the elements of one tensor of a list: its part of ``contents``, which holds those of all."""
+    contents, dtype = np.array(tensor.values.contents), numpy_dtype(tensor.dtype)
+    counts = [math.prod(shape) for shape in tensor.shapes]
+    if contents.size == 1:
+        return np.full(counts[index], contents.astype(dtype)[0])
+    if dtype.kind == "c":
+        contents = contents[::2] + 1j * contents[1::2]
+    first = sum(counts[:index])
+    elements: Array = contents[first : first + counts[index]].astype(dtype)
+    return elements
 
 
 def _injected(array: Array, injection: Injection, words: np.random.Philox) -> Array:

@@ -9,9 +9,7 @@ from pathlib import Path
 from ascend_gym.core.digest import digest_of, digest_of_tree
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import OpSpec
-from ascend_gym.suite.cann_cases import REFERENCE_NAME, case_folder, read_own_case_spec
-from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, has_example, read_example_spec
-from ascend_gym.suite.cann_gen_data import missing_modules
+from ascend_gym.suite.cann_cases import REFERENCE_NAME, own_case_folder, read_checkout_spec
 from ascend_gym.suite.imported import IMPORTED_SUITE, PAPER_SUITE, paper_levels, read_index
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from ascend_gym.suite.source_place import digest_of_sources_elsewhere, read_sources
@@ -83,8 +81,9 @@ def list_operators(
         OperatorNotFoundError: there is no suite of that name, or no operator of such a level or category.
     """
     folders = _folders(suite)
-    ready = read_index().ready() if suite in _IMPORTED else sorted(folders)
-    names = [name for name in ready if name in folders]
+    ready = set(read_index().ready()) if suite in _IMPORTED else set(folders)
+    ours = {name for name, folder in folders.items() if folder.is_relative_to(_PAPER_CASES)}
+    names = sorted((ready | ours) & set(folders))
     specs = [_load_folder(folders[name], suite, name) for name in names]
     chosen = [
         spec
@@ -121,9 +120,7 @@ def what_it_needs(name: str, folder: Path) -> str:
         _load_folder(folder, IMPORTED_SUITE, name)
     except OperatorFormatError as error:
         return " ".join(str(error).replace(f"{folder.resolve()}/", "").split())
-    uses_example = case_folder(folder) is None and has_example(folder)
-    missing = missing_modules(folder / EXAMPLE_FOLDER) if uses_example else []
-    return f"its gen_data.py needs {', '.join(missing)} (pip install)" if missing else ""
+    return ""
 
 
 def folder_digest(folder: Path) -> str:
@@ -132,7 +129,7 @@ def folder_digest(folder: Path) -> str:
     elsewhere = digest_of_sources_elsewhere(folder)
     if elsewhere is not None:
         return digest_of("sources elsewhere", own, elsewhere)
-    cases = case_folder(folder)
+    cases = own_case_folder(folder)
     if cases is None or cases == folder:
         return own
     return digest_of("own cases", own, digest_of_tree(cases, (MANIFEST_NAME, REFERENCE_NAME)))
@@ -179,14 +176,7 @@ def _read_folder(folder: Path, suite: str, name: str) -> OpSpec:
     op_id = f"{suite}/{name}"
     if (folder / MANIFEST_NAME).is_file():
         return _load_manifest_folder(folder, op_id, name)
-    if case_folder(folder) is not None:
-        return read_own_case_spec(folder, op_id, folder_digest(folder))
-    if has_example(folder):
-        return read_example_spec(folder, op_id, folder_digest(folder))
-    raise OperatorFormatError(
-        f"{folder}: needs {MANIFEST_NAME} and reference.py, or examples/AclNNInvocationNaive with "
-        f"gen_data.py and main.cpp"
-    )
+    return read_checkout_spec(folder, op_id, folder_digest(folder))
 
 
 def _load_manifest_folder(folder: Path, op_id: str, name: str) -> OpSpec:

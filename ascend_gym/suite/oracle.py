@@ -35,8 +35,7 @@ from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.protocols import Oracle, Verdict
 from ascend_gym.core.records import Case, OpSpec, TensorSpec
 from ascend_gym.suite.cann_cases import REFERENCE_NAME, case_folder
-from ascend_gym.suite.cann_golden import ExampleOracle
-from ascend_gym.suite.inputs import Array, case_inputs, numpy_dtype, read_data_file
+from ascend_gym.suite.inputs import Array, case_inputs, case_variants, numpy_dtype, read_data_file
 from ascend_gym.suite.loader import folder_digest
 from ascend_gym.suite.verdict import judge
 
@@ -51,10 +50,7 @@ def oracle_for(spec: OpSpec) -> Oracle:
     folder = Path(spec.folder)
     if folder_digest(folder) != spec.folder_digest:
         raise MisuseError(f"{folder} changed since {spec.op_id} was loaded; load the operator again")
-    cases = case_folder(folder)
-    if cases is not None:
-        return reference_oracle(cases)
-    return ExampleOracle(folder)
+    return reference_oracle(case_folder(folder))
 
 
 def reference_oracle(folder: Path) -> ReferenceOracle:
@@ -111,13 +107,14 @@ class ReferenceOracle:
             for tensor, arrays in zip(case.inputs, inputs, strict=True)
             if not tensor.optional_absent
         }
+        variant = self._variant(case, inputs)
         results: Mapping[str, Any] = {}
         if self._reference is not None:
             with _faults_named(
                 self._folder / REFERENCE_NAME, f"reference(inputs, attributes), case {case.case_id!r}"
             ):
                 results = _mapping(self._reference(named, case.attributes))
-        return [self._expected_arrays(case, tensor, results) for tensor in case.outputs]
+        return [self._expected_arrays(case, tensor, results, variant) for tensor in case.outputs]
 
     def judge(
         self, case: Case, outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]
@@ -125,13 +122,40 @@ class ReferenceOracle:
         """Compare outputs with expectations."""
         return judge(case, outputs, expected)
 
-    def _expected_arrays(self, case: Case, tensor: TensorSpec, results: Mapping[str, Any]) -> list[Array]:
+    def _variant(self, case: Case, inputs: Sequence[Sequence[Array]]) -> int:
+        """Return which variant of the data files of a case these inputs are."""
+        count = case_variants(case, self._folder)
+        given = list(zip(case.inputs, inputs, strict=True))
+        for variant in range(count if count > 1 else 0):
+            if all(_is_variant(tensor, arrays, self._folder, variant) for tensor, arrays in given):
+                return variant
+        if count > 1:
+            raise MisuseError(
+                f"case {case.case_id!r}: these inputs are none of the {count} in its data files"
+            )
+        return 0
+
+    def _expected_arrays(
+        self, case: Case, tensor: TensorSpec, results: Mapping[str, Any], variant: int
+    ) -> list[Array]:
         if tensor.open:
             return []
         if tensor.values.kind == "file" and tensor.name not in results:
-            return [read_data_file(tensor, shape, self._folder) for shape in tensor.shapes]
+            return [
+                read_data_file(tensor, index, self._folder, variant=variant, exact=False)
+                for index in range(len(tensor.shapes))
+            ]
         with _faults_named(self._folder / REFERENCE_NAME, f"case {case.case_id!r}"):
             return _output_arrays(results, tensor)
+
+
+def _is_variant(tensor: TensorSpec, arrays: Sequence[Array], folder: Path, variant: int) -> bool:
+    if not tensor.values.has_variants or tensor.optional_absent:
+        return True
+    return all(
+        array.tobytes() == read_data_file(tensor, index, folder, variant=variant).tobytes()
+        for index, array in enumerate(arrays)
+    )
 
 
 @contextmanager

@@ -61,12 +61,14 @@ def _check_range(values: ValueRange, dtype: DType) -> None:
 
 
 def _check_contents(values: ValueRange, dtype: DType, shapes: Sequence[tuple[int, ...]]) -> None:
-    given = len(values.contents)
-    counts = [math.prod(shape) for shape in shapes]
-    if given == 0 or (given > 1 and any(count != given for count in counts)):
+    given, parts = len(values.contents), 2 if dtype is DType.COMPLEX64 else 1
+    count = sum(math.prod(shape) for shape in shapes)
+    if given not in (1, parts * count):
+        what = "the tensors of the list have" if len(shapes) > 1 else "the tensor has"
+        twice = ", real and imaginary part of each" if parts == 2 else ""
         raise ValueError(
-            f"values: 'fixed' needs as many 'contents' as the tensor has elements ({counts[0]}), or one for "
-            f"all; got {given}"
+            f"values: 'fixed' needs as many 'contents' as {what} elements ({count}{twice}), or one for all; "
+            f"got {given}"
         )
     for number in values.contents:
         _check_number(number, dtype, "contents")

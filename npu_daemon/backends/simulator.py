@@ -59,12 +59,21 @@ class _Build:
 
 @dataclass(frozen=True)
 class _Run:
-    """What a finished run left behind."""
+    """What a finished run left behind.
+
+    Attributes:
+        spec: of the operator.
+        candidate: that ran.
+        job: the run.
+        tiling: what the tiling program decided.
+        read_by_tiling: inputs whose values the tiling program may read.
+    """
 
     spec: OpSpec
     candidate: Candidate
     job: KernelJob
     tiling: TilingOutcome
+    read_by_tiling: frozenset[str]
 
 
 class SimulatorBackend:
@@ -190,7 +199,8 @@ class SimulatorBackend:
         if isinstance(finished, Failure):
             return replace(finished, seconds=tiling.seconds + finished.seconds)
         outputs, seconds, warnings = finished
-        handle = _Run(build.spec, build.candidate, job, tiling)
+        read_by_tiling = host.definition.value_dependent_inputs()
+        handle = _Run(build.spec, build.candidate, job, tiling, read_by_tiling)
         return RunOutput(outputs, handle, tiling.seconds + seconds, warnings)
 
     def _executed(
@@ -232,8 +242,9 @@ class SimulatorBackend:
             return price
         if price["unwritten"]:
             return _unwritten(price["unwritten"])
-        if price["unread"] and handle.spec.reads_all_inputs:
-            return _unread(price["unread"])
+        unread = {name: count for name, count in price["unread"].items() if name not in handle.read_by_tiling}
+        if unread and handle.spec.reads_all_inputs:
+            return _unread(unread)
         profile = profile_of(price, handle.tiling.block_dim, load_chip(protocol.chip))
         samples = samples_us(profile.task_duration_us, handle.candidate, case, protocol)
         return CaseResult(

@@ -130,6 +130,7 @@ def test_the_cache_is_shown(run: Callable[..., tuple[int, str, str]], filled: Pa
         "results": 2,
         "simulator": 1,
         "programs of examples": 1,
+        "imported examples": 0,
     }
     assert 2 * 2**20 <= document["parts"]["inputs"]["size_bytes"] < 2 * 2**20 + 50_000
     status, printed, _ = run("cache", "show")

@@ -215,6 +215,14 @@ def test_suite_validate_reports_each_check(run, evaluator):
     ]
 
 
+def test_suite_validate_names_tiling_keys_that_no_case_reaches(run, evaluator, toy_folder):
+    kernel = toy_folder / "op_kernel" / "toy.cpp"
+    kernel.write_text(kernel.read_text() + "// TILING_KEY_IS(0) TILING_KEY_IS( 70UL )\n")
+    status, out, _ = run("suite", "validate", *TOY)
+    assert status == 0
+    assert "passed  local/toy, tiling keys: 0 of 2 reached; no case reaches 0, 70" in out.splitlines()
+
+
 def test_suite_audit_reports_each_case(run, evaluator):
     status, out, _ = run("suite", "audit", *TOY)
     assert status == 0

@@ -61,8 +61,8 @@ ALLOWED: dict[str, set[str]] = {
     "agents": {"ascend_gym", "agents"},
     "npu_daemon": {"ascend_gym.core", "ascend_gym.suite", "npu_daemon"},
 }
-# These read no setting: they hand an allow list of the environment on to child processes.
-HANDS_ENVIRONMENT_ON = {"npu_daemon.sandbox.limited_run", "ascend_gym.suite.cann_gen_data"}
+# This reads no setting: it hands an allow list of the environment on to child processes.
+HANDS_ENVIRONMENT_ON = {"npu_daemon.sandbox.limited_run"}
 OPERATOR_FILES = ("ascend_gym/suite/ops", "ascend_gym/suite/generate")
 
 

@@ -16,6 +16,7 @@ from ascend_gym.suite.audit import audit_case
 from ascend_gym.suite.cann_opdef import AttributeDef, expand_macros, read_opdef, without_comments
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
+from npu_daemon.sandbox import CONFINING, sandbox_level
 
 CHECKOUT = Path(os.environ.get("ASCEND_GYM_CANN_OPS", "/no/checkout/given"))
 needs_checkout = pytest.mark.skipif(
@@ -84,7 +85,7 @@ def test_gen_data_gives_seeded_inputs_and_their_golden_outputs(tmp_path: Path) -
 
 def test_golden_outputs_of_foreign_inputs_are_refused(tmp_path: Path) -> None:
     spec = load_operator("twice", op_dir=write_example_operator(tmp_path))
-    with pytest.raises(MisuseError, match=r"only for inputs that inputs\(\)"):
+    with pytest.raises(MisuseError, match="these inputs are none of the 4 in its data files"):
         oracle_for(spec).expected(spec.cases[0], [[np.zeros((4, 8), np.float32)], []])
 
 
@@ -239,19 +240,38 @@ def test_of_several_definitions_the_named_one_is_read() -> None:
     ],
 )
 def test_scripts_that_fail_are_reported_in_one_line(tmp_path: Path, gen_data: str, reason: str) -> None:
-    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
     with pytest.raises(OperatorFormatError) as caught:
-        oracle_for(spec).inputs(spec.cases[0], 0)
+        load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
     assert reason in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(sandbox_level() not in CONFINING, reason="this host cannot confine programs")
+def test_programs_of_an_example_write_into_their_copy_alone(tmp_path: Path) -> None:
+    gen_data = GEN_DATA + f"open({str(tmp_path / 'outside')!r}, 'w')\n"
+    folder = write_example_operator(tmp_path / "twice", gen_data=gen_data)
+    with pytest.raises(OperatorFormatError, match=r"gen_data\.py failed: PermissionError: .*outside"):
+        load_operator("twice", op_dir=folder)
+    assert not (tmp_path / "outside").exists()
+
+
+def test_a_record_that_the_program_wrote_itself_names_no_other_files(tmp_path: Path) -> None:
+    tensor = '{"acl_dtype": 0, "shape": [4, 8], "contiguous": true, "file": "../../0.done", "number": 1}'
+    record = f'{{"function": "f", "arguments": [{{"kind": "tensor", "tensors": [{tensor}]}}]}}'
+    main = (
+        "#include <fstream>\n// aclnnTwiceGetWorkspaceSize()\nint main() {\n"
+        f'std::ofstream(std::string(getenv("ASCEND_GYM_RECORD")) + "/record.json") << R"({record})";\n}}\n'
+    )
+    folder = write_example_operator(tmp_path / "twice", main=main)
+    with pytest.raises(OperatorFormatError, match=r"main\.cpp: unreadable record: String should match"):
+        load_operator("twice", op_dir=folder)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="torch is installed here")
 def test_a_script_that_needs_torch_says_so(tmp_path: Path) -> None:
     gen_data = GEN_DATA.replace("(x * np.float32(2.0))", "torch.tensor(x).numpy()")
-    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
     with pytest.raises(OperatorFormatError, match=r"its gen_data.py needs torch \(pip install torch\)"):
-        oracle_for(spec).inputs(spec.cases[0], 0)
+        load_operator("twice", op_dir=write_example_operator(tmp_path, gen_data=gen_data))
 
 
 @needs_checkout

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ascend_gym.core.errors import OperatorFormatError
-from ascend_gym.suite.cann_binding import Binding, bind
 from ascend_gym.suite.cann_opdef import AttributeDef, OperatorDef, ParameterDef
-from ascend_gym.suite.cann_record import Argument
+from npu_daemon.importer.binding import Binding, bind
+from npu_daemon.importer.record import Argument
 
 
 def parameter(name: str, *, optional: bool = False, dynamic: bool = False) -> ParameterDef:

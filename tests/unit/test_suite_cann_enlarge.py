@@ -8,16 +8,17 @@ import pytest
 from suite_folders import write_example_operator
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.suite.cann_enlarge import (
+from ascend_gym.suite.imported_example import EXAMPLE_FOLDER
+from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.oracle import oracle_for
+from npu_daemon.importer.enlarge import (
     enlarge_example,
     enlarge_text,
     enlarged_extents,
     resize_example,
     resize_text,
 )
-from ascend_gym.suite.cann_examples import EXAMPLE_FOLDER, read_example
-from ascend_gym.suite.loader import load_operator
-from ascend_gym.suite.oracle import oracle_for
+from npu_daemon.importer.writing import write_example
 
 
 @pytest.mark.parametrize(
@@ -69,8 +70,8 @@ def test_only_literals_of_shapes_change(line: str, expected: str) -> None:
 
 
 def test_an_enlarged_example_is_a_case_with_data(tmp_path: Path) -> None:
-    folder = write_example_operator(tmp_path)
-    enlarge_example(folder / EXAMPLE_FOLDER, read_example(folder).shapes, "odd")
+    folder = write_example_operator(tmp_path / "twice")
+    enlarge_example(folder / EXAMPLE_FOLDER, write_example(folder, tmp_path / "imported", 1).shapes, "odd")
     spec = load_operator("twice", op_dir=folder)
     (case,) = spec.cases
     assert case.inputs[0].shapes == ((12, 17),)
@@ -86,9 +87,10 @@ def test_chosen_shapes_stand_wherever_the_old_ones_did() -> None:
 
 
 def test_a_resized_example_is_a_case_with_data(tmp_path: Path) -> None:
-    folder = write_example_operator(tmp_path)
-    (old,) = {shape for shape in read_example(folder).shapes if len(shape) == 2}
-    resize_example(folder / EXAMPLE_FOLDER, {old: (5, 19)}, [])
+    folder = write_example_operator(tmp_path / "twice")
+    (old,) = {shape for shape in write_example(folder, tmp_path / "imported", 1).shapes if len(shape) == 2}
+    edits = [["xData(32), yData(32)", "xData(95), yData(95)"], ["32 * 4", "95 * 4"]]
+    resize_example(folder / EXAMPLE_FOLDER, {old: (5, 19)}, edits)
     (case,) = load_operator("twice", op_dir=folder).cases
     assert case.inputs[0].shapes == ((5, 19),)
 

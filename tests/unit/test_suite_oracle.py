@@ -142,3 +142,61 @@ def test_an_output_may_be_a_data_file_that_belongs_to_the_version_of_the_folder(
         OperatorFormatError, match=r"holds float32 \(5, 4\), op.toml says y is float32 \(4, 5\)"
     ):
         oracle.expected(spec.cases[0], oracle.inputs(spec.cases[0], 0))
+
+
+LISTS = """
+format = 1
+[operator]
+type = "Twice"
+level = 1
+category = "foreach"
+description = "Twice its inputs"
+[tolerance.float32]
+atol = 1e-6
+rtol = 1e-5
+[[case]]
+id = "lists"
+[[case.input]]
+name = "x"
+dtype = "float32"
+shapes = [[2], [3]]
+values = { kind = "file", file = "data/{variant}/x_{index}.npy" }
+[[case.input]]
+name = "z"
+dtype = "complex64"
+shape = [2, 1]
+values = { kind = "fixed", contents = [[1.0, 2.0], [3.0, 4.0]] }
+[[case.input]]
+name = "n"
+dtype = "int32"
+shapes = [[1], [2]]
+values = { kind = "fixed", contents = [7, 8, 9] }
+[[case.output]]
+name = "y"
+dtype = "float32"
+shapes = [[2], [3]]
+values = { kind = "file", file = "data/{variant}/y_{index}.npy" }
+"""
+
+
+def test_the_seed_chooses_among_variants_of_data_files_and_lists_have_a_file_for_each_tensor(
+    tmp_path: Path,
+) -> None:
+    folder = write_operator(tmp_path, manifest=LISTS)
+    (folder / "reference.py").unlink()
+    for variant in range(3):
+        (folder / f"data/{variant}").mkdir(parents=True)
+        for index, size in enumerate((2, 3)):
+            x = np.arange(size, dtype=np.float32) + 10 * variant
+            np.save(folder / f"data/{variant}/x_{index}.npy", x)
+            np.save(folder / f"data/{variant}/y_{index}.npy", 2.0 * x.astype(np.float64))
+    spec = load_operator("twice", op_dir=folder)
+    (case,), oracle = spec.cases, oracle_for(spec)
+    x, z, n = oracle.inputs(case, 5)  # of three variants, the last one
+    assert [array.tolist() for array in x] == [[20.0, 21.0], [20.0, 21.0, 22.0]]
+    assert z[0].tolist() == [[1 + 2j], [3 + 4j]]
+    assert [array.tolist() for array in n] == [[7], [8, 9]]
+    assert [array.tolist() for array in oracle.expected(case, [x, z, n])[0]] == [[40, 42], [40, 42, 44]]
+    assert oracle.inputs(case, 3)[0][0].tolist() == [0.0, 1.0]
+    with pytest.raises(MisuseError, match="none of the 3 in its data files"):
+        oracle.expected(case, [[x[0], x[1] + 1], z, n])

@@ -1,0 +1,11 @@
+"""Reference of Fill."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
+    return {"y": np.full(tuple(inputs["dims"]), inputs["value"][0])}

@@ -1,0 +1,24 @@
+"""The importer as a program of its own: ``FOLDER TARGET``; what is wrong is told on standard output."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.suite.imported_example import EXIT_FORMAT
+from npu_daemon.importer.writing import write_example
+
+
+def main() -> None:
+    """Write the example of an operator folder as a manifest into an empty folder."""
+    folder, target = map(Path, sys.argv[1:3])
+    try:
+        write_example(folder, target)
+    except OperatorFormatError as error:
+        print(error)
+        sys.exit(EXIT_FORMAT)
+
+
+if __name__ == "__main__":
+    main()

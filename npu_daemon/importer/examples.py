@@ -1,0 +1,329 @@
+"""What an operator folder of cann-ops that has an aclnn example says: its definition and one case.
+
+Parameter names and dtype columns come from the OpDef in ``op_host``; shapes, dtypes and attribute values from
+the aclnn call that ``examples/AclNNInvocationNaive/main.cpp`` makes (see ``record``); the tolerance is the
+``LOSS`` of ``verify_result.py``. Folders that say these things in another way are refused with the reason.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.core.records import AttributeValue, Candidate, Case, DType, TensorSpec, Tolerance
+from ascend_gym.suite.cann_opdef import (
+    OperatorDef,
+    ParameterDef,
+    defines_operator,
+    expand_macros,
+    read_opdef,
+)
+from ascend_gym.suite.cann_sources import BuildFile, read_build_file, read_cann_candidate
+from ascend_gym.suite.compare import UPSTREAM_LOSS
+from ascend_gym.suite.imported_example import EXAMPLE_FOLDER
+from npu_daemon.importer.binding import Binding, bind
+from npu_daemon.importer.layers import Layer, layer_of
+from npu_daemon.importer.record import Argument, RecordedCall, record_call, record_folder
+from npu_daemon.importer.references import referenced_outputs
+
+CASE_ID = "example"
+
+_LOSS = re.compile(r"^LOSS\s*=\s*([0-9.eE+-]+)", re.MULTILINE)
+_CONSTANT_DTYPES = {
+    "ints": DType.INT64,
+    "floats": DType.FLOAT32,
+    "bools": DType.BOOL,
+    "int": DType.INT64,
+    "float": DType.FLOAT32,
+    "bool": DType.BOOL,
+}
+_NUMBER_ATTRIBUTES: dict[str, type[int | bool | float]] = {"Int": int, "Bool": bool, "Float": float}
+
+
+@dataclass(frozen=True)
+class Example:
+    """What an example folder says.
+
+    Attributes:
+        definition: the operator, with the outputs that the call asks for.
+        case: the one case that it runs.
+        binding: which arguments of the call make up the case.
+        shapes: shapes of all tensors of the call, as the call gives them.
+    """
+
+    definition: OperatorDef
+    case: Case
+    binding: Binding
+    shapes: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What the programs of an example did with one variant of its data.
+
+    Attributes:
+        work: the copy of the example folder that they ran in.
+        call: the aclnn call.
+        generated: files below ``output`` before it, by name: what gen_data.py wrote.
+        written: files below ``output`` that main.cpp wrote, by name.
+    """
+
+    work: Path
+    call: RecordedCall
+    generated: dict[str, bytes]
+    written: dict[str, bytes]
+
+    @property
+    def tensors(self) -> Path:
+        """The folder with the files of the tensors of the call."""
+        return record_folder(self.work)
+
+    @property
+    def written_bytes(self) -> dict[int, int]:
+        """How many bytes of which tensor, by its number, main.cpp wrote."""
+        return {data[0]: len(data) for data in self.written.values() if data}
+
+
+def record_example(work: Path, program: Path) -> Recording:
+    """Run the compiled ``main.cpp`` of an example in a copy of its folder, where gen_data.py has run.
+
+    Raises:
+        OperatorFormatError: it ends before its aclnn call.
+    """
+    generated = _files(work / "output")
+    call = record_call(program, work)
+    after = _files(work / "output")
+    written = {name: data for name, data in after.items() if data != generated.get(name)}
+    return Recording(work, call, generated, written)
+
+
+def read_definition(folder: Path) -> OperatorDef:
+    """Read the operator definition of a cann-ops folder.
+
+    Raises:
+        OperatorFormatError: the folder says something in a way that is not understood; the message says what.
+        InfrastructureError: the compiler's package is not installed.
+    """
+    build = read_build_file(folder)
+    return _definition(folder, build, read_cann_candidate(folder, build))
+
+
+def read_example(folder: Path, definition: OperatorDef, recording: Recording) -> Example:
+    """Read the example of a cann-ops folder.
+
+    Raises:
+        OperatorFormatError: its call does not fit the definition.
+    """
+    call, written = recording.call, recording.written_bytes
+    arguments = call_arguments(call, definition.op_type)
+    if not definition.outputs:
+        definition = _with_results(definition, arguments, written)
+    definition, binding = _bind_given(definition, arguments, call.function)
+    try:
+        case = _case(folder, definition, arguments, binding, written)
+        shapes = tuple(tensor.shape for argument in call.arguments for tensor in argument.tensors)
+        return Example(definition, case, binding, shapes)
+    except ValidationError as error:
+        raise OperatorFormatError(f"{folder}/{EXAMPLE_FOLDER}: {error.errors()[0]['msg']}") from error
+
+
+def _files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def call_arguments(call: RecordedCall, op_type: str) -> tuple[Argument, ...]:
+    """Return the arguments of a recorded call in the order of the definition.
+
+    The results that every aclnn call ends with are left out.
+    """
+    given = [argument for argument in call.arguments if argument.kind != "result"]
+    return tuple(layer_of(op_type).arrange(given))
+
+
+def _bind_given(
+    definition: OperatorDef, arguments: tuple[Argument, ...], function: str
+) -> tuple[OperatorDef, Binding]:
+    """Bind a call; optional outputs for which it passes a null pointer are left out of both."""
+    binding = bind(definition, arguments, function)
+    bound = zip(definition.outputs, binding.outputs, strict=True)
+    given = {position: output for output, position in bound if arguments[position].kind != "absent"}
+    return replace(definition, outputs=tuple(given.values())), replace(binding, outputs=tuple(given))
+
+
+def _with_results(
+    definition: OperatorDef, arguments: tuple[Argument, ...], written: dict[int, int]
+) -> OperatorDef:
+    """Return a definition without outputs with inputs as outputs: those that the example writes to files."""
+    binding = bind(definition, arguments, definition.op_type)
+    results = [
+        parameter
+        for parameter, position in zip(definition.inputs, binding.inputs, strict=True)
+        if parameter.name in referenced_outputs(definition.op_type)
+        or (position is not None and _numbers(arguments[position]) & written.keys())
+    ]
+    if not results:
+        raise OperatorFormatError(
+            f"main.cpp: {definition.op_type} has no outputs and no input is written back"
+        )
+    return replace(definition, outputs=tuple(results))
+
+
+def _definition(folder: Path, build: BuildFile, candidate: Candidate) -> OperatorDef:
+    texts = [file.text for file in reversed(candidate.host.files)]  # headers last, so first here
+    spelled = [text for text in texts if defines_operator(text)]
+    # a definition that macros write: the macros stand in shared headers
+    text = "\n".join(spelled) or expand_macros(text for text in texts if "OPDEF" in text)
+    return read_opdef(text, f"{folder}/op_host", build.op_type)
+
+
+def _case(
+    folder: Path,
+    definition: OperatorDef,
+    arguments: tuple[Argument, ...],
+    binding: Binding,
+    written: dict[int, int],
+) -> Case:
+    layer = layer_of(definition.op_type)
+    handwritten = any((folder / "op_host").glob("aclnn_*.cpp"))
+    columns = _matching_columns(definition, arguments, binding, may_cast=handwritten)
+    compared = referenced_outputs(definition.op_type)
+    outputs = [
+        _tensor_spec(parameter, _as_read(arguments[position], written), columns, layer).model_copy(
+            update={
+                "open": parameter.name not in compared and not _numbers(arguments[position]) & written.keys()
+            }
+        )
+        for parameter, position in zip(definition.outputs, binding.outputs, strict=True)
+    ]
+    return Case(
+        case_id=CASE_ID,
+        inputs=tuple(
+            _input_spec(parameter, None if position is None else arguments[position], columns, layer)
+            for parameter, position in zip(definition.inputs, binding.inputs, strict=True)
+        ),
+        outputs=tuple(outputs),
+        attributes={
+            attribute.name: _attribute_value(attribute.type, arguments[binding.attributes[attribute.name]])
+            for attribute in definition.attributes
+            if attribute.name in binding.attributes
+        }
+        | dict(layer.attributes),
+        tolerance=_tolerance(folder, outputs),
+    )
+
+
+def _matching_columns(
+    definition: OperatorDef, arguments: tuple[Argument, ...], binding: Binding, *, may_cast: bool
+) -> list[int]:
+    """Return the dtype combinations of the definition that the tensors of the call have.
+
+    A hand-written aclnn function casts tensors to what its kernel takes (``may_cast``): without a combination
+    that fits, the first of those that need the fewest casts counts.
+    """
+    parameters = [*definition.inputs, *definition.outputs]
+    positions = [*binding.inputs, *binding.outputs]
+    given = [
+        (parameter.dtypes, arguments[position].tensors[0].dtype)
+        for parameter, position in zip(parameters, positions, strict=True)
+        if parameter.dtypes and position is not None and arguments[position].kind in ("tensor", "list")
+    ]
+    count = max((len(dtypes) for dtypes, _ in given), default=0)
+    casts = [
+        sum(column >= len(dtypes) or dtypes[column] is not dtype for dtypes, dtype in given)
+        for column in range(count)
+    ]
+    if given and min(casts) > 0 and not may_cast:
+        raise OperatorFormatError(
+            f"main.cpp: the definition of {definition.op_type} has no dtype combination "
+            f"{[dtype.value for _, dtype in given]}"
+        )
+    fewest = min(casts, default=0)
+    fitting = [column for column, needed in enumerate(casts) if needed == fewest]
+    return fitting if fewest == 0 else fitting[:1]
+
+
+def _as_read(argument: Argument, written: dict[int, int]) -> Argument:
+    """Return a result with the shapes that the example reads.
+
+    Some examples make a result as large as an input, of which they then write only a few leading elements.
+    """
+    tensors = []
+    for tensor in argument.tensors:
+        read_bytes = written.get(tensor.number, 0)
+        shape = (read_bytes * 8 // tensor.dtype.bits,)
+        few = shape[0] > 0 and read_bytes < math.prod(tensor.shape)
+        tensors.append(tensor.model_copy(update={"shape": shape}) if few else tensor)
+    return argument.model_copy(update={"tensors": tuple(tensors)})
+
+
+def _numbers(argument: Argument) -> set[int]:
+    return {tensor.number for tensor in argument.tensors}
+
+
+def _column_dtype(parameter: ParameterDef, columns: list[int]) -> DType | None:
+    """Return the element type of a parameter in the chosen dtype combination."""
+    return parameter.dtypes[columns[0]] if columns and columns[0] < len(parameter.dtypes) else None
+
+
+def _input_spec(
+    parameter: ParameterDef, argument: Argument | None, columns: list[int], layer: Layer
+) -> TensorSpec:
+    if argument is None:
+        dtype = next((dtype for dtype in parameter.dtypes if dtype is not None), DType.FLOAT32)
+        return TensorSpec(
+            name=parameter.name,
+            dtype=_column_dtype(parameter, columns) or dtype,
+            shapes=() if parameter.dynamic else ((0,),),
+            dynamic=parameter.dynamic,
+            optional_absent=True,
+        )
+    if argument.kind in ("tensor", "list"):
+        return _tensor_spec(parameter, argument, columns, layer)
+    return _constant_spec(parameter, argument, columns)
+
+
+def _tensor_spec(parameter: ParameterDef, argument: Argument, columns: list[int], layer: Layer) -> TensorSpec:
+    if not argument.tensors:
+        raise OperatorFormatError(f"main.cpp: {parameter.name} is an empty list of tensors")
+    if not all(tensor.contiguous for tensor in argument.tensors):
+        raise OperatorFormatError(f"main.cpp: {parameter.name} is not contiguous")
+    return TensorSpec(
+        name=parameter.name,
+        dtype=_column_dtype(parameter, columns) or argument.tensors[0].dtype,
+        shapes=tuple(layer.shape(parameter.name, tensor.shape) for tensor in argument.tensors),
+        dynamic=parameter.dynamic,
+    )
+
+
+def _constant_spec(parameter: ParameterDef, argument: Argument, columns: list[int]) -> TensorSpec:
+    """Return the small tensor that a scalar or an array becomes, in the dtype that the kernel takes."""
+    count = len(argument.tensors) or (len(argument.value) if isinstance(argument.value, list) else 1)
+    dtype = argument.tensors[0].dtype if argument.tensors else _CONSTANT_DTYPES[argument.kind]
+    dtype = _column_dtype(parameter, columns) or dtype
+    return TensorSpec(name=parameter.name, dtype=dtype, shapes=((count,),))
+
+
+def _attribute_value(kind: str, argument: Argument) -> AttributeValue:
+    if argument.kind == "scalar":
+        raise OperatorFormatError(f"main.cpp passes a scalar object for an attribute of type {kind}")
+    convert = _NUMBER_ATTRIBUTES.get(kind)
+    if convert is not None:
+        return convert(argument.value)
+    return tuple(argument.value) if isinstance(argument.value, list) else str(argument.value)
+
+
+def _tolerance(folder: Path, outputs: list[TensorSpec]) -> dict[DType, Tolerance]:
+    script = folder / EXAMPLE_FOLDER / "verify_result.py"
+    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+    loss = _LOSS.search(text)
+    share = float(loss.group(1)) if loss else UPSTREAM_LOSS
+    return {
+        tensor.dtype: Tolerance(atol=share, rtol=share, max_bad_share=share)
+        for tensor in outputs
+        if tensor.dtype.is_floating
+    }

@@ -1,0 +1,181 @@
+"""Inputs and golden outputs of a cann-ops example, from what its gen_data.py and main.cpp wrote.
+
+``main.cpp`` says which file belongs to which tensor (see ``record``), and ``run.sh`` which golden file an
+output file is compared with.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ascend_gym.core.errors import OperatorFormatError
+from ascend_gym.core.records import Case, DType, TensorSpec
+from ascend_gym.suite.inputs import Array, numpy_dtype
+from npu_daemon.importer.examples import Example, Recording, call_arguments
+from npu_daemon.importer.layers import layer_of
+from npu_daemon.importer.record import Argument, RecordedTensor
+from npu_daemon.importer.references import reference_outputs
+
+_COMPARISON = re.compile(r"verify_\w+\.py\s+([^`\n)]*)")
+_FILE = re.compile(r"[\w./-]+\.bin")
+
+
+Arrays = list[list[Array]]
+
+
+def example_data(example: Example, recording: Recording) -> tuple[Arrays, Arrays]:
+    """Return inputs and expected outputs of one variant: for each parameter, its arrays.
+
+    Absent optional inputs and open outputs have none.
+
+    Raises:
+        OperatorFormatError: the files of gen_data.py and main.cpp do not fit each other.
+    """
+    arguments = call_arguments(recording.call, example.definition.op_type)
+    inputs = _inputs(recording.tensors, example.case, example, arguments)
+    golden = _golden_files(recording)
+    return inputs, _expected(example.case, example, arguments, golden, inputs)
+
+
+def _inputs(
+    record_dir: Path, case: Case, example: Example, arguments: Sequence[Argument]
+) -> list[list[Array]]:
+    arrays: list[list[Array]] = []
+    layer = layer_of(example.definition.op_type)
+    for tensor, position in zip(case.inputs, example.binding.inputs, strict=True):
+        if position is None:
+            arrays.append([])
+            continue
+        argument = arguments[position]
+        if argument.kind in ("tensor", "list"):
+            read = [
+                layer.array(tensor.name, _recorded_array(record_dir, each, tensor.name))
+                for each in argument.tensors
+            ]
+            if tuple(array.shape for array in read) != tensor.shapes:
+                raise OperatorFormatError(f"main.cpp gives {tensor.name} other shapes once its inputs exist")
+            arrays.append([_read_only(array.astype(numpy_dtype(tensor.dtype))) for array in read])
+        else:
+            arrays.append([_constant(record_dir, argument, tensor)])
+    return arrays
+
+
+def _recorded_array(record_dir: Path, tensor: RecordedTensor, name: str) -> Array:
+    data = (record_dir / tensor.file).read_bytes()
+    dtype = numpy_dtype(tensor.dtype)
+    if len(data) != math.prod(tensor.shape) * dtype.itemsize:
+        raise OperatorFormatError(
+            f"main.cpp holds {len(data)} bytes for {name} of shape {tensor.shape} and type {dtype.name}"
+        )
+    return np.frombuffer(data, dtype=dtype).reshape(tensor.shape)
+
+
+def _constant(record_dir: Path, argument: Argument, tensor: TensorSpec) -> Array:
+    scalars = [_recorded_array(record_dir, each, tensor.name)[0] for each in argument.tensors]
+    values = scalars if argument.value is None else argument.value
+    return _read_only(np.array(values).astype(numpy_dtype(tensor.dtype)).reshape(tensor.shapes[0]))
+
+
+def _read_only(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _golden_files(recording: Recording) -> dict[int, bytes]:
+    """Return the content of the golden file of each tensor, by the number of the tensor."""
+    generated = {name: data for name, data in recording.generated.items() if name.endswith(".bin")}
+    written = {name: data for name, data in recording.written.items() if name.endswith(".bin")}
+    if not generated:
+        raise OperatorFormatError("gen_data.py wrote no golden file into output/")
+    if not written:
+        raise OperatorFormatError("main.cpp wrote no file into output/")
+    pairs = _compared(recording.work) or _only_pair(written, generated)
+    golden = {}
+    for output, reference in pairs:
+        if output in written and reference in generated and written[output]:
+            golden[written[output][0]] = generated[reference]
+    return golden
+
+
+def _compared(work: Path) -> list[tuple[str, str]]:
+    """Return which files run.sh compares, as (output of main.cpp, golden), trying the orders in use.
+
+    Several pairs in one call come as all outputs and then all golden files, or in turn.
+    """
+    script = work / "run.sh"
+    text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
+    pairs = []
+    for files in (_FILE.findall(call) for call in _COMPARISON.findall(text)):
+        names = [Path(file).name for file in files]
+        half = len(names) // 2
+        pairs += [
+            *zip(names[:half], names[half:], strict=False),
+            *zip(names[half:], names[:half], strict=False),
+            *zip(names[::2], names[1::2], strict=False),
+        ]
+    return pairs
+
+
+def _only_pair(written: dict[str, bytes], generated: dict[str, bytes]) -> list[tuple[str, str]]:
+    golden = [name for name in generated if "golden" in name] or list(generated)
+    return list(zip(sorted(written), sorted(golden), strict=True)) if len(written) == len(golden) else []
+
+
+def _expected(
+    case: Case,
+    example: Example,
+    arguments: Sequence[Argument],
+    golden: dict[int, bytes],
+    inputs: Sequence[list[Array]],
+) -> list[list[Array]]:
+    """Return the arrays of each output: what gen_data.py says, else a reference, nothing for an open one."""
+    op_type, layer = example.definition.op_type, layer_of(example.definition.op_type)
+    named = {tensor.name: arrays for tensor, arrays in zip(case.inputs, inputs, strict=True)}
+    computed = reference_outputs(op_type, named, case.attributes)
+    rows: list[list[Array]] = []
+    for tensor, position in zip(case.outputs, example.binding.outputs, strict=True):
+        items = arguments[position].tensors
+        if tensor.open:
+            rows.append([])
+        elif all(item.number in golden for item in items):
+            arrays = [
+                _golden_array(golden[item.number], tensor.name, item.dtype, _read_shape(item.shape, shape))
+                for item, shape in zip(items, tensor.shapes, strict=True)
+            ]
+            rows.append([layer.array(tensor.name, array) for array in arrays])
+        elif tensor.name in computed:
+            rows.append(
+                [
+                    array.reshape(shape)
+                    for array, shape in zip(computed[tensor.name], tensor.shapes, strict=True)
+                ]
+            )
+        else:
+            raise OperatorFormatError(
+                f"gen_data.py gives golden outputs for {len(golden)} tensors, none for output {tensor.name}"
+            )
+    return rows
+
+
+def _read_shape(given: tuple[int, ...], read: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a golden array: as the call gives it, unless the example reads only part of it."""
+    return given if math.prod(given) == math.prod(read) else read
+
+
+def _golden_array(data: bytes, name: str, given: DType, shape: tuple[int, ...]) -> Array:
+    """Return golden data as an array: in the dtype that the call gives, or wider when the bytes say so."""
+    count = math.prod(shape)
+    own = numpy_dtype(given)
+    wider = ("float32", "float64") if given.is_floating else ("int32", "int64")
+    for dtype in (own, *(np.dtype(each) for each in wider)):
+        if len(data) == count * dtype.itemsize:
+            return np.frombuffer(data, dtype=dtype).reshape(shape)
+    raise OperatorFormatError(
+        f"the golden file of {name} has {len(data)} bytes; shape {shape} of {given.value} "
+        f"has {count * own.itemsize}"
+    )

@@ -1,0 +1,230 @@
+"""Runs the example program of a cann-ops folder on a recording stand-in for the ACL runtime.
+
+What shapes, element types, attribute values and input data an example uses is what its ``main.cpp`` passes
+to ``aclnn<Op>GetWorkspaceSize``. The program is compiled against ``acl_recorder.h``, which writes that call
+down. It is code of the operator's author, like ``gen_data.py``, and confined like it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from pydantic import Field, ValidationError
+
+from ascend_gym.core.config import cache_root
+from ascend_gym.core.digest import digest_of
+from ascend_gym.core.errors import InfrastructureError, OperatorFormatError
+from ascend_gym.core.records import DType, Record
+from ascend_gym.core.wheel import compiler_folder, compiler_program
+from npu_daemon.importer.programs import run_confined
+
+BUILD_TIMEOUT_S = 600.0
+RUN_TIMEOUT_S = 60.0
+
+_HEADER = Path(__file__).with_name("acl_recorder.h")
+_LIBRARY_FOLDER = "c++"  # in the cache: what the wheel's compiler keeps there
+_OPTIONS = ("-std=c++17", "-O0", "-w")
+_GCC_OPTIONS = ("-fpermissive", "-fmax-errors=1", "-fno-diagnostics-show-caret")
+_CLANG_OPTIONS = (
+    *("-g0", "-fno-sanitize=all", "-Wno-c++11-narrowing", "-Wno-reserved-user-defined-literal"),
+    *("-Wno-return-type", "-ferror-limit=1", "-fno-caret-diagnostics"),
+)
+_COLLECTIVE = re.compile(r"\bHcclComm\w*")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"[^"\n]*"|<(?:acl|hccl)[^>\n]*>)[^\n]*$', re.MULTILINE)
+_FUNCTION = re.compile(r"\b(acl(?:nn)?[A-Z]\w*)GetWorkspaceSize\s*\(")
+_MAIN = re.compile(r"\bint\s+main\s*\(")
+_NAMESPACE = re.compile(r"^namespace\s+(\w+)\s*\{", re.MULTILINE)
+_ERROR = re.compile(r"(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
+_RECORD = "record.json"
+_RECORD_FOLDER = "ascend_gym_record"
+_DTYPES = {
+    0: DType.FLOAT32,
+    1: DType.FLOAT16,
+    2: DType.INT8,
+    3: DType.INT32,
+    4: DType.UINT8,
+    6: DType.INT16,
+    7: DType.UINT16,
+    8: DType.UINT32,
+    9: DType.INT64,
+    10: DType.UINT64,
+    11: DType.FLOAT64,
+    12: DType.BOOL,
+    16: DType.COMPLEX64,
+    27: DType.BFLOAT16,
+}
+_UNCARRIED_NAMES = {17: "complex128", 29: "int4"}
+
+
+class RecordedTensor(Record):
+    """A tensor or scalar of the call; ``file`` holds its bytes, ``number`` marks what is copied out of it."""
+
+    acl_dtype: int
+    shape: tuple[int, ...]
+    contiguous: bool
+    file: str = Field(pattern=r"^tensor\d+\.bin$")
+    number: int = Field(ge=1)
+
+    @property
+    def dtype(self) -> DType:
+        """Element type.
+
+        Raises:
+            OperatorFormatError: cases have no such element type.
+        """
+        if self.acl_dtype not in _DTYPES:
+            name = _UNCARRIED_NAMES.get(self.acl_dtype, f"ACL type {self.acl_dtype}")
+            raise OperatorFormatError(f"main.cpp uses tensors of {name}, which cases cannot hold")
+        return _DTYPES[self.acl_dtype]
+
+
+class Argument(Record):
+    """One argument of the call."""
+
+    kind: Literal[
+        "absent", "tensor", "list", "scalar", "scalars", "ints", "floats", "bools", "string", "bool", "float",
+        "int", "result",
+    ]  # fmt: skip
+    tensors: tuple[RecordedTensor, ...] = ()
+    value: Any = None
+
+
+class RecordedCall(Record):
+    """The aclnn call of an example: the function without GetWorkspaceSize, and its arguments in order."""
+
+    function: str
+    arguments: tuple[Argument, ...]
+
+
+def recorder_program(main_cpp: Path) -> Path:
+    """Return the compiled example program, from the cache when it was compiled before.
+
+    Raises:
+        OperatorFormatError: it does not compile with the stand-in, or makes no aclnn call.
+        InfrastructureError: the compiler's package is not installed.
+    """
+    source = recording_source(main_cpp.read_text(encoding="utf-8", errors="replace"), str(main_cpp))
+    key = digest_of("example", source, _HEADER.read_bytes(), _compiler().options)
+    program = cache_root() / "examples" / key[:2] / key
+    if program.is_file():
+        return program
+    program.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=program.parent) as scratch:
+        built = _compile(source, Path(scratch), main_cpp)
+        built.replace(program)
+    return program
+
+
+def recording_source(text: str, where: str) -> str:
+    """Return the example program with the stand-in instead of the headers of the ACL runtime.
+
+    Raises:
+        OperatorFormatError: the program makes no aclnn call.
+    """
+    functions = dict.fromkeys(_FUNCTION.findall(text))
+    if not functions:
+        raise OperatorFormatError(f"{where}: no call of aclnn<Op>GetWorkspaceSize")
+    declarations = "".join(f"ACL_RECORDED({function})\n" for function in functions)
+    own = _INCLUDE.sub("", text)
+    return f'#include "{_HEADER.name}"\n{declarations}#line 1 "main.cpp"\n{own}{_global_main(own)}'
+
+
+def _global_main(text: str) -> str:
+    """Return a main function that calls the one of a program that has it in a namespace."""
+    main = _MAIN.search(text)
+    for namespace in _NAMESPACE.finditer(text, 0, main.start() if main else 0):
+        inside = text[namespace.end() : main.start()] if main else ""
+        if inside.count("}") <= inside.count("{"):
+            return f"\nint main() {{ return {namespace.group(1)}::main(); }}\n"
+    return ""
+
+
+def record_call(program: Path, work: Path) -> RecordedCall:
+    """Run an example program in ``work/output``; record and tensors are written to ``record_folder(work)``.
+
+    Raises:
+        OperatorFormatError: it fails before it makes the call.
+    """
+    record_folder(work).mkdir(parents=True)
+    done = run_confined(
+        [str(program)],
+        cwd=work / "output",
+        wall_s=RUN_TIMEOUT_S,
+        readable=[work],
+        env={"PATH": os.defpath, "ASCEND_GYM_RECORD": str(record_folder(work))},
+    )
+    if done.timed_out:
+        raise OperatorFormatError(f"main.cpp did not finish within {RUN_TIMEOUT_S:g} s")
+    try:
+        return RecordedCall.model_validate_json((record_folder(work) / _RECORD).read_bytes())
+    except FileNotFoundError:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().splitlines()
+        how = said[-1] if said else f"exit status {done.returncode}"
+        raise OperatorFormatError(f"main.cpp ended before its aclnn call: {how}") from None
+    except ValidationError as error:
+        raise OperatorFormatError(f"main.cpp: unreadable record: {error.errors()[0]['msg']}") from error
+
+
+def record_folder(work: Path) -> Path:
+    """Return where the record of the call lies in a copy of an example folder: the program writes there."""
+    return work / "output" / _RECORD_FOLDER
+
+
+class _Compiler(NamedTuple):
+    """A compiler: how it is called, what it reads besides the system, and where it keeps files."""
+
+    program: tuple[str, ...]
+    options: tuple[str, ...]
+    readable: tuple[Path, ...] = ()
+    kept: Path | None = None
+
+
+def _compiler() -> _Compiler:
+    """Return the host's g++ or, where there is none, the wheel's compiler.
+
+    The wheel's first compiles a C++ library, once, which takes a minute on two idle cores.
+    """
+    system = shutil.which("g++")
+    if system is not None:
+        return _Compiler((system,), (*_OPTIONS, *_GCC_OPTIONS))
+    kept = cache_root() / "examples" / _LIBRARY_FOLDER
+    options = (*_OPTIONS, *_CLANG_OPTIONS)
+    return _Compiler((compiler_program(), "c++"), options, (compiler_folder(),), kept)
+
+
+def _compile(source: str, scratch: Path, main_cpp: Path) -> Path:
+    """Compile a program in ``scratch``, or in a folder of it where the compiler keeps its library."""
+    compiler = _compiler()
+    folder, name = compiler.kept or scratch, scratch.name
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.cpp").write_text(source, encoding="utf-8")
+    done = run_confined(
+        [
+            *(*compiler.program, *compiler.options),
+            f"-I{_HEADER.parent}",
+            f"-I{main_cpp.parent.resolve()}",
+            *(f"{name}.cpp", "-o", name),
+        ],
+        cwd=folder,
+        wall_s=BUILD_TIMEOUT_S,
+        readable=[_HEADER, main_cpp.parent.resolve(), *compiler.readable],
+        env={"ZIG_GLOBAL_CACHE_DIR": str(folder), "ZIG_LOCAL_CACHE_DIR": str(folder)},
+    )
+    (folder / f"{name}.cpp").unlink()
+    if done.returncode == 0:
+        return folder / name
+    if done.timed_out:
+        raise InfrastructureError(f"{main_cpp}: compiling took longer than {BUILD_TIMEOUT_S:g} s")
+    if _COLLECTIVE.search(source):
+        raise OperatorFormatError(
+            f"{main_cpp}: unsupported: collective communication (hccl) needs several devices"
+        )
+    said = done.stderr.decode("utf-8", "replace")
+    found = _ERROR.search(said)
+    reason = f"line {found[1]}: {found[2]}" if found else " ".join(said.split())[:200]
+    raise OperatorFormatError(f"{main_cpp}: does not compile with the recording ACL runtime: {reason}")

@@ -1,0 +1,143 @@
+"""Writes what an example says as an ``op.toml`` with data files, in several variants of the data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from ascend_gym.core.records import AttributeValue, Case, TensorSpec
+from ascend_gym.core.remove_tree import remove_tree
+from ascend_gym.suite.cann_sources import checkout_root
+from ascend_gym.suite.imported_example import EXAMPLE_FOLDER
+from ascend_gym.suite.inputs import Array
+from ascend_gym.suite.manifest import FORMAT, MANIFEST_NAME
+from npu_daemon.importer.examples import Example, read_definition, read_example, record_example
+from npu_daemon.importer.gen_data import run_gen_data
+from npu_daemon.importer.golden import Arrays, example_data
+from npu_daemon.importer.record import recorder_program
+
+VARIANTS = 4
+_LEVEL = 2  # cann-ops folders carry no difficulty level: the middle one
+
+Variants = list[tuple[Arrays, Arrays]]
+
+
+def write_example(folder: Path, target: Path, variants: int = VARIANTS) -> Example:
+    """Write the example of an operator folder of cann-ops as a manifest with its data.
+
+    Args:
+        folder: of the operator.
+        target: folder that gets ``op.toml`` and ``data``; made if missing.
+        variants: how many sets of data to make, with the seeds 0, 1 and so on.
+
+    Returns:
+        What the example says.
+
+    Raises:
+        OperatorFormatError: the folder says something in a way that is not understood, or one of its programs
+            fails; the message says what.
+        InfrastructureError: the compiler's package is not installed.
+    """
+    definition = read_definition(folder)
+    program = recorder_program(folder / EXAMPLE_FOLDER / "main.cpp")
+    scratch = Path(tempfile.mkdtemp(prefix="ascend-gym-example-"))
+    try:
+        for variant in range(variants):
+            shutil.copytree(folder / EXAMPLE_FOLDER, scratch / str(variant), symlinks=True)
+        recordings = [record_example(work, program) for work in run_gen_data(scratch, variants)]
+        example = read_example(folder, definition, recordings[0])
+        data = [example_data(example, recording) for recording in recordings]
+    finally:
+        remove_tree(scratch)
+    entries = {
+        "input": _written_tensors(target, example.case.inputs, [inputs for inputs, _ in data]),
+        "output": _written_tensors(target, example.case.outputs, [expected for _, expected in data]),
+    }
+    text = "\n".join([*_head(folder, example), *_case(example.case, entries), ""])
+    target.mkdir(parents=True, exist_ok=True)
+    (target / MANIFEST_NAME).write_text(text, encoding="utf-8")
+    return example
+
+
+def _written_tensors(target: Path, tensors: Sequence[TensorSpec], variants: Sequence[Arrays]) -> list[str]:
+    """Write the data of tensors and return their entries in the manifest."""
+    return [
+        _entry(tensor, _written(target, tensor, [arrays[number] for arrays in variants]))
+        for number, tensor in enumerate(tensors)
+    ]
+
+
+def _written(target: Path, tensor: TensorSpec, variants: Sequence[Sequence[Array]]) -> str:
+    """Write the arrays of a tensor; return the pattern of their files' names, nothing for no arrays."""
+    if not variants[0]:
+        return ""
+    same = all(_equal(arrays, variants[0]) for arrays in variants[1:])
+    name = ("{variant}/" if not same else "") + tensor.name + ("_{index}" if tensor.dynamic else "")
+    pattern = f"data/{name}.npy"
+    for variant, arrays in enumerate(variants[:1] if same else variants):
+        for index, array in enumerate(arrays):
+            path = target / pattern.format(variant=variant, index=index)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            np.save(path, array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array)
+    return pattern
+
+
+def _equal(left: Sequence[Array], right: Sequence[Array]) -> bool:
+    return all(a.tobytes() == b.tobytes() for a, b in zip(left, right, strict=True))
+
+
+def _head(folder: Path, example: Example) -> list[str]:
+    op_type = example.definition.op_type
+    lines = [
+        f"format = {FORMAT}\n\n[operator]",
+        f"type = {_value(op_type)}",
+        f"level = {_LEVEL}",
+        f"category = {_value(folder.parent.name)}",
+        f"description = {_value(f'{op_type} of a cann-ops checkout, as its aclnn example runs it')}",
+        "reads_all_inputs = false",  # nothing in an example says whether its outputs depend on all of them
+    ]
+    root = checkout_root(folder)
+    if root is not None and folder.is_relative_to(root / "src"):
+        place = folder.relative_to(root / "src").as_posix()
+        lines.append(f"sources = {_value(f'cann-ops:{place}')}")
+    return lines
+
+
+def _case(case: Case, entries: Mapping[str, Sequence[str]]) -> list[str]:
+    lines = []
+    for dtype, tolerance in case.tolerance.items():
+        lines.append(f"\n[tolerance.{dtype.value}]")
+        lines += [f"{key} = {_value(value)}" for key, value in tolerance.model_dump().items()]
+    attributes = ", ".join(f"{name} = {_value(value)}" for name, value in case.attributes.items())
+    lines += ["\n[[case]]", f"id = {_value(case.case_id)}", f"attributes = {{ {attributes} }}"]
+    for key, tensors in entries.items():
+        lines += [f"{key} = [", *(f"  {{ {tensor} }}," for tensor in tensors), "]"]
+    return lines
+
+
+def _entry(tensor: TensorSpec, file: str) -> str:
+    shapes = ", ".join(str(list(shape)) for shape in tensor.shapes)
+    parts = [
+        f"name = {_value(tensor.name)}",
+        f"dtype = {_value(tensor.dtype.value)}",
+        f"shapes = [{shapes}]" if tensor.dynamic else f"shape = {shapes}",
+    ]
+    parts += ["optional_absent = true"] if tensor.optional_absent else []
+    parts += ["open = true"] if tensor.open else []
+    parts += [f"values = {{ kind = 'file', file = {_value(file)} }}"] if file else []
+    return ", ".join(parts)
+
+
+def _value(value: AttributeValue) -> str:
+    """Return a value as TOML writes it; floats keep a point, an exponent or a name, as in Python."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value) if isinstance(value, int | float) else f"[{', '.join(map(_value, value))}]"

@@ -62,6 +62,7 @@ class RawServer:
 
     def __init__(self):
         self.answer = b""
+        self.closing = False
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.base_url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/v1"
         self.thread = threading.Thread(target=self._serve)
@@ -71,14 +72,17 @@ class RawServer:
         while True:
             connection, _ = self.listener.accept()
             with connection, contextlib.suppress(ConnectionError):  # clients leave when they had enough
-                if not connection.recv(65536):
+                if self.closing:
                     return
+                if not connection.recv(65536):  # whoever gave up before its request was sent
+                    continue
                 connection.sendall(self.answer)
                 connection.shutdown(socket.SHUT_WR)
                 while connection.recv(65536):
                     pass
 
     def close(self):
+        self.closing = True
         socket.create_connection(self.listener.getsockname()).close()
         self.thread.join(20)
         self.listener.close()

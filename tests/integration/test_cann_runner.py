@@ -111,6 +111,7 @@ def _run(
     return done.returncode, done.stdout.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_arguments_of_every_kind_arrive(toolkit: Toolkit, tmp_path: Path) -> None:
     assert _run(toolkit, tmp_path) == (0, "done")
     seen = (tmp_path / "seen").read_text().splitlines()[0]
@@ -152,6 +153,7 @@ def test_a_changed_input_is_told(toolkit: Toolkit, tmp_path: Path) -> None:
     assert _run(toolkit, tmp_path, change=1) == (4, "changed a")
 
 
+@pytest.mark.slow
 def test_the_cleaning_kernel_touches_every_byte_in_the_simulator(
     simulator: SimulatorBackend, tmp_path: Path
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_search_killed_at_any_point_is_resumed_to_the_same_journal(simulator_c
     assert (outcome["kills"], outcome["evaluations"]) == (3, 4)
 
 
+@pytest.mark.slow
 def test_the_best_candidate_evaluates_to_the_best_latency(run, simulator_daemon, tmp_path):
     best = _optimize(run, "--daemon", simulator_daemon, "--out", "found")
     done = run(

@@ -31,6 +31,8 @@ from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, 
 from ascend_gym.core.records import OpSpec
 from ascend_gym.core.status import Status
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def importable_fakes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,7 +204,6 @@ def test_client_and_daemon_are_the_same_installation(poisoned_folder: Path, tmp_
     assert (ended.returncode, ended.stdout.strip()) == (0, str(installed)), ended.stderr
 
 
-@pytest.mark.slow
 def test_a_killed_private_daemon_is_noticed_at_once_and_replaced_for_new_users(
     options: DaemonOptions, spec: OpSpec, tmp_path: Path
 ) -> None:
@@ -258,7 +259,6 @@ def test_a_private_daemon_that_refuses_its_options_is_misuse(options: DaemonOpti
         connect(options=options)
 
 
-@pytest.mark.slow
 def test_folders_of_killed_daemons_are_removed_by_the_next_one(
     tmp_path: Path, spec: OpSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -209,6 +209,7 @@ def test_it_makes_no_namespace(tmp_path: Path, level: Level) -> None:
     assert python(code, tmp_path, starts_programs=True).stdout == b"-1 1\n"
 
 
+@pytest.mark.slow
 def test_how_it_ended_is_told(tmp_path: Path, level: Level) -> None:
     assert python("raise SystemExit(3)", tmp_path).returncode == 3
     aborted = python("import os; os.abort()", tmp_path)

@@ -433,6 +433,7 @@ def test_daemons_that_measure_differently_are_not_mixed(daemons: Callable[..., S
         DaemonPool(["ipc:///x", "ipc:///x"])
 
 
+@pytest.mark.slow
 def test_a_pool_starts_with_what_is_there_and_ends_with_the_last(
     daemons: Callable[..., ScriptedDaemon], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -157,6 +157,7 @@ def test_a_shortage_of_ub_calls_for_smaller_tiles():
     assert _share(_candidates(SPEC, range(60), short), grows) < 0.15
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", list_operators()[::3], ids=lambda spec: spec.name)
 def test_every_built_in_operator_gets_different_sensible_candidates(spec):
     device_free = FakeEvaluator()

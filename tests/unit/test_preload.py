@@ -94,6 +94,7 @@ def test_its_memory_is_limited(program: Preload, tmp_path: Path) -> None:
     assert b"MemoryError" in outcome.stderr
 
 
+@pytest.mark.slow
 def test_its_time_is_limited(program: Preload, tmp_path: Path) -> None:
     limits = Limits(wall_s=20.0, cpu_s=1.0, memory_bytes=1 << 30, file_bytes=0)
     outcome = run_limited(["spin"], cwd=tmp_path, limits=limits, preload=program)

@@ -30,6 +30,7 @@ def nest(folder: Path, depth: int) -> None:
     os.close(parent)
 
 
+@pytest.mark.slow
 def test_any_depth(tmp_path: Path) -> None:
     (tmp_path / "tree").mkdir()
     nest(tmp_path / "tree", DEEPER_THAN_RECURSION)
@@ -141,6 +142,7 @@ def test_a_scratch_folder_lasts_as_long_as_its_block(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_an_abandoned_folder_does_not_keep_the_next_daemon_from_starting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

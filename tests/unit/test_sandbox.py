@@ -160,6 +160,7 @@ def test_cpu_limit_ends_a_busy_loop(tmp_path: Path) -> None:
     assert outcome.timed_out
 
 
+@pytest.mark.slow
 def test_cpu_limit_cannot_be_ignored(tmp_path: Path) -> None:
     code = "import signal; signal.signal(signal.SIGXCPU, signal.SIG_IGN)\nwhile True: pass"
     outcome = run_limited(python(code), cwd=tmp_path, limits=limits(cpu_s=1, wall_s=30), reach=None)

@@ -124,6 +124,7 @@ RESUMED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("in_flight", [1, 3])
 def test_a_run_broken_off_anywhere_is_resumed_to_the_same_journal(tmp_path, in_flight):
     def run(folder, evaluator):

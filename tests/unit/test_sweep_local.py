@@ -14,6 +14,8 @@ from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.run_reader import read_run
 from ascend_gym.sweep.sweep_state import ATTEMPTS_WITHOUT_PROGRESS, DaemonSlots
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def executor():

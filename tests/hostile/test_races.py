@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
 import tomllib
 from probe_operator import CORPUS, MODES, write_operator
 
-from ascend_gym.core.records import EvalResult, MeasureProtocol
+from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Status
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
@@ -17,6 +18,8 @@ from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
 
 pytestmark = pytest.mark.slow
+
+_GROUP_SIZE = 12
 
 _ENTRY = """
 extern "C" __global__ __aicore__ void probe(GM_ADDR x, GM_ADDR y, GM_ADDR workspace, GM_ADDR tiling)
@@ -44,10 +47,12 @@ class Expectation:
     task_type: str | None
 
 
+@cache
 def _names() -> list[str]:
     return sorted(path.parent.name for path in CORPUS.glob("*/expect.toml"))
 
 
+@cache
 def _expectation(name: str) -> Expectation:
     table = tomllib.loads((CORPUS / name / "expect.toml").read_text(encoding="utf-8"))
     return Expectation(
@@ -55,10 +60,21 @@ def _expectation(name: str) -> Expectation:
     )
 
 
-def _write_corpus(folder: Path, auto_sync: str, *, mixed: bool) -> Path:
-    """Write one operator that holds all kernels of a kind, twice each; its attribute says which one runs."""
+@cache
+def _group_of(name: str) -> tuple[bool, int]:
+    """Return what a kernel is built with: some of those for the same kind of cores."""
+    mixed = _is_mixed(name)
+    return mixed, [other for other in _names() if _is_mixed(other) == mixed].index(name) // _GROUP_SIZE
+
+
+def _is_mixed(name: str) -> bool:
+    return _expectation(name).task_type is not None
+
+
+def _write_corpus(folder: Path, auto_sync: str, group: tuple[bool, int]) -> Path:
+    """Write one operator that holds the kernels of a group, twice each; its attribute says which one runs."""
     sources, includes, branches, cases = {}, [], [], []
-    names = [name for name in _names() if (_expectation(name).task_type is not None) == mixed]
+    names = [name for name in _names() if _group_of(name) == group]
     for index, name in enumerate(names):
         sources[f"{name}.h"] = (CORPUS / name / "kernel.h").read_text(encoding="utf-8")
         includes.append(f'#include "{name}.h"')
@@ -68,28 +84,31 @@ def _write_corpus(folder: Path, auto_sync: str, *, mixed: bool) -> Path:
                 branches.append(f"    KERNEL_TASK_TYPE({key}, {task_type});")
             branches.append(f"    if (TILING_KEY_IS({key})) {name}::Run<{ordered}>(probe);")
             cases.append((f"{name}-{ordered}", key))
-    if mixed:
+    if group[0]:
         sources["cube_probe.h"] = (CORPUS / "cube_probe.h").read_text(encoding="utf-8")
     sources["probe.cpp"] = "\n".join(includes) + _ENTRY.format(branches="\n".join(branches))
     return write_operator(folder, sources, cases, auto_sync)
 
 
 class Corpus:
-    """All kernels, built once, under both settings of automatic synchronisation."""
+    """All kernels, some at a time in one library: a large one costs time when places are looked up."""
 
     def __init__(self, backend: SimulatorBackend, folder: Path) -> None:
         self._evaluator = InProcessEvaluator(backend, folder / "data")
-        self._specs = {
-            (mode, mixed): load_operator(
-                "probe", op_dir=_write_corpus(folder / mode / str(mixed) / "probe", mode, mixed=mixed)
-            )
-            for mode in MODES
-            for mixed in (False, True)
-        }
+        self._folder = folder
+        self._specs: dict[tuple[str, tuple[bool, int]], OpSpec] = {}
+
+    def _spec(self, auto_sync: str, group: tuple[bool, int]) -> OpSpec:
+        """Write an operator when it is first asked for; builds are cached."""
+        if (auto_sync, group) not in self._specs:
+            folder = self._folder / auto_sync / "-".join(map(str, group)) / "probe"
+            op_dir = _write_corpus(folder, auto_sync, group)
+            self._specs[auto_sync, group] = load_operator("probe", op_dir=op_dir)
+        return self._specs[auto_sync, group]
 
     def run(self, name: str, *, ordered: bool, auto_sync: str) -> EvalResult:
         """Evaluate one kernel."""
-        spec = self._specs[auto_sync, _expectation(name).task_type is not None]
+        spec = self._spec(auto_sync, _group_of(name))
         case_id = f"{name}-{'true' if ordered else 'false'}"
         self._evaluator.submit(request_for(spec, spec.baseline, MeasureProtocol(), (case_id,)))
         ((_, result),) = self._evaluator.poll(timeout_s=60.0)

@@ -40,6 +40,7 @@ _LANGUAGE = (
     # From version 5 on, places tell by a digest which file they are in, whatever #line says.
     *("-debug-info-kind=line-tables-only", "-dwarf-version=5", "-gno-column-info", "-gno-call-site-info"),
     *("-fdebug-compilation-dir=/kernel", "-working-directory", "/kernel"),
+    *("-source-date-epoch", "0"),  # what __DATE__ and __TIME__ say; clang's driver alone asks the environment
 )
 _DIAGNOSTICS = (
     *("-w", "-ferror-limit", "5", "-fno-caret-diagnostics", "-ftemplate-backtrace-limit=20"),
@@ -50,8 +51,6 @@ _KIND_MACROS = {
     CoreKind.CUBE: ("-D__DAV_C220_CUBE__", "-D__DAV_CUBE__"),
 }
 _MACROS = ("-DASCENDC_CPU_DEBUG", "-D__CCE_AICORE__=220")
-# Identity of what comes out: the time of building is not among it.
-ENVIRONMENT = {"SOURCE_DATE_EPOCH": "0"}
 
 
 def overlay(work_dir: Path, built: Path) -> str:

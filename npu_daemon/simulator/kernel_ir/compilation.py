@@ -18,7 +18,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.sandbox import Limits, Preload, ProcessOutcome, Reach, run_limited, start_loading
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
-from npu_daemon.simulator.kernel_ir.clang import ENVIRONMENT, bitcode_command, overlay
+from npu_daemon.simulator.kernel_ir.clang import bitcode_command, overlay
 from npu_daemon.simulator.kernel_ir.linker import foreign_symbols, link_command
 from npu_daemon.simulator.kernel_ir.refusal import readable_name
 from npu_daemon.simulator.kernel_ir.toolchain import KernelToolchain
@@ -98,7 +98,7 @@ def _compile(
     overlay_file.write_text(overlay(source.folder, toolchain.folder), encoding="utf-8")
     command = bitcode_command(kind, source.main, bitcode, overlay_file, source.include_dirs, source.flags)
     reach = Reach((toolchain.folder, *toolchain.headers, compiler_folder() / "lib"))
-    outcome = run_limited(command, cwd=source.folder, limits=limits, reach=reach, env=ENVIRONMENT)
+    outcome = run_limited(command, cwd=source.folder, limits=limits, reach=reach)
     if outcome.returncode == 0 and outcome.exceeded is None:
         return None
     return _exceeded("compiling the kernel", outcome, limits) or Failure(

@@ -95,3 +95,97 @@ def erf(values: Any) -> Any:
     slope = 2.0 / np.sqrt(np.pi) * np.exp(-(at**2))
     series = 1.0 - step * (at - step * ((2.0 * at**2 - 1.0) / 3.0 - step * (2.0 * at**3 - 3.0 * at) / 6.0))
     return table[places.astype(int) + middle] + slope * step * series
+
+
+def linear_shares(size: int, out: int, aligned: bool) -> Any:
+    """Return what each of ``size`` elements adds to each of ``out`` when they are interpolated: (out, size).
+
+    Args:
+        size: elements along an axis.
+        out: elements that they become.
+        aligned: whether the corners of both coincide.
+    """
+    if aligned:
+        at = np.arange(out) * ((size - 1) / (out - 1) if out > 1 else 0.0)
+    else:
+        at = np.maximum((np.arange(out) + 0.5) * size / out - 0.5, 0.0)
+    first = np.floor(at).astype(int)
+    shares = np.zeros((out, size))
+    shares[np.arange(out), first] += 1.0 - (at - first)
+    shares[np.arange(out), np.minimum(first + 1, size - 1)] += at - first
+    return shares
+
+
+def triangle_shares(size: int, out: int, aligned: bool) -> Any:
+    """Return the same as ``linear_shares`` by a triangle filter, as wide as what an output stands for."""
+    scale = (size - 1) / (out - 1) if aligned else size / out
+    reach = max(scale, 1.0)
+    centres = scale * (np.arange(out)[:, None] + 0.5)
+    shares = np.maximum(1.0 - np.abs(np.arange(size) + 0.5 - centres) / reach, 0.0)
+    return shares / shares.sum(axis=1, keepdims=True)
+
+
+def gradient_of_padding(gradient: Any, paddings: Any, mode: Any) -> Any:
+    """Return the gradient of what was padded: each element gets what its copies have.
+
+    Args:
+        gradient: of the padded tensor.
+        paddings: elements before and after, of each axis.
+        mode: of ``numpy.pad``.
+    """
+    result = gradient.astype(np.float64)
+    for axis, (before, after) in enumerate(paddings.reshape(-1, 2)):
+        size = result.shape[axis] - before - after
+        sources = np.pad(np.arange(size), (before, after), mode=mode)
+        shares = (np.arange(size)[:, None] == sources).astype(np.float64)
+        result = np.moveaxis(np.tensordot(shares, result, (1, axis)), 0, axis)
+    return result
+
+
+def ge_glu(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the left half of ``x`` along the last axis gated by GELU (tanh form) of the right, and that."""
+    left, right = np.split(inputs["x"].astype(np.float64), 2, axis=-1)
+    gelu = right / (1.0 + np.exp(-np.sqrt(8.0 / np.pi) * (right + 0.044715 * right**3)))
+    return {"y": left * gelu, "gelu": gelu}
+
+
+def motion_compensation(inputs: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Move each point by its share of the motion until the last time.
+
+    Args:
+        inputs: ``points`` (4, n), of which three rows are coordinates, and ``timestamp`` (n).
+        attributes: times, quaternions and translations of begin and end.
+    """
+    first, last = attributes["timestamp_min"], attributes["timestamp_max"]
+    share = (last - inputs["timestamp"].astype(np.float64)) / (last - first)
+    before, after = (_unit(attributes[f"quaterniond_{end}"]) for end in ("min", "max"))
+    back = after * np.array([1.0, -1.0, -1.0, -1.0])
+    shift = np.subtract(attributes["translation_min"], attributes["translation_max"])
+    turns = _between(_product(back, before), share)
+    out = inputs["points"].astype(np.float64)
+    out[:3] = _turned(turns, out[:3]) + share * _turned(back[:, None], shift[:, None])
+    return {"out": out}
+
+
+def _unit(quaternion: Any) -> Any:
+    return np.asarray(quaternion, dtype=np.float64) / np.linalg.norm(quaternion)
+
+
+def _product(a: Any, b: Any) -> Any:
+    scalar = a[0] * b[0] - a[1:] @ b[1:]
+    return np.concatenate([[scalar], a[0] * b[1:] + b[0] * a[1:] + np.cross(a[1:], b[1:])])
+
+
+def _between(turn: Any, share: Any) -> Any:
+    """Return the quaternions (4, n) that make ``share`` (n) of a turn, the shorter way round."""
+    turn = turn if turn[0] >= 0.0 else -turn
+    angle = np.arccos(turn[0])
+    axis = turn[1:] / np.sin(angle)
+    return np.concatenate([np.cos(share * angle)[None], np.sin(share * angle) * axis[:, None]])
+
+
+def _turned(quaternions: Any, points: Any) -> Any:
+    """Return points (3, n) turned by unit quaternions (4, n)."""
+    scalar, vector = quaternions[0], quaternions[1:]
+    aside = 2.0 * np.cross(vector, points, axis=0)
+    return points + scalar * aside + np.cross(vector, aside, axis=0)

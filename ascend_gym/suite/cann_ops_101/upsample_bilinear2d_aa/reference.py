@@ -6,19 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ascend_gym.suite.reference_formulas import triangle_shares
+
 
 def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
     x = inputs["input"].astype(np.float64)
     aligned = attributes["align_corners"]
     sizes = zip(x.shape[2:], attributes["output_size"], strict=True)
-    rows, columns = (_shares(old, new, aligned) for old, new in sizes)
+    rows, columns = (triangle_shares(old, new, aligned) for old, new in sizes)
     return {"output": rows @ x @ columns.T}
-
-
-def _shares(size: int, out: int, aligned: bool) -> Any:
-    """Return what each of ``size`` elements adds to each of ``out``, by a triangle filter: (out, size)."""
-    scale = (size - 1) / (out - 1) if aligned else size / out
-    reach = max(scale, 1.0)
-    centres = scale * (np.arange(out)[:, None] + 0.5)
-    shares = np.maximum(1.0 - np.abs(np.arange(size) + 0.5 - centres) / reach, 0.0)
-    return shares / shares.sum(axis=1, keepdims=True)

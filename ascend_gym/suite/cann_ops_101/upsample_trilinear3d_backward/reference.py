@@ -6,23 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from ascend_gym.suite.reference_formulas import linear_shares
+
 
 def reference(inputs: dict[str, Any], attributes: dict[str, Any]) -> dict[str, Any]:
     result = inputs["grad_output"].astype(np.float64)
     for axis, size in enumerate(attributes["input_size"][2:], start=2):
-        shares = _shares(size, result.shape[axis], attributes["align_corners"])
+        shares = linear_shares(size, result.shape[axis], attributes["align_corners"])
         result = np.moveaxis(np.tensordot(shares, result, (0, axis)), 0, axis)
     return {"grad_input": result}
-
-
-def _shares(size: int, out: int, aligned: bool) -> Any:
-    """Return what each of ``size`` elements adds to each of ``out``: shape (out, size)."""
-    if aligned:
-        at = np.arange(out) * ((size - 1) / (out - 1) if out > 1 else 0.0)
-    else:
-        at = np.maximum((np.arange(out) + 0.5) * size / out - 0.5, 0.0)
-    first = np.floor(at).astype(int)
-    shares = np.zeros((out, size))
-    shares[np.arange(out), first] += 1.0 - (at - first)
-    shares[np.arange(out), np.minimum(first + 1, size - 1)] += at - first
-    return shares

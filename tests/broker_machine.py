@@ -149,6 +149,7 @@ class BrokerMachine(RuleBasedStateMachine):
         elif isinstance(action, Stop):
             assert not self.stopped
             self.stopped = True
+            self.holding.clear()  # of a broker that gives up; workers end with it
 
     def save_answer(self, action: SaveAnswer) -> None:
         del self.record_jobs[action.name]
@@ -343,7 +344,7 @@ class BrokerMachine(RuleBasedStateMachine):
     @invariant()
     def no_worker_is_idle_while_a_job_may_run(self) -> None:
         queue = self.state.book.queue
-        if self.state.workforce.next_idle() and not self.state.draining:
+        if self.state.workforce.next_idle() and not self.state.draining and not self.stopped:
             assert queue.queued("alice") == 0
             assert queue.queued("bob") == 0 or queue.running("bob") == 1
 

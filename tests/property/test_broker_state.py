@@ -425,3 +425,17 @@ def test_what_an_earlier_broker_left_is_gone_on_with_and_not_charged_again() -> 
     assert [action.charge for action in answered if isinstance(action, ev.SaveAnswer)] == [None]
     assert the_reply(state.handle(ev.Submit(*done, REQUEST, tenant="alice"), 3.0)) == RESULT
     assert state.book.accounts.tenants["alice"].evaluations == 2
+
+
+@pytest.mark.parametrize("keeps_jobs", [False, True])
+def test_a_broker_that_gives_up_takes_back_job_and_device_of_a_worker_that_works(keeps_jobs: bool) -> None:
+    state = started(1, 1, keeps_jobs=keeps_jobs)
+    state.handle(ev.Resize(2), 0.0)
+    job = the_job(state.handle(ev.Submit(b"alice", "r", REQUEST, None, "alice"), 0.0))
+    state.handle(ev.DeviceWanted(job.worker_id, job.job_id, job.attempt), 0.0)
+    assert state.workforce.devices.holders == {job.worker_id: 0}
+    for number in range(2, 2 + MAX_FAILED_STARTS):
+        actions = state.handle(ev.WorkerGone(f"worker-{number}", "ended", False), 0.0)
+    assert isinstance(actions[-1], ev.Stop)
+    assert state.workforce.devices.holders == {}
+    assert list(state.book.queue) == ([job.job_id] if keeps_jobs else [])

@@ -11,23 +11,23 @@ from ascend_gym.core.errors import BudgetExceededError, ModelError
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem
-from ascend_gym.search.asker import Asker, Reading, candidate_reader
 from ascend_gym.search.llm.prompts import best_of_n_messages
+from ascend_gym.search.model_client import ModelClient, Reading, candidate_reader
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 
 
 class BestOfN:
     """Samples a model ``samples`` times. A ``Strategy`` for ``ascend_gym.search.driver.run_search``."""
 
-    def __init__(self, spec: OpSpec, asker: Asker, *, samples: int) -> None:
-        """Sample ``asker`` for ``spec``.
+    def __init__(self, spec: OpSpec, model_client: ModelClient, *, samples: int) -> None:
+        """Sample ``model_client`` for ``spec``.
 
         Args:
             spec: the operator.
-            asker: asks the model, up to its ``concurrency`` samples at a time.
+            model_client: asks the model, up to its ``concurrency`` samples at a time.
             samples: N.
         """
-        self._spec, self._asker, self._samples = spec, asker, samples
+        self._spec, self._model_client, self._samples = spec, model_client, samples
         self._messages: list[Message] = []
         self._drawn: list[Proposal] = []  # not proposed yet
         self._next = 0
@@ -43,7 +43,7 @@ class BestOfN:
             return []
         try:
             while len(self._drawn) < limit and self._next < self._samples:
-                self._draw(min(max(limit, self._asker.concurrency), self._samples - self._next))
+                self._draw(min(max(limit, self._model_client.concurrency), self._samples - self._next))
         except (ModelError, BudgetExceededError):
             if not self._drawn:
                 raise
@@ -57,7 +57,9 @@ class BestOfN:
 
     def _draw(self, count: int) -> None:
         purposes = [("best-of-n", self._next + ahead) for ahead in range(count)]
-        for reading in self._asker.read_all(self._messages, candidate_reader(self._spec.baseline), purposes):
+        for reading in self._model_client.read_all(
+            self._messages, candidate_reader(self._spec.baseline), purposes
+        ):
             self._drawn.append(self._proposal(self._next, reading))
             self._next += 1
 

@@ -1,4 +1,4 @@
-"""Greedy rule search: one rewrite rule at a time at the fastest candidate so far; no model, no dice.
+"""Greedy rule search: one rewrite rule at a time at the fastest candidate so far; no model, no chance.
 
 What promises most is tried first: rules whose pipes are busiest in the incumbent's profile, each rule's
 first choice before any rule's second, and the ways back that are not expected to help last of all. An

@@ -21,11 +21,11 @@ from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
 from ascend_gym.rewrites.answer import ParseProblem
-from ascend_gym.search.asker import Asker, candidate_reader
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources, system_message
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import ModelClient, candidate_reader
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 
 _TURNS_KEPT = 6
@@ -83,13 +83,13 @@ class Iterate:
     """Holds the conversations. A ``Strategy`` for ``ascend_gym.search.driver.run_search``."""
 
     def __init__(
-        self, spec: OpSpec, asker: Asker, *, budget: int, islands: int = 1, patience: int = 5
+        self, spec: OpSpec, model_client: ModelClient, *, budget: int, islands: int = 1, patience: int = 5
     ) -> None:
         """Converse about ``spec``.
 
         Args:
             spec: the operator.
-            asker: asks the model.
+            model_client: asks the model.
             budget: evaluations of the run; the model is told how many are left.
             islands: conversations.
             patience: rounds without gain after which an island takes over the fastest version of all.
@@ -99,7 +99,7 @@ class Iterate:
         """
         if islands < 1 or patience < 1:
             raise MisuseError(f"expected at least one island and a patience of 1, got {islands}, {patience}")
-        self._spec, self._asker, self._budget = spec, asker, budget
+        self._spec, self._model_client, self._budget = spec, model_client, budget
         self._count, self._patience = islands, patience
         self._islands: list[_Island] = []
         self._to_ask: deque[int] = deque()  # islands that have not answered in this round
@@ -160,7 +160,7 @@ class Iterate:
 
     def _proposal(self, number: int) -> Proposal:
         island = self._islands[number]
-        reading = self._asker.read(
+        reading = self._model_client.read(
             self._messages(island), candidate_reader(island.best), *("iterate", number, island.asked)
         )
         origin = {"kind": "iterate", "island": number, "turn": island.asked, "calls": [*reading.calls]}

@@ -24,10 +24,10 @@ from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import EvalResult, OpSpec
-from ascend_gym.search.asker import Answer, Asker
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import chip_of, operator_fields, system_message
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import Answer, ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
 from baselines.openevolve_link import Child
@@ -119,12 +119,14 @@ class Evolution:
 class OpenEvolve:
     """Runs OpenEvolve. A ``Strategy`` for ``ascend_gym.search.driver.run_search``; one proposal at a time."""
 
-    def __init__(self, spec: OpSpec, asker: Asker, *, seed: int, evolution: Evolution | None = None) -> None:
+    def __init__(
+        self, spec: OpSpec, model_client: ModelClient, *, seed: int, evolution: Evolution | None = None
+    ) -> None:
         """Prepare an evolution of ``spec``; nothing is started yet.
 
         Args:
             spec: the operator.
-            asker: asks the model.
+            model_client: asks the model.
             seed: seed of the run.
             evolution: OpenEvolve's settings; its own defaults if ``None``.
 
@@ -132,7 +134,7 @@ class OpenEvolve:
             MisuseError: the package is not installed, or the sources hold evolve block markers.
         """
         _check_package()
-        self._spec, self._asker, self._seed = spec, asker, seed
+        self._spec, self._model_client, self._seed = spec, model_client, seed
         self._evolution = evolution or Evolution()
         self._program = ProgramText(spec.baseline)
         self._baseline: EvalResult | None = None
@@ -197,7 +199,7 @@ class OpenEvolve:
         }
 
     def _completion(self, messages: list[tuple[str, str]]) -> str:
-        self._answer = self._asker.ask(
+        self._answer = self._model_client.ask(
             [Message(role, content) for role, content in messages], "openevolve", self._iteration
         )
         return self._answer.text

@@ -6,8 +6,8 @@ final speedup. All episodes of a runner advance together, and their candidates g
 remembers what it has measured.
 
 An iteration is ``EPISODES`` complete episodes and an update; after each, a checkpoint is written. Training
-goes on from the last checkpoint with weights and optimizer state as they were; episodes then draw other dice
-than they would have without the break.
+goes on from the last checkpoint with weights and optimizer state as they were; episodes then draw other
+numbers than they would have without the break.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Training:
         budget: evaluations of an episode.
         cases: evaluate on so many cases of an operator, the smallest first; ``None`` for all.
         chip: the chip whose cycles are counted.
-        seed: seed of weights, dice and operators.
+        seed: seed of weights, random draws and operators.
         runners: processes that play episodes; 0 plays in this one.
     """
 

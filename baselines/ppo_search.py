@@ -80,11 +80,11 @@ class PpoSearch:
 
     def _drawn(self, logits: Logits) -> Any:
         """Return an action, or ``None`` if all are ruled out."""
-        dice = random.Random(derived_seed(self._seed, "ppo", self._draws))
+        rng = random.Random(derived_seed(self._seed, "ppo", self._draws))
         self._draws += 1
         if self._policy.family == "rules":
-            return None if logits.max() <= RULED_OUT else np.int64(_sampled(logits, dice))
-        return np.array([_sampled(row, dice) for row in logits.reshape(-1, KNOB_POSITIONS)])
+            return None if logits.max() <= RULED_OUT else np.int64(_sampled(logits, rng))
+        return np.array([_sampled(row, rng) for row in logits.reshape(-1, KNOB_POSITIONS)])
 
     def _origin(self, episode: Episode, action: Any) -> dict[str, Any]:
         parent = {"kind": "ppo", "draw": self._draws - 1, "parent": episode.incumbent.digest}
@@ -93,7 +93,7 @@ class PpoSearch:
         return {**parent, "positions": action.tolist()}
 
 
-def _sampled(logits: Logits, dice: random.Random) -> int:
+def _sampled(logits: Logits, rng: random.Random) -> int:
     """Return an index, each as likely as the softmax of the logits says."""
     cumulated = np.cumsum(np.exp(logits - logits.max()))
-    return int(np.searchsorted(cumulated, dice.random() * cumulated[-1], side="right"))
+    return int(np.searchsorted(cumulated, rng.random() * cumulated[-1], side="right"))

@@ -1,8 +1,8 @@
 """Random rewrites: one to four rewrite rules applied blindly to the operator's own sources; no model.
 
 A control for methods that know something: neither the profile, nor what a rule is for, nor earlier results
-have any influence. Each sample begins at the baseline, so that it is Best-of-N with dice in place of a
-model: sample k is the same for every budget and every number of workers.
+have any influence. Each sample begins at the baseline, so that it is Best-of-N with random draws in place of
+a model: sample k is the same for every budget and every number of workers.
 """
 
 from __future__ import annotations
@@ -51,29 +51,29 @@ class RandomRewrites:
         """Nothing is held."""
 
     def _drawn(self, draw: int) -> Proposal:
-        dice = random.Random(derived_seed(self._seed, "random-rewrites", draw))
+        rng = random.Random(derived_seed(self._seed, "random-rewrites", draw))
         candidate, notes = self._baseline, []
-        for _ in range(1 + int(dice.random() * MAX_REWRITES)):
+        for _ in range(1 + int(rng.random() * MAX_REWRITES)):
             moves = moves_of(candidate)
             if not moves:
                 break
-            move = _random_move(moves, dice)
+            move = _random_move(moves, rng)
             candidate = move.applied_to(candidate)
             notes.append(move.note)
         return _proposal(candidate, draw, notes)
 
 
-def _random_move(moves: Sequence[Move], dice: random.Random) -> Move:
+def _random_move(moves: Sequence[Move], rng: random.Random) -> Move:
     """Pick a rule, then one of its sites, then one of the choices there, each as likely as the others."""
-    rule = _one_of(list(dict.fromkeys(move.rule.name for move in moves)), dice)
+    rule = _one_of(list(dict.fromkeys(move.rule.name for move in moves)), rng)
     sites = [move.site for move in moves if move.rule.name == rule]
-    site = _one_of(list(dict.fromkeys(sites)), dice)
-    return _one_of([move for move in moves if move.rule.name == rule and move.site == site], dice)
+    site = _one_of(list(dict.fromkeys(sites)), rng)
+    return _one_of([move for move in moves if move.rule.name == rule and move.site == site], rng)
 
 
-def _one_of(items: Sequence[_Item], dice: random.Random) -> _Item:
+def _one_of(items: Sequence[_Item], rng: random.Random) -> _Item:
     """Pick by ``random()``, whose numbers are the same on every version of Python."""
-    return items[int(dice.random() * len(items))]
+    return items[int(rng.random() * len(items))]
 
 
 def _proposal(candidate: Candidate, draw: int, notes: list[dict[str, Any]]) -> Proposal:

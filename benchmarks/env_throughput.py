@@ -123,8 +123,8 @@ def _actions(family: str) -> list[Any]:
         return [f"### FILE: {baseline.kernel.main}\n```cpp\n{text}```\n" for text in texts]
     if family == "rules":
         return sorted(numbered_moves(baseline))[:CANDIDATES]
-    dice = np.random.default_rng(0)
-    return list(dice.integers(0, KNOB_POSITIONS, size=(CANDIDATES, KNOBS)))
+    rng = np.random.default_rng(0)
+    return list(rng.integers(0, KNOB_POSITIONS, size=(CANDIDATES, KNOBS)))
 
 
 def _overhead(evaluator: TimedEvaluator, actions: str, observations: str, steps: int) -> dict[str, Any]:

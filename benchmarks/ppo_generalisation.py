@@ -147,10 +147,10 @@ def difference(ours: Array, theirs: Array) -> tuple[float, float, float]:
 
     Both are of shape (operators, seeds); the seeds of each row are drawn with replacement, for each apart.
     """
-    dice = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
 
     def resampled(cells: Array) -> Array:
-        drawn = dice.integers(cells.shape[1], size=(RESAMPLES, *cells.shape))
+        drawn = rng.integers(cells.shape[1], size=(RESAMPLES, *cells.shape))
         rows = np.arange(cells.shape[0])[None, :, None]
         means: Array = cells[rows, drawn].mean(axis=(1, 2))
         return means

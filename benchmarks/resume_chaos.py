@@ -97,8 +97,8 @@ def _tried(method: str, operator: str, arguments: argparse.Namespace, address: s
 def _marks(method: str, operator: str, length: int, arguments: argparse.Namespace) -> list[int]:
     """Return journal lengths at which to kill, in order; the first byte is always one of them."""
     digest = digest_of("chaos", method, operator, arguments.seed)
-    dice = random.Random(int(digest[:16], 16))
-    return [1, *sorted(dice.randrange(1, length) for _ in range(arguments.kills - 1))]
+    rng = random.Random(int(digest[:16], 16))
+    return [1, *sorted(rng.randrange(1, length) for _ in range(arguments.kills - 1))]
 
 
 def _command(arguments: list[str]) -> subprocess.Popen[bytes]:

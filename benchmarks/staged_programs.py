@@ -28,9 +28,9 @@ def main() -> int:
     evaluator = InProcessEvaluator(SimulatorBackend(cache_root()))
     ends: Counter[str] = Counter()
     for seed in range(arguments.first, arguments.first + arguments.programs):
-        dice = Random(seed)
-        text = random_program(dice)
-        spec = toy_spec(dice.randint(1, 9), dice.choice([1, 5, 64, 100, 333, 1000]))
+        rng = Random(seed)
+        text = random_program(rng)
+        spec = toy_spec(rng.randint(1, 9), rng.choice([1, 5, 64, 100, 333, 1000]))
         evaluator.submit(agreement_request(text, spec, toy_inputs(spec, seed)))
         ((_, result),) = evaluator.poll(600.0)
         ends[result.status.value] += 1

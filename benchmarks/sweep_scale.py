@@ -35,17 +35,17 @@ from typing import Any
 
 from rich.console import Console
 
-from ascend_gym.cli.sweep import Keeper
+from ascend_gym.cli.sweep import RunRecorder
 from ascend_gym.core.append_log import canonical_json, read_log
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.report.sweep_view import SweepView
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, read_journal
-from ascend_gym.sweep.conductor import Conductor
 from ascend_gym.sweep.jobs import Ending, FilePart, Job, RunEnd, RunStep, RunTask, Update
 from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.run_reader import Operators, read_run
 from ascend_gym.sweep.store import ResultsStore
+from ascend_gym.sweep.sweep_loop import SweepLoop
 from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
 
 BUDGET = 20
@@ -278,10 +278,10 @@ def _driver(template: Template, folder: Path, arguments: argparse.Namespace) -> 
     executor = PacedExecutor(journals, arguments.daemons, arguments.evaluation_s)
     rounds = -(-arguments.runs // arguments.daemons)
     with ResultsStore(folder / "results.sqlite", write=True) as store:
-        keeper = Keeper(store, folders)
+        recorder = RunRecorder(store, folders)
         view = SweepView(Console(quiet=True), state)
         cpu_before_s, started_s = _cpu_s(), time.monotonic()
-        Conductor(state, executor, folders, [view.show], keeper.ended).run()
+        SweepLoop(state, executor, folders, [view.show], recorder.ended).run()
         wall_s, cpu_s = time.monotonic() - started_s, _cpu_s() - cpu_before_s
         stored = len(store.runs(finished=True))
     assert stored == arguments.runs, f"{stored} of {arguments.runs} runs are stored"

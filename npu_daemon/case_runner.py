@@ -103,35 +103,35 @@ class CaseRunner:
         """Return inputs and expectations of a case on values that nobody knows outside this daemon."""
         return self.case_data.obtain_secret(self.spec, self.oracle, case, seed)
 
-    def launch(self, case: Case, built: Built, data: CaseData, turn: int = 0) -> CaseResult:
+    def launch(self, case: Case, built: Built, data: CaseData, rerun: int = 0) -> CaseResult:
         """Run in a fresh process, judge and price.
 
         Args:
             case: what is run.
             built: of the candidate for it.
             data: what it is run on and judged by.
-            turn: see ``Backend.run``; others than 0 are not charged.
+            rerun: see ``Backend.run``; others than 0 are not charged.
         """
-        result = self._run(case, built, data, turn, self._price)
+        result = self._run(case, built, data, rerun, self._price)
         if result.status is not Status.OK or not data.insensitive:
             return result
         return result.model_copy(update={"diagnostics": (*result.diagnostics, _insensitive(data))})
 
-    def refusal(self, case: Case, built: Built, data: CaseData, turn: int) -> CaseResult | None:
+    def refusal(self, case: Case, built: Built, data: CaseData, rerun: int) -> CaseResult | None:
         """Run and judge as ``launch`` does; return what is wrong with it, or ``None``."""
-        return self._run(case, built, data, turn, lambda *_: None)
+        return self._run(case, built, data, rerun, lambda *_: None)
 
     def _run(
         self,
         case: Case,
         built: Built,
         data: CaseData,
-        turn: int,
+        rerun: int,
         finish: Callable[[Case, RunOutput, Verdict], T],
     ) -> CaseResult | T:
         with self.device():
-            run = self.backend.run(built, case, data.input_files, self.protocol, turn)
-        if turn == 0:
+            run = self.backend.run(built, case, data.input_files, self.protocol, rerun)
+        if rerun == 0:
             self.stopwatch.run += run.seconds
         else:
             self.stopwatch.verify += run.seconds

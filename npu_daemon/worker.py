@@ -102,14 +102,14 @@ class Worker:
         """Announce readiness, then serve jobs for ever."""
         self.announce()
         while True:
-            self.turn(BEAT_INTERVAL_MS)
+            self.serve_once(BEAT_INTERVAL_MS)
 
     def announce(self) -> None:
         """Tell the broker that this worker can take a job."""
         info = DaemonInfo(device=self._service.describe(), chips=self._service.chips())
         self._send(WireMessage(Kind.READY, payload=info))
 
-    def turn(self, timeout_ms: int) -> None:
+    def serve_once(self, timeout_ms: int) -> None:
         """Wait up to ``timeout_ms`` for a job or its result, and answer or confirm the lease.
 
         Raises:

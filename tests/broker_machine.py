@@ -296,7 +296,7 @@ class BrokerMachine(RuleBasedStateMachine):
     @invariant()
     def each_accepted_request_belongs_to_one_job_in_one_place(self) -> None:
         book = self.state.book
-        asked = {name: job_id for job_id, job in book.jobs.items() for name in job.askers}
+        asked = {name: job_id for job_id, job in book.jobs.items() for name in job.requesters}
         assert asked == book.job_ids
         assert set(asked) == set(self.record_jobs)
         if not self.stopped:
@@ -319,7 +319,7 @@ class BrokerMachine(RuleBasedStateMachine):
                 job = self.state.book.jobs[worker.lease.job_id]
                 assert (job.worker_id, job.attempt) == (worker.worker_id, worker.lease.attempt)
                 assert worker.lease.deadline_s >= self.now_s
-        running = Counter(job.turn for job in self.state.book.jobs.values() if job.worker_id)
+        running = Counter(job.served_tenant for job in self.state.book.jobs.values() if job.worker_id)
         assert all(self.state.book.queue.running(tenant) == running[tenant] for tenant in TENANTS.values())
         assert running["bob"] <= 1
 

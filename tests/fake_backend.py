@@ -1,7 +1,7 @@
 """A backend that obeys directives in the kernel text, and the toy operator that goes with it.
 
 Directives (comments in the kernel): ``// fail: <status>`` at the run, ``// fail_build: <status>``,
-``// fail_price: <status>``, ``// latency: <us>``, ``// floor: <us>``, ``// wrong``, in other turns than the
+``// fail_price: <status>``, ``// latency: <us>``, ``// floor: <us>``, ``// wrong``, in other reruns than the
 first ``// wrong_later`` and ``// latency_later: <us>``, in turn 1 ``// latency_of_values: <us>``,
 ``// tamper: <file prefix>``,
 ``// shell: <command>`` run within limits, ``// die`` kills the process that evaluates,
@@ -111,7 +111,7 @@ class FakeBackend:
         self.toolchain = "fake-1"
         self.built = 0
         self.live_runs = 0
-        self.turns: list[tuple[str, int]] = []  # of each run: its case and its turn
+        self.reruns: list[tuple[str, int]] = []  # of each run: its case and its rerun
         self.first_values: list[float] = []  # of each run: the first element of its first input
 
     def describe(self) -> DeviceInfo:
@@ -150,18 +150,18 @@ class FakeBackend:
         case: Case,
         inputs: Sequence[Sequence[Path]],
         protocol: MeasureProtocol,
-        turn: int = 0,
+        rerun: int = 0,
     ) -> RunOutput | Failure:
         text: str = built.handle
         self._misbehave(text, inputs[0][0], protocol)
         if failure := _failure(text, "fail", Phase.RUN_KERNEL):
             return failure
         self.live_runs += 1
-        self.turns.append((case.case_id, turn))
+        self.reruns.append((case.case_id, rerun))
         x = np.fromfile(inputs[0][0], numpy_dtype(case.inputs[0].dtype)).reshape(case.inputs[0].shapes[0])
-        wrong = "// wrong\n" in text or (turn > 0 and "// wrong_later\n" in text)
-        later = _directive(text, "latency_later") if turn > 0 else None
-        later = (_directive(text, "latency_of_values") if turn == 1 else None) or later
+        wrong = "// wrong\n" in text or (rerun > 0 and "// wrong_later\n" in text)
+        later = _directive(text, "latency_later") if rerun > 0 else None
+        later = (_directive(text, "latency_of_values") if rerun == 1 else None) or later
         self.first_values.append(float(x.reshape(-1)[0]))
         handle = f"// latency: {later}\n{text}" if later else text
         return RunOutput(outputs=((x * 0 if wrong else x * 2,),), handle=handle, seconds=0.5)

@@ -41,7 +41,7 @@ class ScriptedDaemon:
         self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self._socket.bind(address)
 
-    def turn(self, timeout_ms: int = 0) -> None:
+    def serve_once(self, timeout_ms: int = 0) -> None:
         """Take in what has arrived; questions about the daemon are answered."""
         while self._socket.poll(timeout_ms):
             timeout_ms = 0

@@ -70,9 +70,9 @@ def toy_spec(rows: int, columns: int) -> OpSpec:
 
 def toy_inputs(spec: OpSpec, seed: int) -> list[Array]:
     """Return arrays for the inputs of the only case."""
-    dice = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     shapes = [tensor.shapes[0] for tensor in spec.cases[0].inputs]
-    return [dice.normal(0, 1, shape).astype(np.float32) for shape in shapes]
+    return [rng.normal(0, 1, shape).astype(np.float32) for shape in shapes]
 
 
 def verified(text: str, spec: OpSpec) -> Verified:
@@ -106,10 +106,10 @@ def _given(arrays: list[Array]) -> tuple[tuple[GivenArray, ...], ...]:
     )
 
 
-def random_program(dice: Random) -> str:
+def random_program(rng: Random) -> str:
     """Return a program for ``toy_spec`` that breaks no rule, made of one of several shapes."""
-    shape = dice.choice([_flat, _rows, _blocks, _held, _meeting])
-    return shape(dice)
+    shape = rng.choice([_flat, _rows, _blocks, _held, _meeting])
+    return shape(rng)
 
 
 _PIECES = [
@@ -128,24 +128,24 @@ _PIECES = [
 """Instructions over {0}, which they write, {1}, which they may read, an input {2}, and a count {3}."""
 
 
-def _instructions(dice: Random, sources: list[str], dst: str, indent: str, n: str = "n") -> list[str]:
+def _instructions(rng: Random, sources: list[str], dst: str, indent: str, n: str = "n") -> list[str]:
     """Return some instructions from ``sources`` over temporaries t and u to ``dst``; values stay small."""
     lines = [f"copy(t, {sources[0]}, {n})", f"muls(u, {sources[-1]}, 0.5, {n})"]
-    for _ in range(dice.randint(1, 7)):
-        one, other = dice.choice(["t", "u"]), dice.choice(["t", "u", *sources])
-        lines += [line.format(one, other, dice.choice(sources), n) for line in dice.choice(_PIECES)]
+    for _ in range(rng.randint(1, 7)):
+        one, other = rng.choice(["t", "u"]), rng.choice(["t", "u", *sources])
+        lines += [line.format(one, other, rng.choice(sources), n) for line in rng.choice(_PIECES)]
         lines += [f"maxs({one}, {one}, -8.0, {n})", f"mins({one}, {one}, 8.0, {n})"]
-    lines.append(f"{dice.choice(['add', 'sub', 'vmax'])}({dst}, t, u, {n})")
+    lines.append(f"{rng.choice(['add', 'sub', 'vmax'])}({dst}, t, u, {n})")
     return [f"{indent}{line}" for line in lines]
 
 
 def _text(
-    dice: Random, body: list[str], *, cores: str, extra: tuple[str, ...] = (), work: bool = False
+    rng: Random, body: list[str], *, cores: str, extra: tuple[str, ...] = (), work: bool = False
 ) -> str:
     buffers = [f"{name} = alloc_ub(tile, f32)" for name in "pqtur"]
     buffers += ["bits = alloc_ub(tile // 8, u8)", *extra]
     head = HOST.format(
-        tile=dice.choice([64, 128, 512, 2048]),
+        tile=rng.choice([64, 128, 512, 2048]),
         cores=cores,
         workspace=", workspace=8 * vec_cores()" if work else "",
         work=", w: work[f32]" if work else "",
@@ -154,30 +154,30 @@ def _text(
     return head + "\n".join(f"    {line}" for line in [*used, *body]) + "\n"
 
 
-def _flat(dice: Random) -> str:
-    grain = dice.choice(["", ", 8", ", 64"])
+def _flat(rng: Random) -> str:
+    grain = rng.choice(["", ", 8", ", 64"])
     body = [
         f"first, count = share(rows * columns{grain})",
         "for at, n in tiles(count, tile):",
         "    with copyin():",
         "        load(p, a[first + at], n)",
         "    with compute():",
-        *_instructions(dice, ["p"], "r", " " * 8),
+        *_instructions(rng, ["p"], "r", " " * 8),
         "    with copyout():",
         "        store(y[first + at], r, n)",
     ]
     first_of_b = ["with copyin():", "    load(e, b[0], 1)", "with compute():", "    base = read(e, 0)"]
     body[-2:-2] = ["        adds(r, r, base, n)"]
     cores = "ceil_div(rows * columns, 64)"
-    return _text(dice, [*first_of_b, *body], cores=cores, extra=("e = alloc_ub(8, f32)",))
+    return _text(rng, [*first_of_b, *body], cores=cores, extra=("e = alloc_ub(8, f32)",))
 
 
-def _rows(dice: Random) -> str:
-    kind = dice.choice(["sum", "max", "min"])
+def _rows(rng: Random) -> str:
+    kind = rng.choice(["sum", "max", "min"])
     body = [
         "first, count = share(rows)",
         "for row in range(first, first + count):",
-        f"    found = {dice.choice(['0.0', '-1.0'])}",
+        f"    found = {rng.choice(['0.0', '-1.0'])}",
         "    for at, n in tiles(columns, tile):",
         "        with copyin():",
         "            load(p, a[row * columns + at], n)",
@@ -185,8 +185,8 @@ def _rows(dice: Random) -> str:
         "        with compute():",
         "            mul(t, p, q, n)",
         f"            reduce_{kind}(s, t, w, n)",
-        f"            found = {dice.choice(['found + read(s, 0)', 'max(found, read(s, 0))'])}",
-        "    if found < 0.5:" if dice.random() < 0.5 else "    if row % 2 == 0:",
+        f"            found = {rng.choice(['found + read(s, 0)', 'max(found, read(s, 0))'])}",
+        "    if found < 0.5:" if rng.random() < 0.5 else "    if row % 2 == 0:",
         "        scale = found * 0.25",
         "    else:",
         "        scale = 1.0 / (found * found + 1.0)",
@@ -195,18 +195,18 @@ def _rows(dice: Random) -> str:
         "            load(p, a[row * columns + at], n)",
         "            load(q, b[at], n)",
         "        with compute():",
-        *_instructions(dice, ["p", "q"], "r", " " * 12),
+        *_instructions(rng, ["p", "q"], "r", " " * 12),
         "            adds(r, r, scale, n)",
         "        with copyout():",
         "            store(y[row * columns + at], r, n)",
     ]
     return _text(
-        dice, body, cores="rows", extra=("s = alloc_ub(8, f32)", "w = alloc_ub(tile // 4 + 128, f32)")
+        rng, body, cores="rows", extra=("s = alloc_ub(8, f32)", "w = alloc_ub(tile // 4 + 128, f32)")
     )
 
 
-def _blocks(dice: Random) -> str:
-    height = dice.choice([1, 2, 3])
+def _blocks(rng: Random) -> str:
+    height = rng.choice([1, 2, 3])
     body = [
         "first, count = share(rows)",
         f"for top, height in tiles(count, {height}):",
@@ -216,15 +216,15 @@ def _blocks(dice: Random) -> str:
         "            load(q, b[at], n)",
         "        with compute():",
         "            for line in range(0, height):",
-        *_instructions(dice, ["m[line * align(n, 8)]", "q"], "o[line * align(n, 8)]", " " * 16),
+        *_instructions(rng, ["m[line * align(n, 8)]", "q"], "o[line * align(n, 8)]", " " * 16),
         "        with copyout():",
         "            store(y[(first + top) * columns + at], o, n, rows=height, pitch=columns)",
     ]
     extra = (f"m = alloc_ub(tile * {height}, f32)", f"o = alloc_ub(tile * {height}, f32)")
-    return _text(dice, body, cores="rows", extra=extra)
+    return _text(rng, body, cores="rows", extra=extra)
 
 
-def _held(dice: Random) -> str:
+def _held(rng: Random) -> str:
     body = [
         "with compute():",
         "    arange(index, 0, tile)",
@@ -237,19 +237,19 @@ def _held(dice: Random) -> str:
         "        with copyin():",
         "            load(p, a[row * columns + at], n)",
         "        with compute():",
-        *_instructions(dice, ["p", "q"], "r", " " * 12),
-        f"        if {dice.choice(['core() % 2 == 0', 'row < 3 or n > 40', 'at == 0 and n > 8'])}:",
+        *_instructions(rng, ["p", "q"], "r", " " * 12),
+        f"        if {rng.choice(['core() % 2 == 0', 'row < 3 or n > 40', 'at == 0 and n > 8'])}:",
         "            with compute():",
         "                gather(t, q, index, 0, n)",
         "                add(r, r, t, n)",
         "        with copyout():",
         "            store(y[row * columns + at], r, n)",
     ]
-    return _text(dice, body, cores="rows", extra=("index = alloc_ub(tile, i32)",))
+    return _text(rng, body, cores="rows", extra=("index = alloc_ub(tile, i32)",))
 
 
-def _meeting(dice: Random) -> str:
-    kind = dice.choice(["sum", "max"])
+def _meeting(rng: Random) -> str:
+    kind = rng.choice(["sum", "max"])
     body = [
         "first, count = share(rows * columns)",
         "mine = 0.0",
@@ -258,7 +258,7 @@ def _meeting(dice: Random) -> str:
         "        load(p, a[first + at], n)",
         "    with compute():",
         f"        reduce_{kind}(s, p, v, n)",
-        f"        mine = {dice.choice(['mine + read(s, 0)', 'max(mine, read(s, 0))'])}",
+        f"        mine = {rng.choice(['mine + read(s, 0)', 'max(mine, read(s, 0))'])}",
         "with compute():",
         "    fill(g, 0.0, 8)",
         "    write(g, 0, mine)",
@@ -277,11 +277,11 @@ def _meeting(dice: Random) -> str:
         "            load(p, a[row * columns + at], n)",
         "            load(q, b[at], n)",
         "        with compute():",
-        *_instructions(dice, ["p", "q"], "r", " " * 12),
+        *_instructions(rng, ["p", "q"], "r", " " * 12),
         "            adds(r, r, total, n)",
         "        with copyout():",
         "            store(y[row * columns + at], r, n)",
     ]
     sizes = {"s": "8", "v": "tile // 4 + 256", "g": "8", "h": "384"}
     extra = tuple(f"{name} = alloc_ub({size}, f32)" for name, size in sizes.items())
-    return _text(dice, body, cores="rows", extra=extra, work=True)
+    return _text(rng, body, cores="rows", extra=extra, work=True)

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 from ascend_gym.search.journal import JOURNAL_NAME
-from ascend_gym.sweep.conductor import Conductor
 from ascend_gym.sweep.executors import LocalExecutor
 from ascend_gym.sweep.jobs import Job
 from ascend_gym.sweep.run_folders import RunFolders
+from ascend_gym.sweep.sweep_loop import SweepLoop
 from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
 
 CHILD = "fake_sweep_child"
@@ -45,12 +45,10 @@ class Swept:
         self._on_update = on_update or (lambda update: None)
         for job in jobs:
             self.folders.begin(job)
-        self._conductor = Conductor(
-            self.state, executor, self.folders, [self._note], self.ended.append, (), CHILD
-        )
+        self._loop = SweepLoop(self.state, executor, self.folders, [self._note], self.ended.append, (), CHILD)
 
     def run(self):
-        self._conductor.run()
+        self._loop.run()
         return self
 
     def _note(self, update):

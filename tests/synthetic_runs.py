@@ -34,10 +34,10 @@ def fill(path: Path, operators: int, seeds: int, budget: int, methods: tuple[str
 
 def invented_run(op_id: str, level: int, variant: str, seed: int, budget: int) -> StoredRun:
     """Return a finished run; equal arguments give an equal run."""
-    dice = random.Random(f"{op_id} {variant} {seed}")
+    rng = random.Random(f"{op_id} {variant} {seed}")
     run_id = digest_of("run", op_id, variant, seed, budget)
     baseline = digest_of("baseline", op_id)
-    steps = _steps(run_id, op_id, variant, budget, dice)
+    steps = _steps(run_id, op_id, variant, budget, rng)
     best = min((step for step in steps if step.latency_us), key=lambda step: step.latency_us or 0.0)
     run = RunRecord(
         *(run_id, op_id, "folder", baseline, variant.partition(":")[0], variant, "offline", seed, budget),
@@ -56,12 +56,12 @@ def invented_run(op_id: str, level: int, variant: str, seed: int, budget: int) -
     return StoredRun(run, tuple(steps), tuple(sources), (), operator)
 
 
-def _steps(run_id: str, op_id: str, variant: str, budget: int, dice: random.Random) -> list[EvaluationRecord]:
+def _steps(run_id: str, op_id: str, variant: str, budget: int, rng: random.Random) -> list[EvaluationRecord]:
     best_us = baseline_us = 100.0
     steps = []
     for idx in range(budget + 1):
-        status = "ok" if idx == 0 else dice.choice(STATUSES)
-        latency_us = (baseline_us if idx == 0 else dice.uniform(40, 120)) if status == "ok" else None
+        status = "ok" if idx == 0 else rng.choice(STATUSES)
+        latency_us = (baseline_us if idx == 0 else rng.uniform(40, 120)) if status == "ok" else None
         improved = idx == 0 or (latency_us is not None and latency_us < best_us)
         best_us = min(best_us, latency_us or best_us)
         stage = ("tiling" if idx > budget / 2 else "kernel") if variant.startswith("ascend") and idx else None

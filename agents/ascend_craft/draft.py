@@ -16,9 +16,9 @@ from agents.ascend_craft.synthesis.tracing import trace
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import OpSpec
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind
-from ascend_gym.search.asker import Answer, Asker
 from ascend_gym.search.llm.prompts import cases_text
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import Answer, ModelClient
 from ascend_gym.staged.operations import OPERATIONS
 
 _FENCED = re.compile(r"^(```|~~~)(?:python)?\s*\n(.*?)^\1\s*$", re.M | re.S)
@@ -74,8 +74,8 @@ class RuleDrafter:
 class ModelDrafter:
     """Asks a language model, and tells it what was wrong with its earlier programs."""
 
-    def __init__(self, spec: OpSpec, asker: Asker) -> None:
-        self._spec, self._asker, self._asked = spec, asker, 0
+    def __init__(self, spec: OpSpec, model_client: ModelClient) -> None:
+        self._spec, self._model_client, self._asked = spec, model_client, 0
 
     def draft(self, faults: tuple[tuple[str, str], ...]) -> Draft:
         """Return the model's next program.
@@ -88,7 +88,7 @@ class ModelDrafter:
         for text, fault in faults[-_FAULTS_TOLD:]:
             messages.append(Message("assistant", f"```python\n{text}```"))
             messages.append(Message("user", render("repair", package=__package__, fault=fault)))
-        reading = self._asker.read(messages, _program_in, "ascend-craft", self._asked)
+        reading = self._model_client.read(messages, _program_in, "ascend-craft", self._asked)
         self._asked += 1
         if isinstance(reading.value, ParseProblem):
             return Draft(None, str(reading.value), reading.calls)

@@ -20,7 +20,7 @@ from agents.ascend_optimizer.tiling_search import TilingSearch
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.core.status import Status
-from ascend_gym.search.asker import Asker
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN
 
 
@@ -31,8 +31,8 @@ class AscendOptimizer:
         self,
         spec: OpSpec,
         *,
-        online: Asker,
-        offline: Asker,
+        online: ModelClient,
+        offline: ModelClient,
         retriever: ExperienceRetriever | None,
         settings: AgentSettings,
         own_rewinds: OwnRewinds | None = None,

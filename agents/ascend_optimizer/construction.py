@@ -23,10 +23,10 @@ from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, Mis
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.core.whole_file import write_whole
-from ascend_gym.search.asker import MAX_TOKENS, Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import BudgetLedger
+from ascend_gym.search.model_client import MAX_TOKENS, ModelClient
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
 
 NOISE_NAME = "noise.json"
@@ -74,7 +74,7 @@ class ConstructionSettings(BaseModel):
 
 
 @dataclass(frozen=True)
-class Harvest:
+class ConstructionResult:
     """What the rewinds of one operator gave.
 
     Attributes:
@@ -94,19 +94,19 @@ class Harvest:
 
 def construct(
     spec: OpSpec,
-    asker: Asker,
+    model_client: ModelClient,
     evaluator: Evaluator,
     ledger: BudgetLedger,
     folder: Path,
     settings: ConstructionSettings,
     *,
     on_event: Callable[[Step], None] | None = None,
-) -> Harvest:
+) -> ConstructionResult:
     """Rewind ``spec.baseline``, the strongest implementation known, and distil each validated pair.
 
     Args:
         spec: the operator.
-        asker: asks the offline model.
+        model_client: asks the offline model.
         evaluator: evaluates; stays open.
         ledger: a fresh one, of ``settings.budget`` evaluations.
         folder: folder of this operator; may hold a construction that was broken off.
@@ -121,7 +121,7 @@ def construct(
     folder.mkdir(parents=True, exist_ok=True)
     protocol = MeasureProtocol(chip=settings.chip)
     noise = _noise(folder / NOISE_NAME, lambda: calibrate(evaluator, spec, spec.baseline, protocol))
-    strategy = RewindStrategy(spec, asker, _rewind_settings(settings, noise))
+    strategy = RewindStrategy(spec, model_client, _rewind_settings(settings, noise))
     identity = {"method": "rewind", **settings.model_dump(), "tau_noise": noise.tau_noise}
     with Journal(folder) as journal:
         outcome = run_search(
@@ -136,8 +136,8 @@ def construct(
         )
     _check_finished(outcome)
     with AppendLog(folder / LESSONS_NAME) as lessons:
-        _distil_all(spec, strategy.steps, asker, lessons, settings)
-        return _harvest(lessons.records, outcome, noise)
+        _distil_all(spec, strategy.steps, model_client, lessons, settings)
+        return _construction_result(lessons.records, outcome, noise)
 
 
 def _rewind_settings(settings: ConstructionSettings, noise: Noise) -> RewindSettings:
@@ -170,12 +170,16 @@ def _check_finished(outcome: SearchOutcome) -> None:
 
 
 def _distil_all(
-    spec: OpSpec, steps: list[RewindStep], asker: Asker, lessons: AppendLog, settings: ConstructionSettings
+    spec: OpSpec,
+    steps: list[RewindStep],
+    model_client: ModelClient,
+    lessons: AppendLog,
+    settings: ConstructionSettings,
 ) -> None:
     """Distil the pairs that have no lesson on file yet; an answer that cannot be used is on file too."""
     for step in steps[len(lessons.records) :]:
         try:
-            told = distil(spec, step, asker, chip=settings.chip, seed=settings.seed)
+            told = distil(spec, step, model_client, chip=settings.chip, seed=settings.seed)
         except BudgetExceededError as error:
             told = Unreadable(str(error))
         if isinstance(told, Unreadable):
@@ -184,8 +188,10 @@ def _distil_all(
             lessons.append({"experience": told.model_dump(mode="json")})
 
 
-def _harvest(lessons: list[dict[str, Any]], outcome: SearchOutcome, noise: Noise) -> Harvest:
-    return Harvest(
+def _construction_result(
+    lessons: list[dict[str, Any]], outcome: SearchOutcome, noise: Noise
+) -> ConstructionResult:
+    return ConstructionResult(
         steps=len(lessons),
         experiences=tuple(
             Experience.model_validate(lesson["experience"]) for lesson in lessons if "experience" in lesson

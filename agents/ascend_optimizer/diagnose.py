@@ -15,10 +15,10 @@ from agents.ascend_optimizer.template import PACKAGE
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import OpSpec
 from ascend_gym.core.text import well_formed
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import operator_fields, render_sources, system_message
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import ModelClient
 
 _MAX_CHARACTERS = 1500
 _PARTS = re.compile(
@@ -44,7 +44,7 @@ class Diagnosis:
 
 
 def diagnose(
-    spec: OpSpec, incumbent: Incumbent, attempts: str, asker: Asker, *purpose: str | int
+    spec: OpSpec, incumbent: Incumbent, attempts: str, model_client: ModelClient, *purpose: str | int
 ) -> Diagnosis:
     """Ask for the bottleneck of the incumbent.
 
@@ -52,7 +52,7 @@ def diagnose(
         ModelError: the model could not answer.
         BudgetExceededError: the budget does not cover the question.
     """
-    answer = asker.ask(diagnosis_messages(spec, incumbent, attempts), "diagnose", *purpose)
+    answer = model_client.ask(diagnosis_messages(spec, incumbent, attempts), "diagnose", *purpose)
     bottleneck, applicability = read_diagnosis(answer.text)
     return Diagnosis(bottleneck, applicability, answer.call)
 

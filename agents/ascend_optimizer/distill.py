@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from agents.ascend_optimizer.distill_answer import Told, told_in_answer
+from agents.ascend_optimizer.distill_answer import DistilledFields, fields_of_answer
 from agents.ascend_optimizer.experience import Experience, ProfileChange, Provenance
 from agents.ascend_optimizer.rewind import RewindStep
 from agents.ascend_optimizer.rewind_answer import Unreadable
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import CaseResult, OpSpec, Profile
-from ascend_gym.search.asker import Answer, Asker
 from ascend_gym.search.llm.prompts import describe_case, render_sources, system_message
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import Answer, ModelClient
 
 _TELLING_CHANGE = 0.01
 _MAX_EVIDENCE = 8
@@ -26,7 +26,9 @@ _COPIES = {
 }
 
 
-def distil(spec: OpSpec, step: RewindStep, asker: Asker, *, chip: str, seed: int) -> Experience | Unreadable:
+def distil(
+    spec: OpSpec, step: RewindStep, model_client: ModelClient, *, chip: str, seed: int
+) -> Experience | Unreadable:
     """Ask what a pair teaches, once more if the answer cannot be used; a second such answer is a value.
 
     Raises:
@@ -34,17 +36,19 @@ def distil(spec: OpSpec, step: RewindStep, asker: Asker, *, chip: str, seed: int
         BudgetExceededError: the budget does not cover the question.
     """
     messages, purpose = distill_messages(spec, step, chip), ("distill", step.trajectory, step.depth)
-    answer = asker.ask(messages, *purpose)
-    told = told_in_answer(answer.text)
+    answer = model_client.ask(messages, *purpose)
+    told = fields_of_answer(answer.text)
     if isinstance(told, Unreadable):  # the pair cost an evaluation, an answer costs none
-        answer = asker.ask(messages, *purpose, "again")
-        told = told_in_answer(answer.text)
+        answer = model_client.ask(messages, *purpose, "again")
+        told = fields_of_answer(answer.text)
     if isinstance(told, Unreadable):
         return told
     return experience_of(spec, step, told, _provenance(step, answer, chip, seed))
 
 
-def experience_of(spec: OpSpec, step: RewindStep, told: Told, provenance: Provenance) -> Experience:
+def experience_of(
+    spec: OpSpec, step: RewindStep, told: DistilledFields, provenance: Provenance
+) -> Experience:
     """Put together what was measured and what was told."""
     fields = told.model_dump()
     return Experience(

@@ -18,7 +18,7 @@ _LISTS = ("causal_chain", "keywords", "reusable_when", "avoid_when")
 _REQUIRED = ("title", "bottleneck")
 
 
-class Told(BaseModel):
+class DistilledFields(BaseModel):
     """What a model told of a pair; the fields are those of ``Experience``. ``family`` may be empty."""
 
     model_config = ConfigDict(frozen=True)
@@ -37,17 +37,17 @@ class Told(BaseModel):
     reuse_guidance: str
 
 
-def told_in_answer(answer: str) -> Told | Unreadable:
+def fields_of_answer(answer: str) -> DistilledFields | Unreadable:
     """Read an answer; fields that are missing or of a wrong type are empty, but for title and bottleneck."""
     fields = next(_candidates(answer), None)
     if fields is None:
         return Unreadable(f"expected a JSON object with {' and '.join(_REQUIRED)}; there is none")
-    texts = {name: _text(fields.get(name)) for name in Told.model_fields if name not in _LISTS}
+    texts = {name: _text(fields.get(name)) for name in DistilledFields.model_fields if name not in _LISTS}
     missing = [name for name in _REQUIRED if not texts[name]]
     if missing:
         return Unreadable(f"the JSON object has no text for {' and '.join(missing)}")
     lists = {name: _items(fields.get(name)) for name in _LISTS}
-    return Told.model_validate({**texts, **lists, "family": _family(texts["family"])})
+    return DistilledFields.model_validate({**texts, **lists, "family": _family(texts["family"])})
 
 
 def _candidates(answer: str) -> Iterator[Mapping[str, Any]]:

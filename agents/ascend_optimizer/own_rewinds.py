@@ -17,8 +17,8 @@ from agents.ascend_optimizer.rewind import RewindSettings, RewindStrategy
 from agents.ascend_optimizer.rewind_answer import Unreadable
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import EvalResult, OpSpec
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.prompts import chip_of
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN
 
 RetrieverWith = Callable[[Sequence[Experience]], ExperienceRetriever | None]
@@ -29,18 +29,18 @@ class OwnRewinds:
     """Rewinds the operator of a run before it is optimised."""
 
     def __init__(
-        self, spec: OpSpec, asker: Asker, *, steps: int, seed: int, retriever_with: RetrieverWith
+        self, spec: OpSpec, model_client: ModelClient, *, steps: int, seed: int, retriever_with: RetrieverWith
     ) -> None:
         """Rewind ``spec``.
 
         Args:
             spec: the operator.
-            asker: asks the model that rewinds and distils.
+            model_client: asks the model that rewinds and distils.
             steps: evaluations to spend.
             seed: seed of the run, for the provenance of what is learnt.
             retriever_with: makes the retriever of the steps after.
         """
-        self._spec, self._asker, self._steps, self._seed = spec, asker, steps, seed
+        self._spec, self._model_client, self._steps, self._seed = spec, model_client, steps, seed
         self._retriever_with = retriever_with
 
     def rewind(
@@ -48,7 +48,7 @@ class OwnRewinds:
     ) -> Generator[Proposal, EvalResult, tuple[Incumbent, ExperienceRetriever | None]]:
         """Yield the rewinds; return the fastest version seen and where experience comes from now."""
         settings = RewindSettings(tau_noise=tau_noise_of(start.result))
-        strategy = RewindStrategy(self._spec, self._asker, settings)
+        strategy = RewindStrategy(self._spec, self._model_client, settings)
         strategy.observe(Proposal(start.candidate, BASELINE_ORIGIN), start.result)
         best = start
         for _ in range(self._steps):
@@ -63,5 +63,8 @@ class OwnRewinds:
 
     def _learnt(self, strategy: RewindStrategy, chip: str) -> list[Experience]:
         """Return what the validated pairs teach; answers that cannot be used teach nothing."""
-        told = [distil(self._spec, step, self._asker, chip=chip, seed=self._seed) for step in strategy.steps]
+        told = [
+            distil(self._spec, step, self._model_client, chip=chip, seed=self._seed)
+            for step in strategy.steps
+        ]
         return [each for each in told if not isinstance(each, Unreadable)]

@@ -19,11 +19,11 @@ from agents.ascend_optimizer.template import PACKAGE
 from ascend_gym.core.protocols import Ending, Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.attempts import diff_block
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import operator_fields, render_sources, system_message
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import ModelClient
 
 _CANDIDATES_PER_PLACE = 8
 _HOST_FAMILIES = "host."
@@ -41,7 +41,7 @@ class KernelRefinement:
         self,
         spec: OpSpec,
         *,
-        online: Asker,
+        online: ModelClient,
         retriever: ExperienceRetriever | None,
         settings: AgentSettings,
         memory: Memory,

@@ -120,8 +120,8 @@ class RandomRetriever:
 
     def top(self, query: str, k: int) -> list[Retrieved]:
         """Return up to ``k`` experiences with score 0."""
-        dice = random.Random(int(digest_of("random retrieval", self._seed, query)[:16], 16))
-        order = sorted(self._experiences, key=lambda _: dice.random())
+        rng = random.Random(int(digest_of("random retrieval", self._seed, query)[:16], 16))
+        order = sorted(self._experiences, key=lambda _: rng.random())
         return _first(k, (Retrieved(experience, 0.0) for experience in order), self._one_per_motif)
 
 

@@ -20,7 +20,6 @@ from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.report.candidate_files import unified_diff
 from ascend_gym.rewrites.answer import ParseProblem
-from ascend_gym.search.asker import Asker, candidate_reader
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import (
     best_of_n_messages,
@@ -30,6 +29,7 @@ from ascend_gym.search.llm.prompts import (
     system_message,
 )
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import ModelClient, candidate_reader
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 
 _BARREN_LIMIT = 2
@@ -118,9 +118,9 @@ class RewindStrategy:
     in a row had no step.
     """
 
-    def __init__(self, spec: OpSpec, asker: Asker, settings: RewindSettings) -> None:
-        """Rewind ``spec.baseline``, the strongest implementation known, by what ``asker`` is told."""
-        self._spec, self._asker, self._settings = spec, asker, settings
+    def __init__(self, spec: OpSpec, model_client: ModelClient, settings: RewindSettings) -> None:
+        """Rewind ``spec.baseline``, the strongest implementation known, by what ``model_client`` is told."""
+        self._spec, self._model_client, self._settings = spec, model_client, settings
         self._strongest: Implementation | None = None
         self._current: Implementation | None = None
         self._waiting = False
@@ -163,7 +163,7 @@ class RewindStrategy:
     def _faster(self, current: Implementation) -> Proposal:
         """Ask for a faster version of the strongest implementation."""
         stronger = self._spec.model_copy(update={"baseline": current.candidate})
-        reading = self._asker.read(
+        reading = self._model_client.read(
             best_of_n_messages(stronger, current.result),
             candidate_reader(current.candidate),
             *("strengthen", self._strengthened),
@@ -180,7 +180,7 @@ class RewindStrategy:
 
     def _slower(self, current: Implementation) -> Proposal:
         """Ask for the current implementation without one of its motifs."""
-        reading = self._asker.read(
+        reading = self._model_client.read(
             self._messages(current),
             lambda answer: rewound_from_answer(answer.text, current.candidate, ending=answer.ending),
             *("rewind", self._trajectory, self._attempts),

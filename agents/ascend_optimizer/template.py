@@ -22,9 +22,9 @@ from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.syntax import Edit, parse, splice
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.prompts import cases_text, render_sources, system_message
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import ModelClient
 
 PACKAGE = "agents.ascend_optimizer"
 
@@ -32,21 +32,21 @@ _ALIKE = 0.005
 
 
 def synthesize_template(
-    spec: OpSpec, incumbent: Incumbent, asker: Asker, untold: list[Mapping[str, Any]]
+    spec: OpSpec, incumbent: Incumbent, model_client: ModelClient, untold: list[Mapping[str, Any]]
 ) -> Generator[Proposal, EvalResult, tuple[Incumbent, int]]:
     """Return the incumbent with T as the base template T_base, and the evaluations spent: at most one.
 
     Args:
         spec: the operator.
         incumbent: the pair whose T is marked.
-        asker: asks the model.
+        model_client: asks the model.
         untold: the notes of the calls are added here, unless a proposal carries them into the journal.
 
     Raises:
         ModelError: the model could not answer.
         BudgetExceededError: the budget does not cover the question.
     """
-    reading = asker.read(
+    reading = model_client.read(
         template_messages(spec, incumbent),
         lambda answer: template_from_answer(answer.text, incumbent.candidate, ending=answer.ending),
         "template",

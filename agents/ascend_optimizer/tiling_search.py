@@ -23,11 +23,11 @@ from ascend_gym.core.protocols import Ending, Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.rewrites.evolve_blocks import END, START
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.attempts import applied_diff, diff_block
 from ascend_gym.search.llm.measurement import compared, describe_result
 from ascend_gym.search.llm.prompts import cases_text, render_sources, system_message
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import ModelClient
 
 MUTATIONS = {
     "parameter": "fine-tune parameters: change numbers such as tile length, number of cores or share of UB",
@@ -41,7 +41,13 @@ class TilingSearch:
     """Searches T under a fixed K. What was attempted is remembered from one pass to the next."""
 
     def __init__(
-        self, spec: OpSpec, *, online: Asker, offline: Asker, settings: AgentSettings, memory: Memory
+        self,
+        spec: OpSpec,
+        *,
+        online: ModelClient,
+        offline: ModelClient,
+        settings: AgentSettings,
+        memory: Memory,
     ) -> None:
         """Search ``spec``; ``offline`` synthesises the template, ``online`` mutates, ``memory`` is shared."""
         self._spec, self._online, self._offline, self._settings = spec, online, offline, settings

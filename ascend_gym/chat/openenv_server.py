@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
 
 
-class Answer(Action):
+class AnswerAction(Action):
     """What a model says: an assistant message with edits or whole files."""
 
     content: str = Field(description="SEARCH/REPLACE edits or whole files under '### FILE: path' headers")
 
 
-class Told(Observation):
+class EpisodeObservation(Observation):
     """What a model is told: the system's and the first user message, and after each answer a user message."""
 
     messages: list[dict[str, str]] = Field(description="new messages, each with 'role' and 'content'")
 
 
-class Standing(State):
+class EpisodeState(State):
     """Where an episode stands."""
 
     operator: str = Field(default="", description="id of the operator; empty before the first reset")
@@ -43,7 +43,7 @@ class Standing(State):
     budget_left: int = Field(default=0, description="evaluations that are left")
 
 
-class AscendOpenEnv(Environment[Answer, Told, Standing]):
+class AscendOpenEnv(Environment[AnswerAction, EpisodeObservation, EpisodeState]):
     """One conversation for each session of a client.
 
     Args:
@@ -58,7 +58,7 @@ class AscendOpenEnv(Environment[Answer, Told, Standing]):
     def __init__(self, **options: Any) -> None:
         super().__init__()
         self._session = ChatSession(**options)
-        self._standing = Standing()
+        self._episode_state = EpisodeState()
 
     def reset(
         self,
@@ -66,25 +66,29 @@ class AscendOpenEnv(Environment[Answer, Told, Standing]):
         episode_id: str | None = None,
         operator: str | None = None,
         **kwargs: Any,
-    ) -> Told:
+    ) -> EpisodeObservation:
         """Begin an episode; ``operator`` goes over to another one. See ``ChatSession.reset``."""
         messages = self._session.reset(seed=seed, operator=operator)
-        self._standing = Standing(episode_id=episode_id or str(uuid4()), **self._where())
-        return Told(messages=_plain(messages), metadata={"operator": self._standing.operator})
+        self._episode_state = EpisodeState(episode_id=episode_id or str(uuid4()), **self._where())
+        return EpisodeObservation(
+            messages=_plain(messages), metadata={"operator": self._episode_state.operator}
+        )
 
-    def step(self, action: Answer, timeout_s: float | None = None, **kwargs: Any) -> Told:
+    def step(self, action: AnswerAction, timeout_s: float | None = None, **kwargs: Any) -> EpisodeObservation:
         """Evaluate an answer; see ``ChatSession.step``. The evaluator bounds the time, not ``timeout_s``."""
         turn = self._session.step(action.content)
-        count = self._standing.step_count + 1
-        episode_id = self._standing.episode_id
-        self._standing = Standing(episode_id=episode_id, step_count=count, **self._where())
+        count = self._episode_state.step_count + 1
+        episode_id = self._episode_state.episode_id
+        self._episode_state = EpisodeState(episode_id=episode_id, step_count=count, **self._where())
         told = {name: turn.info[name] for name in ("status", "unusable", "improved", "latency_us")}
-        return Told(messages=_plain([turn.message]), reward=turn.reward, done=turn.done, metadata=told)
+        return EpisodeObservation(
+            messages=_plain([turn.message]), reward=turn.reward, done=turn.done, metadata=told
+        )
 
     @property
-    def state(self) -> Standing:
+    def state(self) -> EpisodeState:
         """Where the episode stands."""
-        return self._standing
+        return self._episode_state
 
     def close(self) -> None:
         """Close the connection, and stop the private daemon, if this environment opened them."""
@@ -108,8 +112,8 @@ def app(*, max_concurrent_envs: int = 16, **options: Any) -> FastAPI:
     """
     return create_app(
         partial(AscendOpenEnv, **options),
-        Answer,
-        Told,
+        AnswerAction,
+        EpisodeObservation,
         env_name="ascend-gym",
         max_concurrent_envs=max_concurrent_envs,
     )

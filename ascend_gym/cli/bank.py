@@ -26,8 +26,8 @@ from ascend_gym.cli.search_options import (
     Usd,
 )
 from ascend_gym.report.summary import to_json
-from ascend_gym.search.asker import MAX_TOKENS, TIMEOUT_S
 from ascend_gym.search.llm.limits import CallLimits
+from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 
 app = typer.Typer(no_args_is_help=True, help="Build experience banks and look into them.")
 

@@ -19,7 +19,7 @@ from ascend_gym.suite.loader import list_operators, load_operator
 
 if TYPE_CHECKING:
     from agents.ascend_optimizer.bank import ExperienceBank
-    from agents.ascend_optimizer.construction import ConstructionSettings, Harvest
+    from agents.ascend_optimizer.construction import ConstructionResult, ConstructionSettings
     from agents.ascend_optimizer.experience import Experience
 
 Tell = Callable[[str], None]
@@ -101,7 +101,7 @@ def build_bank(
 
 def _harvested(
     spec: OpSpec, request: BuildRequest, access: ModelAccess, evaluator: Evaluator, tell: Tell
-) -> Harvest:
+) -> ConstructionResult:
     from agents.ascend_optimizer.construction import construct
 
     settings = request.settings

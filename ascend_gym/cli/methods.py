@@ -17,10 +17,10 @@ from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimi
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
-from ascend_gym.search.asker import MAX_TOKENS, Asker
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
+from ascend_gym.search.model_client import MAX_TOKENS, ModelClient
 from baselines.ppo_checkpoints import policy_digest, policy_path
 
 
@@ -195,8 +195,8 @@ class Setting:
 
     spec: OpSpec
     settings: RunSettings
-    online: Asker
-    offline: Asker
+    online: ModelClient
+    offline: ModelClient
     embedder: Callable[[str], Embedder] = embedder_named
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from ascend_gym.cli.methods import RunSettings
 from ascend_gym.core.protocols import Embedder, Llm
-from ascend_gym.search.asker import TIMEOUT_S, Asker
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named, model_named
 from ascend_gym.search.llm.cassette import CassetteLlm, CassetteMode
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.llm.metering import MeteredLlm, Price
+from ascend_gym.search.model_client import TIMEOUT_S, ModelClient
 
 ANSWERS_NAME = "answers.jsonl"
 
@@ -47,8 +47,8 @@ class Models:
     ``embedder`` opens the embedding model of a name.
     """
 
-    online: Asker
-    offline: Asker
+    online: ModelClient
+    offline: ModelClient
     embedder: Callable[[str], Embedder]
 
 
@@ -66,10 +66,10 @@ def opened_models(
     price = Price.parsed(settings.price) if settings.price else None
     with ExitStack() as opened:
 
-        def asker(name: str) -> Asker:
+        def model_client(name: str) -> ModelClient:
             llm = _recorded(name, settings, access, folder, opened)
             metered = MeteredLlm(llm, ledger, Price() if _is_free(name, access) else price)
-            return Asker(
+            return ModelClient(
                 metered,
                 seed=settings.seed,
                 max_tokens=settings.max_tokens,
@@ -77,9 +77,9 @@ def opened_models(
                 concurrency=access.concurrency,
             )
 
-        online = asker(settings.model)
+        online = model_client(settings.model)
         same = settings.offline_model in (None, settings.model)
-        offline = online if same else asker(settings.offline_model or settings.model)
+        offline = online if same else model_client(settings.offline_model or settings.model)
         yield Models(online, offline, lambda name: _recorded_embedder(name, access, folder, opened))
 
 

@@ -82,12 +82,12 @@ def suite_import(
     Programs of its examples run once, confined; what they say is kept as manifests in the cache.
     """
     from ascend_gym.suite.imported import IMPORTED_SUITE, register, select_operators
-    from ascend_gym.suite.loader import what_it_needs
+    from ascend_gym.suite.loader import missing_requirements
 
     needs = {}
     chosen = select_operators(cann_ops.resolve(), op or [])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for name, reason in zip(chosen, pool.map(what_it_needs, chosen, chosen.values()), strict=True):
+        for name, reason in zip(chosen, pool.map(missing_requirements, chosen, chosen.values()), strict=True):
             needs[name] = reason
             typer.echo(f"{IMPORTED_SUITE}/{name}: {f'needs {reason}' if reason else 'ready'}")
     index = register(cann_ops, needs)

@@ -37,10 +37,9 @@ from ascend_gym.cli.sweep_plan import equal_budgets, estimate, jobs_of, kept_pla
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
-from ascend_gym.search.asker import TIMEOUT_S
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.interrupts import interrupts_held_back
-from ascend_gym.sweep.conductor import INTERRUPTED, Conductor
+from ascend_gym.search.model_client import TIMEOUT_S
 from ascend_gym.sweep.jobs import Ending, Job, RunEnd, Update
 from ascend_gym.sweep.loggers import LoggerName, LoggingCallback, logger_named
 from ascend_gym.sweep.plan import Limits, SweepPlan, read_plan
@@ -48,6 +47,7 @@ from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.run_reader import Operators, read_run
 from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
+from ascend_gym.sweep.sweep_loop import INTERRUPTED, SweepLoop
 from ascend_gym.sweep.sweep_state import SweepState
 
 EVENTS_NAME = "events.jsonl"
@@ -234,16 +234,16 @@ class _SweepRun:
             folders.begin(job)
         note(equal_budgets(self.plan))
         with ResultsStore(self.out / STORE_NAME, write=True) as store:
-            keep = Keeper(store, folders)
+            recorder = RunRecorder(store, folders)
             state = SweepState.of(jobs, [])
-            keep.what_is_known(state)
+            recorder.restore(state)
             note(f"{state.ended} of {len(jobs)} runs have ended")
             with SweepView(console(stderr=True), state, quiet=self.quiet) as view, ExitStack() as opened:
                 listeners = (view.show, *self._listeners(state, opened))
                 try:
                     if not state.done:
                         state.daemons, executor = opened.enter_context(opened_hosts(hosts, self.plan.chips))
-                        Conductor(state, executor, folders, listeners, keep.ended, arguments).run()
+                        SweepLoop(state, executor, folders, listeners, recorder.ended, arguments).run()
                 except KeyboardInterrupt:  # before the first run
                     state.give_up(INTERRUPTED)
             with interrupts_held_back():
@@ -310,13 +310,13 @@ class _SweepRun:
             raise typer.Exit(EXIT_MISUSE)
 
 
-class Keeper:
+class RunRecorder:
     """Puts runs into the store as they end."""
 
     def __init__(self, store: ResultsStore, folders: RunFolders) -> None:
         self._store, self._folders, self._operators = store, folders, Operators()
 
-    def what_is_known(self, state: SweepState) -> None:
+    def restore(self, state: SweepState) -> None:
         """Take in the runs of an earlier process: those that have ended need nothing more."""
         for each in state.jobs.values():
             run = self.ended(each.job)

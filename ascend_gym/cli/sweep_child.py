@@ -21,9 +21,9 @@ from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_e
 from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.report.candidate_files import unified_diff, write_candidate
-from ascend_gym.search.asker import TIMEOUT_S
 from ascend_gym.search.interrupts import Interrupts, interruptible, interrupts_held_back
 from ascend_gym.search.llm.limits import CallLimits
+from ascend_gym.search.model_client import TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
 from ascend_gym.sweep.jobs import Ending
 from ascend_gym.sweep.provenance import own_digests

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 
 
-def wait_until(done: Callable[[], bool], turn: Callable[[float], None], timeout_s: float) -> bool:
-    """Call ``turn`` with the seconds that are left, at least once, until ``done`` or time is up.
+def wait_until(done: Callable[[], bool], poll: Callable[[float], None], timeout_s: float) -> bool:
+    """Call ``poll`` with the seconds that are left, at least once, until ``done`` or time is up.
 
     Returns:
         Whether it is done.
@@ -15,6 +15,6 @@ def wait_until(done: Callable[[], bool], turn: Callable[[float], None], timeout_
     deadline_s = time.monotonic() + timeout_s
     remaining_s = timeout_s
     while remaining_s >= 0 and not done():
-        turn(remaining_s)
+        poll(remaining_s)
         remaining_s = deadline_s - time.monotonic()
     return done()

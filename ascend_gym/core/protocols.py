@@ -119,7 +119,7 @@ class Backend(Protocol):
         case: Case,
         inputs: Sequence[Sequence[Path]],
         protocol: MeasureProtocol,
-        turn: int = 0,
+        rerun: int = 0,
     ) -> RunOutput | Failure:
         """Execute in a fresh process on ``inputs``.
 
@@ -128,8 +128,8 @@ class Backend(Protocol):
             case: what it was built for.
             inputs: raw little-endian files, one per tensor, in parameter order.
             protocol: limits.
-            turn: runs of different turns have their buffers at other addresses, over other garbage. Outputs
-                and latency of a sound candidate do not depend on it.
+            rerun: 0 for the first run. Each rerun has its buffers at other addresses, over other garbage;
+                outputs and latency of a sound candidate do not depend on it.
         """
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:

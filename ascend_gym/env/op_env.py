@@ -29,14 +29,14 @@ class EnvState:
         actions: action family of the environment.
         cases: number of cases that it evaluates on, ``None`` for all.
         chip: the chip whose cycles are counted.
-        dice: state of the generator that draws operators.
+        rng_state: state of the generator that draws operators.
     """
 
     episode: Episode
     actions: str
     cases: int | None
     chip: str
-    dice: Mapping[str, Any]
+    rng_state: Mapping[str, Any]
 
 
 class AscendOpEnv(gymnasium.Env[Any, Any]):
@@ -183,8 +183,8 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         Raises:
             ResetNeeded: there is no episode.
         """
-        dice = deepcopy(dict(self.np_random.bit_generator.state))
-        return EnvState(self._under_way(), **self._task.kind, dice=dice)
+        rng_state = deepcopy(dict(self.np_random.bit_generator.state))
+        return EnvState(self._under_way(), **self._task.kind, rng_state=rng_state)
 
     def set_state(self, state: EnvState) -> tuple[Any, dict[str, Any]]:
         """Go on from where an environment stood; nothing is evaluated.
@@ -204,7 +204,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
             raise MisuseError(f"the state is of an environment with {kind}, this one has {self._task.kind}")
         self._task.require_fits(state.episode.spec, state.episode.incumbent)
         self._episode = state.episode
-        self.np_random.bit_generator.state = deepcopy(state.dice)
+        self.np_random.bit_generator.state = deepcopy(state.rng_state)
         return self._task.observe(state.episode), self._task.info(state.episode)
 
     def _under_way(self) -> Episode:

@@ -124,10 +124,10 @@ class Task:
             self._op_dir = None
             self._operators = self._all_of(options["operator"])
 
-    def draw(self, dice: np.random.Generator) -> OpSpec:
-        """Return the operator of the next episode; dice are thrown only for several."""
+    def draw(self, rng: np.random.Generator) -> OpSpec:
+        """Return the operator of the next episode; drawn only where there are several."""
         several = len(self._operators) > 1
-        return self._operators[dice.integers(len(self._operators)) if several else 0]
+        return self._operators[rng.integers(len(self._operators)) if several else 0]
 
     def require_fits(self, spec: OpSpec, candidate: Candidate) -> None:
         """Check that the sources of an operator's candidate fit the spaces.

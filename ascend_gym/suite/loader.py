@@ -114,7 +114,7 @@ def operator_names() -> list[tuple[str, str]]:
     return [(suite, name) for suite in suite_names() for name in sorted(_folders(suite))]
 
 
-def what_it_needs(name: str, folder: Path) -> str:
+def missing_requirements(name: str, folder: Path) -> str:
     """Return in one line what keeps an operator folder from being loaded and checked, or nothing."""
     try:
         _load_folder(folder, IMPORTED_SUITE, name)

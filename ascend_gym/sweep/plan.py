@@ -14,8 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from ascend_gym.core.chips import require_chip
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml, unknown_key
-from ascend_gym.search.asker import MAX_TOKENS
 from ascend_gym.search.driver import Duplicates
+from ascend_gym.search.model_client import MAX_TOKENS
 from ascend_gym.suite.loader import is_suite, list_operators, load_operator
 
 SUITES = ("core", "cann-ops")

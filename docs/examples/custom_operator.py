@@ -38,9 +38,9 @@ def main(folder: str, budget: str = "10") -> float:
         "leaky", op_dir=str(op_dir), actions="rules", observations="features", budget=int(budget)
     )
     observation, _ = env.reset(seed=0)
-    dice, over, total = np.random.default_rng(0), False, 0.0
+    rng, over, total = np.random.default_rng(0), False, 0.0
     while not over:
-        move = int(dice.choice(np.flatnonzero(observation["action_mask"])))
+        move = int(rng.choice(np.flatnonzero(observation["action_mask"])))
         observation, reward, over, _, info = env.step(move)
         print(info["status"], f"{info['latency_us']:.2f} us, reward {reward:.3f}")
         total += reward

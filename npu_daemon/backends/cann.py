@@ -77,7 +77,7 @@ class _Run:
     folder: Path
     call: Call
     baseline: Call | None
-    turn: int
+    rerun: int
     warnings: tuple[Diagnostic, ...]
 
 
@@ -181,7 +181,7 @@ class CannBackend:
         case: Case,
         inputs: Sequence[Sequence[Path]],
         protocol: MeasureProtocol,
-        turn: int = 0,
+        rerun: int = 0,
     ) -> RunOutput | Failure:
         """Call the operator once on a device."""
         build: _Build = built.handle
@@ -195,7 +195,7 @@ class CannBackend:
         folder = Path(tempfile.mkdtemp(prefix="ascend-gym-npu-"))
         outcome: RunOutput | Failure | None = None
         try:
-            run = _Run(build.spec, folder, call, baseline, turn, build.warnings)
+            run = _Run(build.spec, folder, call, baseline, rerun, build.warnings)
             outcome = self._run_in(run, case, protocol)
         finally:
             if not isinstance(outcome, RunOutput):
@@ -204,7 +204,7 @@ class CannBackend:
 
     def _run_in(self, run: _Run, case: Case, protocol: MeasureProtocol) -> RunOutput | Failure:
         with self._device() as device:
-            subject = self._subject(run.folder, run.call, device, protocol, run.turn)
+            subject = self._subject(run.folder, run.call, device, protocol, run.rerun)
             outcome = subject.execute(1, ())
             failure = subject.diagnose(outcome)
         if failure is not None:
@@ -222,7 +222,7 @@ class CannBackend:
         """Time a run whose outputs were judged correct."""
         handle: _Run = run.handle
         with self._device() as device:
-            candidate = self._subject(handle.folder, handle.call, device, protocol, handle.turn)
+            candidate = self._subject(handle.folder, handle.call, device, protocol, handle.rerun)
             baseline = None
             if handle.baseline is not None:
                 folder = handle.folder / "baseline"
@@ -260,13 +260,13 @@ class CannBackend:
             yield device
 
     def _subject(
-        self, folder: Path, call: Call, device: int, protocol: MeasureProtocol, turn: int = 0
+        self, folder: Path, call: Call, device: int, protocol: MeasureProtocol, rerun: int = 0
     ) -> Subject:
         session = DeviceSession(self._host, device, self._cores, protocol)
 
         def run(rounds: int, profiler: Sequence[str]) -> ProcessOutcome:
             command = [self._host.toolkit.program("msprof"), *profiler] if profiler else ()
-            return session.execute(call, folder, rounds, command, turn)
+            return session.execute(call, folder, rounds, command, rerun)
 
         return Subject(folder, run, partial(self._diagnose, session))
 

@@ -155,13 +155,13 @@ class SimulatorBackend:
         case: Case,
         inputs: Sequence[Sequence[Path]],
         protocol: MeasureProtocol,
-        turn: int = 0,
+        rerun: int = 0,
     ) -> RunOutput | Failure:
-        """Run the tiling program, then the kernel on every block; only turn 0 is searched for races."""
+        """Run the tiling program, then the kernel on every block; only rerun 0 is searched for races."""
         work_dir = Path(tempfile.mkdtemp(prefix="ascend-gym-run-"))
         outcome = None
         try:
-            outcome = self._run_in(work_dir, built.handle, case, inputs, protocol, turn)
+            outcome = self._run_in(work_dir, built.handle, case, inputs, protocol, rerun)
         finally:
             if not isinstance(outcome, RunOutput):
                 remove_tree(work_dir)
@@ -174,7 +174,7 @@ class SimulatorBackend:
         case: Case,
         inputs: Sequence[Sequence[Path]],
         protocol: MeasureProtocol,
-        turn: int,
+        rerun: int,
     ) -> RunOutput | Failure:
         chip = load_chip(protocol.chip)
         host = build.kernel.host
@@ -189,10 +189,10 @@ class SimulatorBackend:
         )
         if isinstance(tiling, Failure):
             return tiling
-        job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol, turn)
+        job = write_job(work_dir, build.kernel, case, inputs, tiling, chip, protocol, rerun)
         finished = None
         try:
-            finished = self._executed(job, build, case, protocol, searched=turn == 0)
+            finished = self._executed(job, build, case, protocol, searched=rerun == 0)
         finally:
             if not isinstance(finished, tuple):
                 job.close()

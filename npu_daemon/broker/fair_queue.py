@@ -37,7 +37,7 @@ class Queued(Protocol):
 
     @property
     def tenant(self) -> str:
-        """Whose turn it takes."""
+        """The tenant whose share of the workers it uses."""
 
     @property
     def size_bytes(self) -> int:

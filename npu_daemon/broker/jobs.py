@@ -16,8 +16,8 @@ KEPT_CHARGES = 100_000
 
 
 @dataclass
-class Asker:
-    """Who wants the answer of a job, and since when."""
+class Requester:
+    """A client that waits for the result of a job, and since when."""
 
     tenant: str
     since_s: float
@@ -29,21 +29,21 @@ class Job:
 
     Attributes:
         number: order of acceptance.
-        askers: whoever wants the answer; the first one's tenant is served and charged.
+        requesters: whoever wants the answer; the first one's tenant is served and charged.
         attempt: how often it has been leased.
         queue_seconds: how long it has waited, up to its last lease.
         worker_id: who works on it.
-        turn: whose turn it took when it was leased.
+        served_tenant: whose place in the queue it took when it was leased.
     """
 
     number: int
     request: EvalRequest
-    askers: dict[Name, Asker]
+    requesters: dict[Name, Requester]
     queued_s: float
     attempt: int = 0
     queue_seconds: float = 0.0
     worker_id: str | None = None
-    turn: str = ""
+    served_tenant: str = ""
 
     @property
     def job_id(self) -> str:
@@ -58,12 +58,12 @@ class Job:
     @property
     def payer(self) -> Name:
         """Who is charged."""
-        return next(iter(self.askers))
+        return next(iter(self.requesters))
 
     @property
     def tenant(self) -> str:
-        """Whose turn it takes."""
-        return self.askers[self.payer].tenant
+        """The tenant whose share of the workers it uses."""
+        return self.requesters[self.payer].tenant
 
     def rank(self) -> tuple[int, bool, int]:
         """Order within a tenant: by priority, then what is tried again, then first come, first served."""
@@ -161,14 +161,14 @@ class JobBook:
 
     def accept(self, name: Name, tenant: str, request: EvalRequest, now_s: float) -> None:
         """Take in a request as a job, or as part of the job of an equal one."""
-        asker = Asker(tenant, now_s)
+        requester = Requester(tenant, now_s)
         shared = self.flights.get(request.digest) if request.use_cache else None
         if shared is not None:
-            self.jobs[shared].askers[name] = asker
+            self.jobs[shared].requesters[name] = requester
             self.job_ids[name] = shared
             return
         self._last_number += 1
-        job = Job(self._last_number, request, {name: asker}, queued_s=now_s)
+        job = Job(self._last_number, request, {name: requester}, queued_s=now_s)
         self.jobs[job.job_id] = job
         self.job_ids[name] = job.job_id
         if request.use_cache:
@@ -193,13 +193,13 @@ class JobBook:
         job = self.jobs[job_id]
         job.attempt += 1
         job.queue_seconds += now_s - job.queued_s
-        job.worker_id, job.turn = worker_id, job.tenant
+        job.worker_id, job.served_tenant = worker_id, job.tenant
         return job
 
     def returned(self, job: Job, worker_seconds: float) -> None:
         """Note that a job is with no worker any more."""
         job.worker_id = None
-        self.queue.ended(job.turn, worker_seconds)
+        self.queue.ended(job.served_tenant, worker_seconds)
 
     def requeue(self, job: Job, now_s: float) -> None:
         """Have a job tried again."""
@@ -211,10 +211,10 @@ class JobBook:
         job = self.jobs[self.job_ids.pop(name)]
         if job.worker_id is None:
             self.queue.remove(job)
-        if len(job.askers) == 1:
+        if len(job.requesters) == 1:
             self._forget(job)
             return job if job.worker_id is not None else None
-        del job.askers[name]
+        del job.requesters[name]
         if job.worker_id is None:
             self.queue.push(job)
         return None
@@ -224,15 +224,15 @@ class JobBook:
         self._forget(job)
         self.counts[result.status.value] += 1
         actions: list[Action] = []
-        for name, asker in job.askers.items():
+        for name, requester in job.requesters.items():
             del self.job_ids[name]
             if name == job.payer:
                 answer = _with_queue_time(result, job.queue_seconds)
-                charged = not result.cached and self.accounts.charge(name, asker.tenant, result.charge)
+                charged = not result.cached and self.accounts.charge(name, requester.tenant, result.charge)
             else:
-                answer = _shared(result, now_s - asker.since_s)
+                answer = _shared(result, now_s - requester.since_s)
                 charged = False
-            actions.append(SaveAnswer(name, answer, asker.tenant, result.charge if charged else None))
+            actions.append(SaveAnswer(name, answer, requester.tenant, result.charge if charged else None))
             actions.append(self.reply(name, answer))
         return actions
 

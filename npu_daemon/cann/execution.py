@@ -104,7 +104,7 @@ class DeviceSession:
         folder: Path,
         rounds: int = 1,
         profiler: Sequence[str] = (),
-        turn: int = 0,
+        rerun: int = 0,
     ) -> ProcessOutcome:
         """Start the runner, under a profiler if one is given, and wait for all of its processes.
 
@@ -113,9 +113,9 @@ class DeviceSession:
             folder: gets the job and the outputs.
             rounds: how many calls to make.
             profiler: command and options before the runner's.
-            turn: see ``Backend.run``.
+            rerun: see ``Backend.run``.
         """
-        self._write_job(call, rounds, turn, folder)
+        self._write_job(call, rounds, rerun, folder)
         settings, toolkit = self.host.settings, self.host.toolkit
         wall_s = settings.start_timeout_s + min(rounds, _LONG_CALLS) * self.protocol.run_timeout_s
         limits = Limits(
@@ -134,7 +134,7 @@ class DeviceSession:
         command = [*profiler, str(self.host.tools.runner), _JOB]
         return run_limited(command, cwd=folder, limits=limits, reach=None, env=environment)
 
-    def _write_job(self, call: Call | None, rounds: int, turn: int, folder: Path) -> None:
+    def _write_job(self, call: Call | None, rounds: int, rerun: int, folder: Path) -> None:
         lines = [
             f"device {self.device}",
             f"time_limit_ms {int(self.protocol.run_timeout_s * 1000)}",
@@ -144,7 +144,7 @@ class DeviceSession:
         if call is not None:
             links |= {**call.inputs, "libopapi.so": call.build.library}
             lines += ["library ./libopapi.so", f"function {call.build.function}"]
-            lines += [f"rounds {rounds}", f"slots {_slots(call)}", f"turn {turn}"]
+            lines += [f"rounds {rounds}", f"slots {_slots(call)}", f"rerun {rerun}"]
             lines += [argument.line for argument in call.arguments]
         for name, target in links.items():
             (folder / name).unlink(missing_ok=True)

@@ -114,7 +114,7 @@ def write_job(
     tiling: TilingOutcome,
     chip: Chip,
     protocol: MeasureProtocol,
-    turn: int = 0,
+    rerun: int = 0,
 ) -> KernelJob:
     """Write everything that the run program reads, and make what it writes to.
 
@@ -135,7 +135,7 @@ def write_job(
         f"workspace_bytes {sum(tiling.workspace_bytes)}",
         f"record_limit {RECORD_LIMIT}",
         f"time_limit_ms {int(protocol.run_timeout_s * 1000)}",
-        f"turn {turn}",
+        f"rerun {rerun}",
         *_parameter_lines(definition, case, inputs, places, addresses, filled),
     ]
     return KernelJob(

@@ -38,7 +38,7 @@ _COMMON = (
     "queue",
     "refusal",
 )
-_COMMON += ("registers", "scalar_memory", "sync", "turn")
+_COMMON += ("registers", "scalar_memory", "sync", "rerun")
 Array = npt.NDArray[Any]
 
 

@@ -9,11 +9,11 @@ from agents.ascend_optimizer.lexical import LexicalEmbedder
 from agents.ascend_optimizer.retrieval import Retriever
 from agents.ascend_optimizer.settings import AgentSettings
 from ascend_gym.core.status import Status
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.in_process import InProcessEvaluator
 
@@ -26,12 +26,12 @@ BANK = ExperienceBank(
 
 
 def _search(simulator, folder, cache):
-    spec, asker = load_operator("gelu"), Asker(OfflineModel(), seed=0)
+    spec, model_client = load_operator("gelu"), ModelClient(OfflineModel(), seed=0)
     embedder = LexicalEmbedder([experience.bottleneck for experience in BANK])
     strategy = AscendOptimizer(
         spec,
-        online=asker,
-        offline=asker,
+        online=model_client,
+        offline=model_client,
         retriever=Retriever(BANK, embedder, "bottleneck"),
         settings=AgentSettings(tiling_steps=2, refine_steps=2),
     )

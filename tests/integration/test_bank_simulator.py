@@ -5,9 +5,9 @@ import pytest
 from agents.ascend_optimizer.bank import ExperienceBank
 from agents.ascend_optimizer.construction import ConstructionSettings, construct
 from agents.ascend_optimizer.noise import FLOOR
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.in_process import InProcessEvaluator
 
@@ -21,8 +21,10 @@ def test_rewinds_of_add_become_experience(simulator, tmp_path):
     harvests = []
     for name in ("one", "two"):
         ledger = BudgetLedger(Budget(SETTINGS.budget))
-        asker = Asker(OfflineModel(), seed=SETTINGS.seed)
-        harvests.append(construct(load_operator("add"), asker, evaluator, ledger, tmp_path / name, SETTINGS))
+        model_client = ModelClient(OfflineModel(), seed=SETTINGS.seed)
+        harvests.append(
+            construct(load_operator("add"), model_client, evaluator, ledger, tmp_path / name, SETTINGS)
+        )
     evaluator.close()
     harvest = harvests[0]
     assert harvest.noise.spread == 0.0

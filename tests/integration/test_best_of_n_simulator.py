@@ -3,11 +3,11 @@
 import pytest
 
 from ascend_gym.core.status import Status
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason
 from ascend_gym.suite.loader import load_operator
 from baselines.best_of_n import BestOfN
@@ -26,7 +26,7 @@ def search(simulator, tmp_path):
         folder = tmp_path / f"{name}-{in_flight}"
         spec = load_operator(name)
         evaluator = InProcessEvaluator(simulator, folder / "cache")
-        strategy = BestOfN(spec, Asker(OfflineModel(), seed=0), samples=SAMPLES)
+        strategy = BestOfN(spec, ModelClient(OfflineModel(), seed=0), samples=SAMPLES)
         with Journal(folder) as journal:
             outcome = run_search(
                 spec, strategy, evaluator, BudgetLedger(Budget(SAMPLES)), journal, in_flight=in_flight

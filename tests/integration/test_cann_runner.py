@@ -87,7 +87,7 @@ def _run(
     slots: int = 1,
     shift: int = 0,
     change: int = 0,
-    turn: int = 0,
+    rerun: int = 0,
 ) -> tuple[int, str]:
     """Call the probe and return exit status and last line of the runner."""
     tools = build_tools(toolkit, CannSettings(), toolkit.root / "cache")
@@ -96,7 +96,7 @@ def _run(
     flags = [f"-DSHIFT={shift}", f"-DCHANGE={change}", "-std=c++17", "-shared", "-fPIC"]
     subprocess.run(["g++", *flags, str(source), "-o", str(folder / "libopapi.so")], check=True)
     np.array([1.0, 2.0, 3.0, 4.0], np.float32).tofile(folder / "in.bin")
-    head = f"device 0\ntime_limit_ms 1000\nrounds {rounds}\nslots {slots}\nturn {turn}\n"
+    head = f"device 0\ntime_limit_ms 1000\nrounds {rounds}\nslots {slots}\nturn {rerun}\n"
     head += f"cleaner {tools.cleaner} 4 4096\nlibrary ./libopapi.so\nfunction aclnnProbe\n"
     (folder / "job").write_text(head + ARGUMENTS)
     done = subprocess.run(
@@ -129,10 +129,10 @@ def test_addresses_rotate(toolkit: Toolkit, tmp_path: Path) -> None:
 
 def test_another_turn_has_other_addresses_over_other_garbage(toolkit: Toolkit, tmp_path: Path) -> None:
     left = set()
-    for turn in range(3):
-        folder = tmp_path / str(turn)
+    for rerun in range(3):
+        folder = tmp_path / str(rerun)
         folder.mkdir()
-        assert _run(toolkit, folder, rounds=2, slots=3, turn=turn, shift=16) == (0, "done")
+        assert _run(toolkit, folder, rounds=2, slots=3, rerun=rerun, shift=16) == (0, "done")
         left.add((folder / "out.bin").read_bytes())
     assert len(left) == 3
 

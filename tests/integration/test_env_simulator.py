@@ -55,10 +55,10 @@ def _journal(simulator_cache, tmp_path, workers):
         options = {"operator": ["add", "gelu"], "budget": 3, "cases": 1, "daemon": daemon.address}
         env = EpisodeRecorder(gymnasium.make("AscendOp-v0", actions="rules", **options), str(path))
         observation, info = env.reset(seed=11)
-        dice = np.random.default_rng(11)
+        rng = np.random.default_rng(11)
         seen = [(observation, info)]
         for _ in range(2):
-            seen.append(env.step(int(dice.choice(np.flatnonzero(info["action_mask"])))))
+            seen.append(env.step(int(rng.choice(np.flatnonzero(info["action_mask"])))))
             info = seen[-1][-1]
         env.close()
         envs = gymnasium.make_vec("AscendOpTuning-v0", num_envs=4, **options)

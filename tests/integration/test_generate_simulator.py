@@ -63,9 +63,9 @@ def test_the_skeleton_is_priced_as_framework_calls_and_any_other_text_is_not(eva
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 5])
 def test_a_random_program_computes_what_its_interpretation_says(evaluator, seed):
-    dice = Random(seed)
-    text = random_program(dice)
-    spec = toy_spec(dice.randint(1, 9), dice.choice([1, 64, 100, 333]))
+    rng = Random(seed)
+    text = random_program(rng)
+    spec = toy_spec(rng.randint(1, 9), rng.choice([1, 64, 100, 333]))
     result = _answer(evaluator, agreement_request(text, spec, toy_inputs(spec, seed)))
     assert result.status is Status.OK, [text, *(str(each) for each in result.all_diagnostics)]
 

@@ -11,7 +11,6 @@ from openai_faults import COMPLETION_TOKENS, FAULTS, PROMPT_TOKENS, answer_text,
 
 from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Message
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
@@ -19,6 +18,7 @@ from ascend_gym.search.llm import openai_client
 from ascend_gym.search.llm.limits import CallLimits, Clock
 from ascend_gym.search.llm.metering import MeteredLlm
 from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 from baselines.best_of_n import BestOfN
 
@@ -120,7 +120,7 @@ def test_a_search_accounts_for_every_answer(tmp_path):
     for fault, answer in zip(RETRIED, answered, strict=True):
         script += [fault, answer, *[answer] * (answer in UNUSABLE)]
     with faulty_server(*script) as base_url:
-        strategy = BestOfN(SPEC, Asker(_endpoint(base_url), seed=3), samples=len(RETRIED))
+        strategy = BestOfN(SPEC, ModelClient(_endpoint(base_url), seed=3), samples=len(RETRIED))
         ledger = BudgetLedger(Budget(len(RETRIED)))
         with Journal(tmp_path) as journal:
             outcome = run_search(SPEC, strategy, FakeEvaluator(), ledger, journal, in_flight=2)
@@ -155,7 +155,7 @@ def test_a_search_accounts_for_every_answer(tmp_path):
 )
 def test_the_journal_tells_a_refusal_from_tokens_that_were_used_up(tmp_path, fault, words):
     with faulty_server(fault) as base_url, Journal(tmp_path) as journal:
-        strategy = BestOfN(SPEC, Asker(_endpoint(base_url), seed=3), samples=1)
+        strategy = BestOfN(SPEC, ModelClient(_endpoint(base_url), seed=3), samples=1)
         outcome = run_search(SPEC, strategy, FakeEvaluator(), BudgetLedger(Budget(1)), journal)
     assert outcome.history[1].proposal.problem.startswith(words)
 
@@ -164,9 +164,9 @@ def test_a_budget_of_tokens_ends_the_search_within_it(tmp_path):
     limit = 22_000  # each call may take 16,384 tokens and the prompt, and takes 120
     with faulty_server("fine") as base_url:
         ledger = BudgetLedger(Budget(1000, tokens=limit))
-        asker = Asker(MeteredLlm(_endpoint(base_url), ledger), seed=3)
+        model_client = ModelClient(MeteredLlm(_endpoint(base_url), ledger), seed=3)
         with Journal(tmp_path) as journal:
-            strategy = BestOfN(SPEC, asker, samples=1000)
+            strategy = BestOfN(SPEC, model_client, samples=1000)
             outcome = run_search(SPEC, strategy, FakeEvaluator(), ledger, journal)
         calls = len(log_of(base_url))
     assert outcome.stop_reason is StopReason.BUDGET_SPENT

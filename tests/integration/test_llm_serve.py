@@ -15,7 +15,6 @@ from conftest import FakeEvaluator, make_spec, ok_result
 
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import MeasureProtocol
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
@@ -23,6 +22,7 @@ from ascend_gym.search.llm import model_named
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.prompts import best_of_n_messages
 from ascend_gym.search.llm.server import MAX_BODY_BYTES
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.suite.requests import request_for
 from baselines.best_of_n import BestOfN
 
@@ -91,7 +91,7 @@ def test_a_search_over_http_writes_the_same_journal(base_url, tmp_path):
     models = {"here": OfflineModel(), "there": model_named("offline", base_url=base_url)}
     for folder, model in models.items():
         with Journal(tmp_path / folder) as journal:
-            strategy = BestOfN(SPEC, Asker(model, seed=4, concurrency=3), samples=6)
+            strategy = BestOfN(SPEC, ModelClient(model, seed=4, concurrency=3), samples=6)
             run_search(SPEC, strategy, FakeEvaluator(), BudgetLedger(Budget(6)), journal, in_flight=2)
     here, there = ((tmp_path / folder / JOURNAL_NAME).read_bytes() for folder in models)
     assert here == there

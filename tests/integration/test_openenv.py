@@ -8,7 +8,7 @@ from conftest import FakeEvaluator, make_spec
 openenv = pytest.importorskip("openenv", reason="needs the extra 'openenv'")
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra 'openenv'")
 
-from ascend_gym.chat.openenv_server import Answer, AscendOpenEnv, Told, app  # noqa: E402
+from ascend_gym.chat.openenv_server import AnswerAction, AscendOpenEnv, EpisodeObservation, app  # noqa: E402
 
 SPECS = [make_spec(name, kernel="    Ln(y, y, n);\n") for name in ("first", "second")]
 FASTER = (
@@ -67,8 +67,8 @@ def test_sessions_are_apart_and_end_with_their_environment():
     one, other = (AscendOpenEnv(operator=SPECS[0], evaluator=evaluator) for _ in range(2))
     one.reset(episode_id="mine")
     other.reset()
-    told = one.step(Answer(content=FASTER))
-    assert isinstance(told, Told)
+    told = one.step(AnswerAction(content=FASTER))
+    assert isinstance(told, EpisodeObservation)
     assert told.metadata["status"] == "ok"
     assert one.state.episode_id == "mine"
     assert one.state.speedup == pytest.approx(2.0)

@@ -10,11 +10,11 @@ from ascend_gym.core.protocols import Completion, Proposal
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, failed_result
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.fenced import sections
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm import model_named
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
@@ -75,7 +75,7 @@ def _edit(old, new):
 
 
 def _search(folder, llm, *, budget, spec=TOY, evaluator=None, evolution=None, in_flight=2):
-    strategy = OpenEvolve(spec, Asker(llm, seed=3), seed=3, evolution=evolution)
+    strategy = OpenEvolve(spec, ModelClient(llm, seed=3), seed=3, evolution=evolution)
     ledger = BudgetLedger(Budget(budget))
     with Journal(folder) as journal:
         return run_search(spec, strategy, evaluator or FakeEvaluator(), ledger, journal, in_flight=in_flight)
@@ -207,7 +207,7 @@ def test_an_error_inside_openevolve_ends_the_search(tmp_path, monkeypatch, child
 def test_one_proposal_at_a_time_until_the_evolution_is_over(children):
     llm = ScriptedModel("no")
     strategy = OpenEvolve(
-        TOY, Asker(llm, seed=0), seed=0, evolution=Evolution(max_iterations=2, num_islands=1)
+        TOY, ModelClient(llm, seed=0), seed=0, evolution=Evolution(max_iterations=2, num_islands=1)
     )
     assert strategy.propose(4) == []
     baseline = ok_result(request_for(TOY, TOY.baseline, MeasureProtocol()), 100.0)
@@ -234,7 +234,7 @@ def test_another_version_is_refused_with_the_command_that_helps(monkeypatch, ins
 
     monkeypatch.setattr(method, "version", version)
     with pytest.raises(MisuseError, match=rf"{installed}.*pip install 'ascend-gym\[openevolve\]'"):
-        OpenEvolve(TOY, Asker(ScriptedModel(), seed=0), seed=0)
+        OpenEvolve(TOY, ModelClient(ScriptedModel(), seed=0), seed=0)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ class GuardedServer:
         self.poller.register(self.router, zmq.POLLIN)
         self.poller.register(self.gatekeeper.socket, zmq.POLLIN)
 
-    def turn(self, timeout_ms: int = DEADLINE_MS) -> list[tuple[bytes, str, WireMessage]]:
+    def serve_once(self, timeout_ms: int = DEADLINE_MS) -> list[tuple[bytes, str, WireMessage]]:
         """Wait for something, let the gatekeeper answer, and return the messages that got through."""
         ready = dict(self.poller.poll(timeout_ms))
         if self.gatekeeper.socket in ready:
@@ -74,7 +74,7 @@ def test_an_allowed_client_is_known_by_the_name_of_its_key(server: GuardedServer
     link.send(WireMessage(Kind.DESCRIBE))
     messages: list[tuple[bytes, str, WireMessage]] = []
     while not messages:
-        messages = server.turn()
+        messages = server.serve_once()
     ((peer, tenant, message),) = messages
     assert (tenant, message.kind) == ("alice", Kind.DESCRIBE)
     assert send_to(server.router, peer, WireMessage(Kind.BEAT))
@@ -92,7 +92,7 @@ def wait_until_told(server: GuardedServer, link: DaemonLink, reason: str) -> Non
     deadline_s, told = time.monotonic() + DEADLINE_S, ""
     while not re.search(reason, told):
         assert time.monotonic() < deadline_s, told
-        assert server.turn(20) == []
+        assert server.serve_once(20) == []
         link.received()
         try:
             link.check_reachable()

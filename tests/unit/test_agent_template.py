@@ -17,8 +17,8 @@ from ascend_gym.core.protocols import Completion
 from ascend_gym.core.records import Launch, MeasureProtocol
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.rewrites.evolve_blocks import END, START
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.suite.loader import list_operators, load_operator
 from ascend_gym.suite.requests import request_for
 
@@ -57,7 +57,7 @@ def _synthesized(answer, result=None):
     """Return the template and how many evaluations it took, as it says; each call is told once."""
     untold = []
     start = Incumbent(SPEC.baseline, _result(SPEC.baseline))
-    steps = synthesize_template(SPEC, start, Asker(OneAnswer(answer), seed=0), untold)
+    steps = synthesize_template(SPEC, start, ModelClient(OneAnswer(answer), seed=0), untold)
     spent = 0
     try:
         proposal = next(steps)
@@ -127,7 +127,7 @@ def test_the_offline_model_marks_every_built_in_operator(name):
     spec = load_operator(name)
     start = Incumbent(spec.baseline, _result(spec.baseline))
     with pytest.raises(StopIteration) as stopped:
-        next(synthesize_template(spec, start, Asker(OfflineModel(), seed=0), []))
+        next(synthesize_template(spec, start, ModelClient(OfflineModel(), seed=0), []))
     template = stopped.value.value[0].candidate
     assert template != whole_function_marked(spec.baseline)
     assert has_blocks(template)

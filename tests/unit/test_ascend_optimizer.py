@@ -17,11 +17,11 @@ from ascend_gym.core.protocols import Completion, Message
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.fenced import render_file
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 
 TILING = """\
@@ -88,9 +88,13 @@ class SavingEvaluator(FakeEvaluator):
 
 
 def _agent(llm, seed=0, retriever=None, **settings):
-    asker = Asker(llm, seed=seed)
+    model_client = ModelClient(llm, seed=seed)
     return AscendOptimizer(
-        SPEC, online=asker, offline=asker, retriever=retriever, settings=AgentSettings(**settings)
+        SPEC,
+        online=model_client,
+        offline=model_client,
+        retriever=retriever,
+        settings=AgentSettings(**settings),
     )
 
 
@@ -251,7 +255,7 @@ def test_a_run_learns_from_its_own_operator_first_and_is_charged_for_it(tmp_path
         def _answer(self, number, request):
             return ok_result(request, 100.0 + 10.0 * number)
 
-    spec, asker, learnt = _toy_with_motifs(), Asker(OfflineModel(), seed=1), []
+    spec, model_client, learnt = _toy_with_motifs(), ModelClient(OfflineModel(), seed=1), []
 
     def retriever_with(experiences):
         learnt.extend(experiences)
@@ -259,11 +263,11 @@ def test_a_run_learns_from_its_own_operator_first_and_is_charged_for_it(tmp_path
 
     agent = AscendOptimizer(
         spec,
-        online=asker,
-        offline=asker,
+        online=model_client,
+        offline=model_client,
         retriever=None,
         settings=AgentSettings(tiling_steps=1, refine_steps=2),
-        own_rewinds=OwnRewinds(spec, asker, steps=2, seed=1, retriever_with=retriever_with),
+        own_rewinds=OwnRewinds(spec, model_client, steps=2, seed=1, retriever_with=retriever_with),
     )
     with Journal(tmp_path) as journal:
         outcome = run_search(spec, agent, Slower(), BudgetLedger(Budget(4)), journal)
@@ -397,11 +401,11 @@ def _toy_with_motifs():
 
 def test_the_offline_model_plays_every_part(tmp_path):
     spec = _toy_with_motifs()
-    asker = Asker(OfflineModel(), seed=1)
+    model_client = ModelClient(OfflineModel(), seed=1)
     agent = AscendOptimizer(
         spec,
-        online=asker,
-        offline=asker,
+        online=model_client,
+        offline=model_client,
         retriever=RandomRetriever(BANK, 0),
         settings=AgentSettings(tiling_steps=3, refine_steps=3),
     )

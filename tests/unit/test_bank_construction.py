@@ -12,9 +12,9 @@ from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, Mis
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.model_client import ModelClient
 
 SPEC = make_spec(kernel="int k;\n// latency: 100\n")
 SETTINGS = ConstructionSettings(budget=3, model="scripted", seed=0, chip="910B2")
@@ -48,7 +48,7 @@ class Model:
 
 def _construct(folder, llm, evaluator=None, settings=SETTINGS):
     ledger = BudgetLedger(Budget(settings.budget))
-    return construct(SPEC, Asker(llm, seed=0), evaluator or FakeEvaluator(), ledger, folder, settings)
+    return construct(SPEC, ModelClient(llm, seed=0), evaluator or FakeEvaluator(), ledger, folder, settings)
 
 
 def test_pairs_for_which_no_tokens_are_left_are_not_distilled(tmp_path):

@@ -7,11 +7,11 @@ from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Proposal
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
 from ascend_gym.suite.requests import request_for
@@ -55,7 +55,7 @@ class ScriptedModel:
 
 
 def _search(folder, llm, *, samples, seed=0, budget=None, in_flight=1, evaluator=None):
-    strategy = BestOfN(SPEC, Asker(llm, seed=seed), samples=samples)
+    strategy = BestOfN(SPEC, ModelClient(llm, seed=seed), samples=samples)
     with Journal(folder) as journal:
         return run_search(
             SPEC,
@@ -163,11 +163,11 @@ def test_a_model_that_fails_ends_the_search_with_the_best_so_far(tmp_path):
 
 
 def test_nothing_is_proposed_before_the_baseline_is_known():
-    assert BestOfN(SPEC, Asker(ScriptedModel(), seed=0), samples=3).propose(3) == []
+    assert BestOfN(SPEC, ModelClient(ScriptedModel(), seed=0), samples=3).propose(3) == []
 
 
-def _observed(llm=None, samples=4, asker=None):
-    strategy = BestOfN(SPEC, asker or Asker(llm or OfflineModel(), seed=2), samples=samples)
+def _observed(llm=None, samples=4, model_client=None):
+    strategy = BestOfN(SPEC, model_client or ModelClient(llm or OfflineModel(), seed=2), samples=samples)
     baseline = ok_result(request_for(SPEC, SPEC.baseline, MeasureProtocol()), 100.0)
     strategy.observe(Proposal(SPEC.baseline, BASELINE_ORIGIN), baseline)
     return strategy
@@ -180,8 +180,8 @@ def test_propose_keeps_to_its_limit_and_to_n():
 
 def test_samples_drawn_at_the_same_time_are_the_same_samples():
     def proposals(concurrency, limits):
-        asker = Asker(OfflineModel(), seed=2, concurrency=concurrency)
-        strategy = _observed(asker=asker)
+        model_client = ModelClient(OfflineModel(), seed=2, concurrency=concurrency)
+        strategy = _observed(model_client=model_client)
         return [each for limit in limits for each in strategy.propose(limit)]
 
     assert proposals(1, [1] * 4) == proposals(3, [2, 1, 1]) == proposals(8, [4])

@@ -11,8 +11,8 @@ from ascend_gym.cli.agent import agent_settings, retriever_of, rewind_steps_of
 from ascend_gym.cli.methods import RunSettings, Setting, strategy_of
 from ascend_gym.cli.variants import variant_settings
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.model_client import ModelClient
 
 
 @pytest.fixture
@@ -110,8 +110,8 @@ def test_other_methods_are_not_told_of_the_agent():
     "variant", ["no-tiling", "no-kernel", "no-experience", "no-retrieval", "no-tiling,no-experience"]
 )
 def test_every_ablation_is_composed(bank, variant):
-    asker = Asker(OfflineModel(), seed=0)
+    model_client = ModelClient(OfflineModel(), seed=0)
     settings = variant_settings(f"ascend-optimizer:{variant}", operator="toy", bank=str(bank))
-    strategy = strategy_of(Setting(make_spec(), settings, asker, asker))
+    strategy = strategy_of(Setting(make_spec(), settings, model_client, model_client))
     assert isinstance(strategy, AscendOptimizer)
     assert len(settings.ablate) == 1 + variant.count(",")

@@ -55,7 +55,7 @@ def serving(*members: ScriptedDaemon) -> Iterator[None]:
     def serve() -> None:
         while not done.is_set():
             for member in members:
-                member.turn(5)
+                member.serve_once(5)
 
     thread = threading.Thread(target=serve)
     thread.start()
@@ -83,7 +83,7 @@ def until(condition: Callable[[], bool], evaluator: Evaluator, *members: Scripte
     while not condition():
         assert time.monotonic() < deadline_s
         for member in members:
-            member.turn(1)
+            member.serve_once(1)
         results += evaluator.poll(0)
     return results
 
@@ -106,7 +106,7 @@ def test_no_more_than_the_window_is_with_the_daemon(daemons: Callable[..., Scrip
     ids = [evaluator.submit(request(str(n))) for n in range(5)]
     until(lambda: len(daemon.submitted) == 2, evaluator, daemon)
     evaluator.poll(0)
-    daemon.turn(20)
+    daemon.serve_once(20)
     assert daemon.submitted == ids[:2]
     daemon.answer(ids[1])
     assert list(collect(evaluator, 1)) == [ids[1]]
@@ -155,7 +155,7 @@ def test_a_busy_daemon_is_not_asked_for_more_than_it_took(daemons: Callable[...,
     assert list(collect(evaluator, 1)) == [ids[0]]
     until(lambda: len(daemon.submitted) == 11, evaluator, daemon)
     evaluator.poll(0)
-    daemon.turn(20)
+    daemon.serve_once(20)
     assert daemon.submitted == [*ids, ids[2]], "two at a time, as it had accepted"
     evaluator.close()
 
@@ -291,8 +291,8 @@ def test_requests_go_to_the_daemons_by_their_slots_and_come_back_in_any_order(
                 number = int(asked.candidate.kernel_text.split()[-1])
                 member.answer(inner_id, latency_us=1.0 + number)
         latencies.update({pool_id: result.latency_us for pool_id, result in pool.poll(0.01)})
-        small.turn(1)
-        large.turn(1)
+        small.serve_once(1)
+        large.serve_once(1)
     assert latencies == {pool_id: pytest.approx(1.0 + n) for n, pool_id in enumerate(ids)}
     pool.close()
 
@@ -403,7 +403,7 @@ def test_what_was_cancelled_is_not_given_to_another_daemon(daemons: Callable[...
     assert {each: result.status for each, result in results.items()} == dict.fromkeys(
         held_by_first, Status.CANCELLED
     )
-    second.turn(20)
+    second.serve_once(20)
     assert len(second.submitted) == 2
     pool.close()
 
@@ -417,7 +417,7 @@ def test_a_daemon_that_talks_nonsense_is_left_out(daemons: Callable[..., Scripte
     until(lambda: list(pool.infos) == [good.address], pool, good)
     results: dict[str, Any] = {}
     while len(results) < len(ids):
-        good.turn(1)
+        good.serve_once(1)
         for inner_id in list(good.requests):
             good.answer(inner_id)
         results.update(pool.poll(0.01))

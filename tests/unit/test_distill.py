@@ -6,7 +6,7 @@ import pytest
 from conftest import make_profile, make_spec, ok_result
 
 from agents.ascend_optimizer.distill import distil, distill_messages, telling_case, telling_changes
-from agents.ascend_optimizer.distill_answer import told_in_answer
+from agents.ascend_optimizer.distill_answer import fields_of_answer
 from agents.ascend_optimizer.experience import Experience, ProfileChange
 from agents.ascend_optimizer.rewind import Implementation, RewindStep
 from agents.ascend_optimizer.rewind_answer import Unreadable
@@ -15,9 +15,9 @@ from ascend_gym.core.records import CaseResult, EvalResult, MeasureProtocol
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Family
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.offline.mechanisms import mechanism_of, mechanisms
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.suite.requests import request_for
 
 FAST_KERNEL, SLOW_KERNEL = "int k;\nMul(d, a, b, n);\n", "int k;\nMul(d, a, b, n / 2);\n"
@@ -69,7 +69,7 @@ class Model:
 
 
 def _distilled(llm, pair):
-    return distil(SPEC, pair, Asker(llm, seed=3), chip="910B2", seed=3)
+    return distil(SPEC, pair, ModelClient(llm, seed=3), chip="910B2", seed=3)
 
 
 def test_what_was_measured_does_not_come_from_the_model():
@@ -114,7 +114,7 @@ def test_telling_changes_are_the_large_ones_in_order():
     ],
 )
 def test_json_is_found_in_any_wrapping(wrapping):
-    told = told_in_answer(wrapping.format(json.dumps(TOLD, indent=1)))
+    told = fields_of_answer(wrapping.format(json.dumps(TOLD, indent=1)))
     assert (told.title, told.bottleneck, told.keywords) == ("Longer", "Short instructions", ("a", "b"))
 
 
@@ -134,7 +134,7 @@ def test_json_is_found_in_any_wrapping(wrapping):
     ],
 )
 def test_fields_of_wrong_types_are_made_to_fit_or_left_empty(change, field, value):
-    assert getattr(told_in_answer(json.dumps({**TOLD, **change})), field) == value
+    assert getattr(fields_of_answer(json.dumps({**TOLD, **change})), field) == value
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_fields_of_wrong_types_are_made_to_fit_or_left_empty(change, field, valu
     ],
 )
 def test_answers_that_cannot_be_used_are_values(answer):
-    found = told_in_answer(answer)
+    found = fields_of_answer(answer)
     assert isinstance(found, Unreadable)
     assert isinstance(_distilled(Model(answer), step()), Unreadable)
 
@@ -217,7 +217,7 @@ def test_the_offline_model_tells_of_motifs_that_it_does_not_know():
 
 def test_the_offline_model_says_so_where_there_is_nothing_to_tell():
     text = OfflineModel().complete([], seed=0, max_tokens=100, deadline_s=1.0).text
-    assert isinstance(told_in_answer(text), Unreadable)
+    assert isinstance(fields_of_answer(text), Unreadable)
 
 
 def test_mechanisms_are_known_for_every_family_and_their_motifs_are_rules():

@@ -7,12 +7,12 @@ from conftest import FakeEvaluator, make_spec
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Completion
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.sheets import CALLS_HEADING, TARGET_HEADING
+from ascend_gym.search.model_client import ModelClient
 from baselines.iterate import Iterate
 
 SPEC = make_spec(tiling="int tiling = 0;\n", kernel="int kernel = 0;\n")
@@ -51,7 +51,7 @@ class Editor:
 
 
 def _search(folder, llm, *, budget, spec=SPEC, islands=1, patience=5, in_flight=1):
-    strategy = Iterate(spec, Asker(llm, seed=0), budget=budget, islands=islands, patience=patience)
+    strategy = Iterate(spec, ModelClient(llm, seed=0), budget=budget, islands=islands, patience=patience)
     with Journal(folder) as journal:
         ledger = BudgetLedger(Budget(budget))
         return run_search(spec, strategy, FakeEvaluator(), ledger, journal, in_flight=in_flight)
@@ -130,4 +130,4 @@ def test_the_offline_model_answers_with_what_was_not_attempted(tmp_path):
 @pytest.mark.parametrize("options", [{"islands": 0}, {"patience": 0}])
 def test_conversations_that_cannot_be_are_refused(options):
     with pytest.raises(MisuseError):
-        Iterate(SPEC, Asker(OfflineModel(), seed=0), budget=1, **options)
+        Iterate(SPEC, ModelClient(OfflineModel(), seed=0), budget=1, **options)

@@ -8,7 +8,6 @@ from openai_faults import COMPLETION_TOKENS, PROMPT_TOKENS, faulty_server, log_o
 
 from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Completion, Message
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
@@ -16,6 +15,7 @@ from ascend_gym.search.llm.cassette import CassetteLlm, CassetteMode, question_d
 from ascend_gym.search.llm.limits import Clock
 from ascend_gym.search.llm.metering import MeteredLlm, Price
 from ascend_gym.search.llm.openai_endpoint import OpenAiEndpoint
+from ascend_gym.search.model_client import ModelClient
 from baselines.best_of_n import BestOfN
 
 KEY = "sk-very-secret-key"
@@ -42,7 +42,7 @@ def _ask(llm, seed=1, messages=MESSAGES, max_tokens=9):
 
 def _search(folder, llm, ledger):
     with Journal(folder) as journal:
-        strategy = BestOfN(SPEC, Asker(llm, seed=3), samples=SAMPLES)
+        strategy = BestOfN(SPEC, ModelClient(llm, seed=3), samples=SAMPLES)
         return run_search(SPEC, strategy, FakeEvaluator(), ledger, journal)
 
 

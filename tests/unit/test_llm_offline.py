@@ -9,7 +9,7 @@ from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Site
 from ascend_gym.search.llm.offline import OfflineModel
-from ascend_gym.search.llm.offline.impression import impression_of
+from ascend_gym.search.llm.offline.prompt_evidence import evidence_of
 from ascend_gym.search.llm.offline.reading import candidate_in
 from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import best_of_n_messages, describe_case, render_sources
@@ -135,9 +135,9 @@ def test_busy_pipes_call_for_the_rules_that_relieve_them():
 def test_going_past_l2_is_hardly_tried_where_all_data_fit_it():
     weights = {}
     for moved_bytes in (2**20, 2**30):
-        impression = impression_of(f"gm_to_ub_bytes={moved_bytes}, ub_to_gm_bytes=64")
+        evidence = evidence_of(f"gm_to_ub_bytes={moved_bytes}, ub_to_gm_bytes=64")
         sites = [Site("x", (Choice("no L2", (), forward=True),))]
-        weights[moved_bytes] = impression.option_weight(
+        weights[moved_bytes] = evidence.option_weight(
             next(rule for rule in RULES if rule.name == "l2_bypass"), sites
         )
     assert weights[2**20] < 0.1 * weights[2**30]

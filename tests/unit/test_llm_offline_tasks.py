@@ -19,8 +19,8 @@ from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.library import rule_named
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
-from ascend_gym.search.llm.offline.impression import impression_of
 from ascend_gym.search.llm.offline.lessons import lessons_of
+from ascend_gym.search.llm.offline.prompt_evidence import evidence_of
 from ascend_gym.search.llm.offline.trends import trends_of
 from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import render_sources
@@ -254,7 +254,7 @@ def test_fewer_blocks_are_tried_where_launching_takes_the_time_and_more_where_co
             f"{share}% of it\n"
             for blocks, share in cases
         )
-        return impression_of(lines).rule_weight(rule_named(rule), [])
+        return evidence_of(lines).rule_weight(rule_named(rule), [])
 
     assert weight("core_share", (48, 60), (48, 50)) > weight("core_share", (48, 60), (48, 5))
     assert weight("core_work", (48, 60), (48, 5)) > weight("core_work", (48, 10), (48, 5))

@@ -21,13 +21,13 @@ TRIED = MOVE_FEATURES.index("tried")
 
 
 def _observation(legal, tried, seed=0):
-    dice = np.random.default_rng(seed)
-    moves = dice.normal(size=move_space().shape).astype(np.float32)
+    rng = np.random.default_rng(seed)
+    moves = rng.normal(size=move_space().shape).astype(np.float32)
     moves[:, TRIED] = 0
     moves[list(tried), TRIED] = 1
     mask = np.zeros(ACTION_COUNT, np.int8)
     mask[list(legal)] = 1
-    features = dice.normal(size=len(feature_names(ACTIONS["rules"](1)))).astype(np.float32)
+    features = rng.normal(size=len(feature_names(ACTIONS["rules"](1)))).astype(np.float32)
     return {"observations": features, "moves": moves, "action_mask": mask}
 
 

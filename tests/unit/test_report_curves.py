@@ -8,11 +8,11 @@ from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.status import Status
 from ascend_gym.report.costs import read_costs
 from ascend_gym.report.curves import read_curve
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import Duplicates, run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 from baselines.best_of_n import BestOfN
 
@@ -130,7 +130,7 @@ def test_best_of_n_at_every_n_is_a_run_with_that_budget(tmp_path):
         with Journal(folder) as journal:
             run_search(
                 TILED,
-                BestOfN(TILED, Asker(OfflineModel(), seed=3), samples=samples),
+                BestOfN(TILED, ModelClient(OfflineModel(), seed=3), samples=samples),
                 _Pricing(),
                 BudgetLedger(Budget(samples)),
                 journal,

@@ -8,11 +8,11 @@ from agents.ascend_optimizer.rewind_answer import motif_named, rewound_from_answ
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 
 SPEC = make_spec(kernel="int k;\n// latency: 100\n")
@@ -40,7 +40,7 @@ def rewound(latency_us, motif, more="", site="op_kernel/toy.cpp"):
 
 def search(folder, llm, *, budget=10, evaluator=None, **settings):
     """Rewind the toy; return strategy and outcome."""
-    strategy = RewindStrategy(SPEC, Asker(llm, seed=0), RewindSettings(TAU, **settings))
+    strategy = RewindStrategy(SPEC, ModelClient(llm, seed=0), RewindSettings(TAU, **settings))
     with Journal(folder) as journal:
         outcome = run_search(
             SPEC, strategy, evaluator or FakeEvaluator(), BudgetLedger(Budget(budget)), journal, in_flight=3
@@ -185,7 +185,7 @@ def test_the_offline_model_rewinds_a_toy_without_repeating_itself(tmp_path):
 
             return ok_result(request, 100.0 * 1.1**number)
 
-    strategy = RewindStrategy(spec, Asker(OfflineModel(), seed=1), RewindSettings(TAU, length=5))
+    strategy = RewindStrategy(spec, ModelClient(OfflineModel(), seed=1), RewindSettings(TAU, length=5))
     with Journal(tmp_path) as journal:
         outcome = run_search(spec, strategy, SlowerEachTime(), BudgetLedger(Budget(10)), journal)
     assert all(not isinstance(step.proposal, UnusableProposal) for step in outcome.history)

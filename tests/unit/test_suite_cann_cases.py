@@ -11,7 +11,7 @@ from suite_folders import KERNEL, OP_DEF, write_example_operator, write_files
 import ascend_gym.suite.cann_cases as cann_cases
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.suite.compare import EXACT
-from ascend_gym.suite.loader import load_operator, what_it_needs
+from ascend_gym.suite.loader import load_operator, missing_requirements
 from ascend_gym.suite.manifest import read_manifest
 from ascend_gym.suite.oracle import oracle_for, reference_oracle
 
@@ -35,7 +35,7 @@ def test_a_folder_of_a_checkout_gets_our_cases_and_its_own_sources(tmp_path: Pat
     assert spec.op_type == "InplaceAddRmsNorm"
     assert [tensor.name for tensor in spec.cases[0].outputs] == ["x1", "rstd", "x2"]
     assert "op_host/definition.cpp" in {file.path for file in spec.baseline.host.files}
-    assert what_it_needs(NAME, folder) == ""
+    assert missing_requirements(NAME, folder) == ""
     oracle = oracle_for(spec)
     inputs = oracle.inputs(spec.cases[0], 1)
     expected = oracle.expected(spec.cases[0], inputs)

@@ -15,7 +15,7 @@ from ascend_gym.core.errors import MisuseError, OperatorNotFoundError
 from ascend_gym.suite import loader
 from ascend_gym.suite.audit import insensitivities
 from ascend_gym.suite.imported import operator_folders, paper_levels, read_index, register, select_operators
-from ascend_gym.suite.loader import list_operators, load_operator, what_it_needs
+from ascend_gym.suite.loader import list_operators, load_operator, missing_requirements
 from ascend_gym.suite.manifest import read_manifest
 from ascend_gym.suite.oracle import reference_oracle
 
@@ -44,8 +44,8 @@ def test_operator_folders_are_those_of_categories_and_of_contributions(checkout:
 
 
 def test_what_keeps_a_folder_from_loading_is_one_line(checkout: Path) -> None:
-    assert what_it_needs("twice", checkout / "src/math/twice") == ""
-    reason = what_it_needs("broken", checkout / "src/contrib/math/broken")
+    assert missing_requirements("twice", checkout / "src/math/twice") == ""
+    reason = missing_requirements("broken", checkout / "src/contrib/math/broken")
     assert reason == "examples/AclNNInvocationNaive/main.cpp: no call of aclnn<Op>GetWorkspaceSize"
 
 
@@ -53,7 +53,10 @@ def test_a_module_that_gen_data_lacks_is_named(checkout: Path) -> None:
     folder = write_example_operator(
         checkout / "src/math/thrice", gen_data="import numpy\nimport no_such_one\n"
     )
-    assert what_it_needs("thrice", folder) == "its gen_data.py needs no_such_one (pip install no_such_one)"
+    assert (
+        missing_requirements("thrice", folder)
+        == "its gen_data.py needs no_such_one (pip install no_such_one)"
+    )
 
 
 def test_imported_operators_are_found_by_name_and_nothing_is_copied(checkout: Path) -> None:

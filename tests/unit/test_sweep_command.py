@@ -17,10 +17,10 @@ from ascend_gym.cli.sweep_plan import jobs_of, kept_plan
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.sweep_view import SweepView
 from ascend_gym.suite.loader import list_operators
-from ascend_gym.sweep.conductor import Conductor
 from ascend_gym.sweep.executors import LocalExecutor
 from ascend_gym.sweep.jobs import Ending, RunEnd, RunStep, Update
 from ascend_gym.sweep.plan import matching_operators, read_plan
+from ascend_gym.sweep.sweep_loop import SweepLoop
 from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
 
 PLAN = """
@@ -149,11 +149,11 @@ def fake_hosts(monkeypatch):
         finally:
             executor.close()
 
-    def conductor(state, executor, folders, listeners, ended, arguments):
-        return Conductor(state, executor, folders, listeners, ended, (), CHILD)
+    def sweep_loop(state, executor, folders, listeners, ended, arguments):
+        return SweepLoop(state, executor, folders, listeners, ended, (), CHILD)
 
     monkeypatch.setattr(sweep, "opened_hosts", opened)
-    monkeypatch.setattr(sweep, "Conductor", conductor)
+    monkeypatch.setattr(sweep, "SweepLoop", sweep_loop)
 
 
 def test_a_sweep_is_made_stored_and_compared_and_resumed_without_work(tmp_path, run, fake_hosts):

@@ -121,7 +121,7 @@ def worker(tmp_path: Path, broker: FakeBroker, service: Any) -> Iterator[Worker]
 
 def start_job(broker: FakeBroker, worker: Worker, request: EvalRequest) -> None:
     broker.send(encode(WireMessage(Kind.JOB, "job-1", 2, request)))
-    worker.turn(TIMEOUT_MS)
+    worker.serve_once(TIMEOUT_MS)
 
 
 def test_a_job_is_confirmed_then_answered_with_its_id_and_attempt(
@@ -129,12 +129,12 @@ def test_a_job_is_confirmed_then_answered_with_its_id_and_attempt(
 ) -> None:
     request = make_request(spec)
     start_job(broker, worker, request)
-    worker.turn(0)
+    worker.serve_once(0)
     assert broker.receive() == WireMessage(Kind.BEAT, "job-1", 2)
     service.may_finish.set()
-    worker.turn(TIMEOUT_MS)
+    worker.serve_once(TIMEOUT_MS)
     assert broker.receive() == WireMessage(Kind.RESULT, "job-1", 2, ok_result(request, 5.0))
-    worker.turn(0)
+    worker.serve_once(0)
     assert broker.is_silent()
 
 
@@ -147,16 +147,16 @@ def test_heartbeats_end_when_a_case_takes_longer_than_its_limits_allow(
 ) -> None:
     short = MeasureProtocol(build_timeout_s=1e-6, run_timeout_s=1e-6)
     start_job(broker, worker, make_request(spec, protocol=short))
-    worker.turn(0)
+    worker.serve_once(0)
     assert broker.receive().kind is Kind.BEAT
     monkeypatch.setattr(pipeline, "_TRUSTED_WORK_S", 0.0)
-    worker.turn(0)
+    worker.serve_once(0)
     assert broker.is_silent()
     monkeypatch.undo()
     assert service.started.wait(TIMEOUT_MS / 1000)
     assert service.progress is not None
     service.progress()
-    worker.turn(0)
+    worker.serve_once(0)
     assert broker.receive().kind is Kind.BEAT
 
 
@@ -168,7 +168,7 @@ def test_a_result_that_is_too_large_becomes_an_infra_error(
     service.answer_with = lambda request: infra_error(request, "").model_copy(update={"diagnostics": many})
     service.may_finish.set()
     start_job(broker, worker, make_request(spec))
-    worker.turn(TIMEOUT_MS)
+    worker.serve_once(TIMEOUT_MS)
     message = broker.receive()
     if message.kind is Kind.BEAT:
         message = broker.receive()
@@ -186,7 +186,7 @@ def test_a_second_job_at_the_same_time_is_refused(broker: FakeBroker, worker: Wo
 def test_nonsense_from_the_broker_ends_the_worker(broker: FakeBroker, worker: Worker) -> None:
     broker.send([b"nonsense"])
     with pytest.raises(InfrastructureError, match="expected 2 frames"):
-        worker.turn(TIMEOUT_MS)
+        worker.serve_once(TIMEOUT_MS)
 
 
 def test_a_worker_whose_parent_is_gone_does_not_start() -> None:
@@ -206,25 +206,25 @@ def test_a_device_is_asked_for_waited_for_and_given_back(
     monkeypatch.setattr(service, "answer", service.answer_on_device)
     request = make_request(spec)
     start_job(broker, worker, request)
-    worker.turn(TIMEOUT_MS)
+    worker.serve_once(TIMEOUT_MS)
     messages = [broker.receive()]
     while messages[-1].kind is Kind.BEAT:
-        worker.turn(0)
+        worker.serve_once(0)
         messages.append(broker.receive())
     assert messages[-1] == WireMessage(Kind.WANT, "job-1", 2)
     assert not service.started.is_set()
     broker.send(encode(WireMessage(Kind.GRANT, "job-1", 1, DeviceGrant(device=0))))  # of a lost lease
     monkeypatch.setattr(pipeline, "_TRUSTED_WORK_S", -1e9)
-    worker.turn(TIMEOUT_MS)
+    worker.serve_once(TIMEOUT_MS)
     assert broker.receive().kind is Kind.BEAT, "waiting for a device is no fault of the candidate"
     monkeypatch.undo()
     broker.send(encode(WireMessage(Kind.GRANT, "job-1", 2, DeviceGrant(device=0))))
-    worker.turn(TIMEOUT_MS)
+    worker.serve_once(TIMEOUT_MS)
     assert service.started.wait(TIMEOUT_MS / 1000)
     service.may_finish.set()
     seen: list[Kind] = []
     while Kind.RESULT not in seen:
-        worker.turn(TURN_MS)
+        worker.serve_once(TURN_MS)
         while not broker.is_silent():
             seen.append(broker.receive().kind)
     assert [kind for kind in seen if kind is not Kind.BEAT] == [Kind.FREED, Kind.RESULT]

@@ -17,8 +17,8 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Completion, Ending, Llm, Message
 from ascend_gym.core.text import well_formed
+from ascend_gym.search.llm.answer_log import AnswerLog
 from ascend_gym.search.llm.prompts import prompt_digest
-from ascend_gym.search.llm.tape import Tape
 
 
 class CassetteMode(str, Enum):
@@ -72,7 +72,7 @@ class CassetteLlm:
             raise MisuseError(f"a cassette in {mode.value} mode needs a model to ask")
         self._inner = None if mode is CassetteMode.REPLAY else inner
         self._mode, self._model = mode, model
-        self._tape = Tape(path, writable=mode is not CassetteMode.REPLAY)
+        self._answers = AnswerLog(path, writable=mode is not CassetteMode.REPLAY)
 
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, deadline_s: float
@@ -84,13 +84,13 @@ class CassetteLlm:
             MisuseError: the answer on file is damaged.
         """
         digest = question_digest(self._model, messages, seed, max_tokens)
-        with self._tape.turn(digest, deadline_s):
-            record = self._tape.get(digest)
+        with self._answers.sole_right(digest, deadline_s):
+            record = self._answers.get(digest)
             if record is not None:
                 return self._replayed(record)
             if self._inner is None:
                 raise ModelError(
-                    f"{self._tape.path} holds no answer of model {self._model!r} to question {digest}: "
+                    f"{self._answers.path} holds no answer of model {self._model!r} to question {digest}: "
                     "replay with the settings and the version that recorded it, or record"
                 )
             completion = self._inner.complete(
@@ -101,13 +101,13 @@ class CassetteLlm:
 
     def close(self) -> None:
         """Close the file; what was recorded stays."""
-        self._tape.close()
+        self._answers.close()
 
     def _replayed(self, record: dict[str, Any]) -> Completion:
         try:
             answer = _Answer.model_validate(record)
         except ValidationError as error:
-            raise MisuseError(f"{self._tape.path}: damaged answer {record['digest']}: {error}") from error
+            raise MisuseError(f"{self._answers.path}: damaged answer {record['digest']}: {error}") from error
         return Completion(
             text=answer.text,
             prompt_tokens=answer.prompt_tokens,
@@ -138,7 +138,7 @@ class CassetteLlm:
             recorded=completion.recorded,
             ending=completion.ending.value,
         )
-        self._tape.put(prompt, answer.model_dump())
+        self._answers.put(prompt, answer.model_dump())
 
 
 def question_digest(model: str, messages: Sequence[Message], seed: int, max_tokens: int) -> str:

@@ -14,10 +14,10 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Embedder
 from ascend_gym.core.text import well_formed
+from ascend_gym.search.llm.answer_log import AnswerLog
 from ascend_gym.search.llm.cassette import CassetteMode
 from ascend_gym.search.llm.endpoint import Endpoint, Failure
 from ascend_gym.search.llm.limits import CallLimits, Clock, texts_bound_tokens
-from ascend_gym.search.llm.tape import Tape
 
 if TYPE_CHECKING:
     from ascend_gym.core.protocols import Array
@@ -103,7 +103,7 @@ class CassetteEmbedder:
         if inner is None and mode is not CassetteMode.REPLAY:
             raise MisuseError(f"a cassette in {mode.value} mode needs a model to ask")
         self._inner = None if mode is CassetteMode.REPLAY else inner
-        self._tape = Tape(path, writable=mode is not CassetteMode.REPLAY)
+        self._answers = AnswerLog(path, writable=mode is not CassetteMode.REPLAY)
         self._name = name
 
     @property
@@ -119,8 +119,8 @@ class CassetteEmbedder:
             MisuseError: a vector on file is damaged.
         """
         digests = {text: digest_of("embedding", self._name, text) for text in texts}
-        with self._tape.turn(_TURN, DEADLINE_S):
-            unknown = [text for text, digest in digests.items() if self._tape.get(digest) is None]
+        with self._answers.sole_right(_TURN, DEADLINE_S):
+            unknown = [text for text, digest in digests.items() if self._answers.get(digest) is None]
             if unknown:
                 self._ask(unknown, digests)
         rows = [self._row(digests[text]) for text in texts]
@@ -128,24 +128,24 @@ class CassetteEmbedder:
 
     def close(self) -> None:
         """Close the file; what was recorded stays."""
-        self._tape.close()
+        self._answers.close()
 
     def _ask(self, texts: list[str], digests: dict[str, str]) -> None:
         if self._inner is None:
-            raise ModelError(f"{self._tape.path} holds no {self._name!r} embedding {digests[texts[0]]}")
+            raise ModelError(f"{self._answers.path} holds no {self._name!r} embedding {digests[texts[0]]}")
         for text, row in zip(texts, self._inner.embed(texts), strict=True):
             vector = base64.b64encode(row.astype("<f4").tobytes()).decode()
-            self._tape.put(
+            self._answers.put(
                 {"kind": "embedding", "digest": digests[text], "name": self._name, "vector": vector}
             )
 
     def _row(self, digest: str) -> Array:
-        record = self._tape.get(digest) or {}
+        record = self._answers.get(digest) or {}
         try:
             vector = base64.b64decode(record["vector"], validate=True)
             return np.frombuffer(vector, "<f4").astype(np.float32)
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
-            raise MisuseError(f"{self._tape.path}: damaged embedding {digest}: {error}") from error
+            raise MisuseError(f"{self._answers.path}: damaged embedding {digest}: {error}") from error
 
 
 def _vectors(answer: Any, count: int) -> Array:

@@ -33,7 +33,7 @@ public:
     explicit ArgumentList(const Job &job) : arguments_(job.arguments) {
         for (const Argument &argument : arguments_) {
             for (const TensorEntry &entry : argument.tensors) {
-                buffers_.push_back(std::make_unique<Buffer>(entry, job.slots, job.turn));
+                buffers_.push_back(std::make_unique<Buffer>(entry, job.slots, job.rerun));
             }
         }
     }

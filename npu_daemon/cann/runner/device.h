@@ -17,7 +17,7 @@ namespace asg {
 constexpr size_t kGuardBytes = 4096;
 constexpr size_t kPromisedBytes = 32;  // behind each allocation (aclrtMalloc): copies of whole blocks may use them
 constexpr uint8_t kGuardByte = 0x5C;
-constexpr uint8_t kPoisonByte = 0xA5;  // fills outputs at turn 0, so that what is not written is seen
+constexpr uint8_t kPoisonByte = 0xA5;  // fills outputs at rerun 0, so that what is not written is seen
 
 struct DeviceFault : std::runtime_error {
     DeviceFault(const std::string &stage, int code)
@@ -47,8 +47,8 @@ inline std::vector<uint8_t> copyOut(const void *source, size_t bytes) {
 // One tensor at as many addresses as there are slots.
 class Buffer {
 public:
-    Buffer(const TensorEntry &entry, uint32_t slots, uint32_t turn)
-        : entry_(entry), stride_(strideOf(entry.bytes)), poison_(static_cast<uint8_t>(kPoisonByte + 29 * turn)) {
+    Buffer(const TensorEntry &entry, uint32_t slots, uint32_t rerun)
+        : entry_(entry), stride_(strideOf(entry.bytes)), poison_(static_cast<uint8_t>(kPoisonByte + 29 * rerun)) {
         check(aclrtMalloc(&base_, stride_ * slots + kGuardBytes, ACL_MEM_MALLOC_HUGE_FIRST), "allocate");
         const std::vector<uint8_t> content = initial();
         std::vector<uint8_t> unit(stride_ + kGuardBytes, kGuardByte);

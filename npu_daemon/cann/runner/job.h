@@ -36,7 +36,7 @@ struct Job {
     std::string function;
     uint32_t rounds = 0;
     uint32_t slots = 1;
-    uint32_t turn = 0;  // changes where calls begin among the slots, and what outputs are filled with
+    uint32_t rerun = 0;  // changes where calls begin among the slots, and what outputs are filled with
     int32_t timeLimitMs = 0;
     std::vector<Argument> arguments;
 };
@@ -129,8 +129,8 @@ inline Job readJob(const char *path) {
             job.rounds = readValue<uint32_t>(in, "rounds");
         } else if (key == "slots") {
             job.slots = readValue<uint32_t>(in, "slots");
-        } else if (key == "turn") {
-            job.turn = readValue<uint32_t>(in, "turn");
+        } else if (key == "rerun") {
+            job.rerun = readValue<uint32_t>(in, "rerun");
         } else if (key == "time_limit_ms") {
             job.timeLimitMs = readValue<int32_t>(in, "time limit");
         } else {

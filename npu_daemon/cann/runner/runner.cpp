@@ -53,7 +53,7 @@ public:
     }
 
 private:
-    uint32_t slotOf(uint32_t round) const { return (round + job_.turn) % job_.slots; }
+    uint32_t slotOf(uint32_t round) const { return (round + job_.rerun) % job_.slots; }
 
     static void *open(const std::string &path) {
         void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);

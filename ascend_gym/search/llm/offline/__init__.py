@@ -22,14 +22,14 @@ from ascend_gym.search.llm.offline import (
     rewrite,
     template,
 )
-from ascend_gym.search.llm.offline.dice import Dice
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 from ascend_gym.search.llm.sheets import without_sheets
 
 NAME = "offline"
 
 _CHARACTERS_PER_TOKEN = 4
 _TASK = re.compile(r"^# Task: ([\w-]+)$", re.MULTILINE)
-_TASKS: Mapping[str, Callable[[str, Dice], str]] = {
+_TASKS: Mapping[str, Callable[[str, SeededChoice], str]] = {
     "rewrite": rewrite.answer,
     "template": template.answer,
     "mutate-tiling": mutate_tiling.answer,
@@ -53,8 +53,8 @@ class OfflineModel:
         An answer longer than ``max_tokens`` is cut off there, as a language model's would be.
         """
         prompt = without_sheets("\n\n".join(message.content for message in messages))
-        dice = Dice(digest_of(NAME, seed, [message.content for message in messages]))
-        whole = _answer(prompt, dice)
+        draws = SeededChoice(digest_of(NAME, seed, [message.content for message in messages]))
+        whole = _answer(prompt, draws)
         text = whole[: max_tokens * _CHARACTERS_PER_TOKEN]
         read = sum(len(message.content) for message in messages)
         return Completion(
@@ -66,9 +66,9 @@ class OfflineModel:
         )
 
 
-def _answer(prompt: str, dice: Dice) -> str:
+def _answer(prompt: str, draws: SeededChoice) -> str:
     named = _TASK.search(prompt)
     task = named[1] if named else _DEFAULT_TASK
     if task not in _TASKS:
         return f"The offline model does not know the task {task!r}; it knows {', '.join(_TASKS)}."
-    return _TASKS[task](prompt, dice)
+    return _TASKS[task](prompt, draws)

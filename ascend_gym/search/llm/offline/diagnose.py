@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Side
-from ascend_gym.search.llm.offline.dice import Dice
-from ascend_gym.search.llm.offline.impression import Impression, impression_of
+from ascend_gym.search.llm.offline.prompt_evidence import PromptEvidence, evidence_of
 from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 
 _NAMED_RULES = 4
 _SHORT_COPIES = re.compile(r"\d+ bytes per (MTE[23]) instruction \(small\)")
@@ -54,23 +54,23 @@ _CODE_TRAITS = (
 )
 
 
-def answer(prompt: str, dice: Dice) -> str:
+def answer(prompt: str, draws: SeededChoice) -> str:
     """Answer with bottleneck and applicability."""
     candidate = candidate_in(prompt)
-    impression = impression_of(prompt)
-    symptoms = [*_profile_symptoms(prompt, impression)]
+    evidence = evidence_of(prompt)
+    symptoms = [*_profile_symptoms(prompt, evidence)]
     traits = []
     if candidate is not None:
         code = "\n".join(file.text for file in candidate.kernel.files)
         symptoms += [text for pattern, text in _CODE_SYMPTOMS if re.search(pattern, code)]
-        symptoms += [f"left to gain: {text}" for text in _openings(candidate, impression)]
+        symptoms += [f"left to gain: {text}" for text in _openings(candidate, evidence)]
         traits = [text for pattern, text in _CODE_TRAITS if re.search(pattern, code)]
     bottleneck = "; ".join(symptoms) or "nothing stands out"
     return f"Bottleneck: {bottleneck}.\nApplicability: {'; '.join(traits) or 'unknown code'}."
 
 
-def _profile_symptoms(prompt: str, impression: Impression) -> Iterator[str]:
-    ranked = sorted(impression.pipe_ratios, key=lambda pipe: -impression.pipe_ratios[pipe])
+def _profile_symptoms(prompt: str, evidence: PromptEvidence) -> Iterator[str]:
+    ranked = sorted(evidence.pipe_ratios, key=lambda pipe: -evidence.pipe_ratios[pipe])
     busiest = [pipe for pipe in ranked if pipe in _PIPE_SYMPTOMS]
     if busiest:
         yield _PIPE_SYMPTOMS[busiest[0]]
@@ -85,12 +85,12 @@ def _profile_symptoms(prompt: str, impression: Impression) -> Iterator[str]:
         yield "fewer blocks than cores: block_dim is below what the chip has"
 
 
-def _openings(candidate: Candidate, impression: Impression) -> Iterator[str]:
+def _openings(candidate: Candidate, evidence: PromptEvidence) -> Iterator[str]:
     """Yield what the most promising rules of the kernel would gain."""
     weights: dict[str, float] = {}
     for rule in RULES:
         sites = rule.sites(candidate) if rule.side is not Side.TILING else []
         if any(choice.forward for site in sites for choice in site.choices):
-            weight = impression.option_weight(rule, sites)
+            weight = evidence.option_weight(rule, sites)
             weights[rule.effect.summary] = max(weight, weights.get(rule.effect.summary, 0.0))
     yield from sorted(weights, key=lambda summary: (-weights[summary], summary))[:_NAMED_RULES]

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Family, Pipe, Side
-from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.mechanisms import mechanism_of
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 
 _PAIR = re.compile(
     r"operator `(?P<op_type>\w+)` \((?P<op_id>[\w./-]+), category (?P<category>[^:]+): .*\) differ in one "
@@ -101,7 +101,7 @@ class _Evidence:
         return max(before, after) / min(before, after) if min(before, after) > 0 else 0.0
 
 
-def answer(prompt: str, dice: Dice) -> str:
+def answer(prompt: str, draws: SeededChoice) -> str:
     """Answer with one JSON object; the same evidence is told in the same words, whatever the seed."""
     pair, case = _PAIR.search(prompt), _CASE.search(prompt)
     figures = {match[1]: (float(match[2]), float(match[3])) for match in _CHANGE.finditer(prompt)}

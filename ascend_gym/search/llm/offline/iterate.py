@@ -7,10 +7,10 @@ from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.moves import Move
 from ascend_gym.rewrites.rule import Side
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
-from ascend_gym.search.llm.offline.dice import Dice
-from ascend_gym.search.llm.offline.impression import impression_of
 from ascend_gym.search.llm.offline.picking import novel, told
+from ascend_gym.search.llm.offline.prompt_evidence import evidence_of
 from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _STATE = "\n## The fastest version so far"
@@ -19,7 +19,7 @@ _KERNEL_RULES = tuple(rule for rule in RULES if rule.side is not Side.TILING)
 _SIDES = {"both": 0.5, "kernel": 0.5}  # rules of tiling weigh more, and would crowd out the others
 
 
-def answer(prompt: str, dice: Dice) -> str:
+def answer(prompt: str, draws: SeededChoice) -> str:
     """Answer with the reasons and the changed files."""
     told_before, _, state = prompt.rpartition(_STATE)
     before = candidate_in(state)
@@ -28,21 +28,21 @@ def answer(prompt: str, dice: Dice) -> str:
             "The prompt ends with no operator with host and kernel sources, so there is nothing to rewrite."
         )
     measured = state if "As above." not in state else prompt
-    impression, attempts = impression_of(measured), attempts_in(told_before)
+    evidence, attempts = evidence_of(measured), attempts_in(told_before)
 
     def accepts(after: Candidate) -> bool:
-        fits = fits_ub(after, before, impression.element_bytes)
+        fits = fits_ub(after, before, evidence.element_bytes)
         return fits and not is_doomed(before, after, attempts)
 
     def is_new(after: Candidate) -> bool:
         return not repeats(before, after, attempts)
 
-    count = dice.pick(list(_REWRITES), lambda wanted: _REWRITES[wanted])
-    side = dice.pick(list(_SIDES), lambda wanted: _SIDES[wanted])
+    count = draws.pick(list(_REWRITES), lambda wanted: _REWRITES[wanted])
+    side = draws.pick(list(_SIDES), lambda wanted: _SIDES[wanted])
     after = before
     steps: list[Move] = []
     for rules in (RULES,) if side == "both" else (_KERNEL_RULES, RULES):
-        after, steps = novel(before, rules, impression, dice, count=count, accepts=accepts, is_new=is_new)
+        after, steps = novel(before, rules, evidence, draws, count=count, accepts=accepts, is_new=is_new)
         if steps:
             break
     if not steps:

@@ -10,11 +10,11 @@ from ascend_gym.rewrites.evolve_blocks import MARKER
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
-from ascend_gym.search.llm.offline.dice import Dice
-from ascend_gym.search.llm.offline.impression import Impression, impression_of
 from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import novel, told
+from ascend_gym.search.llm.offline.prompt_evidence import PromptEvidence, evidence_of
 from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 from ascend_gym.search.llm.offline.trends import Trends, trends_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
@@ -28,24 +28,24 @@ _NUMBERS_ONLY = re.compile(r".*: [\w() */+-]+ -> [\w() */+-]+")
 
 @dataclass(frozen=True)
 class _Mutation:
-    """The taste of a mutation.
+    """The preferences of a mutation.
 
     Attributes:
-        impression: what the prompt says about the parent.
+        evidence: what the prompt says about the parent.
         of_numbers: whether the prompt asks for numbers rather than logic.
         trends: which way numbers went well.
         lessons: which rules were tried in vain.
         backward_weight: weight of choices that go another way than is expected to help.
     """
 
-    impression: Impression
+    evidence: PromptEvidence
     of_numbers: bool
     trends: Trends
     lessons: Lessons
     backward_weight: float
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
-        promise = self.impression.rule_weight(rule, sites) * self.lessons.weight(rule.name)
+        promise = self.evidence.rule_weight(rule, sites) * self.lessons.weight(rule.name)
         return promise * max(self.site_weight(site) for site in sites)
 
     def site_weight(self, site: Site) -> float:
@@ -62,27 +62,31 @@ class _Mutation:
         )
 
 
-def answer(prompt: str, dice: Dice) -> str:
+def answer(prompt: str, draws: SeededChoice) -> str:
     """Answer with an offspring of the parent in the prompt."""
     parent = candidate_in(prompt)
     if parent is None:
         return "The prompt holds no operator with host and kernel sources, so there is nothing to mutate."
-    impression, attempts = impression_of(prompt), attempts_in(prompt)
+    evidence, attempts = evidence_of(prompt), attempts_in(prompt)
     of_numbers = "fine-tune parameters" in prompt
 
     def accepts(offspring: Candidate) -> bool:
         allowed = _outside_blocks(offspring) == _outside_blocks(parent)
-        fits = allowed and fits_ub(offspring, parent, impression.element_bytes)
+        fits = allowed and fits_ub(offspring, parent, evidence.element_bytes)
         return fits and not is_doomed(parent, offspring, attempts)
 
     def is_new(offspring: Candidate) -> bool:
         return not repeats(parent, offspring, attempts)
 
-    count = dice.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
-    either_way = dice.pick(list(_EITHER_WAY), lambda either: _EITHER_WAY[either])
+    count = draws.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
+    either_way = draws.pick(list(_EITHER_WAY), lambda either: _EITHER_WAY[either])
     for backward_weight in (_BACKWARD_WEIGHT,) if either_way else (0.0, _BACKWARD_WEIGHT):
-        taste = _Mutation(impression, of_numbers, trends_of(attempts), lessons_of(attempts), backward_weight)
-        offspring, steps = novel(parent, _RULES, taste, dice, count=count, accepts=accepts, is_new=is_new)
+        preferences = _Mutation(
+            evidence, of_numbers, trends_of(attempts), lessons_of(attempts), backward_weight
+        )
+        offspring, steps = novel(
+            parent, _RULES, preferences, draws, count=count, accepts=accepts, is_new=is_new
+        )
         if steps:
             return told(parent, offspring, steps)
     return "I know of no mutation inside the marked blocks that was not attempted."

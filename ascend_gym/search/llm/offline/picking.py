@@ -9,13 +9,13 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.answer import render_edits
 from ascend_gym.rewrites.moves import Move
 from ascend_gym.rewrites.rule import Choice, Rule, Site
-from ascend_gym.search.llm.offline.dice import Dice
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 
 _REDRAWS = 9
 _REFUSALS = 40  # choices that are looked at and refused before a step is given up
 
 
-class Taste(Protocol):
+class Preferences(Protocol):
     """How promising rules, sites and choices look; weights are not negative."""
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
@@ -31,8 +31,8 @@ class Taste(Protocol):
 def rewritten(
     candidate: Candidate,
     rules: Sequence[Rule],
-    taste: Taste,
-    dice: Dice,
+    preferences: Preferences,
+    draws: SeededChoice,
     *,
     count: int,
     accepts: Callable[[Candidate], bool],
@@ -41,7 +41,9 @@ def rewritten(
     steps: list[Move] = []
     while len(steps) < count:
         used = {step.rule.name for step in steps}
-        step = _accepted(candidate, [rule for rule in rules if rule.name not in used], taste, dice, accepts)
+        step = _accepted(
+            candidate, [rule for rule in rules if rule.name not in used], preferences, draws, accepts
+        )
         if step is None:
             break
         candidate = step.applied_to(candidate)
@@ -52,8 +54,8 @@ def rewritten(
 def novel(
     candidate: Candidate,
     rules: Sequence[Rule],
-    taste: Taste,
-    dice: Dice,
+    preferences: Preferences,
+    draws: SeededChoice,
     *,
     count: int,
     accepts: Callable[[Candidate], bool],
@@ -67,7 +69,12 @@ def novel(
 
     def one() -> tuple[Candidate, list[Move]]:
         return rewritten(
-            candidate, rules, taste, dice, count=1, accepts=lambda after: accepts(after) and is_new(after)
+            candidate,
+            rules,
+            preferences,
+            draws,
+            count=1,
+            accepts=lambda after: accepts(after) and is_new(after),
         )
 
     after, steps = one() if count == 1 else (candidate, [])
@@ -75,7 +82,7 @@ def novel(
         if steps and is_new(after):
             return after, steps
         wanted = max(2, count) + redraw // 3
-        after, steps = rewritten(candidate, rules, taste, dice, count=wanted, accepts=accepts)
+        after, steps = rewritten(candidate, rules, preferences, draws, count=wanted, accepts=accepts)
     return (after, steps) if steps and is_new(after) else one()
 
 
@@ -95,8 +102,8 @@ def changes_between(before: Candidate, after: Candidate) -> list[str]:
 def _accepted(
     candidate: Candidate,
     rules: list[Rule],
-    taste: Taste,
-    dice: Dice,
+    preferences: Preferences,
+    draws: SeededChoice,
     accepts: Callable[[Candidate], bool],
 ) -> Move | None:
     """Pick steps until one is accepted."""
@@ -104,11 +111,11 @@ def _accepted(
     found = [(rule, rule.sites(candidate)) for rule in rules]
     for _ in range(_REFUSALS):
         options = [(rule, left) for rule, sites in found if (left := _without(refused, rule, sites))]
-        options = [option for option in options if taste.option_weight(*option) > 0]
+        options = [option for option in options if preferences.option_weight(*option) > 0]
         if not options:
             return None
-        rule, sites = dice.pick(options, lambda option: taste.option_weight(*option))
-        step = _picked(rule, sites, taste, dice)
+        rule, sites = draws.pick(options, lambda option: preferences.option_weight(*option))
+        step = _picked(rule, sites, preferences, draws)
         if accepts(step.applied_to(candidate)):
             return step
         refused.add((rule.name, step.site.label, step.choice.label))
@@ -127,13 +134,13 @@ def _without(refused: set[tuple[str, str, str]], rule: Rule, sites: list[Site]) 
     return left
 
 
-def _picked(rule: Rule, sites: list[Site], taste: Taste, dice: Dice) -> Move:
+def _picked(rule: Rule, sites: list[Site], preferences: Preferences, draws: SeededChoice) -> Move:
     """Pick a site and a choice; a site for all of several comes as often as the others together."""
 
     def weight(site: Site) -> float:
-        return taste.site_weight(site) * (len(sites) - 1 if site.covers_all else 1)
+        return preferences.site_weight(site) * (len(sites) - 1 if site.covers_all else 1)
 
-    site = dice.pick(sites, weight)
+    site = draws.pick(sites, weight)
     ranked = list(enumerate(site.choices))
-    _, choice = dice.pick(ranked, lambda item: taste.choice_weight(item[1], item[0]))
+    _, choice = draws.pick(ranked, lambda item: preferences.choice_weight(item[1], item[0]))
     return Move(rule, site, choice)

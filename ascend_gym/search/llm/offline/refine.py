@@ -9,12 +9,12 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
-from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.experience import Experience, experience_in, recommendation
-from ascend_gym.search.llm.offline.impression import Impression, impression_of
 from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
 from ascend_gym.search.llm.offline.picking import novel, told
+from ascend_gym.search.llm.offline.prompt_evidence import PromptEvidence, evidence_of
 from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 from ascend_gym.search.llm.offline.trends import Trends, trends_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
@@ -25,41 +25,41 @@ _EMPHASIS = 20.0
 
 @dataclass(frozen=True)
 class _Advised:
-    """The taste of an impression, with more weight on what experience speaks for, and less after failures."""
+    """Preferences from the prompt, with more weight on what experience favours and less after failures."""
 
-    impression: Impression
+    evidence: PromptEvidence
     experience: Sequence[Experience]
     lessons: Lessons
     trends: Trends
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
         advice = recommendation(rule, self.experience, _EMPHASIS) * self.lessons.weight(rule.name)
-        return self.impression.rule_weight(rule, sites) * advice * max(map(self.site_weight, sites))
+        return self.evidence.rule_weight(rule, sites) * advice * max(map(self.site_weight, sites))
 
     def site_weight(self, site: Site) -> float:
         return max(self.choice_weight(choice, rank) for rank, choice in enumerate(site.choices))
 
     def choice_weight(self, choice: Choice, rank: int) -> float:
-        return self.impression.choice_weight(choice, rank) * self.trends.weight(choice.label)
+        return self.evidence.choice_weight(choice, rank) * self.trends.weight(choice.label)
 
 
-def answer(prompt: str, dice: Dice) -> str:
+def answer(prompt: str, draws: SeededChoice) -> str:
     """Answer with the reasons and the changed files."""
     before = candidate_in(prompt)
     if before is None:
         return "The prompt holds no operator with host and kernel sources, so there is nothing to refine."
-    impression, attempts = impression_of(prompt), attempts_in(prompt)
+    evidence, attempts = evidence_of(prompt), attempts_in(prompt)
 
     def accepts(after: Candidate) -> bool:
-        fits = fits_ub(after, before, impression.element_bytes)
+        fits = fits_ub(after, before, evidence.element_bytes)
         return fits and not is_doomed(before, after, attempts)
 
     def is_new(after: Candidate) -> bool:
         return not repeats(before, after, attempts)
 
-    count = dice.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
-    taste = _Advised(impression, experience_in(prompt), lessons_of(attempts), trends_of(attempts))
-    after, steps = novel(before, _RULES, taste, dice, count=count, accepts=accepts, is_new=is_new)
+    count = draws.pick(list(_STEPS), lambda wanted: _STEPS[wanted])
+    preferences = _Advised(evidence, experience_in(prompt), lessons_of(attempts), trends_of(attempts))
+    after, steps = novel(before, _RULES, preferences, draws, count=count, accepts=accepts, is_new=is_new)
     if not steps:
         return "I know of no rewrite of this kernel that was not attempted."
     return told(before, after, steps)

@@ -11,9 +11,9 @@ from itertools import takewhile
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import REWINDS, RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Site
-from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.picking import changes_between
 from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 
 _FORBIDDEN = ("## Taken out already", "## Tried in vain")
 _KNOWN = "## Known from other trajectories"
@@ -49,7 +49,7 @@ class _Option:
         return f"- {self.motif}: {self.where}"
 
 
-def answer(prompt: str, dice: Dice) -> str:
+def answer(prompt: str, draws: SeededChoice) -> str:
     """Answer with motif, site and the changed files."""
     before = candidate_in(prompt)
     if before is None:
@@ -58,8 +58,8 @@ def answer(prompt: str, dice: Dice) -> str:
     options = [option for option in _options(before) if option.line not in forbidden]
     if not options:
         return "I find no further motif to take out of these sources."
-    option = _picked(options, _listed_under(prompt, _KNOWN), dice)
-    choice = dice.pick(option.choices, lambda _: 1.0)
+    option = _picked(options, _listed_under(prompt, _KNOWN), draws)
+    choice = draws.pick(option.choices, lambda _: 1.0)
     changes = changes_between(before, option.rule.apply(before, option.site, choice))
     return "\n".join([f"Motif: {option.motif}", f"Site: {option.where}", "", choice.label, "", *changes])
 
@@ -78,7 +78,7 @@ def _options(candidate: Candidate) -> Iterator[_Option]:
                 yield _Option(motif, where + nth, rule, site, choices)
 
 
-def _picked(options: Sequence[_Option], known: Collection[str], dice: Dice) -> _Option:
+def _picked(options: Sequence[_Option], known: Collection[str], draws: SeededChoice) -> _Option:
     """Pick a motif, then one of its sites; what is known already comes seldom, and so do known motifs."""
 
     def novelty(option: _Option) -> float:
@@ -91,8 +91,8 @@ def _picked(options: Sequence[_Option], known: Collection[str], dice: Dice) -> _
         times = sum(line.startswith(f"- {motif}: ") for line in known)
         return max(novelty(option) for option in by_motif[motif]) / (1 + times)
 
-    motif = dice.pick(motifs, weight)
-    return dice.pick(by_motif[motif], novelty)
+    motif = draws.pick(motifs, weight)
+    return draws.pick(by_motif[motif], novelty)
 
 
 def _listed_under(prompt: str, heading: str) -> set[str]:

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
-from ascend_gym.search.llm.offline.dice import Dice
-from ascend_gym.search.llm.offline.impression import impression_of
 from ascend_gym.search.llm.offline.picking import rewritten, told
+from ascend_gym.search.llm.offline.prompt_evidence import evidence_of
 from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _REWRITES = {1: 0.2, 2: 0.3, 3: 0.3, 4: 0.2}
 
 
-def answer(prompt: str, dice: Dice) -> str:
+def answer(prompt: str, draws: SeededChoice) -> str:
     """Answer with the reasons and the changed files."""
     before = candidate_in(prompt)
     if before is None:
         return "The prompt holds no operator with host and kernel sources, so there is nothing to rewrite."
-    impression = impression_of(prompt)
+    evidence = evidence_of(prompt)
 
     def fits(candidate: Candidate) -> bool:
-        return fits_ub(candidate, before, impression.element_bytes)
+        return fits_ub(candidate, before, evidence.element_bytes)
 
-    count = dice.pick(list(_REWRITES), lambda wanted: _REWRITES[wanted])
-    after, steps = rewritten(before, RULES, impression, dice, count=count, accepts=fits)
+    count = draws.pick(list(_REWRITES), lambda wanted: _REWRITES[wanted])
+    after, steps = rewritten(before, RULES, evidence, draws, count=count, accepts=fits)
     if not steps:
         return "None of my rewrite rules applies to these sources."
     return told(before, after, steps)

@@ -8,13 +8,13 @@ from ascend_gym.rewrites.answer import render_edits
 from ascend_gym.rewrites.constants import constants_of, names_buffer_count, names_core_count, names_tile
 from ascend_gym.rewrites.rule import File
 from ascend_gym.rewrites.syntax import Edit, Source, ancestor, parse, splice
-from ascend_gym.search.llm.offline.dice import Dice
 from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 
 _MARKERS = re.compile(r"`(//[^`\n]*START[^`\n]*)`.*?`(//[^`\n]*END[^`\n]*)`", re.DOTALL)
 
 
-def answer(prompt: str, dice: Dice) -> str:
+def answer(prompt: str, draws: SeededChoice) -> str:
     """Answer with the host files, the markers that the prompt names put into them."""
     candidate, markers = candidate_in(prompt), _MARKERS.search(prompt)
     if candidate is None or markers is None:

@@ -5,7 +5,7 @@
 
 #include "acl/acl.h"
 #include "asim/machine/gm.h"
-#include "asim/machine/turn.h"
+#include "asim/machine/rerun.h"
 #include "asim/numeric/types.h"
 
 namespace asim {
@@ -67,7 +67,7 @@ aclError aclrtMalloc(void **pointer, size_t bytes, aclrtMemMallocPolicy) {
     char name[48];
     snprintf(name, sizeof name, "device allocation %d", ++g_allocations);
     const GmRegion &region = add_gm_region(name, GmRole::InOut, bytes, kOwnAddress);
-    std::memset(region.base, turn().poison, region.size_bytes + region.slack_bytes);
+    std::memset(region.base, rerun().poison, region.size_bytes + region.slack_bytes);
     *pointer = region.base;
     return ACL_SUCCESS;
 }

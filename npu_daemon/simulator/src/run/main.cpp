@@ -17,7 +17,7 @@
 #include "asim/machine/gm.h"
 #include "asim/machine/list_block.h"
 #include "asim/machine/process.h"
-#include "asim/machine/turn.h"
+#include "asim/machine/rerun.h"
 #include "asim/trace/writer.h"
 #include "job.h"
 
@@ -99,7 +99,7 @@ uint8_t *load_tensor(const std::string &name, const TensorFile &tensor) {
         map_file(tensor.input_path, region.base, tensor.bytes, region.role != GmRole::Input);
         loaded = tensor.bytes;
     }
-    std::memset(region.base + loaded, turn().poison, region.size_bytes + region.slack_bytes - loaded);
+    std::memset(region.base + loaded, rerun().poison, region.size_bytes + region.slack_bytes - loaded);
     return region.base;
 }
 
@@ -151,7 +151,7 @@ uint8_t *load_tiling(const Job &job) {
 
 uint8_t *make_workspace(uint64_t bytes) {
     GmRegion &region = add_gm_region("workspace", GmRole::Workspace, bytes, kOwnAddress);
-    std::memset(region.base, turn().poison, region.size_bytes + region.slack_bytes);
+    std::memset(region.base, rerun().poison, region.size_bytes + region.slack_bytes);
     return region.base;
 }
 
@@ -178,7 +178,7 @@ void check_tiling_key() {
 }
 
 void execute(const Job &job) {
-    begin_turn(job.turn);
+    begin_rerun(job.rerun);
     tell_warnings();
     std::vector<Written> written;
     std::vector<uint8_t *> arguments = load_parameters(job, written);

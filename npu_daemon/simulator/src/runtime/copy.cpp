@@ -7,7 +7,7 @@
 #include "asim/check/copy_bounds.h"
 #include "asim/machine/call_sync.h"
 #include "asim/machine/gm.h"
-#include "asim/machine/turn.h"
+#include "asim/machine/rerun.h"
 #include "asim/semantics/atomic.h"
 #include "asim/trace/writer.h"
 #include "padding.h"
@@ -103,8 +103,8 @@ void fill_around(uint8_t *row, uint32_t burst_bytes, uint32_t written_bytes, con
         fill(row, pad.left_bytes, value, pad.element_bytes);
         fill(tail, tail_bytes, value, pad.element_bytes);
     } else {
-        std::memset(row, turn().poison, pad.left_bytes);
-        std::memset(tail, turn().poison, tail_bytes);
+        std::memset(row, rerun().poison, pad.left_bytes);
+        std::memset(tail, rerun().poison, tail_bytes);
     }
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "asim/machine/fault.h"
-#include "asim/machine/turn.h"
+#include "asim/machine/rerun.h"
 #include "asim/numeric/bit_range.h"
 
 namespace asim {
@@ -16,7 +16,7 @@ namespace asim {
 namespace {
 
 constexpr uint64_t kCanonicalAlignment = 2ull << 20;  // as huge-page allocations on the device
-// Where regions are mapped: the same addresses in every run of a turn, also beside the shadow of AddressSanitizer.
+// Where regions are mapped: the same addresses in every process of the same rerun, also beside the shadow of AddressSanitizer.
 constexpr uint64_t kMemoryBase = 17ull << 40;
 constexpr uint64_t kFirstOwnAddress = 1ull << 43;     // workspace, tiling data and list descriptors
 // What an allocation holds: 32 B more than asked for (aclrtMalloc), rounded up to 512 B (the caching allocator of
@@ -99,7 +99,7 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint
     region.role = role;
     snprintf(region.name, sizeof region.name, "%s", name);
     const uint64_t usable = mapped_bytes(region) - 2 * page;
-    auto *wanted = reinterpret_cast<uint8_t *>(kMemoryBase + turn().shift_bytes + region.canonical_base - page);
+    auto *wanted = reinterpret_cast<uint8_t *>(kMemoryBase + rerun().shift_bytes + region.canonical_base - page);
     void *mapped = mmap(wanted, mapped_bytes(region), PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + page, usable, PROT_READ | PROT_WRITE) != 0) fail();

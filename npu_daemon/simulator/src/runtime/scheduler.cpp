@@ -16,7 +16,7 @@
 #include "asim/machine/fault.h"
 #include "asim/machine/buffer_flags.h"
 #include "asim/machine/core.h"
-#include "asim/machine/turn.h"
+#include "asim/machine/rerun.h"
 #include "asim/trace/writer.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -148,14 +148,14 @@ void prepare_memories(Fiber &fiber) {
         memory = {memory_base(fiber, space) + kGuardBytes, bytes, 0};
         if (fiber.block->kind != CoreKind::Cube) continue;
         if (!fiber.memories[space]) fiber.memories[space] = std::make_unique<GuardedMemory>(bytes, memory_base(fiber, space));
-        std::memset(fiber.memories[space]->data(), turn().poison, fiber.memories[space]->size());
+        std::memset(fiber.memories[space]->data(), rerun().poison, fiber.memories[space]->size());
         memory.base = end_aligned(*fiber.memories[space], bytes);
     }
 }
 
 void prepare(Fiber &fiber, Block &block) {
-    std::memset(fiber.ub.data(), turn().poison, fiber.ub.size());
-    std::memset(fiber.data_stack.data(), turn().poison, kDataStackBytes);
+    std::memset(fiber.ub.data(), rerun().poison, fiber.ub.size());
+    std::memset(fiber.data_stack.data(), rerun().poison, kDataStackBytes);
     fiber.data_stack_top = fiber.data_stack.data() + kDataStackBytes;
     fiber.block = &block;
     std::fill(fiber.executed.begin(), fiber.executed.end(), 0);

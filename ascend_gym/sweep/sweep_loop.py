@@ -1,4 +1,4 @@
-"""The loop of a sweep: begins runs, writes down what hosts tell, and stops cleanly."""
+"""The loop of a sweep: starts runs, records what hosts report, and stops cleanly."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ INTERRUPTED = RunEnd(Ending.INTERRUPTED, "the sweep was interrupted")
 
 
 @dataclass
-class Conductor:
-    """Makes the runs of a sweep.
+class SweepLoop:
+    """Executes the runs of a sweep.
 
     Attributes:
         state: runs and daemons.
-        executor: makes runs; closed by whoever made it.
-        folders: what is known of the runs.
-        listeners: each called with what a run tells, after it is written down.
+        executor: executes runs; its creator closes it.
+        folders: the files of the runs.
+        listeners: each called with every update of a run, after the update is recorded.
         on_end: called with a run whose attempt has ended, after what can be begun is begun.
         arguments: further arguments of the processes that make runs.
         module: what they execute.

@@ -9,7 +9,7 @@ from typing import TypeVar
 _Item = TypeVar("_Item")
 
 
-class Dice:
+class SeededChoice:
     """Weighted choices that are the same on every version of Python."""
 
     def __init__(self, digest: str) -> None:

@@ -1,4 +1,4 @@
-#include "asim/machine/turn.h"
+#include "asim/machine/rerun.h"
 
 namespace asim {
 
@@ -6,14 +6,14 @@ namespace {
 
 constexpr uint64_t kShiftBytes = 37ull << 21;   // huge pages, so that alignments stay
 constexpr uint8_t kFinitePoison = 0x7b;         // large and finite in every floating-point type
-Turn g_turn;
+Rerun g_rerun;
 
 }  // namespace
 
-const Turn &turn() { return g_turn; }
+const Rerun &rerun() { return g_rerun; }
 
-void begin_turn(uint32_t number) {
-    if (number != 0) g_turn = {number * kShiftBytes, kFinitePoison};
+void begin_rerun(uint32_t number) {
+    if (number != 0) g_rerun = {number * kShiftBytes, kFinitePoison};
 }
 
 }  // namespace asim

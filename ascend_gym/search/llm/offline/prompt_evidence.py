@@ -35,7 +35,7 @@ _WIDE_TYPE = re.compile(r"\b(?:float32|int32|uint32)\b")
 
 
 @dataclass(frozen=True)
-class Impression:
+class PromptEvidence:
     """What the prompt says about the present implementation.
 
     Attributes:
@@ -88,7 +88,7 @@ def _forward(site: Site) -> bool:
     return all(choice.forward for choice in site.choices)
 
 
-def impression_of(prompt: str) -> Impression:
+def evidence_of(prompt: str) -> PromptEvidence:
     """Read profile, diagnostics and data types out of a prompt."""
     ratios: dict[str, float] = defaultdict(float)
     for match in _PIPE_RATIO.finditer(prompt):
@@ -100,4 +100,4 @@ def impression_of(prompt: str) -> Impression:
     blocks = [(int(match[1]), int(match[2])) for match in _BLOCKS.finditer(prompt)]
     all_cores = bool(blocks) and all(used >= cores for used, cores in blocks)
     is_short = _UB_SHORTAGE.search(prompt) is not None
-    return Impression(ratios, is_short, sizes, fits_l2, launches, all_cores)
+    return PromptEvidence(ratios, is_short, sizes, fits_l2, launches, all_cores)

@@ -13,7 +13,7 @@ from ascend_gym.core.errors import ModelError
 from ascend_gym.search.interrupts import interrupts_held_back
 
 
-class Tape:
+class AnswerLog:
     """Records with a ``digest`` field, one per JSON line. Safe for use from several threads.
 
     A line torn by a crash is dropped; of records with the same digest the first counts.
@@ -29,7 +29,7 @@ class Tape:
         self._log = AppendLog(path) if writable else None
         records = self._log.records if self._log else read_log(path)
         self._known = {record.get("digest"): record for record in reversed(records)}
-        self._turns: dict[str, threading.Lock] = {}
+        self._asking: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
 
     def get(self, digest: str) -> dict[str, Any] | None:
@@ -40,7 +40,7 @@ class Tape:
         """Append those records whose digest is not known; they are on disk on return.
 
         Raises:
-            ModelError: the tape is read-only, or closed.
+            ModelError: the log is read-only, or closed.
         """
         with self._lock, interrupts_held_back():
             if self._log is None:
@@ -51,20 +51,20 @@ class Tape:
                     self._known[record["digest"]] = record
 
     @contextmanager
-    def turn(self, digest: str, timeout_s: float) -> Iterator[None]:
+    def sole_right(self, digest: str, timeout_s: float) -> Iterator[None]:
         """Hold the sole right to ask for ``digest``, so that threads with one question ask it once.
 
         Raises:
             ModelError: another thread has been asking for ``timeout_s``.
         """
         with self._lock:
-            turn = self._turns.setdefault(digest, threading.Lock())
-        if not turn.acquire(timeout=min(timeout_s, threading.TIMEOUT_MAX)):
+            lock = self._asking.setdefault(digest, threading.Lock())
+        if not lock.acquire(timeout=min(timeout_s, threading.TIMEOUT_MAX)):
             raise ModelError(f"the same question has been under way for {timeout_s:.3g} s")
         try:
             yield
         finally:
-            turn.release()
+            lock.release()
 
     def close(self) -> None:
         """Close the file; what was recorded stays."""

@@ -8,9 +8,9 @@ import pytest
 from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Ending, Message
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.metering import MeteredLlm
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.seeds import derived_seed
 
 MESSAGES = [Message("user", "hello")]
@@ -59,8 +59,13 @@ def _fail():
 def test_answers_come_in_the_order_of_the_purposes():
     last_is_there = threading.Event()
     llm = ScriptedLlm(lambda number: last_is_there.set() if number == 3 else last_is_there.wait(180))
-    asker = Asker(llm, seed=0, concurrency=4)
-    assert [answer.text for answer in asker.read_all(MESSAGES, _said, PURPOSES)] == ["0", "1", "2", "3"]
+    model_client = ModelClient(llm, seed=0, concurrency=4)
+    assert [answer.text for answer in model_client.read_all(MESSAGES, _said, PURPOSES)] == [
+        "0",
+        "1",
+        "2",
+        "3",
+    ]
 
 
 def test_an_interrupt_does_not_wait_for_calls_under_way(release):
@@ -73,7 +78,7 @@ def test_an_interrupt_does_not_wait_for_calls_under_way(release):
 
     llm = ScriptedLlm(hang)
     with pytest.raises(KeyboardInterrupt):
-        next(Asker(llm, seed=0, concurrency=4).read_all(MESSAGES, _said, PURPOSES))
+        next(ModelClient(llm, seed=0, concurrency=4).read_all(MESSAGES, _said, PURPOSES))
     assert not release.is_set()
     assert all(thread.is_alive() and thread.daemon for thread in llm.threads)
     _ended(llm, release)
@@ -90,7 +95,7 @@ def test_a_caller_that_takes_no_more_answers_does_not_wait(release):
             release.wait(60)
 
     llm = ScriptedLlm(second_hangs)
-    answers = Asker(llm, seed=0, concurrency=2).read_all(MESSAGES, _said, PURPOSES)
+    answers = ModelClient(llm, seed=0, concurrency=2).read_all(MESSAGES, _said, PURPOSES)
     assert next(answers).text == "0"
     answers.close()
     assert any(thread.is_alive() for thread in llm.threads)
@@ -109,7 +114,7 @@ def test_after_an_error_calls_under_way_are_waited_for_and_none_is_begun():
 
     llm = ScriptedLlm(script)
     with pytest.raises(ModelError, match="no"):
-        list(Asker(llm, seed=0, concurrency=2).read_all(MESSAGES, _said, PURPOSES[:2]))
+        list(ModelClient(llm, seed=0, concurrency=2).read_all(MESSAGES, _said, PURPOSES[:2]))
     assert ended == [1]
 
 
@@ -135,7 +140,7 @@ def _number(answer):
 
 def test_an_unusable_answer_is_asked_for_once_more_with_the_reason():
     llm = Talking(("seven", Ending.COMPLETE), ("7", Ending.COMPLETE))
-    reading = Asker(llm, seed=0).read(MESSAGES, _number, "count", 3)
+    reading = ModelClient(llm, seed=0).read(MESSAGES, _number, "count", 3)
     assert (reading.value, reading.text) == (7, "7")
     assert [call["purpose"] for call in reading.calls] == [["count", 3], ["count", 3, "again"]]
     assert [call["prompt_tokens"] for call in reading.calls] == [100, 100]
@@ -149,7 +154,7 @@ def test_an_unusable_answer_is_asked_for_once_more_with_the_reason():
 
 def test_it_is_asked_once_more_and_not_twice():
     llm = Talking(("", Ending.TOKEN_LIMIT), ("eight", Ending.COMPLETE), ("9", Ending.COMPLETE))
-    reading = Asker(llm, seed=0).read(MESSAGES, _number, "count")
+    reading = ModelClient(llm, seed=0).read(MESSAGES, _number, "count")
     assert reading.value == ParseProblem(ProblemKind.NO_FILES, "expected a number")
     assert [call.get("ending") for call in reading.calls] == ["token_limit", None]
     assert llm.asked[1][0][-2].content == "(no answer)"
@@ -158,7 +163,7 @@ def test_it_is_asked_once_more_and_not_twice():
 
 def test_a_refusal_is_not_argued_with():
     llm = Talking(("no", Ending.REFUSED))
-    reading = Asker(llm, seed=0).read(MESSAGES, _number, "count")
+    reading = ModelClient(llm, seed=0).read(MESSAGES, _number, "count")
     assert reading.value.kind is ProblemKind.REFUSED
     assert len(reading.calls) == 1
 
@@ -166,11 +171,11 @@ def test_a_refusal_is_not_argued_with():
 def test_the_second_question_is_charged_in_tokens():
     ledger = BudgetLedger(Budget(10, tokens=5000))
     llm = MeteredLlm(Talking(("seven", Ending.COMPLETE), ("7", Ending.COMPLETE)), ledger)
-    assert Asker(llm, seed=0, max_tokens=100).read(MESSAGES, _number, "count").value == 7
+    assert ModelClient(llm, seed=0, max_tokens=100).read(MESSAGES, _number, "count").value == 7
     assert (ledger.spent.tokens, ledger.spent.evaluations) == (220, 0)
 
 
 def test_a_long_answer_is_quoted_in_part():
     llm = Talking(("x" * 100_000, Ending.COMPLETE), ("7", Ending.COMPLETE))
-    Asker(llm, seed=0).read(MESSAGES, _number, "count")
+    ModelClient(llm, seed=0).read(MESSAGES, _number, "count")
     assert len(llm.asked[1][0][-2].content) < 30_000

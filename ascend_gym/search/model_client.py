@@ -1,4 +1,4 @@
-"""How strategies ask a model: with a seed for the purpose, and a note of each call for the journal."""
+"""Calls of a strategy to a language model: a seed for each purpose, a note of each call for the journal."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Reading(Generic[T]):
     calls: tuple[Mapping[str, Any], ...]
 
 
-class Asker:
-    """Asks one model on behalf of one run."""
+class ModelClient:
+    """The calls of one run to one model: seeds, limits, re-asks and notes for the journal."""
 
     def __init__(
         self,

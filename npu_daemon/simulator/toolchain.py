@@ -22,11 +22,12 @@ from npu_daemon.simulator.standard_library import StandardLibrary
 from npu_daemon.simulator.task_type import CoreKind
 
 _SIMULATOR = Path(__file__).parent
-_RUN, _LAUNCHER, _PRICE, _RACES, _KERNEL, _COMPLETE, _LOCK = (
+_RUN, _LAUNCHER, _PRICE, _RACES, _HOST, _KERNEL, _COMPLETE, _LOCK = (
     "asim_run",
     "asim_launcher",
     "asim_price",
     "asim_races",
+    "host",
     "kernel",
     "complete",
     "lock",
@@ -102,7 +103,7 @@ class Toolchain:
     @property
     def host_folder(self) -> Path:
         """What ``npu_daemon.simulator.host_side`` needs."""
-        return self.folder / "host"
+        return self.folder / _HOST
 
     @property
     def compiler_reads(self) -> tuple[Path, ...]:
@@ -196,23 +197,49 @@ def _remove_unfinished(folder: Path) -> None:
             path.unlink()
 
 
+@dataclass(frozen=True)
+class _Programs:
+    """What is compiled of the simulator's own sources, by the program that it is for."""
+
+    price: list[Part]
+    races: list[Part]
+    run: list[Part]
+    launcher: list[Part]
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> _Programs:
+        """Return the parts with their targets in ``folder``."""
+        return cls(
+            price=own_parts(folder, "price", options=_ANALYSIS_OPTIONS),
+            races=own_parts(folder, "races", options=_ANALYSIS_OPTIONS),
+            run=own_parts(folder, "run", "runtime", options=(*_HIDDEN, *_KEEPING_IR)),
+            launcher=own_parts(folder, "asc", options=_WITH_CLOCK),
+        )
+
+    @property
+    def parts(self) -> list[Part]:
+        """All of them, those that take longest first."""
+        return [*self.price, *self.races, *self.run, *self.launcher]
+
+
+def simulator_parts(folder: Path) -> list[Part]:
+    """Return everything that is compiled of the simulator's own sources, with targets in ``folder``."""
+    return [*host_parts(folder / _HOST), *_Programs.in_folder(folder).parts]
+
+
 def _build(folder: Path, store: ObjectStore) -> None:
     """Build everything into ``folder``; independent compilations run side by side."""
-    standard, host = StandardLibrary(folder / "standard"), folder / "host"
+    standard, host = StandardLibrary(folder / "standard"), folder / _HOST
     for part in (standard.folder, host):
         part.mkdir()
-    run = own_parts(folder, "run", "runtime", options=(*_HIDDEN, *_KEEPING_IR))
-    launcher = own_parts(folder, "asc", options=_WITH_CLOCK)
-    price = own_parts(folder, "price", options=_ANALYSIS_OPTIONS)
-    races = own_parts(folder, "races", options=_ANALYSIS_OPTIONS)
-    own = [*price, *races, *run, *launcher]
-    store.compile_all([*standard.parts(), *host_parts(host), *own])
+    programs = _Programs.in_folder(folder)
+    store.compile_all([*standard.parts(), *host_parts(host), *programs.parts])
     standard.archive()
     link_host(host, standard, store)
-    _link_programs(folder, standard, run, launcher)
-    standard.link_program(folder / _PRICE, _targets(price), _ANALYSIS_LINK)
+    _link_programs(folder, standard, programs.run, programs.launcher)
+    standard.link_program(folder / _PRICE, _targets(programs.price), _ANALYSIS_LINK)
     reader = str(folder / "price-trace_reader.o")
-    standard.link_program(folder / _RACES, [*_targets(races), reader], _ANALYSIS_LINK)
+    standard.link_program(folder / _RACES, [*_targets(programs.races), reader], _ANALYSIS_LINK)
 
 
 def _link_programs(

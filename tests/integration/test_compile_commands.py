@@ -1,0 +1,35 @@
+"""What editors are told of the simulator's sources is how they are compiled."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from ascend_gym.core.wheel import compiler_program
+from npu_daemon.simulator.compile_commands import FILE_NAME, main
+from npu_daemon.simulator.own_sources import SOURCES
+
+
+def test_every_source_is_listed_and_compiles_as_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main([str(tmp_path)])
+    entries = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
+    listed = [Path(entry["file"]) for entry in entries]
+    assert capsys.readouterr().out == f"{tmp_path / FILE_NAME}: {len(listed)} sources\n"
+    assert len(listed) == len(set(listed))
+    built = {path for path in SOURCES.rglob("*.cpp") if path.parent.name != "support"}
+    assert {path for path in listed if path.suffix == ".cpp"} == built
+    for name in ("rerun.cpp", "asim_kernel.h"):
+        entry = next(entry for entry in entries if Path(entry["file"]).name == name)
+        driver, *options = entry["arguments"]
+        assert driver == "clang++"
+        subprocess.run(
+            [compiler_program(), "clang", *options, "-fsyntax-only"],
+            cwd=entry["directory"],
+            check=True,
+            timeout=120,
+        )

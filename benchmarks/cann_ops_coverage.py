@@ -49,9 +49,9 @@ from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
+from npu_daemon.harness import harness_identity
 from npu_daemon.importer.enlarge import RULES, enlarge_example, resize_example
 from npu_daemon.importer.writing import write_example
-from npu_daemon.service import harness_digest
 
 STEPS = ("load", "host", "definition", "kernel", "data", "tiling", "run", "correct", "price")
 COMPLETE = "complete"
@@ -117,7 +117,7 @@ def measure(folder: Path, chip: str) -> Outcome:
         return "definition" if definition else _step(built, _BUILD_STEP, "host"), _reason(built)
     try:
         oracle = oracle_for(spec)
-        data = CaseDataCache(cache_root() / "coverage", harness_digest()).obtain(
+        data = CaseDataCache(cache_root() / "coverage", harness_identity()).obtain(
             spec, oracle, case, INPUT_SEED
         )
     except AscendGymError as error:

@@ -25,7 +25,7 @@ from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
-from npu_daemon.service import harness_digest
+from npu_daemon.harness import harness_identity
 from npu_daemon.simulator.chips import load_chip
 
 
@@ -114,7 +114,7 @@ def _row(backend: SimulatorBackend, kernel: Kernel, rounds: int) -> str:
     case, candidate = kernel.case(spec), kernel.candidate(spec)
     built = backend.build(spec, case, candidate, protocol)
     assert not isinstance(built, Failure), built
-    data = CaseDataCache(cache_root() / "pricing_cost", harness_digest())
+    data = CaseDataCache(cache_root() / "pricing_cost", harness_identity())
     inputs = data.obtain(spec, oracle_for(spec), case, protocol.input_seed).input_files
     run = backend.run(built, case, inputs, protocol)
     assert not isinstance(run, Failure), run

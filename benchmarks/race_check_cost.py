@@ -20,7 +20,7 @@ from ascend_gym.suite.loader import list_operators
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
-from npu_daemon.service import harness_digest
+from npu_daemon.harness import harness_identity
 
 
 def main() -> int:
@@ -47,7 +47,7 @@ def measure(backend: SimulatorBackend, spec: OpSpec, case: Case, repeats: int) -
     protocol = MeasureProtocol()
     built = backend.build(spec, case, spec.baseline, protocol)
     assert not isinstance(built, Failure), built
-    data = CaseDataCache(cache_root() / "race_check_cost", harness_digest()).obtain(
+    data = CaseDataCache(cache_root() / "race_check_cost", harness_identity()).obtain(
         spec, oracle_for(spec), case, protocol.input_seed
     )
     run = backend.run(built, case, data.input_files, protocol)

@@ -42,7 +42,7 @@ from ascend_gym.suite.loader import list_operators, load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
-from npu_daemon.service import harness_digest
+from npu_daemon.harness import harness_identity
 from npu_daemon.simulator.kernel_run import tensor_sizes_bytes
 
 COLD_TARGET_S, KERNEL_CHANGED_TARGET_S, NUMPY_TARGET = 1.2, 0.6, 15.0
@@ -107,7 +107,7 @@ class Bench:
         SimulatorBackend(cache_root())
         (scratch / "toolchain").symlink_to(cache_root() / "toolchain")
         self.backend = SimulatorBackend(scratch)
-        self._case_data = CaseDataCache(cache_root() / "benchmark", harness_digest())
+        self._case_data = CaseDataCache(cache_root() / "benchmark", harness_identity())
 
     def rounds(self, spec: OpSpec, case: Case, count: int) -> tuple[list[Stages], list[Stages]]:
         """Return ``count`` cold evaluations, and one with a changed kernel after each."""

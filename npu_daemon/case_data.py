@@ -54,7 +54,7 @@ class CaseDataCache:
 
     Args:
         folder: where to keep them; made if missing, may be shared by processes.
-        harness_digest: digest of the code that generates inputs and judges.
+        harness: identity of what generates inputs and judges.
         secret: what values are drawn from beside the seed; empty for values that everybody can draw.
         second_secret: likewise, for the values of second looks at champions; by default it is drawn anew.
 
@@ -67,12 +67,12 @@ class CaseDataCache:
     def __init__(
         self,
         folder: Path,
-        harness_digest: str,
+        harness: str,
         secret: bytes = b"",
         second_secret: bytes | None = None,
     ) -> None:
         self._folder = folder
-        self._harness_digest = harness_digest
+        self._harness = harness
         self.generated = 0
         self._secret = secret
         self._second_secret = second_secret or secrets.token_bytes(32)
@@ -121,7 +121,7 @@ class CaseDataCache:
             remove_tree(data.folder)
 
     def _entry(self, spec: OpSpec, case: Case, seed: int, audited: bool) -> Path:
-        identity = (self._harness_digest, spec.folder_digest, case, seed, audited)
+        identity = (self._harness, spec.folder_digest, case, seed, audited)
         return self._folder / digest_of("case_data", *identity)
 
     def _generate(self, entry: Path, oracle: Oracle, case: Case, seed: int, audited: bool) -> None:

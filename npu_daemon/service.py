@@ -4,15 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 
-import ml_dtypes
-import numpy as np
-
-from ascend_gym import suite
-from ascend_gym.core import digest as digest_module
-from ascend_gym.core.digest import digest_of, digest_of_tree
+from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Backend
 from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
@@ -26,41 +21,20 @@ from npu_daemon.cache_folder import (
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import DeviceGate
 from npu_daemon.given_operator import noted
+from npu_daemon.harness import harness_identity
 from npu_daemon.operators import OperatorCatalog, TrustedReferences
 from npu_daemon.pipeline import evaluate, invalid_request
 from npu_daemon.request_limits import RequestLimits
 from npu_daemon.second_secret import obtain_secret
 from npu_daemon.store import SqliteResultStore
 
-_HARNESS_FILES = (
-    "accepted_outputs.py",
-    "case_data.py",
-    "case_runner.py",
-    "floor.py",
-    "guards.py",
-    "pipeline.py",
-    "second_look.py",
-)
-
 _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time
-
-
-@lru_cache(maxsize=1)
-def harness_digest() -> str:
-    """Return the digest of the code that generates inputs, judges and scores, whatever the backend."""
-    return digest_of(
-        digest_of_tree(Path(suite.__file__).parent, ["*.py"]),
-        digest_of_tree(Path(digest_module.__file__).parent, ["*.py"]),
-        digest_of_tree(Path(__file__).parent, _HARNESS_FILES),
-        np.__version__,
-        ml_dtypes.__version__,
-    )
 
 
 def result_key(request: EvalRequest, device: DeviceInfo) -> str:
     """Return the digest of everything that changes the answer to ``request`` on ``device``."""
     return digest_of(
-        "result", request.digest, device.backend, device.chip, device.toolchain_digest, harness_digest()
+        "result", request.digest, device.backend, device.chip, device.toolchain_digest, harness_identity()
     )
 
 
@@ -74,7 +48,7 @@ def question_key(request: EvalRequest, device: DeviceInfo) -> str:
         device.backend,
         device.chip,
         device.toolchain_digest,
-        harness_digest(),
+        harness_identity(),
     )
 
 
@@ -178,7 +152,7 @@ def open_service(
         trusted: operators of clients' own whose references are executed; ``None`` for all of them.
         limits: what requests may ask for.
     """
-    case_data = CaseDataCache(cache_dir / INPUTS_FOLDER, harness_digest(), secret, obtain_secret(cache_dir))
+    case_data = CaseDataCache(cache_dir / INPUTS_FOLDER, harness_identity(), secret, obtain_secret(cache_dir))
     return EvaluationService(
         backend,
         case_data,

@@ -12,6 +12,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
+from npu_daemon.harness import harness_identity
 from npu_daemon.profiling.asc_build import AscProgram, build_program
 from npu_daemon.profiling.asc_program import (
     NO_TENSORS,
@@ -23,7 +24,6 @@ from npu_daemon.profiling.asc_program import (
     run_program,
 )
 from npu_daemon.profiling.launch_profile import LaunchProfile
-from npu_daemon.service import harness_digest
 from npu_daemon.simulator.chips import Chip, load_chip
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 
@@ -84,7 +84,7 @@ class Profiler:
         """
         protocol = MeasureProtocol(chip=self._chip.name, run_timeout_s=self._timeout_s)
         oracle = oracle_for(spec)
-        data = CaseDataCache(cache_dir / "case_data", harness_digest()).obtain(
+        data = CaseDataCache(cache_dir / "case_data", harness_identity()).obtain(
             spec, oracle, case, protocol.input_seed
         )
         built = self._backend.build(spec, case, candidate, protocol)

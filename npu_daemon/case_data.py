@@ -102,7 +102,14 @@ class CaseDataCache:
         return _read(entry, case)
 
     def obtain_secret(self, spec: OpSpec, oracle: Oracle, case: Case, seed: int) -> CaseData:
-        """Return data of ``case`` on values that no client can draw."""
+        """Return data of ``case`` on values that no client can draw.
+
+        Args:
+            spec: the operator.
+            oracle: draws inputs and computes expectations.
+            case: the case.
+            seed: distinguishes draws; the values also depend on the daemon's second secret.
+        """
         secret_seed = int(digest_of("second look", self._second_secret, seed)[:15], 16)
         return self.obtain(spec, oracle, case, secret_seed, audited=False)
 

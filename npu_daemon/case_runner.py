@@ -118,7 +118,14 @@ class CaseRunner:
         return result.model_copy(update={"diagnostics": (*result.diagnostics, _insensitive(data))})
 
     def refusal(self, case: Case, built: Built, data: CaseData, rerun: int) -> CaseResult | None:
-        """Run and judge as ``launch`` does; return what is wrong with it, or ``None``."""
+        """Run and judge as ``launch`` does; return what is wrong with it, or ``None``.
+
+        Args:
+            case: what is run.
+            built: of the candidate for it.
+            data: what it is run on and judged by.
+            rerun: see ``Backend.run``.
+        """
         return self._run(case, built, data, rerun, lambda *_: None)
 
     def _run(

@@ -55,11 +55,11 @@ class GivenOracle:
         self._given = {each.case.case_id: each for each in given.cases}
 
     def inputs(self, case: Case, seed: int) -> list[list[Array]]:
-        """Return, for each input parameter, its arrays."""
+        """Return, for each input parameter, its arrays, one of each declared shape."""
         return _arrays(case.inputs, self._given[case.case_id].inputs)
 
     def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
-        """Return, for each output parameter, its expected arrays."""
+        """Return, for each output parameter, its expected arrays, one of each declared shape."""
         return _arrays(case.outputs, self._given[case.case_id].expected)
 
     def judge(

@@ -111,7 +111,14 @@ class Backend(Protocol):
     def build(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
     ) -> Built | Failure:
-        """Build ``candidate`` for ``case``."""
+        """Build ``candidate`` for ``case``.
+
+        Args:
+            spec: the operator.
+            case: shapes, types and attributes.
+            candidate: tiling and kernel sources.
+            protocol: time limits.
+        """
 
     def run(
         self,
@@ -158,10 +165,13 @@ class Oracle(Protocol):
     """Knows the inputs of a case and judges outputs."""
 
     def inputs(self, case: Case, seed: int) -> list[list[Array]]:
-        """Return, for each input parameter, its arrays."""
+        """Return, for each input parameter, its arrays: one of each shape that the case declares for it."""
 
     def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
-        """Return, for each output parameter, its expected arrays (fp64 where it matters)."""
+        """Return, for each output parameter, its expected arrays, one of each declared shape.
+
+        They are float64 where outputs are rounded.
+        """
 
     def judge(
         self,

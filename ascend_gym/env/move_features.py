@@ -70,7 +70,10 @@ def move_space() -> spaces.Box:
 
 
 def move_features(episode: Episode) -> Array:
-    """Return what is known of each action, a row each; rows of actions that the mask rules out are 0."""
+    """Return what is known of each action: float32 of shape ``(actions, len(MOVE_FEATURES))``.
+
+    Rows of actions that the mask rules out are 0.
+    """
     rows = _kinds(episode.incumbent).copy()
     profile = episode.incumbent_result.mean_profile or {}
     since_improvement = [attempt.move for attempt in _since_improvement(episode.attempts)]

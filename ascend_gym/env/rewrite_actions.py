@@ -64,7 +64,7 @@ class RuleActions:
         return mask
 
     def vector(self, action: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Return nothing: numbers of moves mean other things for other incumbents."""
+        """Return shape ``(0,)``: the number of a move means another thing for another incumbent."""
         return np.zeros(0, np.float32)
 
     def number(self, action: Any) -> int | None:
@@ -126,7 +126,7 @@ class KnobActions:
         return mask
 
     def vector(self, action: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Return the positions, each as a share of the last one of the space."""
+        """Return the positions, float32 of shape ``(knobs,)``, each as a share of the last of the space."""
         return (np.asarray(action) / (KNOB_POSITIONS - 1)).astype(np.float32)
 
     def number(self, action: Any) -> int | None:

@@ -64,7 +64,14 @@ def step_line(step: Step) -> Text:
 
 
 def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: Path) -> None:
-    """Print the outcome of a search, the diff of the best candidate and where the journal is."""
+    """Print the outcome of a search, the diff of the best candidate and where the journal is.
+
+    Args:
+        console: prints.
+        outcome: of the search.
+        diff: unified diff from the baseline to the best candidate.
+        journal: file of the run.
+    """
     for line in diff.split("\n")[:-1]:
         console.print(Text(line, _DIFF_STYLES.get(line[:1], "default")), soft_wrap=True)
     rows = {

@@ -179,7 +179,14 @@ def edited(candidate: Candidate, edits: Iterable[FileEdit]) -> Candidate:
 def rule(
     family: Family, side: Side, effect: Effect, *, inverse: str | None = None
 ) -> Callable[[Finder], Rule]:
-    """Make a rule of a function that finds its sites: name and precondition are the function's own."""
+    """Make a rule of a function that finds its sites: name and precondition are the function's own.
+
+    Args:
+        family: what the rule is about.
+        side: whether it changes tiling, kernel or both.
+        effect: what it is for.
+        inverse: name of the rule that takes it back, if there is one.
+    """
 
     def make(find: Finder) -> Rule:
         precondition = " ".join((find.__doc__ or "").split())

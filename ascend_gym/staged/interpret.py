@@ -53,7 +53,7 @@ class _Global:
 
 
 def interpret(verified: Verified, case: Case, inputs: Sequence[Array]) -> list[Array]:
-    """Return the outputs of a program for a case, in order.
+    """Return the outputs of a program for a case, in order, with the shapes that the case declares.
 
     Args:
         verified: the program, verified for this case.

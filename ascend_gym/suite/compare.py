@@ -85,7 +85,14 @@ class Tally:
 
 
 def compare(output: Array, expected: Array, dtype: DType, tolerance: Tolerance) -> Tally:
-    """Compare ``output`` with ``expected`` (equal shapes) under ``tolerance``."""
+    """Count the elements of ``output`` that differ from ``expected``.
+
+    Args:
+        output: what a kernel wrote, of any shape, in the type that stands for ``dtype``.
+        expected: what the reference says, of the same shape; float64 where the outputs are rounded.
+        dtype: element type of the output.
+        tolerance: which differences count.
+    """
     got, want = output.reshape(-1), expected.reshape(-1)
     tally = Tally(size=got.size, row_elems=output.shape[-1] if output.ndim else 1)
     exact = not dtype.is_floating and tolerance == EXACT

@@ -38,7 +38,10 @@ def numpy_dtype(dtype: DType) -> np.dtype[Any]:
 
 
 def stored_array(array: Array) -> Array:
-    """Return an array as memory of the device holds it: of int4 two share a byte, the first its low half."""
+    """Return an array as memory of the device holds it, in the same shape.
+
+    Of int4, two elements share a byte, the first its low half: shape ``(ceil(size / 2),)``.
+    """
     array = np.ascontiguousarray(array)
     if array.dtype != ml_dtypes.int4:
         return array
@@ -65,7 +68,9 @@ def loaded_array(data: bytes | mmap.mmap, dtype: DType, shape: tuple[int, ...], 
 
 
 def case_inputs(case: Case, seed: int, folder: Path | None = None) -> list[list[Array]]:
-    """Return, for each input parameter of ``case``, its read-only arrays; none for an absent optional one.
+    """Return, for each input parameter of ``case``, its read-only arrays, one of each declared shape.
+
+    An absent optional parameter has none.
 
     Every tensor has its own generator, seeded with the digest of the case, the seed and the parameter.
 
@@ -109,7 +114,7 @@ def _words(case: Case, seed: int, name: str, index: int) -> np.random.Philox:
 def read_data_file(
     tensor: TensorSpec, index: int, folder: Path | None, *, variant: int = 0, exact: bool = True
 ) -> Array:
-    """Return the content of a data file of a tensor: ``.npy``, or elements as they lie in memory.
+    """Return a data file of a tensor, in its declared shape: ``.npy``, or elements as they lie in memory.
 
     Args:
         tensor: says which file, and what it holds.

@@ -76,7 +76,7 @@ class ReferenceOracle:
         self._folder = folder
 
     def inputs(self, case: Case, seed: int) -> list[list[Array]]:
-        """Return, for each input parameter, its read-only arrays.
+        """Return, for each input parameter, its read-only arrays, one of each declared shape.
 
         Raises:
             OperatorFormatError: ``inputs`` of the reference fails, or returns what the case does not say.

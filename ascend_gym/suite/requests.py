@@ -28,7 +28,14 @@ from ascend_gym.suite.oracle import oracle_for
 def request_for(
     spec: OpSpec, candidate: Candidate, protocol: MeasureProtocol, case_ids: tuple[str, ...] = ()
 ) -> EvalRequest:
-    """Return the request that evaluates ``candidate`` for ``spec``; no case ids means all cases."""
+    """Return the request that evaluates ``candidate`` for ``spec``; no case ids means all cases.
+
+    Args:
+        spec: the operator; one outside the suites is named by its folder.
+        candidate: tiling and kernel sources.
+        protocol: how to measure.
+        case_ids: which of the operator's cases, all if empty.
+    """
     outside_suites = spec.op_id.startswith(f"{LOCAL_SUITE}/")
     return EvalRequest(
         op_id=spec.op_id,
@@ -47,6 +54,12 @@ def data_request_for(
 
     Inputs follow from the seed of ``protocol``; what is expected is computed here. A request takes at most
     16 MiB.
+
+    Args:
+        spec: the operator.
+        candidate: tiling and kernel sources.
+        protocol: how to measure.
+        case_ids: which of the operator's cases, all if empty.
 
     Raises:
         MisuseError: the folder of ``spec`` changed since it was loaded.

@@ -85,6 +85,12 @@ def read_source(path: Path) -> str:
 def choose_main(folder: Path, found: Sequence[str], preferred: Sequence[str], what: str) -> str:
     """Return the main file among those found: the first preferred one, or the only one.
 
+    Args:
+        folder: of the operator, for the message.
+        found: paths of candidates, relative to the folder.
+        preferred: paths that come first, best first.
+        what: what the file has to hold, for the message.
+
     Raises:
         OperatorFormatError: there is none, or no telling which.
     """

@@ -64,7 +64,13 @@ class ForkServer:
         return self._line.fileno()
 
     def begin(self, folder: Path, arguments: Sequence[str], stdin: int, stdout: int) -> None:
-        """Start a child; the one before has ended. The descriptors stay open here, and the folder stays.
+        """Start a child process; the one before has ended.
+
+        Args:
+            folder: working directory of the child; it is not removed.
+            arguments: of its command line.
+            stdin: descriptor that it reads from; stays open here.
+            stdout: descriptor that it writes to; stays open here.
 
         Raises:
             OSError: the server is gone, or the arguments are too long.

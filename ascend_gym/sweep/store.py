@@ -101,7 +101,15 @@ class ResultsStore:
         chip: str | None = None,
         finished: bool | None = None,
     ) -> list[RunRecord]:
-        """Return the runs that fit, by operator, variant, model, chip, budget and seed."""
+        """Return the runs that fit, in the order of operator, variant, model, chip, budget and seed.
+
+        Args:
+            op_id: only runs on this operator.
+            variant: only runs of this method and its options.
+            seed: only runs with this seed.
+            chip: only runs priced for this chip.
+            finished: only runs that ended, or only those that did not.
+        """
         wanted = {"op_id": op_id, "variant": variant, "seed": seed, "chip": chip}
         given = {name: value for name, value in wanted.items() if value is not None}
         conditions = [f"{name} = :{name}" for name in given]

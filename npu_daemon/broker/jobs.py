@@ -160,7 +160,14 @@ class JobBook:
         return shared or self.queue.has_room(tenant, _size_bytes(request))
 
     def accept(self, name: Name, tenant: str, request: EvalRequest, now_s: float) -> None:
-        """Take in a request as a job, or as part of the job of an equal one."""
+        """Take in a request as a job, or as part of the job of an equal one.
+
+        Args:
+            name: client and request, which the answer goes to.
+            tenant: who is charged if the request becomes a job of its own.
+            request: what to evaluate.
+            now_s: the broker's monotonic clock.
+        """
         requester = Requester(tenant, now_s)
         shared = self.flights.get(request.digest) if request.use_cache else None
         if shared is not None:

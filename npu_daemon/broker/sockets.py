@@ -31,6 +31,12 @@ def bind_router(
 ) -> tuple[zmq.Socket[bytes], str]:
     """Return a bound ROUTER socket, and its address with the port that it got.
 
+    Args:
+        context: makes the socket.
+        address: ZeroMQ endpoint; port ``*`` picks a free one.
+        linger_ms: how long closing waits for messages that are not sent.
+        gatekeeper: authenticates clients; anybody may connect without one.
+
     Raises:
         InfrastructureError: the address cannot be bound.
     """

@@ -135,7 +135,14 @@ class Workforce:
         self._idle[worker.worker_id] = worker
 
     def lease(self, worker: Worker, job_id: str, attempt: int, now_s: float) -> None:
-        """Give a job to an idle worker."""
+        """Give a job to an idle worker.
+
+        Args:
+            worker: gets the job.
+            job_id: identity of the job towards workers.
+            attempt: how often the job has been leased, this time included.
+            now_s: the broker's monotonic clock, from which the lease runs.
+        """
         del self._idle[worker.worker_id]
         self._leased[worker.worker_id] = worker
         worker.phase = WorkerPhase.BUSY

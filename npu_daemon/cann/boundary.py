@@ -50,6 +50,12 @@ class Boundary:
 
         A candidate that cannot be read is ``unsupported``: the simulator lacks something that it uses, or it
         does not compile, which the device's own compiler says better.
+
+        Args:
+            spec: the operator.
+            case: the case that the candidate would be built for.
+            candidate: tiling and kernel sources.
+            protocol: time limits of the build.
         """
         read = self._builds.candidate(spec, case, candidate, self._chip, protocol)
         if not isinstance(read, Failure):

@@ -110,6 +110,13 @@ def measure(
     Candidate and baseline are measured in turn, first the one and then the other first, so that what drifts
     meets both. A batch in which the clock was low is thrown away.
 
+    Args:
+        candidate: what is measured.
+        baseline: the operator's own sources, measured beside it; ``None`` leaves them out.
+        settings: precision, limits and clock tolerance.
+        repeats: least number of samples.
+        clock_s: monotonic seconds.
+
     Raises:
         InfrastructureError: the clock stays low, or the profiler fails.
     """

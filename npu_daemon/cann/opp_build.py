@@ -97,7 +97,13 @@ class OppBuilder:
     def build(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
     ) -> OppBuild | Failure:
-        """Return the installed operator.
+        """Return the candidate as an installed operator package, built unless it was before.
+
+        Args:
+            spec: the operator.
+            case: the case that it is built for.
+            candidate: tiling and kernel sources.
+            protocol: time limits of the build.
 
         Raises:
             InfrastructureError: a step failed that does not depend on the candidate.
@@ -213,6 +219,13 @@ def prototype_of(spec: OpSpec, case: Case) -> list[dict[str, object]]:
 
 def fill_project(project: Path, spec: OpSpec, candidate: Candidate, toolkit: Path, compute_unit: str) -> None:
     """Put a candidate into a generated project: its sources instead of the drafts, chip, toolkit and options.
+
+    Args:
+        project: folder that msopgen made.
+        spec: the operator.
+        candidate: tiling and kernel sources.
+        toolkit: folder of the CANN toolkit.
+        compute_unit: msopgen's name of the chip, such as ``ascend910b``.
 
     Raises:
         InfrastructureError: the project is not laid out as msopgen documents.

@@ -45,7 +45,7 @@ class Layer:
         return self.array(name, np.broadcast_to(np.uint8(0), shape)).shape
 
     def array(self, name: str, array: Array) -> Array:
-        """Return an array as the kernel sees it."""
+        """Return an array as the kernel sees it, in the shape that ``shape`` gives."""
         layout = self.layouts.get(name)
         return array if layout is None else np.ascontiguousarray(layout(array))
 

@@ -72,6 +72,12 @@ def build_program(
 ) -> ProgramBuild | Failure:
     """Compile a program into libraries in ``folder``.
 
+    Args:
+        program: its sources.
+        folder: where the libraries go, one for each kind of core.
+        toolchain: compiles.
+        timeout_s: wall seconds of each compiler call.
+
     Raises:
         MisuseError: the program has no main function, no launch, or one that cannot be read.
     """

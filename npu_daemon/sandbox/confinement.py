@@ -81,6 +81,13 @@ def confined_spec(
 ) -> dict[str, Any]:
     """Return what the process server has to do before it executes a program.
 
+    Args:
+        executable: the program.
+        cwd: its working directory.
+        reach: what it may read, write and start.
+        environment: its environment variables.
+        level: how far it is confined.
+
     Returns:
         ``seccomp``: instructions of the filter; ``landlock``: rights handled and rules; or ``wrapper``:
         arguments to put before the program's, which install the filter themselves.

@@ -69,6 +69,13 @@ class BuildCache:
         """Return host and kernel code of ``candidate``, which stay within the boundary, or what is wrong.
 
         What refuses them is ``guard_rejected``.
+
+        Args:
+            spec: the operator.
+            case: the case that it is built for.
+            candidate: tiling and kernel sources.
+            chip: what it is built for.
+            protocol: time limits of the build.
         """
         host = self.host(spec, candidate, chip, protocol)
         if isinstance(host, Failure):
@@ -105,7 +112,14 @@ class BuildCache:
     def host(
         self, spec: OpSpec, candidate: Candidate, chip: Chip, protocol: MeasureProtocol
     ) -> HostBuild | Failure:
-        """Return the built host code of ``candidate``."""
+        """Return the built host code of ``candidate``.
+
+        Args:
+            spec: the operator.
+            candidate: tiling and kernel sources.
+            chip: whose sizes the tiling program reads.
+            protocol: time limits of the build.
+        """
         geometry = chip.tiling_geometry()
         key = digest_of("host", self._toolchain.digest, candidate.host, spec.op_type, geometry.soc_version)
 
@@ -138,7 +152,15 @@ class BuildCache:
     def kernel(
         self, spec: OpSpec, case: Case, candidate: Candidate, host: HostBuild, protocol: MeasureProtocol
     ) -> KernelBuild | Failure:
-        """Return the built kernel of ``candidate`` for the element types of ``case``."""
+        """Return the built kernel of ``candidate`` for the element types of ``case``.
+
+        Args:
+            spec: the operator.
+            case: the case that it is built for.
+            candidate: tiling and kernel sources.
+            host: its built host code, which declares the parameters.
+            protocol: time limits of the build.
+        """
         prelude = kernel_prelude(host.definition, case)
         if isinstance(prelude, Failure):
             return prelude

@@ -71,6 +71,12 @@ def request_lines(
 ) -> list[str]:
     """Return the lines of the request file for ``case``.
 
+    Args:
+        definition: the operator as its host code declares it.
+        case: shapes, types and attributes.
+        chip: sizes and core counts that the tiling program can ask for.
+        input_files: files of the inputs whose values it may read, one list for each input.
+
     Raises:
         DefinitionError: the case does not fit the definition.
     """

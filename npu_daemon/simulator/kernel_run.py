@@ -118,8 +118,18 @@ def write_job(
 ) -> KernelJob:
     """Write everything that the run program reads, and make what it writes to.
 
-    Runs of different turns have other addresses (the canonical ones in the trace are the same) and other
-    bytes in memory that nothing was written to.
+    Reruns have other addresses (the canonical ones in the trace are the same) and other bytes in memory that
+    nothing was written to.
+
+    Args:
+        folder: where the files go.
+        kernel: what is run.
+        case: what it is run for.
+        inputs: raw little-endian files, one list for each input parameter.
+        tiling: what the tiling program decided.
+        chip: what it is run as.
+        protocol: time limit of the run.
+        rerun: see ``Backend.run``.
     """
     definition = kernel.host.definition
     places, outputs_bytes = output_places(case)
@@ -247,7 +257,14 @@ def _range_lines(case: Case, addresses: Sequence[Sequence[int]], filled: Collect
 def diagnose_run(
     outcome: ProcessOutcome, kernel: KernelBuild, protocol: MeasureProtocol, seconds: float
 ) -> Failure | None:
-    """Return what went wrong in a run, or ``None`` when it ended well."""
+    """Return what went wrong in a run, or ``None`` when it ended well.
+
+    Args:
+        outcome: how the process ended.
+        kernel: what was run, which places in messages refer to.
+        protocol: the limits that it had.
+        seconds: wall time of the run.
+    """
     if outcome.returncode == 0 and not outcome.timed_out:
         return None
     if outcome.returncode == REPORTED_FAULT_EXIT:

@@ -128,7 +128,15 @@ class Toolchain:
 def program_bitcode_command(
     kind: CoreKind, source: str, output: str, include_dirs: Sequence[Path], defines: Sequence[str]
 ) -> list[str]:
-    """Return the compiler call that makes bitcode of a program, for ``count_program``."""
+    """Return the compiler call that makes bitcode of a program, for ``count_program``.
+
+    Args:
+        kind: of the core that it is compiled for.
+        source: file of the program.
+        output: file to make.
+        include_dirs: folders searched for headers before those of the simulator.
+        defines: macros, ``NAME`` or ``NAME=VALUE``.
+    """
     flags = _program_flags(kind, include_dirs, defines)
     return clang(*flags, "-c", "-emit-llvm", "-x", "c++", source, "-o", output)
 
@@ -139,6 +147,13 @@ def program_text_command(
     """Return the compiler call that writes a program as its conditionals and macros leave it.
 
     What kernels say about their cores (``__mix__(1, 2)``, ``KERNEL_TASK_TYPE``) stays as it is written.
+
+    Args:
+        kind: of the core that it is compiled for.
+        source: file of the program.
+        output: file to make.
+        include_dirs: folders searched for headers before those of the simulator.
+        defines: macros, ``NAME`` or ``NAME=VALUE``.
     """
     flags = _program_flags(kind, include_dirs, defines)
     return clang(*flags, "-DASIM_KEEP_QUALIFIERS", "-E", "-x", "c++", source, "-o", output)

@@ -94,7 +94,14 @@ class Chart:
     _legend: list[tuple[str, str]] = field(default_factory=list)
 
     def line(self, points: Sequence[Point], series: int, label: str = "", *, steps: bool = False) -> None:
-        """Draw a line through ``points``, with markers; with ``steps`` each value holds until the next."""
+        """Draw a line through ``points``, with markers; with ``steps`` each value holds until the next.
+
+        Args:
+            points: in units of the axes.
+            series: number of the series, which fixes colour, dashes and marker.
+            label: entry of the legend; none if empty.
+            steps: whether each value holds until the next.
+        """
         if not points:
             return
         dash = _dashes(series)
@@ -131,7 +138,14 @@ class Chart:
         )
 
     def bar(self, low: Point, high: Point, series: int, text: str) -> None:
-        """Fill a rectangle between two corners; ``text`` is shown when it is pointed at."""
+        """Fill a rectangle between two corners; ``text`` is shown when it is pointed at.
+
+        Args:
+            low: lower left corner, in units of the axes.
+            high: upper right corner.
+            series: number of the series, which fixes the colour.
+            text: shown when the rectangle is pointed at.
+        """
         left, bottom = self._at(low)
         right, top = self._at(high)
         self._parts.append(

@@ -200,7 +200,7 @@ def principal_components(vectors: np.ndarray) -> np.ndarray:
 
 
 def k_means(rows: np.ndarray, clusters: int) -> np.ndarray:
-    """Return the cluster of each row, numbered from 0 in the order in which they first appear.
+    """Return the cluster of each row, shape ``(rows,)``, numbered from 0 in the order of first appearance.
 
     Lloyd's algorithm from centres that are far from each other: the first row, then always the row farthest
     from the centres so far. The outcome depends on the rows alone.

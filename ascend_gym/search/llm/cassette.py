@@ -142,6 +142,6 @@ class CassetteLlm:
 
 
 def question_digest(model: str, messages: Sequence[Message], seed: int, max_tokens: int) -> str:
-    """Return the identity of a question to a model."""
+    """Return the identity of a question to a model: everything here changes the answer."""
     chat = [(message.role, message.content) for message in messages]
     return digest_of("question", model, chat, seed, max_tokens)

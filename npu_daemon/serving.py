@@ -6,6 +6,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -35,6 +36,9 @@ BACKENDS = {
     "simulator": "npu_daemon.backends.simulator:SimulatorBackend",
     "cann": "npu_daemon.backends.cann:CannBackend",
 }
+ENTRY_POINTS = "ascend_gym.backends"
+"""Group of entry points by which installed packages bring backends: ``NAME = "module:Class"``."""
+
 REPLAY = "replay"
 _SECRET_BYTES = 16
 
@@ -132,14 +136,17 @@ def load_backend(name: str) -> Callable[..., Backend]:
     """Return the class of a backend.
 
     Args:
-        name: a key of ``BACKENDS`` or ``module:Class``; the class is called with ``cache_dir`` and ``chip``.
+        name: a key of ``BACKENDS``, ``module:Class``, or an entry point of ``ENTRY_POINTS``. The class is
+            called with ``cache_dir`` and ``chip``.
 
     Raises:
         MisuseError: there is no such backend.
     """
-    module_name, colon, class_name = BACKENDS.get(name, name).partition(":")
+    brought = {each.name: each.value for each in entry_points(group=ENTRY_POINTS)}
+    module_name, colon, class_name = (brought | BACKENDS).get(name, name).partition(":")
     if not colon:
-        raise MisuseError(f"no backend {name!r}: use one of {[*sorted(BACKENDS), REPLAY]} or module:Class")
+        known = [*sorted(brought | BACKENDS), REPLAY]
+        raise MisuseError(f"no backend {name!r}: use one of {known} or module:Class")
     try:
         factory: Callable[..., Backend] = getattr(importlib.import_module(module_name), class_name)
     except (ImportError, AttributeError) as error:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import importlib.util
 from collections.abc import Collection
+from functools import lru_cache
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
@@ -17,7 +20,10 @@ from ascend_gym.suite.specification import has_no_sources, read_specification
 
 LOCAL_SUITE = "local"
 
-_SUITE_FOLDERS = {
+ENTRY_POINTS = "ascend_gym.suites"
+"""Group of entry points by which packages bring suites: ``NAME = "package.of.operator.folders"``."""
+
+_OWN_SUITES = {
     "core": Path(__file__).parent / "ops",
     "generate": Path(__file__).parent / "generate",
 }
@@ -60,7 +66,7 @@ def load_operator(name: str, *, op_dir: Path | None = None) -> OpSpec:
         return _load_folder(Path(op_dir), LOCAL_SUITE, bare_name)
     if suite == LOCAL_SUITE:
         raise MisuseError(f"{name!r} is outside the installed suites: pass its folder as op_dir")
-    for candidate_suite in [suite] if suite else [*_SUITE_FOLDERS, IMPORTED_SUITE]:
+    for candidate_suite in [suite] if suite else [*_installed_suites(), IMPORTED_SUITE]:
         folder = _folders(candidate_suite).get(bare_name)
         if folder is not None:
             return _load_folder(folder, candidate_suite, bare_name)
@@ -101,12 +107,12 @@ def list_operators(
 
 def is_suite(name: str) -> bool:
     """Say whether ``name`` is that of an installed or imported suite."""
-    return name in (*_SUITE_FOLDERS, *_IMPORTED)
+    return name in (*_installed_suites(), *_IMPORTED)
 
 
 def suite_names() -> list[str]:
     """Return the names of the installed suites, and of the imported ones where there are any."""
-    return [*_SUITE_FOLDERS, *(_IMPORTED if read_index().operators else [])]
+    return [*_installed_suites(), *(_IMPORTED if read_index().operators else [])]
 
 
 def operator_names() -> list[tuple[str, str]]:
@@ -135,6 +141,43 @@ def folder_digest(folder: Path) -> str:
     return digest_of("own cases", own, digest_of_tree(cases, (MANIFEST_NAME, REFERENCE_NAME)))
 
 
+def _installed_suites() -> list[str]:
+    """Return the names of the installed suites: ours, then those that other packages bring."""
+    return [*_OWN_SUITES, *_suites_of_packages()]
+
+
+def _suites_of_packages() -> dict[str, str]:
+    """Return which package holds the operator folders of each suite that other packages bring."""
+    brought = {each.name: each.value for each in entry_points(group=ENTRY_POINTS)}
+    taken = brought.keys() & {*_OWN_SUITES, *_IMPORTED, LOCAL_SUITE}
+    if taken:
+        name = min(taken)
+        raise MisuseError(
+            f"the installed package with {brought[name]!r} brings a suite named {name!r}, which is ours: "
+            "rename it in that package, or uninstall the package"
+        )
+    return brought
+
+
+def _suite_folder(suite: str) -> Path:
+    return _OWN_SUITES.get(suite) or _package_folder(suite, _suites_of_packages()[suite])
+
+
+@lru_cache
+def _package_folder(suite: str, package: str) -> Path:
+    """Return the folder of a package, without importing it where its parent packages allow that."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except ImportError:
+        spec = None
+    if spec is None or not spec.submodule_search_locations:
+        raise MisuseError(
+            f"suite {suite!r}: an entry point of {ENTRY_POINTS} names the package {package!r}, and there is "
+            "no such package: install the one that brings the suite again"
+        )
+    return Path(spec.submodule_search_locations[0])
+
+
 def _folders(suite: str) -> dict[str, Path]:
     """Return the operator folders of a suite by name."""
     if suite in _IMPORTED:
@@ -143,10 +186,10 @@ def _folders(suite: str) -> dict[str, Path]:
             return {name: index.folder(name) for name in index.operators}
         known = {name for name in index.operators if name in paper_levels()}
         return {name: _paper_folder(name) or index.folder(name) for name in known}
-    if suite not in _SUITE_FOLDERS:
-        suites = [*_SUITE_FOLDERS, *_IMPORTED]
+    if suite not in _installed_suites():
+        suites = [*_installed_suites(), *_IMPORTED]
         raise OperatorNotFoundError(f"no suite {suite!r}; installed suites: {suites}")
-    return {path.parent.name: path.parent for path in _SUITE_FOLDERS[suite].glob(f"*/{MANIFEST_NAME}")}
+    return {path.parent.name: path.parent for path in _suite_folder(suite).glob(f"*/{MANIFEST_NAME}")}
 
 
 def _paper_folder(name: str) -> Path | None:

@@ -23,12 +23,12 @@ from ascend_gym.core.protocols import Failure
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.profiling.asc_build import AscProgram
 from npu_daemon.profiling.profiler import Profiler
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import ResourceLimits, run_limited
 
 EXAMPLES = "examples/01_simd_cpp_api"
 ARCHITECTURE = "dav-2201"
 DEFAULT_SCENARIO = "1"
-SCRIPT_LIMITS = Limits(wall_s=120, cpu_s=60, memory_bytes=8 * 2**30, file_bytes=2 * 2**30)
+SCRIPT_LIMITS = ResourceLimits(wall_s=120, cpu_s=60, memory_bytes=8 * 2**30, file_bytes=2 * 2**30)
 _SETTING = re.compile(r'^\s*set\(\s*(\w+)\s+"?([^")\s]+)"?[^)]*\)', re.MULTILINE)
 _DEFINITIONS = re.compile(r"(?:target_compile_definitions\(\s*\w+\s+PRIVATE|add_definitions\()\s*([^)]*)\)")
 _SCRIPT = re.compile(r"^\s*python3? \.\./scripts/(gen_data|verify_result)\.py([^#\n]*)", re.MULTILINE)

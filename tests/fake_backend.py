@@ -40,7 +40,7 @@ from ascend_gym.core.records import (
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import numpy_dtype
 from ascend_gym.suite.loader import load_operator
-from npu_daemon.sandbox import Limits, run_limited, sandbox_level
+from npu_daemon.sandbox import ResourceLimits, run_limited, sandbox_level
 
 OP_TOML = """
 [operator]
@@ -203,7 +203,7 @@ class FakeBackend:
             self._run_shell(command, protocol)
 
     def _run_shell(self, command: str, protocol: MeasureProtocol) -> None:
-        limits = Limits(protocol.run_timeout_s, protocol.run_timeout_s, 1 << 30, 1 << 20)
+        limits = ResourceLimits(protocol.run_timeout_s, protocol.run_timeout_s, 1 << 30, 1 << 20)
         with tempfile.TemporaryDirectory(dir=self.scratch_dir) as folder:
             run_limited(["sh", "-c", command], cwd=Path(folder), limits=limits, reach=None)
 

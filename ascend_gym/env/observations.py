@@ -27,7 +27,7 @@ class ObservationFamily(Protocol):
 
 
 @dataclass(frozen=True)
-class Limits:
+class TextLimits:
     """Sizes of the spaces: evaluations, and the longest texts in characters."""
 
     budget: int
@@ -38,7 +38,7 @@ class Limits:
 class TextObservations:
     """Sources and diagnostics as text beside the numbers that belong to them, in a ``Dict``."""
 
-    def __init__(self, actions: ActionFamily, limits: Limits) -> None:
+    def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
         """Make the space."""
         self._actions, self._max_diagnostic_chars = actions, limits.max_diagnostic_chars
         plain = observation_space(limits.budget, limits.max_source_chars, limits.max_diagnostic_chars)
@@ -52,7 +52,7 @@ class TextObservations:
 class FeatureObservations:
     """The features as a ``Box``; with an observed mask a ``Dict`` of ``observations`` and ``action_mask``."""
 
-    def __init__(self, actions: ActionFamily, limits: Limits) -> None:
+    def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
         """Make the space."""
         self._actions = actions
         box, masks = feature_space(actions), _mask_spaces(actions)
@@ -67,7 +67,7 @@ class FeatureObservations:
 class MoveObservations:
     """The features beside what is known of each action, for the action family ``rules``, in a ``Dict``."""
 
-    def __init__(self, actions: ActionFamily, limits: Limits) -> None:
+    def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
         """Make the space.
 
         Raises:
@@ -93,7 +93,7 @@ class MoveObservations:
 class GraphObservations:
     """The incumbent's kernel as a ``Graph`` beside the features, in a ``Dict``."""
 
-    def __init__(self, actions: ActionFamily, limits: Limits) -> None:
+    def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
         """Make the space."""
         from ascend_gym.env.kernel_graph import graph_space, kernel_graph  # loads a C++ parser
 
@@ -108,7 +108,7 @@ class GraphObservations:
         return {**seen, **_masks(self._actions, episode)}
 
 
-OBSERVATIONS: Mapping[str, Callable[[ActionFamily, Limits], ObservationFamily]] = MappingProxyType(
+OBSERVATIONS: Mapping[str, Callable[[ActionFamily, TextLimits], ObservationFamily]] = MappingProxyType(
     {
         "text": TextObservations,
         "features": FeatureObservations,

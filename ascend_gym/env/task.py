@@ -23,7 +23,7 @@ from ascend_gym.core.records import (
 from ascend_gym.core.status import Blame, Status, rule_of
 from ascend_gym.env.actions import ACTIONS, Mask, no_candidate, require_text
 from ascend_gym.env.episode import Episode
-from ascend_gym.env.observations import OBSERVATIONS, Limits
+from ascend_gym.env.observations import OBSERVATIONS, TextLimits
 from ascend_gym.env.reward import RewardFunction, reward_named
 from ascend_gym.env.spaces import PROFILE_FIELDS, profile_vector
 from ascend_gym.suite.loader import is_suite, list_operators, load_operator
@@ -95,7 +95,7 @@ class Task:
         self._known: dict[str, OpSpec] = {}
         self._operators = self._all_of(operator)
         self._actions = _named("actions", ACTIONS, actions)(max_source_chars)
-        limits = Limits(self.budget, max_source_chars, max_diagnostic_chars)
+        limits = TextLimits(self.budget, max_source_chars, max_diagnostic_chars)
         self._observations = _named("observations", OBSERVATIONS, observations)(self._actions, limits)
         if failure_penalty and not isinstance(reward, str):
             raise MisuseError("failure_penalty goes with the name of a reward, not with a function")

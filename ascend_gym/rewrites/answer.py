@@ -25,7 +25,7 @@ from ascend_gym.rewrites.edit_blocks import (
     is_replace,
     rendered_edit,
 )
-from ascend_gym.rewrites.fenced import Section, headed_texts, render_file, sections, with_last_newline
+from ascend_gym.rewrites.fenced import FencedSection, headed_texts, render_file, sections, with_last_newline
 from ascend_gym.rewrites.patches import FilePatch, patches_in
 from ascend_gym.rewrites.whole_files import first_elision, looks_complete, missing_entries, stands_for
 
@@ -161,7 +161,7 @@ def _applied(answer: str, base: Candidate) -> Candidate:
     return with_texts(base, changed)
 
 
-def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[Section, str | None]]:
+def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[FencedSection, str | None]]:
     """Return the blocks that are part of the answer, each with the path that it is about."""
     blocks = list(sections(answer))
     found = blocks or list(headed_texts(answer))
@@ -179,7 +179,7 @@ def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[Section, str | N
     raise _ProblemError(ProblemKind.NO_FILES, f"{expected}; {came}")
 
 
-def _path_of(block: Section, texts: Mapping[str, str]) -> str | None:
+def _path_of(block: FencedSection, texts: Mapping[str, str]) -> str | None:
     """Return the path that a block is about, as the answer gives it; ``None`` where that is not sure."""
     if block.path:
         return block.path
@@ -194,7 +194,7 @@ def _path_of(block: Section, texts: Mapping[str, str]) -> str | None:
     return whole[0] if len(whole) == 1 and hinted in (None, whole[0]) else None
 
 
-def _applies(block: Section, path: str, texts: Mapping[str, str]) -> bool:
+def _applies(block: FencedSection, path: str, texts: Mapping[str, str]) -> bool:
     try:
         _apply(block, path, dict(texts))
     except _ProblemError:
@@ -202,7 +202,7 @@ def _applies(block: Section, path: str, texts: Mapping[str, str]) -> bool:
     return True
 
 
-def _apply(block: Section, wanted: str | None, texts: dict[str, str]) -> None:
+def _apply(block: FencedSection, wanted: str | None, texts: dict[str, str]) -> None:
     """Apply one block to ``texts``."""
     if not (block.closed or _is_complete(block)):
         raise _ProblemError(ProblemKind.TRUNCATED, "the last block is not closed: the answer was cut off")
@@ -217,7 +217,7 @@ def _apply(block: Section, wanted: str | None, texts: dict[str, str]) -> None:
         raise _ProblemError(ProblemKind.MALFORMED_EDIT, str(error)) from error
 
 
-def _is_complete(block: Section) -> bool:
+def _is_complete(block: FencedSection) -> bool:
     """Say whether a block is whole although its fence is never closed."""
     if block.has_patch:
         return False
@@ -227,7 +227,7 @@ def _is_complete(block: Section) -> bool:
     return is_replace(last)
 
 
-def _changes(block: Section, wanted: str | None) -> list[FilePatch]:
+def _changes(block: FencedSection, wanted: str | None) -> list[FilePatch]:
     """Return what a block changes by file, whatever its form.
 
     Raises:

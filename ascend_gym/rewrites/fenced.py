@@ -30,7 +30,7 @@ _PATCH_LANGUAGES = ("diff", "patch", "udiff")
 
 
 @dataclass(frozen=True)
-class Section:
+class FencedSection:
     """A fenced block, or an edit block or a patch outside of any fence.
 
     Attributes:
@@ -82,7 +82,7 @@ def with_last_newline(text: str) -> str:
     return text if text.endswith("\n") else text + "\n"
 
 
-def sections(text: str) -> Iterator[Section]:
+def sections(text: str) -> Iterator[FencedSection]:
     """Yield the blocks of a prompt or an answer, in order.
 
     A header is a line with ``FILE:`` and a path, or with nothing but a path and what surrounds it in
@@ -106,17 +106,17 @@ def sections(text: str) -> Iterator[Section]:
                 path, body = _headed_inside(body)
             last_path = path or last_path
             word = re.match(r"\w*", fence[3].strip())
-            yield Section(path, last_path, body, closed, hint, word[0].lower() if word else "")
+            yield FencedSection(path, last_path, body, closed, hint, word[0].lower() if word else "")
             path = hint = None
         elif is_search(line):
             inner, closed, at = _until(lines, at, is_replace)
             body = "".join(f"{each}\n" for each in (line, *inner, *lines[at - 1 : at][: int(closed)]))
-            yield Section(path, last_path, body, closed, hint)
+            yield FencedSection(path, last_path, body, closed, hint)
             path = hint = None
         elif begins_patch(lines, at - 1):
             inner, _, end = _until(lines, at, _ends_patch)
             body, at = "".join(f"{each}\n" for each in (line, *inner)), max(at, end - 1)
-            yield Section(path, last_path, body, True, hint)
+            yield FencedSection(path, last_path, body, True, hint)
             path = hint = None
         else:
             path = _header_path(line) or path
@@ -124,7 +124,7 @@ def sections(text: str) -> Iterator[Section]:
             hint = _only_path(line) if line.strip() else hint
 
 
-def headed_texts(text: str) -> Iterator[Section]:
+def headed_texts(text: str) -> Iterator[FencedSection]:
     """Yield what stands below each header of an answer without any block; the header is but a hint."""
     path: str | None = None
     body: list[str] = []
@@ -134,7 +134,7 @@ def headed_texts(text: str) -> Iterator[Section]:
             body.append(line)
             continue
         if any(each.strip() for each in body):
-            yield Section(None, None, "\n".join(body).strip("\n") + "\n", True, hint=path)
+            yield FencedSection(None, None, "\n".join(body).strip("\n") + "\n", True, hint=path)
         path, body = header, []
 
 

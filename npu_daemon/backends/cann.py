@@ -39,10 +39,10 @@ from npu_daemon.cann.boundary import Boundary, unread
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.devices import DevicePool, query_devices
 from npu_daemon.cann.execution import (
-    Call,
     DeviceHost,
     DeviceSession,
     DeviceTroubleError,
+    OperatorCall,
     diagnose,
     prepare_call,
 )
@@ -75,8 +75,8 @@ class _Run:
 
     spec: OpSpec
     folder: Path
-    call: Call
-    baseline: Call | None
+    call: OperatorCall
+    baseline: OperatorCall | None
     rerun: int
     warnings: tuple[Diagnostic, ...]
 
@@ -260,7 +260,7 @@ class CannBackend:
             yield device
 
     def _subject(
-        self, folder: Path, call: Call, device: int, protocol: MeasureProtocol, rerun: int = 0
+        self, folder: Path, call: OperatorCall, device: int, protocol: MeasureProtocol, rerun: int = 0
     ) -> Subject:
         session = DeviceSession(self._host, device, self._cores, protocol)
 

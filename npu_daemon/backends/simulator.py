@@ -31,7 +31,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
 from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
-from npu_daemon.sandbox import RLIMITS, Limits, sandbox_level
+from npu_daemon.sandbox import RLIMITS, ResourceLimits, sandbox_level
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
@@ -210,7 +210,7 @@ class SimulatorBackend:
 
         Only one that is searched warns, and must have no race.
         """
-        limits = Limits(
+        limits = ResourceLimits(
             wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
             cpu_s=protocol.run_timeout_s + 2.0,
             memory_bytes=protocol.memory_limit_bytes,

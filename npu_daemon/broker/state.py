@@ -46,7 +46,7 @@ from npu_daemon.broker.events import (
     WorkerResult,
 )
 from npu_daemon.broker.jobs import JobBook
-from npu_daemon.broker.workforce import LEASE_S, Worker, WorkerPhase, Workforce
+from npu_daemon.broker.workforce import LEASE_S, WorkerPhase, WorkerRecord, Workforce
 from npu_daemon.pipeline import cancelled, infra_error
 
 MAX_ATTEMPTS = 3
@@ -235,7 +235,7 @@ class BrokerState:
             actions.append(SendJob(worker.worker_id, job.job_id, job.attempt, job.request))
         return actions
 
-    def _holder(self, event: OfLease) -> Worker | None:
+    def _holder(self, event: OfLease) -> WorkerRecord | None:
         """Return the worker if it holds the lease that the event is about; any other is refused."""
         worker = self.workforce.holder(event.worker_id, event.job_id, event.attempt)
         if worker is None:
@@ -245,7 +245,7 @@ class BrokerState:
     def _may_retry(self, attempt: int) -> bool:
         return attempt < MAX_ATTEMPTS and (self.keeps_jobs or not self.draining)
 
-    def _lose_lease(self, worker: Worker, reason: str, now_s: float) -> list[Action]:
+    def _lose_lease(self, worker: WorkerRecord, reason: str, now_s: float) -> list[Action]:
         lease = worker.lease
         if lease is None:
             return []

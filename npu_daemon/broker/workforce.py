@@ -32,7 +32,7 @@ class Lease:
 
 
 @dataclass
-class Worker:
+class WorkerRecord:
     """A worker process; ``Workforce`` moves it from phase to phase."""
 
     worker_id: str
@@ -98,9 +98,9 @@ class Workforce:
 
     wanted: int
     devices: Devices
-    workers: dict[str, Worker] = field(default_factory=dict)
-    _idle: dict[str, Worker] = field(default_factory=dict)
-    _leased: dict[str, Worker] = field(default_factory=dict)
+    workers: dict[str, WorkerRecord] = field(default_factory=dict)
+    _idle: dict[str, WorkerRecord] = field(default_factory=dict)
+    _leased: dict[str, WorkerRecord] = field(default_factory=dict)
     _last_number: int = 0
 
     def start_missing(self) -> list[Action]:
@@ -108,7 +108,7 @@ class Workforce:
         actions: list[Action] = []
         while len(self.workers) < self.wanted:
             self._last_number += 1
-            worker = Worker(f"worker-{self._last_number}")
+            worker = WorkerRecord(f"worker-{self._last_number}")
             self.workers[worker.worker_id] = worker
             actions.append(StartWorker(worker.worker_id))
         return actions
@@ -121,20 +121,20 @@ class Workforce:
         spare = [worker for worker in living if worker.lease is None]
         return [self.kill(worker) for worker in spare[: max(0, len(living) - self.wanted)]]
 
-    def next_idle(self) -> Worker | None:
+    def next_idle(self) -> WorkerRecord | None:
         """Return the worker that can take a job and has waited longest for one."""
         return next(iter(self._idle.values()), None)
 
-    def leased(self) -> list[Worker]:
+    def leased(self) -> list[WorkerRecord]:
         """Return the workers that have a job."""
         return list(self._leased.values())
 
-    def ready(self, worker: Worker) -> None:
+    def ready(self, worker: WorkerRecord) -> None:
         """Note that a worker has started."""
         worker.phase = WorkerPhase.IDLE
         self._idle[worker.worker_id] = worker
 
-    def lease(self, worker: Worker, job_id: str, attempt: int, now_s: float) -> None:
+    def lease(self, worker: WorkerRecord, job_id: str, attempt: int, now_s: float) -> None:
         """Give a job to an idle worker.
 
         Args:
@@ -148,7 +148,7 @@ class Workforce:
         worker.phase = WorkerPhase.BUSY
         worker.lease = Lease(job_id, attempt, now_s, now_s + LEASE_S)
 
-    def holder(self, worker_id: str, job_id: str, attempt: int) -> Worker | None:
+    def holder(self, worker_id: str, job_id: str, attempt: int) -> WorkerRecord | None:
         """Return the worker if it holds exactly this lease."""
         worker = self._leased.get(worker_id)
         lease = worker.lease if worker else None
@@ -156,7 +156,7 @@ class Workforce:
             return None
         return worker
 
-    def end_lease(self, worker: Worker, now_s: float) -> float:
+    def end_lease(self, worker: WorkerRecord, now_s: float) -> float:
         """Take its job and device from a worker, which is idle then; return for how long it had the job."""
         lease = worker.lease
         if lease is None:
@@ -167,13 +167,13 @@ class Workforce:
         self.devices.release(worker.worker_id, now_s)
         return now_s - lease.since_s
 
-    def kill(self, worker: Worker) -> Action:
+    def kill(self, worker: WorkerRecord) -> Action:
         """Kill a worker, which must have no lease."""
         worker.phase = WorkerPhase.DYING
         self._idle.pop(worker.worker_id, None)
         return KillWorker(worker.worker_id)
 
-    def remove(self, worker: Worker) -> None:
+    def remove(self, worker: WorkerRecord) -> None:
         """Forget a worker whose process has ended, and which has no lease any more."""
         del self.workers[worker.worker_id]
         self._idle.pop(worker.worker_id, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from npu_daemon.cann.msprof_files import Task
+from npu_daemon.cann.msprof_files import DeviceTask
 
 CLEANER = "asg_l2_clean"
 """Prefix of the names of our own kernel, which is not billed."""
@@ -19,7 +19,7 @@ class BillingError(ValueError):
 class Window:
     """What ran on the device for one call of the operator."""
 
-    tasks: tuple[Task, ...]
+    tasks: tuple[DeviceTask, ...]
 
     @property
     def billed_us(self) -> float:
@@ -27,12 +27,12 @@ class Window:
         return sum(task.duration_us for task in self.tasks)
 
     @property
-    def main(self) -> Task:
+    def main(self) -> DeviceTask:
         """The longest of them."""
         return max(self.tasks, key=lambda task: task.duration_us)
 
 
-def split_windows(tasks: Sequence[Task], rounds: int) -> list[Window]:
+def split_windows(tasks: Sequence[DeviceTask], rounds: int) -> list[Window]:
     """Return the windows of ``rounds`` equal calls.
 
     A call may launch several kernels, and all of them count. Kernels of one name are in the order of their
@@ -46,7 +46,7 @@ def split_windows(tasks: Sequence[Task], rounds: int) -> list[Window]:
     Raises:
         BillingError: nothing but our own kernel ran, or calls differ in what they launch.
     """
-    by_name: dict[str, list[Task]] = {}
+    by_name: dict[str, list[DeviceTask]] = {}
     for task in tasks:
         if not task.name.startswith(CLEANER):
             by_name.setdefault(task.name, []).append(task)

@@ -14,7 +14,7 @@ from npu_daemon.cann.devices import DevicePool, query_devices
 from npu_daemon.cann.findings import Finding, missing, ok, warning
 from npu_daemon.cann.runner_build import build_tools
 from npu_daemon.cann.toolkit import HEADERS, LIBRARIES, PROGRAMS, Toolkit, open_toolkit
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import ResourceLimits, run_limited
 
 if TYPE_CHECKING:
     from npu_daemon.settings import DaemonSettings
@@ -23,7 +23,9 @@ OLDEST_CMAKE = (3, 16)
 _CMAKE_VERSION = re.compile(r"cmake version (\d+)\.(\d+)")
 _DRIVER_INFO = Path("/usr/local/Ascend/driver/version.info")
 _DEVICE_NODES = Path("/dev")
-_QUERY_LIMITS = Limits(wall_s=30.0, cpu_s=30.0, memory_bytes=1 << 40, file_bytes=1 << 20, processes=256)
+_QUERY_LIMITS = ResourceLimits(
+    wall_s=30.0, cpu_s=30.0, memory_bytes=1 << 40, file_bytes=1 << 20, processes=256
+)
 _INSTALL = "install CANN 8.2 or newer (toolkit and the kernels package of the chip)"
 _REMEDIES = {
     "cmake": "install cmake 3.16 or newer (pip install cmake)",

@@ -17,9 +17,11 @@ from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.npu_smi import DeviceState, parse_info
 from npu_daemon.cann.toolkit import Toolkit
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import ResourceLimits, run_limited
 
-_QUERY_LIMITS = Limits(wall_s=30.0, cpu_s=30.0, memory_bytes=1 << 46, file_bytes=1 << 20, processes=256)
+_QUERY_LIMITS = ResourceLimits(
+    wall_s=30.0, cpu_s=30.0, memory_bytes=1 << 46, file_bytes=1 << 20, processes=256
+)
 
 
 def query_devices(toolkit: Toolkit) -> tuple[DeviceState, ...]:

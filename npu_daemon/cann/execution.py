@@ -16,7 +16,7 @@ from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.opp_build import OppBuild
 from npu_daemon.cann.runner_build import DeviceTools
 from npu_daemon.cann.toolkit import Toolkit
-from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.sandbox import ProcessOutcome, ResourceLimits, run_limited
 
 ADDRESS_SLOTS = 3
 SYNC_TIMEOUT = 107020  # ACL_ERROR_RT_STREAM_SYNC_TIMEOUT, acl/error_codes/rt_error_codes.h
@@ -40,7 +40,7 @@ class DeviceTroubleError(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Call:
+class OperatorCall:
     """One built operator, ready to be called.
 
     Attributes:
@@ -65,7 +65,7 @@ class DeviceHost:
 
 def prepare_call(
     build: OppBuild, arguments: Sequence[Argument], inputs: Sequence[Sequence[Path]]
-) -> Call | Failure:
+) -> OperatorCall | Failure:
     """Return the call of a built operator; its header has to agree with the operator's definition."""
     files = {
         f"in-{index}-{item}.bin": path
@@ -79,7 +79,7 @@ def prepare_call(
     if isinstance(agreed, str):
         message = f"{agreed}: the interface of an operator must stay as it is"
         return _failure(Status.BUILD_ERROR, Phase.BUILD_TILING, message)
-    return Call(build, agreed, files)
+    return OperatorCall(build, agreed, files)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class DeviceSession:
 
     def execute(
         self,
-        call: Call | None,
+        call: OperatorCall | None,
         folder: Path,
         rounds: int = 1,
         profiler: Sequence[str] = (),
@@ -118,7 +118,7 @@ class DeviceSession:
         self._write_job(call, rounds, rerun, folder)
         settings, toolkit = self.host.settings, self.host.toolkit
         wall_s = settings.start_timeout_s + min(rounds, _LONG_CALLS) * self.protocol.run_timeout_s
-        limits = Limits(
+        limits = ResourceLimits(
             wall_s=wall_s,
             cpu_s=wall_s,
             memory_bytes=_DEVICE_MEMORY_BYTES,
@@ -134,7 +134,7 @@ class DeviceSession:
         command = [*profiler, str(self.host.tools.runner), _JOB]
         return run_limited(command, cwd=folder, limits=limits, reach=None, env=environment)
 
-    def _write_job(self, call: Call | None, rounds: int, rerun: int, folder: Path) -> None:
+    def _write_job(self, call: OperatorCall | None, rounds: int, rerun: int, folder: Path) -> None:
         lines = [
             f"device {self.device}",
             f"time_limit_ms {int(self.protocol.run_timeout_s * 1000)}",
@@ -214,7 +214,7 @@ def _last_words(outcome: ProcessOutcome) -> str:
     return own[-1] if own else ""
 
 
-def _slots(call: Call) -> int:
+def _slots(call: OperatorCall) -> int:
     """Return at how many addresses each tensor lies in turn, within a limit of memory."""
     total_bytes = sum(path.stat().st_size for path in call.inputs.values())
     return ADDRESS_SLOTS if total_bytes * ADDRESS_SLOTS <= _SLOT_BUDGET_BYTES else 1

@@ -1,4 +1,4 @@
-"""Reads the folder that ``msprof op`` leaves behind: one ``Task`` for each kernel that ran on the device.
+"""Reads the folder that ``msprof op`` leaves behind: one ``DeviceTask`` for each kernel that ran.
 
 Names of files and columns: the msopprof performance data reference for Atlas A2 (MindStudio operator tools,
 files OpBasicInfo, PipeUtilization, Memory, L2Cache, ResourceConflictRatio) and the layouts of its guide::
@@ -42,7 +42,7 @@ class ProfileFormatError(InfrastructureError):
 
 
 @dataclass(frozen=True)
-class Task:
+class DeviceTask:
     """One kernel that ran on the device.
 
     Attributes:
@@ -64,7 +64,7 @@ class Task:
     tables: Mapping[str, Sequence[Row]]
 
 
-def read_tasks(folder: Path) -> list[Task]:
+def read_tasks(folder: Path) -> list[DeviceTask]:
     """Return the tasks of a profiler's output folder, those of one name in the order of their launch.
 
     Raises:
@@ -115,7 +115,7 @@ def number(row: Row, column: str, where: str) -> float | None:
     return value
 
 
-def profile_of(task: Task, duration_us: float) -> Profile:
+def profile_of(task: DeviceTask, duration_us: float) -> Profile:
     """Return where the time of a task went; what the collected files do not tell is 0.
 
     Args:
@@ -142,7 +142,7 @@ def profile_of(task: Task, duration_us: float) -> Profile:
     )
 
 
-def l2_hit_share(task: Task) -> float | None:
+def l2_hit_share(task: DeviceTask) -> float | None:
     """Return the mean share of L2 accesses of the cores that hit, ``None`` where it was not collected."""
     rows = task.tables.get("L2Cache", ())
     rates = [
@@ -151,13 +151,13 @@ def l2_hit_share(task: Task) -> float | None:
     return sum(rates) / len(rates) / _PERCENT if rates else None
 
 
-def bank_conflict_share(task: Task) -> float | None:
+def bank_conflict_share(task: DeviceTask) -> float | None:
     """Return the mean share of vector cycles lost to UB bank conflicts, ``None`` where not collected."""
     rates = _column(task.tables.get("ResourceConflictRatio", ()), "aiv_vec_total_cflt_ratio", zeros=True)
     return sum(rates) / len(rates) if rates else None
 
 
-def _tasks_of(path: Path) -> list[Task]:
+def _tasks_of(path: Path) -> list[DeviceTask]:
     rows = parse_rows(_read(path), _BASIC_COLUMNS, str(path))
     suffix = path.stem.removeprefix(BASIC_INFO)
     tables = {}
@@ -168,11 +168,11 @@ def _tasks_of(path: Path) -> list[Task]:
     return [_task(row, tables, str(path)) for row in rows]
 
 
-def _task(row: Row, tables: Mapping[str, Sequence[Row]], where: str) -> Task:
+def _task(row: Row, tables: Mapping[str, Sequence[Row]], where: str) -> DeviceTask:
     duration_us, block_dim = number(row, "Task Duration(us)", where), number(row, "Block Dim", where)
     if not row["Op Name"] or not duration_us or block_dim is None or block_dim != int(block_dim):
         raise ProfileFormatError(f"{where}: expected name, duration above 0 and block dim, got {dict(row)}")
-    return Task(
+    return DeviceTask(
         name=row["Op Name"],
         op_type=row["Op Type"],
         duration_us=duration_us,

@@ -32,7 +32,7 @@ from ascend_gym.suite.sources import SOURCE_SUFFIXES
 from npu_daemon.build_store import BuildStore
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.toolkit import Toolkit
-from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
+from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.build_flags import refused_flags
 from npu_daemon.simulator.compiler_errors import parse_compiler_errors
 from npu_daemon.simulator.host_build import header_folders
@@ -170,7 +170,7 @@ class OppBuilder:
     def _run(self, program: str, arguments: Sequence[str], cwd: Path, deadline_s: float) -> ProcessOutcome:
         path = program if program.startswith("/") else self._toolkit.program(program)
         remaining_s = max(1.0, deadline_s - time.monotonic())
-        limits = Limits(
+        limits = ResourceLimits(
             wall_s=remaining_s,
             cpu_s=remaining_s,
             memory_bytes=_BUILD_MEMORY_BYTES,

@@ -12,10 +12,10 @@ from ascend_gym.core.protocols import Failure
 from npu_daemon.build_store import BuildStore
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.toolkit import Toolkit
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import ResourceLimits, run_limited
 
 SOURCES = Path(__file__).with_name("runner")
-_LIMITS = Limits(wall_s=300.0, cpu_s=300.0, memory_bytes=1 << 46, file_bytes=1 << 30, processes=256)
+_LIMITS = ResourceLimits(wall_s=300.0, cpu_s=300.0, memory_bytes=1 << 46, file_bytes=1 << 30, processes=256)
 
 
 @dataclass(frozen=True)

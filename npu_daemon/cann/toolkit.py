@@ -12,7 +12,7 @@ from pathlib import Path
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.cann.configuration import CannSettings
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import ResourceLimits, run_limited
 
 OLDEST_VERSION = (8, 2)
 PROGRAMS = ("cmake", "msopgen", "bisheng", "msprof", "npu-smi", "g++")
@@ -24,7 +24,7 @@ _SET_ENV = ("../set_env.sh", "set_env.sh", "bin/setenv.bash")
 _VERSION_LINE = re.compile(r"^\s*version\s*=\s*(\S+)", re.MULTILINE | re.IGNORECASE)
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 _KEPT = re.compile(r"PATH|LD_LIBRARY_PATH|PYTHONPATH|TOOLCHAIN_HOME|ASCEND_\w+")
-_SET_ENV_LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=4 << 30, file_bytes=1 << 20)
+_SET_ENV_LIMITS = ResourceLimits(wall_s=20.0, cpu_s=20.0, memory_bytes=4 << 30, file_bytes=1 << 20)
 
 
 @dataclass(frozen=True)

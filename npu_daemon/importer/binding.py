@@ -13,7 +13,7 @@ from functools import cache
 
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.suite.cann_opdef import AttributeDef, OperatorDef, ParameterDef
-from npu_daemon.importer.record import Argument
+from npu_daemon.importer.record import CallArgument
 
 Slot = ParameterDef | AttributeDef
 
@@ -39,7 +39,7 @@ class Binding:
     attributes: dict[str, int]
 
 
-def bind(definition: OperatorDef, arguments: Sequence[Argument], function: str) -> Binding:
+def bind(definition: OperatorDef, arguments: Sequence[CallArgument], function: str) -> Binding:
     """Align ``arguments`` (without workspace size and executor) with the definition.
 
     Raises:
@@ -84,11 +84,11 @@ def _output(
     return position
 
 
-def _present(position: int | None, arguments: Sequence[Argument]) -> int | None:
+def _present(position: int | None, arguments: Sequence[CallArgument]) -> int | None:
     return None if position is None or arguments[position].kind == "absent" else position
 
 
-def _align(slots: tuple[Slot, ...], arguments: tuple[Argument, ...]) -> list[int | None] | None:
+def _align(slots: tuple[Slot, ...], arguments: tuple[CallArgument, ...]) -> list[int | None] | None:
     """Return the argument position of each slot, with the fewest slots left out; ``None`` if impossible."""
 
     @cache
@@ -119,7 +119,7 @@ def _may_be_left_out(slot: Slot) -> bool:
     return slot.optional if isinstance(slot, ParameterDef) else not slot.required
 
 
-def _fits(slot: Slot, argument: Argument) -> bool:
+def _fits(slot: Slot, argument: CallArgument) -> bool:
     if argument.kind == "absent":
         return _may_be_left_out(slot)
     if isinstance(slot, AttributeDef):

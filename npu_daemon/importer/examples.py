@@ -28,7 +28,7 @@ from ascend_gym.suite.compare import UPSTREAM_LOSS
 from ascend_gym.suite.imported_example import EXAMPLE_FOLDER
 from npu_daemon.importer.binding import Binding, bind
 from npu_daemon.importer.layers import Layer, layer_of
-from npu_daemon.importer.record import Argument, RecordedCall, record_call, record_folder
+from npu_daemon.importer.record import CallArgument, RecordedCall, record_call, record_folder
 from npu_daemon.importer.references import referenced_outputs
 
 CASE_ID = "example"
@@ -136,7 +136,7 @@ def _files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.is_file()}
 
 
-def call_arguments(call: RecordedCall, op_type: str) -> tuple[Argument, ...]:
+def call_arguments(call: RecordedCall, op_type: str) -> tuple[CallArgument, ...]:
     """Return the arguments of a recorded call in the order of the definition.
 
     The results that every aclnn call ends with are left out.
@@ -146,7 +146,7 @@ def call_arguments(call: RecordedCall, op_type: str) -> tuple[Argument, ...]:
 
 
 def _bind_given(
-    definition: OperatorDef, arguments: tuple[Argument, ...], function: str
+    definition: OperatorDef, arguments: tuple[CallArgument, ...], function: str
 ) -> tuple[OperatorDef, Binding]:
     """Bind a call; optional outputs for which it passes a null pointer are left out of both."""
     binding = bind(definition, arguments, function)
@@ -156,7 +156,7 @@ def _bind_given(
 
 
 def _with_results(
-    definition: OperatorDef, arguments: tuple[Argument, ...], written: dict[int, int]
+    definition: OperatorDef, arguments: tuple[CallArgument, ...], written: dict[int, int]
 ) -> OperatorDef:
     """Return a definition without outputs with inputs as outputs: those that the example writes to files."""
     binding = bind(definition, arguments, definition.op_type)
@@ -184,7 +184,7 @@ def _definition(folder: Path, build: BuildFile, candidate: Candidate) -> Operato
 def _case(
     folder: Path,
     definition: OperatorDef,
-    arguments: tuple[Argument, ...],
+    arguments: tuple[CallArgument, ...],
     binding: Binding,
     written: dict[int, int],
 ) -> Case:
@@ -218,7 +218,7 @@ def _case(
 
 
 def _matching_columns(
-    definition: OperatorDef, arguments: tuple[Argument, ...], binding: Binding, *, may_cast: bool
+    definition: OperatorDef, arguments: tuple[CallArgument, ...], binding: Binding, *, may_cast: bool
 ) -> list[int]:
     """Return the dtype combinations of the definition that the tensors of the call have.
 
@@ -247,7 +247,7 @@ def _matching_columns(
     return fitting if fewest == 0 else fitting[:1]
 
 
-def _as_read(argument: Argument, written: dict[int, int]) -> Argument:
+def _as_read(argument: CallArgument, written: dict[int, int]) -> CallArgument:
     """Return a result with the shapes that the example reads.
 
     Some examples make a result as large as an input, of which they then write only a few leading elements.
@@ -261,7 +261,7 @@ def _as_read(argument: Argument, written: dict[int, int]) -> Argument:
     return argument.model_copy(update={"tensors": tuple(tensors)})
 
 
-def _numbers(argument: Argument) -> set[int]:
+def _numbers(argument: CallArgument) -> set[int]:
     return {tensor.number for tensor in argument.tensors}
 
 
@@ -271,7 +271,7 @@ def _column_dtype(parameter: ParameterDef, columns: list[int]) -> DType | None:
 
 
 def _input_spec(
-    parameter: ParameterDef, argument: Argument | None, columns: list[int], layer: Layer
+    parameter: ParameterDef, argument: CallArgument | None, columns: list[int], layer: Layer
 ) -> TensorSpec:
     if argument is None:
         dtype = next((dtype for dtype in parameter.dtypes if dtype is not None), DType.FLOAT32)
@@ -287,7 +287,9 @@ def _input_spec(
     return _constant_spec(parameter, argument, columns)
 
 
-def _tensor_spec(parameter: ParameterDef, argument: Argument, columns: list[int], layer: Layer) -> TensorSpec:
+def _tensor_spec(
+    parameter: ParameterDef, argument: CallArgument, columns: list[int], layer: Layer
+) -> TensorSpec:
     if not argument.tensors:
         raise OperatorFormatError(f"main.cpp: {parameter.name} is an empty list of tensors")
     if not all(tensor.contiguous for tensor in argument.tensors):
@@ -300,7 +302,7 @@ def _tensor_spec(parameter: ParameterDef, argument: Argument, columns: list[int]
     )
 
 
-def _constant_spec(parameter: ParameterDef, argument: Argument, columns: list[int]) -> TensorSpec:
+def _constant_spec(parameter: ParameterDef, argument: CallArgument, columns: list[int]) -> TensorSpec:
     """Return the small tensor that a scalar or an array becomes, in the dtype that the kernel takes."""
     count = len(argument.tensors) or (len(argument.value) if isinstance(argument.value, list) else 1)
     dtype = argument.tensors[0].dtype if argument.tensors else _CONSTANT_DTYPES[argument.kind]
@@ -308,7 +310,7 @@ def _constant_spec(parameter: ParameterDef, argument: Argument, columns: list[in
     return TensorSpec(name=parameter.name, dtype=dtype, shapes=((count,),))
 
 
-def _attribute_value(kind: str, argument: Argument) -> AttributeValue:
+def _attribute_value(kind: str, argument: CallArgument) -> AttributeValue:
     if argument.kind == "scalar":
         raise OperatorFormatError(f"main.cpp passes a scalar object for an attribute of type {kind}")
     convert = _NUMBER_ATTRIBUTES.get(kind)

@@ -18,7 +18,7 @@ from ascend_gym.core.records import Case, DType, TensorSpec
 from ascend_gym.suite.inputs import Array, numpy_dtype
 from npu_daemon.importer.examples import Example, Recording, call_arguments
 from npu_daemon.importer.layers import layer_of
-from npu_daemon.importer.record import Argument, RecordedTensor
+from npu_daemon.importer.record import CallArgument, RecordedTensor
 from npu_daemon.importer.references import reference_outputs
 
 _COMPARISON = re.compile(r"verify_\w+\.py\s+([^`\n)]*)")
@@ -43,7 +43,7 @@ def example_data(example: Example, recording: Recording) -> tuple[Arrays, Arrays
 
 
 def _inputs(
-    record_dir: Path, case: Case, example: Example, arguments: Sequence[Argument]
+    record_dir: Path, case: Case, example: Example, arguments: Sequence[CallArgument]
 ) -> list[list[Array]]:
     arrays: list[list[Array]] = []
     layer = layer_of(example.definition.op_type)
@@ -75,7 +75,7 @@ def _recorded_array(record_dir: Path, tensor: RecordedTensor, name: str) -> Arra
     return np.frombuffer(data, dtype=dtype).reshape(tensor.shape)
 
 
-def _constant(record_dir: Path, argument: Argument, tensor: TensorSpec) -> Array:
+def _constant(record_dir: Path, argument: CallArgument, tensor: TensorSpec) -> Array:
     scalars = [_recorded_array(record_dir, each, tensor.name)[0] for each in argument.tensors]
     values = scalars if argument.value is None else argument.value
     return _read_only(np.array(values).astype(numpy_dtype(tensor.dtype)).reshape(tensor.shapes[0]))
@@ -129,7 +129,7 @@ def _only_pair(written: dict[str, bytes], generated: dict[str, bytes]) -> list[t
 def _expected(
     case: Case,
     example: Example,
-    arguments: Sequence[Argument],
+    arguments: Sequence[CallArgument],
     golden: dict[int, bytes],
     inputs: Sequence[list[Array]],
 ) -> list[list[Array]]:

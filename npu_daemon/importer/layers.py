@@ -18,9 +18,9 @@ from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import AttributeValue
 from ascend_gym.suite.inputs import Array
 from npu_daemon.importer import resize_layers as resize
-from npu_daemon.importer.record import Argument
+from npu_daemon.importer.record import CallArgument
 
-Arrange = Callable[[Sequence[Argument]], Sequence[Argument]]
+Arrange = Callable[[Sequence[CallArgument]], Sequence[CallArgument]]
 Layout = Callable[[Array], Array]
 
 
@@ -78,94 +78,94 @@ def _without(*positions: int) -> Arrange:
     return lambda arguments: [each for index, each in enumerate(arguments) if index not in positions]
 
 
-def _named(argument: Argument, *names: str) -> Argument:
+def _named(argument: CallArgument, *names: str) -> CallArgument:
     """Return a mode that the call gives as a number by the name that the kernel's attribute has."""
-    return Argument(kind="string", value=names[int(argument.value)])
+    return CallArgument(kind="string", value=names[int(argument.value)])
 
 
-def _updated(argument: Argument, result: Argument) -> Argument:
+def _updated(argument: CallArgument, result: CallArgument) -> CallArgument:
     """Return an input that the kernel updates in place of the separate result of the call."""
     tensor = argument.tensors[0].model_copy(update={"number": result.tensors[0].number})
     return argument.model_copy(update={"tensors": (tensor,)})
 
 
-def _paddings_of_all_axes(arguments: Sequence[Argument]) -> list[Argument]:
+def _paddings_of_all_axes(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     """(grad, self, padding, out): paddings of the last axes first become pairs of all axes in order."""
     grad, tensor, padding, out = arguments
     rank = max(len(tensor.tensors[0].shape), _PADDED_RANK)
     pairs = [padding.value[index : index + 2] for index in range(0, len(padding.value), 2)]
     every = [[0, 0]] * (rank - len(pairs)) + pairs[::-1]
-    return [grad, Argument(kind="ints", value=[extent for pair in every for extent in pair]), out]
+    return [grad, CallArgument(kind="ints", value=[extent for pair in every for extent in pair]), out]
 
 
 def _with_mode(mode: str) -> Arrange:
     """Return the arrangement of a padding gradient whose kernel is told how the tensor was padded."""
 
-    def arrange(arguments: Sequence[Argument]) -> list[Argument]:
+    def arrange(arguments: Sequence[CallArgument]) -> list[CallArgument]:
         grad, pairs, out = _paddings_of_all_axes(arguments)
-        contiguous = Argument(kind="bool", value=True)
-        return [grad, pairs, Argument(kind="string", value=mode), contiguous, out]
+        contiguous = CallArgument(kind="bool", value=True)
+        return [grad, pairs, CallArgument(kind="string", value=mode), contiguous, out]
 
     return arrange
 
 
-def _embedding_bag(arguments: Sequence[Argument]) -> list[Argument]:
+def _embedding_bag(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     weight, indices, offsets, by_frequency, mode, sparse, weights, last, padding, *outputs = arguments
     chosen = _named(mode, "sum", "mean", "max")
     return [weight, indices, offsets, weights, chosen, by_frequency, sparse, last, padding, *outputs]
 
 
-def _grid_sampler_grad(arguments: Sequence[Argument]) -> list[Argument]:
+def _grid_sampler_grad(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     grad, x, grid, interpolation, padding, align, _, dx, dgrid = arguments
     chosen = _named(interpolation, "bilinear", "nearest")
     return [grad, x, grid, chosen, _named(padding, "zeros", "border", "reflection"), align, dx, dgrid]
 
 
-def _loss_reduction(arguments: Sequence[Argument]) -> list[Argument]:
+def _loss_reduction(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     *tensors, reduction, out = arguments
     return [*tensors, _named(reduction, "none", "mean", "sum"), out]
 
 
-def _index_add(arguments: Sequence[Argument]) -> list[Argument]:
+def _index_add(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     x, axis, index, source, alpha, out = arguments
     return [_updated(x, out), source, index, index, alpha, axis]
 
 
-def _scatter_add(arguments: Sequence[Argument]) -> list[Argument]:
+def _scatter_add(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     x, _, index, source, out = arguments
     return [_updated(x, out), source, index, index]
 
 
-def _scatter_elements(arguments: Sequence[Argument]) -> list[Argument]:
+def _scatter_elements(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     """The kernel works on the last axis: the function moves the first one there."""
     x, axis, index, source, reduction, out = arguments
     if axis.value != 0:
         raise OperatorFormatError(f"main.cpp scatters along axis {axis.value}; only axis 0 is understood")
-    last = Argument(kind="int", value=-1)
+    last = CallArgument(kind="int", value=-1)
     return [_updated(x, out), index, source, last, _named(reduction, "none", "add", "mul")]
 
 
-def _average_pool_grad(arguments: Sequence[Argument]) -> list[Argument]:
+def _average_pool_grad(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     grad, x, kernel, stride, padding, *rest = arguments
-    extents = Argument(kind="ints", value=list(x.tensors[0].shape))
+    extents = CallArgument(kind="ints", value=list(x.tensors[0].shape))
     three = [_three_extents(argument) for argument in (kernel, stride, padding)]
     return [extents, grad, *three, *rest]
 
 
-def _three_extents(argument: Argument) -> Argument:
+def _three_extents(argument: CallArgument) -> CallArgument:
     value = argument.value * 3 if len(argument.value) == 1 else argument.value
     return argument.model_copy(update={"value": value})
 
 
-def _fake_quant(arguments: Sequence[Argument]) -> list[Argument]:
+def _fake_quant(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     """One scale and one zero point become one for each row."""
     x, scale, zero_point, _, *rest = arguments
     rows = x.tensors[0].shape[0]
-    axis = Argument(kind="int", value=0)
+    axis = CallArgument(kind="int", value=0)
     return [x, _repeated(scale, rows), _repeated(zero_point, rows), axis, *rest]
 
 
-def _repeated(argument: Argument, count: int) -> Argument:
+def _repeated(argument: CallArgument, count: int) -> CallArgument:
     return argument.model_copy(update={"tensors": argument.tensors * count, "kind": "scalars"})
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
+from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
 
 _MEMORY_BYTES = 64 << 30  # of addresses: tensor libraries reserve far more than they use
 _FILE_BYTES = 4 << 30
@@ -37,7 +37,7 @@ def run_confined(
     Raises:
         InfrastructureError: it cannot be executed, or could not be supervised.
     """
-    limits = Limits(
+    limits = ResourceLimits(
         wall_s=wall_s,
         cpu_s=wall_s * 4,
         memory_bytes=_MEMORY_BYTES,

@@ -83,7 +83,7 @@ class RecordedTensor(Record):
         return _DTYPES[self.acl_dtype]
 
 
-class Argument(Record):
+class CallArgument(Record):
     """One argument of the call."""
 
     kind: Literal[
@@ -98,7 +98,7 @@ class RecordedCall(Record):
     """The aclnn call of an example: the function without GetWorkspaceSize, and its arguments in order."""
 
     function: str
-    arguments: tuple[Argument, ...]
+    arguments: tuple[CallArgument, ...]
 
 
 def recorder_program(main_cpp: Path) -> Path:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from npu_daemon.importer.record import Argument
+from npu_daemon.importer.record import CallArgument
 
 
-def volume_gradient(arguments: Sequence[Argument]) -> list[Argument]:
+def volume_gradient(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     """(grad, output size, input size, three scales, out): without all three scales, the sizes decide."""
     grad, output_size, input_size, *scales, out = arguments
     given = [float(scale.value) for scale in scales]
@@ -19,7 +19,7 @@ def volume_gradient(arguments: Sequence[Argument]) -> list[Argument]:
     return [grad, input_size, output_size, _floats([0.0] * len(given)), out]
 
 
-def bicubic_gradient(arguments: Sequence[Argument]) -> list[Argument]:
+def bicubic_gradient(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     """(grad, output size, input size, aligned, two scales, out): scales become those from output to input."""
     grad, output_size, input_size, aligned, scale_h, scale_w, out = arguments
     extents = zip(input_size.value[-2:], output_size.value, (scale_h, scale_w), strict=True)
@@ -27,10 +27,10 @@ def bicubic_gradient(arguments: Sequence[Argument]) -> list[Argument]:
         _inverse_scale(float(scale.value), wide, narrow, bool(aligned.value))
         for wide, narrow, scale in extents
     ]
-    return [grad, aligned, *(Argument(kind="float", value=scale) for scale in scales), out]
+    return [grad, aligned, *(CallArgument(kind="float", value=scale) for scale in scales), out]
 
 
-def bilinear(arguments: Sequence[Argument]) -> list[Argument]:
+def bilinear(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     """(x, size, aligned, two scales, out): scales become inverse, unless they say nothing."""
     x, size, aligned, *scales, out = arguments
     given = [float(scale.value) for scale in scales]
@@ -42,11 +42,11 @@ def bilinear(arguments: Sequence[Argument]) -> list[Argument]:
     return [x, size, aligned, _floats(chosen), out]
 
 
-def linear(arguments: Sequence[Argument]) -> list[Argument]:
+def linear(arguments: Sequence[CallArgument]) -> list[CallArgument]:
     """(x, size, aligned, scale, out): the scale becomes inverse, or 0 where there is none."""
     x, size, aligned, scale, out = arguments
     given = float(scale.value)
-    return [x, size, aligned, Argument(kind="float", value=1.0 / given if given > 0 else 0.0), out]
+    return [x, size, aligned, CallArgument(kind="float", value=1.0 / given if given > 0 else 0.0), out]
 
 
 def _inverse_scale(scale: float, wide: int, narrow: int, aligned: bool) -> float:
@@ -55,9 +55,9 @@ def _inverse_scale(scale: float, wide: int, narrow: int, aligned: bool) -> float
     return 1.0 / scale if scale > 0 else wide / narrow
 
 
-def _floats(values: Sequence[float]) -> Argument:
-    return Argument(kind="floats", value=list(values))
+def _floats(values: Sequence[float]) -> CallArgument:
+    return CallArgument(kind="floats", value=list(values))
 
 
-def _integers(values: Sequence[int]) -> Argument:
-    return Argument(kind="ints", value=list(values))
+def _integers(values: Sequence[int]) -> CallArgument:
+    return CallArgument(kind="ints", value=list(values))

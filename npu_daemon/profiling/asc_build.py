@@ -12,7 +12,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_source import code_of_files, has_launches, kernel_types, with_launch_calls
-from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
+from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.kernel_ir.compilation import count_program
 from npu_daemon.simulator.task_type import CoreKind, TaskType, core_kinds, task_types
 from npu_daemon.simulator.toolchain import (
@@ -174,8 +174,10 @@ def _compile(
     )
 
 
-def _limits(timeout_s: float) -> Limits:
-    return Limits(wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_FILE_BYTES)
+def _limits(timeout_s: float) -> ResourceLimits:
+    return ResourceLimits(
+        wall_s=timeout_s, cpu_s=timeout_s, memory_bytes=_MEMORY_BYTES, file_bytes=_FILE_BYTES
+    )
 
 
 def _call_compiler(

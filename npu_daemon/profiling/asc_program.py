@@ -15,7 +15,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.profiling.asc_build import AscProgram, ProgramBuild, own_files
-from npu_daemon.sandbox import Limits, ProcessOutcome, run_limited
+from npu_daemon.sandbox import ProcessOutcome, ResourceLimits, run_limited
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.places import Place
 from npu_daemon.simulator.races import TracedRun, race_of
@@ -93,7 +93,7 @@ class ProgramJob:
         """Run the program in a limited process, with further lines in its job."""
         job = self.folder / "job"
         job.write_text(_job_text(self) + further_lines, encoding="utf-8")
-        limits = Limits(
+        limits = ResourceLimits(
             wall_s=3.0 * self.timeout_s + 5.0,  # the program itself watches its CPU time
             cpu_s=self.timeout_s + 2.0,
             memory_bytes=_MEMORY_BYTES,

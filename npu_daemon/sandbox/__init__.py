@@ -1,7 +1,13 @@
 """Running untrusted programs: within limits, out of reach of what is not theirs, and nothing of them left."""
 
 from npu_daemon.sandbox.confinement import CONFINING, RLIMITS, Reach, sandbox_level
-from npu_daemon.sandbox.limited_run import ExceededLimit, Limits, ProcessOutcome, run_limited, start_loading
+from npu_daemon.sandbox.limited_run import (
+    ExceededLimit,
+    ProcessOutcome,
+    ResourceLimits,
+    run_limited,
+    start_loading,
+)
 from npu_daemon.sandbox.memory_file import MemoryFile
 from npu_daemon.sandbox.preload import Preload, python_files
 
@@ -9,11 +15,11 @@ __all__ = [
     "CONFINING",
     "RLIMITS",
     "ExceededLimit",
-    "Limits",
     "MemoryFile",
     "Preload",
     "ProcessOutcome",
     "Reach",
+    "ResourceLimits",
     "python_files",
     "run_limited",
     "sandbox_level",

@@ -41,7 +41,7 @@ ExceededLimit = Literal["wall", "cpu", "file", "folder", "output", "processes"]
 
 
 @dataclass(frozen=True)
-class Limits:
+class ResourceLimits:
     """What a program may use.
 
     Attributes:
@@ -103,7 +103,7 @@ def run_limited(
     argv: Sequence[str],
     *,
     cwd: Path,
-    limits: Limits,
+    limits: ResourceLimits,
     reach: Reach | None = NOTHING_ELSE,
     env: Mapping[str, str] | None = None,
     pass_fds: Sequence[int] = (),
@@ -152,7 +152,7 @@ def run_limited(
 def _spec(
     argv: Sequence[str],
     cwd: Path,
-    limits: Limits,
+    limits: ResourceLimits,
     reach: Reach | None,
     env: Mapping[str, str] | None,
     pass_fds: Sequence[int],

@@ -11,7 +11,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, Case, Diagnostic, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.build_store import BuildStore
-from npu_daemon.sandbox import Limits
+from npu_daemon.sandbox import ResourceLimits
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition
 from npu_daemon.simulator.host_side import build_host, describe_operator, kernel_prelude
@@ -124,7 +124,7 @@ class BuildCache:
         key = digest_of("host", self._toolchain.digest, candidate.host, spec.op_type, geometry.soc_version)
 
         def make(folder: Path) -> Failure | None:
-            limits = Limits(
+            limits = ResourceLimits(
                 wall_s=protocol.build_timeout_s,
                 cpu_s=protocol.build_timeout_s,
                 memory_bytes=_HOST_MEMORY_BYTES,

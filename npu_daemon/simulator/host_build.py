@@ -18,7 +18,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
 from ascend_gym.core.wheel import compiler_folder
-from npu_daemon.sandbox import Limits, Reach, run_limited
+from npu_daemon.sandbox import Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
 from npu_daemon.simulator.host_arrays import refused_lines, with_cleared_arrays
 from npu_daemon.simulator.host_check import refused_modules
@@ -30,7 +30,7 @@ from npu_daemon.simulator.host_toolchain import (
     host_symbols,
 )
 
-BUILD_LIMITS = Limits(
+BUILD_LIMITS = ResourceLimits(
     wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
 )
 _MAX_IR_BYTES = 24 << 20  # of all modules together; the largest operator of cann-ops has 7 MB
@@ -49,7 +49,7 @@ def build_host(
     toolchain: Path,
     *,
     include_dirs: Sequence[Path] = (),
-    limits: Limits = BUILD_LIMITS,
+    limits: ResourceLimits = BUILD_LIMITS,
 ) -> Path | Failure:
     """Compile the host sources of a candidate and return the shared library.
 
@@ -87,7 +87,7 @@ class _HostBuild:
     folder: Path
     toolchain: Path
     include_dirs: Sequence[Path | str]
-    limits: Limits
+    limits: ResourceLimits
     modules: list[str] = field(default_factory=list)
 
     def compile(self, compiled: Sequence[str]) -> Failure | None:

@@ -12,8 +12,8 @@ from npu_daemon.simulator.host_schema import (
     HOST_TYPES,
     Attribute,
     DefinitionError,
+    HostParameter,
     OperatorDefinition,
-    Parameter,
     Slot,
     match_attributes,
     match_column,
@@ -120,7 +120,7 @@ def _chip_lines(chip: ChipGeometry) -> Iterator[str]:
 
 
 def _tensor_lines(
-    parameter: Parameter, slot: Slot, tensor: TensorSpec | None, files: Mapping[str, Sequence[Path]]
+    parameter: HostParameter, slot: Slot, tensor: TensorSpec | None, files: Mapping[str, Sequence[Path]]
 ) -> Iterator[str]:
     if tensor is None:
         return

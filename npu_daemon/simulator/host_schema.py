@@ -50,7 +50,7 @@ class DefinitionError(ValueError):
     """A definition contradicts itself, or a case does not fit it; the message says where."""
 
 
-class Parameter(Record):
+class HostParameter(Record):
     """One input or output of an operator definition, as its OpDef states it.
 
     Attributes:
@@ -161,8 +161,8 @@ class OperatorDefinition(Record):
     """An operator as registered with OP_ADD, for one chip."""
 
     op_type: Identifier
-    inputs: tuple[Parameter, ...]
-    outputs: tuple[Parameter, ...]
+    inputs: tuple[HostParameter, ...]
+    outputs: tuple[HostParameter, ...]
     attributes: tuple[Attribute, ...]
     structures: tuple[RegisteredStructure, ...]
 
@@ -209,7 +209,7 @@ class OperatorDefinition(Record):
             by_types.setdefault(tuple(slot.type for slot in (*column.inputs, *column.outputs)), column)
         return tuple(by_types.values())
 
-    def _width(self, parameters: Sequence[Parameter]) -> int:
+    def _width(self, parameters: Sequence[HostParameter]) -> int:
         widths = {}
         for parameter in parameters:
             if not parameter.types_combine and not parameter.follows_type_of:
@@ -221,7 +221,7 @@ class OperatorDefinition(Record):
             raise DefinitionError(f"the lists of {self.op_type} must have equal lengths, got: {listing}")
         return next(iter(widths.values()), 1)
 
-    def _column(self, parameters: Sequence[Parameter], index: int, chosen: list[str]) -> Column:
+    def _column(self, parameters: Sequence[HostParameter], index: int, chosen: list[str]) -> Column:
         types: dict[str, str] = {}
         formats: dict[str, str] = {}
         slots = []
@@ -240,7 +240,7 @@ class OperatorDefinition(Record):
             slots.append(slot)
         return Column(tuple(slots[: len(self.inputs)]), tuple(slots[len(self.inputs) :]))
 
-    def _pick(self, parameter: Parameter, followed: str, known: dict[str, str]) -> str:
+    def _pick(self, parameter: HostParameter, followed: str, known: dict[str, str]) -> str:
         if not followed:
             return ""
         if followed not in known:
@@ -251,7 +251,7 @@ class OperatorDefinition(Record):
 
 
 def match_tensors(
-    parameters: Sequence[Parameter], tensors: Sequence[TensorSpec], side: str
+    parameters: Sequence[HostParameter], tensors: Sequence[TensorSpec], side: str
 ) -> list[TensorSpec | None]:
     """Return for each parameter of the definition its tensor in the case, ``None`` when it is absent.
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, run_limited
+from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.host_build import build_host
 from npu_daemon.simulator.host_request import ChipGeometry, request_lines, value_files
 from npu_daemon.simulator.host_schema import (
@@ -37,7 +37,7 @@ __all__ = [
     "run_tiling",
 ]
 
-TILING_LIMITS = Limits(wall_s=10.0, cpu_s=5.0, memory_bytes=1 << 30, file_bytes=1 << 20)
+TILING_LIMITS = ResourceLimits(wall_s=10.0, cpu_s=5.0, memory_bytes=1 << 30, file_bytes=1 << 20)
 
 _ANY_OPERATOR = "-"
 _SHOWN_LOG_LINES = 5
@@ -80,7 +80,7 @@ def describe_operator(
     toolchain: Path,
     *,
     op_type: str | None = None,
-    limits: Limits = TILING_LIMITS,
+    limits: ResourceLimits = TILING_LIMITS,
 ) -> OperatorDefinition | Failure:
     """Load built host code and read the operator definition that it registers.
 
@@ -116,7 +116,7 @@ def run_tiling(
     toolchain: Path,
     *,
     input_files: Sequence[Sequence[Path]] = (),
-    limits: Limits = TILING_LIMITS,
+    limits: ResourceLimits = TILING_LIMITS,
 ) -> TilingOutcome | Failure:
     """Run the tiling function of built host code for one case.
 
@@ -160,7 +160,7 @@ def run_tiling(
 
 
 def _ask(
-    argv: Sequence[str], cwd: Path, limits: Limits, reach: Reach, phase: Phase
+    argv: Sequence[str], cwd: Path, limits: ResourceLimits, reach: Reach, phase: Phase
 ) -> tuple[dict[str, Any] | Failure, float]:
     """Run ``host_tiling`` and return its answer, or what kept it from answering, with its wall seconds."""
     outcome = run_limited(argv, cwd=cwd, limits=limits, reach=reach)

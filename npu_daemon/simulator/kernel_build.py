@@ -10,7 +10,7 @@ from pathlib import Path
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits
+from npu_daemon.sandbox import ResourceLimits
 from npu_daemon.simulator.build_flags import refused_flags
 from npu_daemon.simulator.host_build import header_folders
 from npu_daemon.simulator.kernel_ir.compilation import KernelSource, build_library
@@ -141,7 +141,7 @@ def build_kernel(
             "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
         )
     _write_sources(sources, prelude, wrapper_source(sources, entry), work_dir)
-    limits = Limits(
+    limits = ResourceLimits(
         wall_s=protocol.build_timeout_s,
         cpu_s=protocol.build_timeout_s,
         memory_bytes=_BUILD_MEMORY_BYTES,

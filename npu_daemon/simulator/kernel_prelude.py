@@ -10,8 +10,8 @@ from ascend_gym.core.status import Status
 from npu_daemon.simulator.host_schema import (
     Column,
     DefinitionError,
+    HostParameter,
     OperatorDefinition,
-    Parameter,
     Slot,
     TilingField,
     TilingStructure,
@@ -96,7 +96,7 @@ def column_prelude(definition: OperatorDefinition, column: Column) -> str:
 
 
 def _parameter_macros(
-    parameters: Sequence[Parameter], slots: Sequence[Slot], taken: Sequence[str]
+    parameters: Sequence[HostParameter], slots: Sequence[Slot], taken: Sequence[str]
 ) -> Iterator[str]:
     """Yield the macros of each parameter; an output named like an input, its own result, gets ``_REF``."""
     for parameter, slot in zip(parameters, slots, strict=True):

@@ -14,7 +14,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, Diagnostic, MeasureProtocol, Phase, TensorSpec
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array, loaded_array, numpy_dtype, stored_array
-from npu_daemon.sandbox import Limits, MemoryFile, ProcessOutcome, Reach, run_limited
+from npu_daemon.sandbox import MemoryFile, ProcessOutcome, Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, match_outputs, match_tensors
@@ -51,12 +51,12 @@ class KernelJob:
     trace: MemoryFile
     outputs: MemoryFile
 
-    def execute(self, program: Path, limits: Limits) -> ProcessOutcome:
+    def execute(self, program: Path, limits: ResourceLimits) -> ProcessOutcome:
         """Run the program; it leaves a trace and outputs."""
         paths = self.trace.path, self.outputs.path
         return self._execute(program, limits, paths, (self.trace.fd, self.outputs.fd), "")
 
-    def execute_again(self, program: Path, limits: Limits, further_lines: str) -> ProcessOutcome:
+    def execute_again(self, program: Path, limits: ResourceLimits, further_lines: str) -> ProcessOutcome:
         """Run the program with further lines in its job, for what it prints: it leaves nothing."""
         return self._execute(program, limits, (_NOWHERE, _NOWHERE), (), further_lines)
 
@@ -72,7 +72,7 @@ class KernelJob:
     def _execute(
         self,
         program: Path,
-        limits: Limits,
+        limits: ResourceLimits,
         paths: tuple[str, str],
         fds: tuple[int, ...],
         further_lines: str,

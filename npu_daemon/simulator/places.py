@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from npu_daemon.sandbox import Limits, Reach, python_files, run_limited
+from npu_daemon.sandbox import Reach, ResourceLimits, python_files, run_limited
 
 Place = tuple[str | None, int | None]
 """File and line, where they are known."""
@@ -21,7 +21,7 @@ PlaceOf = Callable[[Iterable[str]], Place]
 """Picks the place to show from rows ``FILE:LINE``, the innermost first."""
 
 _READER = Path(__file__).with_name("line_reader.py")
-_LIMITS = Limits(wall_s=20.0, cpu_s=10.0, memory_bytes=2 << 30, file_bytes=0, output_bytes=1 << 18)
+_LIMITS = ResourceLimits(wall_s=20.0, cpu_s=10.0, memory_bytes=2 << 30, file_bytes=0, output_bytes=1 << 18)
 _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
 _MAX_ADDRESSES = 32
 _LINE = re.compile(r"[0-9]{1,9}")

@@ -16,7 +16,7 @@ from typing import Any
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, MemoryFile
+from npu_daemon.sandbox import MemoryFile, ResourceLimits
 from npu_daemon.simulator.build_cache import KernelBuild
 from npu_daemon.simulator.kernel_run import KernelJob
 from npu_daemon.simulator.places import Place, PlaceOf, own_place, source_rows
@@ -115,7 +115,7 @@ class TracedRun:
 
 
 def find_race(
-    toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: Limits, *, auto_sync: bool
+    toolchain: Toolchain, job: KernelJob, kernel: KernelBuild, limits: ResourceLimits, *, auto_sync: bool
 ) -> Failure | tuple[Diagnostic, ...]:
     """Return a failure that names both accesses of the first race in the trace of ``job``, or warnings.
 

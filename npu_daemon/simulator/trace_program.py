@@ -10,7 +10,7 @@ from typing import Any
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits, MemoryFile, Reach, run_limited
+from npu_daemon.sandbox import MemoryFile, Reach, ResourceLimits, run_limited
 
 MEMORY_BYTES = 4 << 30  # on top of the trace, which is mapped
 _OUTPUT_BYTES = 256 << 20
@@ -43,7 +43,7 @@ def read_trace(
     """
     files = [each for each in (trace, *arguments) if not isinstance(each, str)]
     named = [each for each in files if isinstance(each, Path)]
-    limits = Limits(
+    limits = ResourceLimits(
         wall_s=timeout_s,
         cpu_s=timeout_s + 1.0,
         memory_bytes=memory_bytes + _size_bytes(trace),

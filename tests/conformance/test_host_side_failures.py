@@ -10,7 +10,7 @@ from host_side_machine import SIMPLE_CASE, Host, sources_of, tensor, toolchain, 
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import Limits
+from npu_daemon.sandbox import ResourceLimits
 from npu_daemon.simulator.host_side import build_host
 
 __all__ = ["toolchain"]
@@ -64,7 +64,7 @@ def test_a_broken_tiling_function_is_a_tiling_error(faulty: Host, name: str) -> 
 
 def test_an_endless_tiling_function_is_a_timeout(toolchain: Path, tmp_path: Path) -> None:
     host = Host(toy("for (volatile int i = 0;;) i = i + 1;"), tmp_path, toolchain)
-    limits = Limits(wall_s=0.3, cpu_s=5.0, memory_bytes=1 << 30, file_bytes=1 << 20)
+    limits = ResourceLimits(wall_s=0.3, cpu_s=5.0, memory_bytes=1 << 30, file_bytes=1 << 20)
     failure = host.tile(limits=limits)
     assert isinstance(failure, Failure)
     assert failure.status is Status.TIMEOUT

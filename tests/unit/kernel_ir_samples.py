@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import llvmlite.binding as llvm
 
-from npu_daemon.simulator.kernel_ir.signatures import Interface
+from npu_daemon.simulator.kernel_ir.signatures import KernelInterface
 from npu_daemon.simulator.kernel_ir.verifier import DATA_LAYOUT, TRIPLE
 
-INTERFACE = Interface.of_texts(
+INTERFACE = KernelInterface.of_texts(
     {
         "_ZN4asim5startEv": "void ()",
         "_ZN4asim4takeEPvh": "zeroext i8 (ptr, zeroext i8)".replace("(ptr, zeroext i8)", "(ptr, i8 zeroext)"),

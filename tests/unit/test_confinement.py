@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from npu_daemon.sandbox import Limits, ProcessOutcome, Reach, confinement, limited_run, run_limited
+from npu_daemon.sandbox import ProcessOutcome, Reach, ResourceLimits, confinement, limited_run, run_limited
 from npu_daemon.sandbox.confinement import BUBBLEWRAP, LANDLOCK, RLIMITS, Level, landlock_version
 from npu_daemon.sandbox.seccomp import filter_program, refused_calls
 
-LIMITS = Limits(wall_s=20.0, cpu_s=10.0, memory_bytes=1 << 31, file_bytes=1 << 24)
+LIMITS = ResourceLimits(wall_s=20.0, cpu_s=10.0, memory_bytes=1 << 31, file_bytes=1 << 24)
 PYTHON_FILES = (Path(sys.prefix), Path(sys.base_prefix))
 
 
@@ -214,7 +214,7 @@ def test_how_it_ended_is_told(tmp_path: Path, level: Level) -> None:
     assert python("raise SystemExit(3)", tmp_path).returncode == 3
     aborted = python("import os; os.abort()", tmp_path)
     assert (aborted.returncode, aborted.signal) == (None, signal.SIGABRT)
-    endless = Limits(wall_s=30.0, cpu_s=1.0, memory_bytes=1 << 31, file_bytes=1 << 20)
+    endless = ResourceLimits(wall_s=30.0, cpu_s=1.0, memory_bytes=1 << 31, file_bytes=1 << 20)
     command = [sys.executable, "-I", "-S", "-c", "while True: pass"]
     outcome = run_limited(command, cwd=tmp_path, limits=endless, reach=Reach(PYTHON_FILES))
     assert outcome.exceeded == "cpu"

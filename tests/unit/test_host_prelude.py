@@ -6,8 +6,8 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, DType, Phase, TensorSpec
 from ascend_gym.core.status import Status
 from npu_daemon.simulator.host_schema import (
+    HostParameter,
     OperatorDefinition,
-    Parameter,
     RegisteredStructure,
     TilingField,
     TilingStructure,
@@ -15,8 +15,8 @@ from npu_daemon.simulator.host_schema import (
 from npu_daemon.simulator.kernel_prelude import kernel_prelude
 
 
-def parameter(name: str, *types: str) -> Parameter:
-    return Parameter(name=name, kind="required", types=types, formats=("ND",) * len(types))
+def parameter(name: str, *types: str) -> HostParameter:
+    return HostParameter(name=name, kind="required", types=types, formats=("ND",) * len(types))
 
 
 def case(dtype: DType, *outputs: str) -> Case:
@@ -26,7 +26,9 @@ def case(dtype: DType, *outputs: str) -> Case:
     return Case(case_id="c", inputs=(tensor("xIn"),), outputs=tuple(tensor(name) for name in outputs))
 
 
-def definition(*outputs: Parameter, structures: tuple[RegisteredStructure, ...] = ()) -> OperatorDefinition:
+def definition(
+    *outputs: HostParameter, structures: tuple[RegisteredStructure, ...] = ()
+) -> OperatorDefinition:
     inputs = (parameter("xIn", "DT_FLOAT16", "DT_FLOAT"),)
     return OperatorDefinition(
         op_type="Toy", inputs=inputs, outputs=outputs, attributes=(), structures=structures

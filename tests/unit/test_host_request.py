@@ -9,7 +9,7 @@ import pytest
 
 from ascend_gym.core.records import Case, DType, TensorSpec
 from npu_daemon.simulator.host_request import ChipGeometry, request_lines
-from npu_daemon.simulator.host_schema import Attribute, DefinitionError, OperatorDefinition, Parameter
+from npu_daemon.simulator.host_schema import Attribute, DefinitionError, HostParameter, OperatorDefinition
 
 CHIP = ChipGeometry(
     soc_version="Ascend910B2",
@@ -25,8 +25,8 @@ CHIP = ChipGeometry(
 )
 
 
-def parameter(name: str, kind: str = "required", **fields: object) -> Parameter:
-    return Parameter.model_validate(
+def parameter(name: str, kind: str = "required", **fields: object) -> HostParameter:
+    return HostParameter.model_validate(
         {"name": name, "kind": kind, "types": ["DT_FLOAT16"], "formats": ["ND"], **fields}
     )
 
@@ -36,7 +36,7 @@ def tensor(name: str, *shapes: tuple[int, ...], dynamic: bool = False) -> Tensor
 
 
 def lines_for(
-    inputs: list[Parameter], tensors: list[TensorSpec], files: list[list[Path]] | None = None
+    inputs: list[HostParameter], tensors: list[TensorSpec], files: list[list[Path]] | None = None
 ) -> list[str]:
     toy = OperatorDefinition(
         op_type="Toy", inputs=tuple(inputs), outputs=(parameter("y"),), attributes=(), structures=()

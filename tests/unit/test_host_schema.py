@@ -12,8 +12,8 @@ from npu_daemon.simulator.host_schema import (
     Attribute,
     Decision,
     DefinitionError,
+    HostParameter,
     OperatorDefinition,
-    Parameter,
     RegisteredStructure,
     Slot,
     TilingField,
@@ -26,15 +26,15 @@ from npu_daemon.simulator.host_schema import (
 HALF, SINGLE, BRAIN = "DT_FLOAT16", "DT_FLOAT", "DT_BF16"
 
 
-def parameter(name: str, *types: str, kind: str = "required", **fields: object) -> Parameter:
+def parameter(name: str, *types: str, kind: str = "required", **fields: object) -> HostParameter:
     formats = fields.pop("formats", ("ND",) * len(types))
-    return Parameter.model_validate(
+    return HostParameter.model_validate(
         {"name": name, "kind": kind, "types": types, "formats": formats, **fields}
     )
 
 
 def definition(
-    inputs: list[Parameter], outputs: list[Parameter], attributes: tuple[Attribute, ...] = ()
+    inputs: list[HostParameter], outputs: list[HostParameter], attributes: tuple[Attribute, ...] = ()
 ) -> OperatorDefinition:
     return OperatorDefinition(
         op_type="Toy", inputs=tuple(inputs), outputs=tuple(outputs), attributes=attributes, structures=()

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from ascend_gym.core.remove_tree import remove_tree
-from npu_daemon.sandbox import Limits, MemoryFile, ProcessOutcome, Reach, run_limited
+from npu_daemon.sandbox import MemoryFile, ProcessOutcome, Reach, ResourceLimits, run_limited
 from npu_daemon.sandbox.confinement import RLIMITS, sandbox_level
 from npu_daemon.sandbox.server import outgrown
 
 MIB = 1 << 20
 PYTHON_FILES = (Path(sys.prefix), Path(sys.base_prefix))
-LIMITS = Limits(
+LIMITS = ResourceLimits(
     wall_s=60.0,
     cpu_s=30.0,
     memory_bytes=1 << 30,

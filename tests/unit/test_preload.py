@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from npu_daemon.sandbox import RLIMITS, Limits, Preload, Reach, run_limited, sandbox_level
+from npu_daemon.sandbox import RLIMITS, Preload, Reach, ResourceLimits, run_limited, sandbox_level
 
-LIMITS = Limits(wall_s=20.0, cpu_s=20.0, memory_bytes=1 << 30, file_bytes=1 << 20)
+LIMITS = ResourceLimits(wall_s=20.0, cpu_s=20.0, memory_bytes=1 << 30, file_bytes=1 << 20)
 PROGRAM = """
 import os
 import sys
@@ -96,7 +96,7 @@ def test_its_memory_is_limited(program: Preload, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_its_time_is_limited(program: Preload, tmp_path: Path) -> None:
-    limits = Limits(wall_s=20.0, cpu_s=1.0, memory_bytes=1 << 30, file_bytes=0)
+    limits = ResourceLimits(wall_s=20.0, cpu_s=1.0, memory_bytes=1 << 30, file_bytes=0)
     outcome = run_limited(["spin"], cwd=tmp_path, limits=limits, preload=program)
     assert outcome.timed_out
     assert output(program, tmp_path, "ids")[2] == "1", "its server goes on"

@@ -17,14 +17,14 @@ import pytest
 from daemon_processes import DEADLINE_S, ends
 
 from ascend_gym.core.errors import InfrastructureError
-from npu_daemon.sandbox import Limits, ProcessOutcome, limited_run, run_limited
+from npu_daemon.sandbox import ProcessOutcome, ResourceLimits, limited_run, run_limited
 
 MARKER = "SANDBOX_TEST_MARKER"
 
 
-def limits(**changes: float) -> Limits:
+def limits(**changes: float) -> ResourceLimits:
     values = {"wall_s": 10.0, "cpu_s": 5.0, "memory_bytes": 1 << 30, "file_bytes": 1 << 20, **changes}
-    return Limits(**values)  # type: ignore[arg-type]
+    return ResourceLimits(**values)  # type: ignore[arg-type]
 
 
 def python(code: str) -> list[str]:

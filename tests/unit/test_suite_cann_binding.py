@@ -7,15 +7,15 @@ import pytest
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.suite.cann_opdef import AttributeDef, OperatorDef, ParameterDef
 from npu_daemon.importer.binding import Binding, bind
-from npu_daemon.importer.record import Argument
+from npu_daemon.importer.record import CallArgument
 
 
 def parameter(name: str, *, optional: bool = False, dynamic: bool = False) -> ParameterDef:
     return ParameterDef(name, (), optional, dynamic)
 
 
-def call(*kinds: str) -> list[Argument]:
-    return [Argument.model_validate({"kind": kind}) for kind in kinds]
+def call(*kinds: str) -> list[CallArgument]:
+    return [CallArgument.model_validate({"kind": kind}) for kind in kinds]
 
 
 X, Y, LIST = parameter("x"), parameter("y"), parameter("x", dynamic=True)

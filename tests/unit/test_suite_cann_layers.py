@@ -13,7 +13,7 @@ from ascend_gym.core.records import DType
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.importer.layers import layer_of, permuted
-from npu_daemon.importer.record import Argument, RecordedTensor
+from npu_daemon.importer.record import CallArgument, RecordedTensor
 from npu_daemon.importer.references import reference_outputs, referenced_outputs
 
 TWO_OUTPUTS = OP_DEF.replace(
@@ -22,16 +22,16 @@ TWO_OUTPUTS = OP_DEF.replace(
 )  # fmt: skip
 
 
-def tensor(number: int, *shape: int) -> Argument:
+def tensor(number: int, *shape: int) -> CallArgument:
     recorded = RecordedTensor(
         acl_dtype=0, shape=shape, contiguous=True, file=f"tensor{number}.bin", number=number
     )
-    return Argument(kind="tensor", tensors=(recorded,))
+    return CallArgument(kind="tensor", tensors=(recorded,))
 
 
 def test_an_operator_that_is_not_listed_gets_its_arguments_as_they_are() -> None:
     layer = layer_of("NotListed")
-    given = [tensor(1, 2, 3), Argument(kind="int", value=1)]
+    given = [tensor(1, 2, 3), CallArgument(kind="int", value=1)]
     assert list(layer.arrange(given)) == given
     assert layer.shape("x", (2, 3)) == (2, 3)
     array = np.arange(6)
@@ -39,7 +39,7 @@ def test_an_operator_that_is_not_listed_gets_its_arguments_as_they_are() -> None
 
 
 def test_paddings_of_the_last_axes_become_pairs_of_all_axes() -> None:
-    padding = Argument(kind="ints", value=[1, 2, 3, 4])
+    padding = CallArgument(kind="ints", value=[1, 2, 3, 4])
     given = [tensor(1, 1, 1, 9, 6), tensor(2, 1, 1, 2, 3), padding, tensor(3, 1, 1, 2, 3)]
     grad, pairs, out = layer_of("CircularPadGrad").arrange(given)
     assert (grad.tensors[0].number, out.tensors[0].number) == (1, 3)
@@ -74,9 +74,9 @@ def test_a_call_with_more_axes_than_are_understood_is_refused() -> None:
 
 
 def test_a_result_apart_becomes_the_input_that_the_kernel_updates() -> None:
-    index, source, alpha = tensor(2, 4), tensor(3, 4, 2), Argument(kind="scalar")
+    index, source, alpha = tensor(2, 4), tensor(3, 4, 2), CallArgument(kind="scalar")
     arranged = layer_of("InplaceIndexAddWithSorted").arrange(
-        [tensor(1, 4, 2), Argument(kind="int", value=0), index, source, alpha, tensor(5, 4, 2)]
+        [tensor(1, 4, 2), CallArgument(kind="int", value=0), index, source, alpha, tensor(5, 4, 2)]
     )
     assert (arranged[0].tensors[0].file, arranged[0].tensors[0].number) == ("tensor1.bin", 5)
     layer = layer_of("InplaceIndexAddWithSorted")
@@ -87,8 +87,8 @@ def test_a_result_apart_becomes_the_input_that_the_kernel_updates() -> None:
 def test_scattering_along_the_first_axis_becomes_scattering_along_the_last() -> None:
     layer = layer_of("ScatterElementsV2")
 
-    def arranged(axis: int) -> list[Argument]:
-        numbers = Argument(kind="int", value=axis), Argument(kind="int", value=1)
+    def arranged(axis: int) -> list[CallArgument]:
+        numbers = CallArgument(kind="int", value=axis), CallArgument(kind="int", value=1)
         given = [tensor(1, 3, 4), numbers[0], tensor(2, 2, 3), tensor(3, 2, 3), numbers[1], tensor(4, 3, 4)]
         return list(layer.arrange(given))
 
@@ -99,7 +99,7 @@ def test_scattering_along_the_first_axis_becomes_scattering_along_the_last() -> 
 
 
 def test_one_scale_becomes_one_for_each_row() -> None:
-    rest = [Argument(kind="float", value=1.0), Argument(kind="int", value=0), tensor(4, 5, 2)]
+    rest = [CallArgument(kind="float", value=1.0), CallArgument(kind="int", value=0), tensor(4, 5, 2)]
     _, scale, *_ = layer_of("FakeQuantAffineCachemask").arrange(
         [tensor(1, 5, 2), tensor(2, 1), tensor(3, 1), *rest]
     )
@@ -107,9 +107,9 @@ def test_one_scale_becomes_one_for_each_row() -> None:
 
 
 def test_modes_given_as_numbers_are_named() -> None:
-    given = [tensor(1, 2), tensor(2, 2), Argument(kind="int", value=2), tensor(3)]
+    given = [tensor(1, 2), tensor(2, 2), CallArgument(kind="int", value=2), tensor(3)]
     arranged = layer_of("MSELossV2").arrange(given)
-    assert arranged[2] == Argument(kind="string", value="sum")
+    assert arranged[2] == CallArgument(kind="string", value="sum")
 
 
 def test_a_handwritten_function_casts_to_what_its_kernel_takes(tmp_path: Path) -> None:

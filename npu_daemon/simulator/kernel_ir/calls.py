@@ -20,8 +20,8 @@ from npu_daemon.simulator.kernel_ir.origins import Origins
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr, readable_name
 from npu_daemon.simulator.kernel_ir.signatures import (
     RESULT,
-    Interface,
-    Parameter,
+    FunctionParameter,
+    KernelInterface,
     Signature,
     read_parameters,
     same_for_calls,
@@ -59,7 +59,7 @@ class CallReader:
         types: TypeTable,
         values: ValueChecker,
         symbols: Symbols,
-        interface: Interface,
+        interface: KernelInterface,
     ) -> None:
         self._checked = checked
         self._types = types
@@ -160,14 +160,14 @@ class CallReader:
         return Step(Kind.PLAIN, text, step.debug, cost)
 
 
-def _as_declared(step: Step, declared: Signature) -> tuple[Parameter, ...]:
+def _as_declared(step: Step, declared: Signature) -> tuple[FunctionParameter, ...]:
     """Return the arguments with what the interface says of its parameters."""
     extra = step.parameters[len(declared.parameters) :]
     named = zip(declared.parameters, step.parameters, strict=False)
     copied = [
         its._replace(value=mine.value, copied=mine.copied, result_of=mine.result_of) for its, mine in named
     ]
-    return (*copied, *(Parameter(each.type, each.extension, value=each.value) for each in extra))
+    return (*copied, *(FunctionParameter(each.type, each.extension, value=each.value) for each in extra))
 
 
 def _undefined(name: str) -> RefusedIr:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from npu_daemon.simulator.kernel_ir.instructions import Cost
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
-from npu_daemon.simulator.kernel_ir.signatures import Parameter, Signature
+from npu_daemon.simulator.kernel_ir.signatures import FunctionParameter, Signature
 
 ENTRY_POINTS = frozenset({"asim_kernel_entry", "asim_task_type"})
 
@@ -53,7 +53,7 @@ class Step(NamedTuple):
     operand: str = ""
     tail: str = ""
     bytes: int = 0
-    parameters: tuple[Parameter, ...] = ()
+    parameters: tuple[FunctionParameter, ...] = ()
     result: str = ""
     result_type: str = ""
 

@@ -16,7 +16,7 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, Sources
 from ascend_gym.core.status import Status
 from ascend_gym.core.wheel import compiler_folder
-from npu_daemon.sandbox import Limits, Preload, ProcessOutcome, Reach, run_limited, start_loading
+from npu_daemon.sandbox import Preload, ProcessOutcome, Reach, ResourceLimits, run_limited, start_loading
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
 from npu_daemon.simulator.kernel_ir.clang import bitcode_command, overlay
 from npu_daemon.simulator.kernel_ir.linker import foreign_symbols, link_command
@@ -66,7 +66,7 @@ def emitter() -> Preload:
 
 
 def build_library(
-    source: KernelSource, kind: CoreKind, output: str, toolchain: KernelToolchain, limits: Limits
+    source: KernelSource, kind: CoreKind, output: str, toolchain: KernelToolchain, limits: ResourceLimits
 ) -> Failure | None:
     """Make the library of a kernel for one kind of core.
 
@@ -92,7 +92,7 @@ def build_library(
 
 
 def _compile(
-    source: KernelSource, kind: CoreKind, bitcode: Path, toolchain: KernelToolchain, limits: Limits
+    source: KernelSource, kind: CoreKind, bitcode: Path, toolchain: KernelToolchain, limits: ResourceLimits
 ) -> Failure | None:
     overlay_file = bitcode.with_name(f"{bitcode.stem}_overlay.json")
     overlay_file.write_text(overlay(source.folder, toolchain.folder), encoding="utf-8")
@@ -109,7 +109,7 @@ def _compile(
 
 
 def _emit(
-    source: KernelSource, bitcode: Path, object_file: Path, toolchain: KernelToolchain, limits: Limits
+    source: KernelSource, bitcode: Path, object_file: Path, toolchain: KernelToolchain, limits: ResourceLimits
 ) -> Failure | None:
     arguments = [str(bitcode), str(object_file), str(toolchain.interface_file), toolchain.processor]
     reach = Reach((toolchain.interface_file,))
@@ -124,7 +124,7 @@ def _emit(
     return _refused(answer, source.sources, outcome.seconds)
 
 
-def count_program(bitcode: Path, output: Path, limits: Limits) -> Failure | None:
+def count_program(bitcode: Path, output: Path, limits: ResourceLimits) -> Failure | None:
     """Write the bitcode of a user's own program anew, its scalar work counted as that of kernels is.
 
     Args:
@@ -140,7 +140,7 @@ def count_program(bitcode: Path, output: Path, limits: Limits) -> Failure | None
 
 
 def _link(
-    source: KernelSource, object_file: Path, library: Path, toolchain: KernelToolchain, limits: Limits
+    source: KernelSource, object_file: Path, library: Path, toolchain: KernelToolchain, limits: ResourceLimits
 ) -> Failure | None:
     command = link_command((object_file, toolchain.support_object), library)
     reach = Reach((toolchain.folder, compiler_folder() / "lib"))
@@ -190,7 +190,7 @@ def _own_place(places: object, sources: Sources) -> tuple[str | None, int | None
     return None, None
 
 
-def _exceeded(what: str, outcome: ProcessOutcome, limits: Limits) -> Failure | None:
+def _exceeded(what: str, outcome: ProcessOutcome, limits: ResourceLimits) -> Failure | None:
     if outcome.exceeded is None:
         return None
     if outcome.timed_out:

@@ -23,7 +23,7 @@ from npu_daemon.simulator.kernel_ir.ir_text import ModuleText, split_module
 from npu_daemon.simulator.kernel_ir.program_instrumenter import instrumented_program
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
 from npu_daemon.simulator.kernel_ir.second_check import check_again
-from npu_daemon.simulator.kernel_ir.signatures import Interface
+from npu_daemon.simulator.kernel_ir.signatures import KernelInterface
 from npu_daemon.simulator.kernel_ir.verifier import verified
 
 # Larger modules are emitted without optimisation, in a third of the time.
@@ -35,7 +35,7 @@ llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
 
-def emitted(bitcode: bytes, interface: Interface, processor: str) -> bytes:
+def emitted(bitcode: bytes, interface: KernelInterface, processor: str) -> bytes:
     """Return the object file of a module.
 
     Args:
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
         if kernel:
             described = json.loads(Path(kernel[0]).read_text("utf-8"))
             headers = frozenset(described["headers"])
-            interface = Interface.of_texts(described["functions"], headers, described["constants"])
+            interface = KernelInterface.of_texts(described["functions"], headers, described["constants"])
             data = emitted(data, interface, kernel[1])
         else:
             data = counted_program(data)

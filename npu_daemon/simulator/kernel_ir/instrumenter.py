@@ -19,7 +19,7 @@ from npu_daemon.simulator.kernel_ir.checked import (
     Variable,
 )
 from npu_daemon.simulator.kernel_ir.instructions import Cost
-from npu_daemon.simulator.kernel_ir.signatures import Parameter, Signature
+from npu_daemon.simulator.kernel_ir.signatures import FunctionParameter, Signature
 from npu_daemon.simulator.kernel_ir.symbols import SECTION_ENDS
 
 CALLBACKS = (
@@ -183,7 +183,7 @@ class _FunctionWriter:
         target = self._returned("ptr", callback, step)
         self._write_call(step, target, arguments)
 
-    def _own_argument(self, parameter: Parameter, step: Step) -> str:
+    def _own_argument(self, parameter: FunctionParameter, step: Step) -> str:
         """Return an argument; what the callee gets a copy of is copied here, and passed by its address."""
         if not parameter.copied:
             return f"{parameter.type} {parameter.value}"
@@ -275,7 +275,7 @@ def count_calls(costs: Sequence[int]) -> list[str]:
     return calls
 
 
-def _marks(parameter: Parameter) -> str:
+def _marks(parameter: FunctionParameter) -> str:
     """Return the attributes that decide how an argument is passed."""
     marks = [parameter.extension] if parameter.extension else []
     marks += [f"byval({parameter.copied}) align 8"] if parameter.copied else []

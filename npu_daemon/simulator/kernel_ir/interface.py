@@ -8,7 +8,7 @@ from pathlib import Path
 
 from npu_daemon.simulator.kernel_ir.ir_text import with_plain_names
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
-from npu_daemon.simulator.kernel_ir.signatures import Parameter, Signature
+from npu_daemon.simulator.kernel_ir.signatures import FunctionParameter, Signature
 from npu_daemon.simulator.kernel_ir.symbols import read_definition
 
 _TYPE_LINE = re.compile(r"^(%[\w.$-]+) = type (.+)$", re.MULTILINE)
@@ -72,7 +72,7 @@ def _text(signature: Signature, types: TypeTable) -> str:
     return f"{result} ({', '.join([*parameters, *dots])})"
 
 
-def _parameter(parameter: Parameter, types: TypeTable) -> str:
+def _parameter(parameter: FunctionParameter, types: TypeTable) -> str:
     marks = [parameter.type, parameter.extension]
     marks += [f"byval({types.occupied_bytes(parameter.copied)})"] if parameter.copied else []
     marks += [f"sret({types.occupied_bytes(parameter.result_of)})"] if parameter.result_of else []

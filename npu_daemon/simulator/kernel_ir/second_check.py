@@ -15,7 +15,7 @@ from npu_daemon.simulator.kernel_ir.instructions import PLAIN, Cost
 from npu_daemon.simulator.kernel_ir.instrumenter import NUMBER
 from npu_daemon.simulator.kernel_ir.intrinsics import cost_of
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
-from npu_daemon.simulator.kernel_ir.signatures import Interface, read_parameters
+from npu_daemon.simulator.kernel_ir.signatures import KernelInterface, read_parameters
 
 _WORD = re.compile(r"  (?:%[\w.$-]+ = )?([a-z]\w*)")
 _LOAD = re.compile(r"  %[\w.]+ = load (?:volatile )?(ptr|half|float|double|i\d+), ptr (\S+), align \d+")
@@ -59,7 +59,7 @@ _CALLBACKS = frozenset(
 _CLASSES = len(Cost)
 
 
-def check_again(text: str, interface: Interface) -> None:
+def check_again(text: str, interface: KernelInterface) -> None:
     """Read the text of an instrumented module.
 
     Raises:
@@ -86,7 +86,7 @@ def check_again(text: str, interface: Interface) -> None:
 class _Checker:
     """Checks the lines of one module."""
 
-    def __init__(self, own: set[str], safe_groups: set[str], interface: Interface) -> None:
+    def __init__(self, own: set[str], safe_groups: set[str], interface: KernelInterface) -> None:
         self._own = own
         self._safe_groups = safe_groups
         self._interface = interface

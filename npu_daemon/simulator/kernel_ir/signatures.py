@@ -30,7 +30,7 @@ _SIGNATURE = re.compile(rf"{RESULT} \((?P<parameters>.*)\)")
 _REFUSED_MARK = re.compile(r"\b(inreg|nest|inalloca|preallocated|swift\w+|byref|elementtype|metadata)\b")
 
 
-class Parameter(NamedTuple):
+class FunctionParameter(NamedTuple):
     """A parameter, or an argument with its value.
 
     Attributes:
@@ -55,7 +55,7 @@ class Signature(NamedTuple):
 
     result: str
     result_extension: str
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FunctionParameter, ...]
     variadic: bool
 
     @property
@@ -65,7 +65,7 @@ class Signature(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Interface:
+class KernelInterface:
     """The functions that a kernel may take from the run program.
 
     Attributes:
@@ -82,7 +82,7 @@ class Interface:
     @classmethod
     def of_texts(
         cls, texts: Mapping[str, str], headers: Set[str] | None = None, constants: Iterable[str] = ()
-    ) -> Interface:
+    ) -> KernelInterface:
         """Return the interface of function types as text, ``RESULT (TYPE attributes, ...)``, by symbol."""
         functions = {symbol: read_signature(text) for symbol, text in texts.items()}
         return cls(functions, headers, frozenset(constants))
@@ -102,9 +102,9 @@ def signature_of(result_marks: str, result: str, parameters: str) -> Signature:
     return Signature(result, _extension(result_marks), read, variadic)
 
 
-def read_parameters(text: str) -> tuple[tuple[Parameter, ...], bool]:
+def read_parameters(text: str) -> tuple[tuple[FunctionParameter, ...], bool]:
     """Return printed parameters or arguments, and whether dots follow them."""
-    parameters: list[Parameter] = []
+    parameters: list[FunctionParameter] = []
     position = 0
     while position < len(text):
         found = _PARAMETER.match(text, position)
@@ -119,12 +119,12 @@ def read_parameters(text: str) -> tuple[tuple[Parameter, ...], bool]:
     return tuple(parameters), False
 
 
-def _parameter(type_: str, marks: str, value: str) -> Parameter:
+def _parameter(type_: str, marks: str, value: str) -> FunctionParameter:
     if not marks:
-        return Parameter(type_, value=value)
+        return FunctionParameter(type_, value=value)
     copied = dict(_COPIED.findall(marks)) if "byval(" in marks or "sret(" in marks else {}
     readable = _READ.search(marks)
-    return Parameter(
+    return FunctionParameter(
         type_,
         _extension(marks),
         copied.get("byval", ""),

@@ -29,7 +29,7 @@ from npu_daemon.simulator.kernel_ir.instructions import (
 from npu_daemon.simulator.kernel_ir.ir_text import split_module
 from npu_daemon.simulator.kernel_ir.ir_types import TypeTable
 from npu_daemon.simulator.kernel_ir.refusal import RefusedIr
-from npu_daemon.simulator.kernel_ir.signatures import Interface
+from npu_daemon.simulator.kernel_ir.signatures import KernelInterface
 from npu_daemon.simulator.kernel_ir.symbols import OwnFunction, read_symbols
 from npu_daemon.simulator.kernel_ir.values import ValueChecker
 
@@ -51,7 +51,7 @@ _METADATA = ", !"
 _STEPS_OUTSIDE_BLOCKS = ("#dbg_",)
 
 
-def verified(text: str, interface: Interface) -> CheckedModule:
+def verified(text: str, interface: KernelInterface) -> CheckedModule:
     """Return what a module consists of.
 
     Args:

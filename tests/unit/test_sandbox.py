@@ -185,8 +185,8 @@ def test_file_size_is_limited(tmp_path: Path) -> None:
 
 def test_programs_are_as_nice_as_their_daemon(tmp_path: Path) -> None:
     script = (
-        "from pathlib import Path; from npu_daemon.sandbox import Limits, run_limited; "
-        "limits = Limits(wall_s=30, cpu_s=10, memory_bytes=1 << 30, file_bytes=1 << 20); "
+        "from pathlib import Path; from npu_daemon.sandbox import ResourceLimits, run_limited; "
+        "limits = ResourceLimits(wall_s=30, cpu_s=10, memory_bytes=1 << 30, file_bytes=1 << 20); "
         f"argv = {python('import os; print(os.nice(0))')!r}; "
         f"print(run_limited(argv, cwd=Path({str(tmp_path)!r}), limits=limits, reach=None).stdout.decode())"
     )
@@ -265,20 +265,22 @@ def test_concurrent_runs_kill_only_their_own_processes(tmp_path: Path, marker: s
 CALLER = """
 import sys
 from pathlib import Path
-from npu_daemon.sandbox import Limits, run_limited
+from npu_daemon.sandbox import ResourceLimits, run_limited
 
 code = f"import os, time; open({sys.argv[1]!r}, 'w').write(str(os.getpid())); time.sleep(600)"
 program = [sys.executable, "-I", "-S", "-c", code]
-run_limited(program, cwd=Path(sys.argv[2]), limits=Limits(60, 60, 1 << 30, 1 << 20), reach=None)
+run_limited(program, cwd=Path(sys.argv[2]), limits=ResourceLimits(60, 60, 1 << 30, 1 << 20), reach=None)
 """
 
 
 def test_killed_caller_takes_its_programs_with_it(tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
+    told = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     caller = subprocess.Popen([sys.executable, "-c", CALLER, str(fifo), str(tmp_path)], cwd=_root())
-    program_pid = int(fifo.read_text())
-    program = os.pidfd_open(program_pid)
+    assert select.select([told], [], [], DEADLINE_S)[0], "the caller started no program"
+    program = os.pidfd_open(int(os.read(told, 64)))
+    os.close(told)
     try:
         caller.kill()
         caller.wait()

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from ascend_gym.client import connect
-from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.protocols import Evaluation, Evaluator
 from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
 from ascend_gym.env.op_env import AscendOpEnv
 from ascend_gym.env.rewrite_actions import KNOB_POSITIONS, KNOBS, numbered_moves
@@ -51,19 +51,29 @@ class TimedEvaluator:
 
     def __init__(self, inner: Evaluator) -> None:
         self._inner = inner
+        self._outer: dict[Evaluation, Evaluation] = {}
         self.seconds = 0.0
 
-    def submit(self, request: EvalRequest) -> str:
+    def submit(self, request: EvalRequest) -> Evaluation:
         """See ``Evaluator``."""
-        return self._timed(partial(self._inner.submit, request))
+        inner = self._timed(partial(self._inner.submit, request))
+        return self._outer.setdefault(inner, Evaluation(self, request))
 
-    def poll(self, timeout_s: float) -> list[tuple[str, EvalResult]]:
+    def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
         """See ``Evaluator``."""
-        return self._timed(partial(self._inner.poll, timeout_s))
+        finished = [
+            (self._outer.pop(inner), result)
+            for inner, result in self._timed(partial(self._inner.poll, timeout_s))
+        ]
+        for evaluation, result in finished:
+            evaluation.finish(result)
+        return finished
 
-    def cancel(self, request_id: str) -> None:
+    def cancel(self, evaluation: Evaluation) -> None:
         """See ``Evaluator``."""
-        self._inner.cancel(request_id)
+        for inner, outer in self._outer.items():
+            if outer is evaluation:
+                inner.cancel()
 
     def describe(self) -> DeviceInfo:
         """See ``Evaluator``."""

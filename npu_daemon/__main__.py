@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ascend_gym.core.chips import require_chip
 from ascend_gym.core.codec import Kind
 from ascend_gym.core.config import daemon_settings as environment_settings
 from ascend_gym.core.curve_keys import generate_keys
@@ -32,7 +33,16 @@ File = typer.Option(dir_okay=False)
 Devices = Annotated[
     list[int] | None, typer.Option(help="Number of an NPU that --backend cann may use; may be repeated.")
 ]
-Chip = Annotated[str | None, typer.Option(help="910B1 to 910B4 or 910_93; default 910B2.")]
+Chip = Annotated[
+    str | None,
+    typer.Option(
+        "--chip",
+        "--chip-file",
+        metavar="CHIP",
+        help="910B1 to 910B4 or 910_93, or a FILE.toml of your own; default 910B2.",
+        callback=lambda chip: chip if chip is None else require_chip(chip),
+    ),
+]
 ReferenceFolders = Annotated[
     list[Path] | None,
     typer.Option("--reference-folder", help="Clients may name operators below it; may be repeated."),

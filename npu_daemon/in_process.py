@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.protocols import Backend
+from ascend_gym.core.protocols import Backend, Evaluation
 from ascend_gym.core.records import DeviceInfo, EvalRequest, EvalResult
 from npu_daemon.pipeline import cancelled
 from npu_daemon.service import open_service
@@ -22,34 +22,36 @@ class InProcessEvaluator:
 
     def __init__(self, backend: Backend, cache_dir: Path | None = None) -> None:
         self._service = open_service(backend, cache_dir or cache_root())
-        self._waiting: dict[str, EvalRequest] = {}
-        self._finished: list[tuple[str, EvalResult]] = []
+        self._waiting: list[Evaluation] = []
+        self._finished: list[tuple[Evaluation, EvalResult]] = []
         self._submitted = 0
         self._closed = False
 
-    def submit(self, request: EvalRequest) -> str:
-        """Queue a request and return its id."""
+    def submit(self, request: EvalRequest) -> Evaluation:
+        """Queue a request."""
         self._check_open()
         self._submitted += 1
-        request_id = str(self._submitted)
-        self._waiting[request_id] = request
-        return request_id
+        evaluation = Evaluation(self, request, str(self._submitted))
+        self._waiting.append(evaluation)
+        return evaluation
 
-    def poll(self, timeout_s: float) -> list[tuple[str, EvalResult]]:
-        """Return finished pairs; if there is none, evaluate the oldest request, however long it takes."""
+    def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
+        """Return what has finished; if nothing has, evaluate the oldest request, however long it takes."""
         self._check_open()
         if not self._finished and self._waiting:
-            request_id = next(iter(self._waiting))
-            self._finished.append((request_id, self._service.answer(self._waiting.pop(request_id))))
+            evaluation = self._waiting[0]
+            result = self._service.answer(evaluation.request)
+            self._waiting.pop(0)
+            self._finish(evaluation, result)
         finished, self._finished = self._finished, []
         return finished
 
-    def cancel(self, request_id: str) -> None:
+    def cancel(self, evaluation: Evaluation) -> None:
         """Stop a request if it has not been evaluated."""
         self._check_open()
-        request = self._waiting.pop(request_id, None)
-        if request is not None:
-            self._finished.append((request_id, cancelled(request, "cancelled by the client")))
+        if evaluation in self._waiting:
+            self._waiting.remove(evaluation)
+            self._finish(evaluation, cancelled(evaluation.request, "cancelled by the client"))
 
     def describe(self) -> DeviceInfo:
         """Say what will measure."""
@@ -61,6 +63,10 @@ class InProcessEvaluator:
         self._waiting.clear()
         self._service.close()
         self._closed = True
+
+    def _finish(self, evaluation: Evaluation, result: EvalResult) -> None:
+        evaluation.finish(result)
+        self._finished.append((evaluation, result))
 
     def _check_open(self) -> None:
         if self._closed:

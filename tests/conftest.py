@@ -16,6 +16,7 @@ from traces import Pricer
 
 from ascend_gym import cli
 from ascend_gym.client import DaemonOptions, LocalDaemon
+from ascend_gym.core.protocols import Evaluation
 from ascend_gym.core.records import (
     Candidate,
     Case,
@@ -117,20 +118,27 @@ class FakeEvaluator:
         self.statuses = dict(statuses or {})
         self.requests: list[EvalRequest] = []
         self.closed = 0
-        self._finished: list[tuple[str, EvalResult]] = []
+        self._finished: list[tuple[Evaluation, EvalResult]] = []
 
-    def submit(self, request: EvalRequest) -> str:
+    def submit(self, request: EvalRequest) -> Evaluation:
         number = len(self.requests)
         self.requests.append(request)
-        self._finished.append((str(number), self._answer(number, request)))
-        return str(number)
+        evaluation = Evaluation(self, request, str(number))
+        self._finished.append((evaluation, self._answer(number, request)))
+        return evaluation
 
-    def poll(self, timeout_s: float) -> list[tuple[str, EvalResult]]:
+    def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
+        arrived = self.arrived(timeout_s)
+        for evaluation, result in arrived:
+            evaluation.finish(result)
+        return arrived
+
+    def arrived(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
         finished, self._finished = self._finished, []
         return finished
 
-    def cancel(self, request_id: str) -> None:
-        self._finished = [pair for pair in self._finished if pair[0] != request_id]
+    def cancel(self, evaluation: Evaluation) -> None:
+        self._finished = [pair for pair in self._finished if pair[0] is not evaluation]
 
     def describe(self) -> DeviceInfo:
         return DeviceInfo(backend="fake", chip="910B2", toolchain_digest="0", sandbox="none", host="here")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ascend_gym.client import ZmqEvaluator
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.protocols import Evaluation, Evaluator
 from ascend_gym.core.records import EvalRequest, EvalResult
 
 BACKEND = "fake_backend:FakeBackend"
@@ -19,9 +19,9 @@ DEADLINE_S = 180.0  # of what takes a second or two where nothing else runs
 PYTHONPATH = f"{Path(__file__).parent}:{Path(__file__).parents[1]}"
 
 
-def collect(evaluator: Evaluator, count: int) -> dict[str, EvalResult]:
+def collect(evaluator: Evaluator, count: int) -> dict[Evaluation, EvalResult]:
     deadline_s = time.monotonic() + DEADLINE_S
-    results: dict[str, EvalResult] = {}
+    results: dict[Evaluation, EvalResult] = {}
     while len(results) < count:
         remaining_s = deadline_s - time.monotonic()
         assert remaining_s > 0, f"only {len(results)} of {count} results came"
@@ -30,8 +30,7 @@ def collect(evaluator: Evaluator, count: int) -> dict[str, EvalResult]:
 
 
 def evaluate(evaluator: Evaluator, request: EvalRequest) -> EvalResult:
-    request_id = evaluator.submit(request)
-    return collect(evaluator, 1)[request_id]
+    return evaluator.submit(request).result()
 
 
 def wait_for_line(fifo: Path) -> str:

@@ -57,8 +57,8 @@ class LateEvaluator(FakeEvaluator):
         self.cancelled = []
         self._waiting = []
 
-    def poll(self, timeout_s):
-        self._waiting += super().poll(timeout_s)
+    def arrived(self, timeout_s):
+        self._waiting += super().arrived(timeout_s)
         self.most_waiting = max(self.most_waiting, len(self._waiting))
         if not self._waiting:
             return []
@@ -66,9 +66,9 @@ class LateEvaluator(FakeEvaluator):
         charge = result.charge.model_copy(update={"device_seconds": self.device_seconds})
         return [(request_id, result.model_copy(update={"charge": charge}))]
 
-    def cancel(self, request_id):
-        self.cancelled.append(request_id)
-        super().cancel(request_id)
+    def cancel(self, evaluation):
+        self.cancelled.append(evaluation.request_id)
+        super().cancel(evaluation)
 
 
 def search(tmp_path, strategy, evaluator=None, budget=10, **options):

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from ascend_gym.cli.completion import chips_beginning, operators_beginning, suites_beginning
-from ascend_gym.core.chips import CHIPS
+from ascend_gym.core.chips import CHIPS, require_chip
 from ascend_gym.core.config import cache_root, default_daemon_addresses, usable_cache
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
@@ -41,9 +41,31 @@ Daemon = Annotated[
         help="Daemon, such as tcp://host:5710; may be repeated; by default a private one is started.",
     ),
 ]
+
+
+def named_chip(chip: str | None) -> str | None:
+    """Return the name that requests use for a chip of an option; a file of one is examined at once.
+
+    Raises:
+        MisuseError: there is no such chip, or a figure of its file is impossible.
+    """
+    if chip is None or not chip.endswith(".toml"):
+        return chip if chip is None else require_chip(chip)
+    from npu_daemon.simulator.chips import load_chip
+
+    return load_chip(require_chip(chip)).name
+
+
 Chip = Annotated[
     str,
-    typer.Option(help=f"Chip whose cycles are counted: {', '.join(CHIPS)}.", autocompletion=chips_beginning),
+    typer.Option(
+        "--chip",
+        "--chip-file",
+        metavar="CHIP",
+        help=f"Chip whose cycles are counted: {', '.join(CHIPS)}, or a FILE.toml of your own.",
+        callback=named_chip,
+        autocompletion=chips_beginning,
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 

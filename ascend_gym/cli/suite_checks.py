@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.protocols import Evaluation, Evaluator
 from ascend_gym.core.records import Case, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.env.evaluation import evaluate_all
 from ascend_gym.suite.audit import audit_case
 from ascend_gym.suite.requests import request_for
-
-_POLL_S = 60.0
 
 _TILING_KEY = re.compile(r"\bTILING_KEY_IS\s*\(\s*(\d+)[uUlL]*\s*\)")
 
@@ -57,18 +55,24 @@ def validations(
     Raises:
         InfrastructureError: the evaluator cannot be reached.
     """
-    pending = _Pending(evaluator, specs, protocol)
+    pending: dict[_Key, Evaluation] = {}
+    for spec in specs:
+        for case in spec.cases:
+            pending[spec.op_id, case.case_id, False] = _submitted(evaluator, spec, case, protocol)
+        smallest = _smallest(spec)
+        again = _submitted(evaluator, spec, smallest, protocol, use_cache=False)
+        pending[spec.op_id, smallest.case_id, True] = again
     for spec in specs:
         for case in (*spec.cases, *spec.hidden_cases):
             yield spec, f"audit of case {case.case_id}", audit_case(spec, case, protocol.input_seed)
-            pending.collect(0.0)
+            evaluator.poll(0.0)
     for spec in specs:
         for case in spec.cases:
-            result = pending.result((spec.op_id, case.case_id, False))
+            result = pending[spec.op_id, case.case_id, False].result()
             yield spec, f"baseline on case {case.case_id}{_figures(result)}", _complaints(spec, result)
         smallest = _smallest(spec)
         first, second = (
-            pending.result((spec.op_id, smallest.case_id, again)).latency_us for again in (False, True)
+            pending[spec.op_id, smallest.case_id, again].result().latency_us for again in (False, True)
         )
         if mentioned_keys(spec):
             yield spec, _keys_reached(spec, pending), []
@@ -76,8 +80,8 @@ def validations(
         yield spec, f"repeated case {smallest.case_id}", changed
 
 
-def _keys_reached(spec: OpSpec, pending: _Pending) -> str:
-    results = [pending.result((spec.op_id, case.case_id, False)) for case in spec.cases]
+def _keys_reached(spec: OpSpec, pending: Mapping[_Key, Evaluation]) -> str:
+    results = [pending[spec.op_id, case.case_id, False].result() for case in spec.cases]
     reached = {each.launch.tiling_key for result in results for each in result.cases if each.launch}
     mentioned = mentioned_keys(spec)
     missed = ", ".join(map(str, sorted(mentioned - reached)))
@@ -85,33 +89,11 @@ def _keys_reached(spec: OpSpec, pending: _Pending) -> str:
     return f"{told}; no case reaches {missed}" if missed else told
 
 
-class _Pending:
-    """Requests for all cases of operators, under way at the same time."""
-
-    def __init__(self, evaluator: Evaluator, specs: Sequence[OpSpec], protocol: MeasureProtocol) -> None:
-        self._evaluator = evaluator
-        self._results: dict[_Key, EvalResult] = {}
-        self._keys: dict[str, _Key] = {}
-        for spec in specs:
-            for case in spec.cases:
-                self._submit(spec, case, protocol, again=False)
-            self._submit(spec, _smallest(spec), protocol, again=True)
-
-    def collect(self, timeout_s: float) -> None:
-        """Take the results that are there, waiting up to ``timeout_s`` for the first."""
-        for request_id, result in self._evaluator.poll(timeout_s):
-            self._results[self._keys[request_id]] = result
-
-    def result(self, key: _Key) -> EvalResult:
-        """Wait for a result; the evaluator bounds the wait."""
-        while key not in self._results:
-            self.collect(_POLL_S)
-        return self._results[key]
-
-    def _submit(self, spec: OpSpec, case: Case, protocol: MeasureProtocol, *, again: bool) -> None:
-        request = request_for(spec, spec.baseline, protocol, (case.case_id,))
-        request_id = self._evaluator.submit(request.model_copy(update={"use_cache": not again}))
-        self._keys[request_id] = (spec.op_id, case.case_id, again)
+def _submitted(
+    evaluator: Evaluator, spec: OpSpec, case: Case, protocol: MeasureProtocol, *, use_cache: bool = True
+) -> Evaluation:
+    request = request_for(spec, spec.baseline, protocol, (case.case_id,))
+    return evaluator.submit(request.model_copy(update={"use_cache": use_cache}))
 
 
 def _smallest(spec: OpSpec) -> Case:

@@ -15,7 +15,15 @@ from typing import IO, Annotated, Any
 import typer
 
 from ascend_gym.cli.completion import chips_beginning, methods_beginning, operators_beginning
-from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_INTERRUPTED, EXIT_MISUSE, Json, console, note
+from ascend_gym.cli.options import (
+    EXIT_INFRASTRUCTURE,
+    EXIT_INTERRUPTED,
+    EXIT_MISUSE,
+    Json,
+    console,
+    named_chip,
+    note,
+)
 from ascend_gym.cli.results import STORE_NAME
 from ascend_gym.cli.search_options import (
     BaseUrl,
@@ -96,7 +104,15 @@ Budgets = Annotated[
     list[int] | None, typer.Option("--budget", min=1, help="Evaluations of a run; repeatable.")
 ]
 Chips = Annotated[
-    list[str] | None, typer.Option("--chip", help="Chip; repeatable.", autocompletion=chips_beginning)
+    list[str] | None,
+    typer.Option(
+        "--chip",
+        "--chip-file",
+        metavar="CHIP",
+        help="Chip, or FILE.toml of one; repeatable.",
+        callback=lambda chips: [named_chip(chip) for chip in chips or ()],
+        autocompletion=chips_beginning,
+    ),
 ]
 Model = Annotated[str | None, typer.Option(help="'offline', or a model at the endpoint.")]
 MaxTokens = Annotated[

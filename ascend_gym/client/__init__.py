@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ascend_gym.client.daemon_pool import DaemonPool
 from ascend_gym.client.local_daemon import (
     SHARED_DAEMONS,
     START_TIMEOUT_S,
@@ -14,10 +13,9 @@ from ascend_gym.client.local_daemon import (
 )
 from ascend_gym.client.zmq_evaluator import CONNECT_TIMEOUT_S, ZmqEvaluator
 from ascend_gym.core.config import default_daemon_addresses
-from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.protocols import Evaluator
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 
-__all__ = ["DaemonOptions", "DaemonPool", "LocalDaemon", "ZmqEvaluator", "connect"]
+__all__ = ["DaemonOptions", "LocalDaemon", "ZmqEvaluator", "connect"]
 
 
 def connect(
@@ -26,7 +24,7 @@ def connect(
     options: DaemonOptions | None = None,
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     start_timeout_s: float = START_TIMEOUT_S,
-) -> Evaluator:
+) -> ZmqEvaluator:
     """Return an evaluator on a daemon that is ready, or on several.
 
     Args:
@@ -44,15 +42,13 @@ def connect(
         InfrastructureError: the private daemon did not start.
     """
     addresses = (address,) if isinstance(address, str) else tuple(address or default_daemon_addresses())
-    if len(addresses) > 1:
-        return DaemonPool(addresses, connect_timeout_s=connect_timeout_s, ready_timeout_s=start_timeout_s)
     daemon = release = None
     if not addresses:
         daemon = SHARED_DAEMONS.acquire(options or DaemonOptions(), start_timeout_s)
         addresses = (daemon.address,)
         release = partial(SHARED_DAEMONS.release, daemon)
     evaluator = ZmqEvaluator(
-        addresses[0],
+        addresses,
         connect_timeout_s=connect_timeout_s,
         ready_timeout_s=start_timeout_s,
         private_daemon=daemon,
@@ -60,7 +56,7 @@ def connect(
     )
     try:
         evaluator.describe()
-    except InfrastructureError:
+    except (InfrastructureError, MisuseError):
         evaluator.close()
         raise
     return evaluator

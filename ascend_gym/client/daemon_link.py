@@ -72,9 +72,6 @@ class DaemonLink:
         self._monitor = self._socket.get_monitor_socket(
             zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | self._refusals
         )
-        self._poller = zmq.Poller()
-        for source in self.sources:
-            self._poller.register(source, zmq.POLLIN)
         sockets = (self._monitor, self._socket)
         self._release = weakref.finalize(self, _release, self._context, sockets, os.getpid(), on_close)
         try:
@@ -118,11 +115,6 @@ class DaemonLink:
             raise InfrastructureError(
                 f"{message.kind.name} cannot be sent: {_SEND_QUEUE} messages wait for {self.address} already"
             ) from error
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait up to ``timeout_s``, or until it is time for ``check_reachable``, for anything to happen."""
-        wait_s = timeout_s if self.is_connected else min(timeout_s, self.connect_timeout_s)
-        self._poller.poll(max(0, int(1000 * wait_s + 0.999)))
 
     def received(self) -> list[WireMessage]:
         """Take note of lost and made connections and return the messages that have arrived.
@@ -194,7 +186,7 @@ class DaemonLink:
         self.heard_s = time.monotonic()
 
     def close(self) -> None:
-        """Disconnect. For once or more."""
+        """Disconnect; closing again does nothing."""
         self._release()
 
     def _note_connection(self, event: int) -> None:

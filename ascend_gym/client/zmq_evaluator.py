@@ -1,18 +1,19 @@
-"""An evaluator on one daemon, over a ZeroMQ DEALER socket."""
+"""The evaluator on daemons: one, or several that share the requests."""
 
 from __future__ import annotations
 
+import itertools
+import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import zmq
 
-from ascend_gym.client.daemon_link import DaemonLink
+from ascend_gym.client.daemon_session import MAX_IN_FLIGHT, DaemonSession, RemoteEvaluation
 from ascend_gym.client.local_daemon import LocalDaemon
-from ascend_gym.client.waiting import wait_until
-from ascend_gym.core.codec import Kind, WireMessage
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
+from ascend_gym.core.protocols import Evaluation
 from ascend_gym.core.records import (
     DaemonInfo,
     DeviceInfo,
@@ -22,42 +23,45 @@ from ascend_gym.core.records import (
     Phase,
     failed_result,
 )
-from ascend_gym.core.status import Status
+from ascend_gym.core.status import Status, rule_of
 
 CONNECT_TIMEOUT_S = 10.0
 READY_TIMEOUT_S = 300.0
-MAX_IN_FLIGHT = 500
-BUSY_PAUSE_S = 0.5
-REMIND_S = 20.0
-SILENCE_S = 60.0
-FIRST_ANSWER_S = 10.0  # a daemon that is getting ready says twice a second that it is there
+_PAUSE_S = 1.0
+_JOIN_PAUSE_S = 0.1
+
+log = logging.getLogger("ascend_gym.client")
 
 
 class ZmqEvaluator:
-    """Implements ``Evaluator`` on the daemon at ``address``, for one thread.
+    """Implements ``Evaluator`` on the daemon at ``address``, or on all of several that measure alike.
 
-    A lost connection is made again by itself, and what has not been answered is then submitted again under
-    the same ids, which the daemon recognises. At most ``max_in_flight`` requests are with the daemon at a
-    time, and fewer when it says that it is busy; the others wait here.
+    It belongs to one thread. A single daemon gets all requests at once, as many as it accepts, and again
+    when a lost connection has been made anew. With several, a request goes to a daemon that has its chip and
+    the most room; the rest wait here, so that a daemon that is fast, or joins later, gets more of them. What
+    a lost daemon had is given to the others; it serves again when it is back. A daemon that ends a request as
+    ``infra_error`` is not asked for it again as long as there are others with its chip; where all that have
+    the chip are lost, the request ends so too. Each request is answered once.
 
     Args:
-        address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of a daemon.
-        connect_timeout_s: how long the daemon may be unreachable before calls raise.
-        ready_timeout_s: how long a daemon that is reachable may take to get ready to evaluate.
+        address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of a daemon, or several; at least one must get ready,
+            the others may join later.
+        connect_timeout_s: how long a daemon may be unreachable before it counts as lost.
+        ready_timeout_s: how long the first daemon may take to get ready to evaluate.
         private_daemon: the daemon at ``address`` if it is one of this process; its end is noticed at once.
         on_close: called once when this evaluator is closed or collected.
-        max_in_flight: requests that the daemon may have at a time.
+        max_in_flight: requests that a daemon may have at a time.
 
     Attributes:
-        dropped_messages: answers to questions that are not open, and therefore ignored.
+        address: the daemons, in or out of service, separated by commas.
 
     Raises:
-        MisuseError: ``address`` is not one.
+        MisuseError: an address is none, or is given twice.
     """
 
     def __init__(
         self,
-        address: str,
+        address: str | Sequence[str],
         *,
         connect_timeout_s: float = CONNECT_TIMEOUT_S,
         ready_timeout_s: float = READY_TIMEOUT_S,
@@ -65,249 +69,250 @@ class ZmqEvaluator:
         on_close: Callable[[], None] | None = None,
         max_in_flight: int = MAX_IN_FLIGHT,
     ) -> None:
-        self.address = address
-        self.dropped_messages = 0
-        self._ready_timeout_s = ready_timeout_s
-        self._max_in_flight = max_in_flight
-        self._window = float(max_in_flight)
-        self._requests: dict[str, EvalRequest] = {}
-        self._waiting: deque[str] = deque()
-        self._sent: dict[str, None] = {}
-        self._cancelled: set[str] = set()
-        self._withdrawn: list[str] = []
-        self._finished: list[tuple[str, EvalResult]] = []
-        self._info: DaemonInfo | None = None
-        self._asked = False
-        self._submitted = 0
-        self._connections = 0
-        self._busy_until_s = 0.0
-        self._reminded_s = 0.0
-        self._link = DaemonLink(address, connect_timeout_s, private_daemon, on_close)
+        addresses = [address] if isinstance(address, str) else list(address)
+        if not addresses or len(set(addresses)) != len(addresses):
+            raise MisuseError(f"expected the addresses of different daemons, got {addresses}")
+        self.address = ", ".join(addresses)
+        self._connect_timeout_s, self._ready_timeout_s = connect_timeout_s, ready_timeout_s
+        self._device: DeviceInfo | None = None
+        self._waiting: deque[RemoteEvaluation] = deque()  # for one of several daemons
+        self._finished: list[tuple[Evaluation, EvalResult]] = []
+        self._poller = zmq.Poller()
+        self._sessions = [
+            DaemonSession(each, connect_timeout_s, private_daemon, on_close, max_in_flight)
+            for each in addresses
+        ]
+        for source in itertools.chain.from_iterable(session.sources for session in self._sessions):
+            self._poller.register(source, zmq.POLLIN)
+        self._only = self._sessions[0] if len(self._sessions) == 1 else None
 
     @property
-    def sources(self) -> list[zmq.Socket[bytes] | int]:
-        """What becomes readable when ``poll`` may have something to do."""
-        return self._link.sources
+    def infos(self) -> dict[str, DaemonInfo]:
+        """What the daemons in service can do, by address."""
+        return {each.address: each.info for each in self._sessions if each.in_service and each.info}
 
     @property
-    def is_connected(self) -> bool:
-        """Whether the daemon is reachable, as far as is known."""
-        return self._link.is_connected
+    def dropped_messages(self) -> int:
+        """Answers to questions that are not open, and therefore ignored."""
+        return sum(session.dropped_messages for session in self._sessions)
 
-    @property
-    def info(self) -> DaemonInfo | None:
-        """What the daemon said that it can do, once it has."""
-        return self._info
-
-    def submit(self, request: EvalRequest) -> str:
-        """Queue a request and return its id; one that is too large to be sent ends as ``invalid_request``.
+    def submit(self, request: EvalRequest) -> Evaluation:
+        """Queue a request; one that is too large to be sent ends as ``invalid_request``.
 
         Raises:
-            InfrastructureError: this evaluator is closed, or too much is waiting to be sent.
+            InfrastructureError: this evaluator is closed, too much is waiting to be sent, or none of several
+                daemons gets ready.
         """
         self._check_open()
-        self._submitted += 1
-        request_id = f"{self._submitted}"
-        self._requests[request_id] = request
-        self._waiting.append(request_id)
-        try:
-            self._send_waiting()
-        except InfrastructureError:
-            self._forget(request_id)
-            raise
-        return request_id
+        evaluation = RemoteEvaluation(self, request)
+        if self._only is not None:
+            self._only.submit(evaluation)
+            return evaluation
+        self._join()
+        self._waiting.append(evaluation)
+        self._dispatch()
+        return evaluation
 
-    def poll(self, timeout_s: float) -> list[tuple[str, EvalResult]]:
-        """Return finished pairs, waiting up to ``timeout_s`` for the first if something is pending.
+    def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
+        """Return what has finished, waiting up to ``timeout_s`` for the first if something is pending.
 
         Raises:
-            DaemonUnreachableError: something is pending and the daemon has been unreachable for too long.
+            DaemonUnreachableError: something is pending, and all daemons have been unreachable for too long.
+            InfrastructureError: the only daemon does not speak our protocol.
         """
         self._check_open()
+        deadline_s = time.monotonic() + timeout_s
         self._receive()
-        wait_until(lambda: bool(self._finished) or not self._requests, self._turn, timeout_s)
+        while not self._finished and self._is_pending:
+            self._check_served()
+            remaining_s = deadline_s - time.monotonic()
+            self._wait(remaining_s)
+            self._receive()
+            if remaining_s <= 0:
+                break
         finished, self._finished = self._finished, []
         return finished
 
-    def cancel(self, request_id: str) -> None:
-        """Stop a request if it has not finished; ``poll`` then returns it with status ``cancelled``."""
+    def cancel(self, evaluation: Evaluation) -> None:
+        """Stop a request if it has not finished; its result then has status ``cancelled``."""
         self._check_open()
-        request = self._requests.get(request_id)
-        if request is None:
+        if evaluation.done or not isinstance(evaluation, RemoteEvaluation):
             return
-        if request_id in self._sent:
-            self._cancelled.add(request_id)
-            self._link.send(WireMessage(Kind.CANCEL, request_id))
-        else:
-            self._finish(request_id, _cancelled(request))
+        evaluation.cancelled = True
+        if evaluation.session is not None:
+            evaluation.session.cancel(evaluation)
+        elif evaluation in self._waiting:
+            self._waiting.remove(evaluation)
+            self._answer(evaluation, evaluation.cancelled_result())
 
     def describe(self) -> DeviceInfo:
-        """Ask the daemon what measures; waits until it is ready.
+        """Say what measures: the first daemon in service, which the others agree with but for host and chip.
+
+        Waits until the first is ready, for the others at most as long as they may be unreachable.
 
         Raises:
-            DaemonUnreachableError: the daemon cannot be reached, or does not get ready.
+            DaemonUnreachableError: no daemon can be reached, or none gets ready.
+            MisuseError: two daemons measure differently.
         """
-        self.ask_info()
-        wait_until(lambda: self._info is not None, self._turn, self._ready_timeout_s)
-        if self._info is None:
+        self._check_open()
+        if self._only is not None:
+            self._device = None  # it may be another one by now
+        self._join()
+        self._receive()
+        self._check_served()
+        return next(iter(self.infos.values())).device
+
+    def close(self) -> None:
+        """Withdraw what is pending and disconnect. Further calls raise ``InfrastructureError``."""
+        for session in self._sessions:
+            session.close()
+
+    # --- daemons that come and go ---
+
+    def _join(self) -> None:
+        """Wait, once, for all daemons until the patience with unreachable ones ends, then for the first."""
+        if self._device is not None:
+            return
+        started_s = time.monotonic()
+        for session in self._sessions:
+            session.in_service, session.error = False, None
+            session.ask_info()
+        while not all(session.in_service for session in self._sessions):
+            waited_s = time.monotonic() - started_s
+            hopeless = all(session.error for session in self._sessions)
+            patient = waited_s < self._connect_timeout_s or not self.infos
+            if hopeless or not patient or waited_s >= self._ready_timeout_s:
+                break
+            self._wait(_JOIN_PAUSE_S)
+            self._receive(strict=True)
+        self._check_served()
+        if not self.infos:
             raise DaemonUnreachableError(
                 f"the daemon at {self.address} answers, but was not ready to evaluate within "
                 f"{self._ready_timeout_s:g} s; see its messages"
             )
-        return self._info.device
+        for session in self._sessions:
+            if not session.in_service:
+                log.warning("%s is not in service: %s", session.address, session.problem)
 
-    def ask_info(self) -> None:
-        """Ask the daemon what it can do; the answer becomes ``info`` when ``poll`` has received it."""
-        self._check_open()
-        self._info = None
-        self._asked = True
-        self._link.expect_answers()
-        self._link.send(WireMessage(Kind.DESCRIBE))
+    def _receive(self, *, strict: bool = False) -> None:
+        """Take in what the daemons say and give them what waits."""
+        for session in self._sessions:
+            try:
+                for evaluation, result in session.receive():
+                    self._take(session, evaluation, result)
+                session.check_reachable()
+                session.error = None
+            except InfrastructureError as error:  # unreachable, or what is there speaks another language
+                session.error, session.problem = error, str(error)
+                if session.in_service and self._only is None:
+                    self._lose(session)
+            if session.info is not None and not session.in_service:
+                self._enlist(session, session.info, strict=strict)
+        self._dispatch()
 
-    def withdraw(self) -> None:
-        """Give up everything that is pending, here and, as soon as it can be reached, at the daemon."""
-        self._withdrawn += self._sent
-        for request_id in list(self._requests):
-            self._forget(request_id)
+    def _enlist(self, session: DaemonSession, info: DaemonInfo, *, strict: bool) -> None:
+        self._device = self._device or info.device
+        problem = _difference(self._device, info.device)
+        if problem is None:
+            session.in_service, session.chips = True, info.chips
+            return
+        if strict:
+            raise MisuseError(f"{session.address} measures differently: {problem}")
+        if session.problem != problem:
+            log.warning("%s is not in service: %s", session.address, problem)
+        session.problem = problem
 
-    def close(self) -> None:
-        """Withdraw what is pending and disconnect. Further calls raise ``InfrastructureError``."""
-        if self._link.is_open and self._link.is_connected:
-            for request_id in self._sent:
-                self._link.send(WireMessage(Kind.CANCEL, request_id))
-        self._link.close()
+    def _lose(self, session: DaemonSession) -> None:
+        log.warning("%s is lost: %s", session.address, session.problem)
+        session.in_service = False
+        for evaluation in reversed(session.withdraw()):
+            if evaluation.cancelled:
+                self._answer(evaluation, evaluation.cancelled_result())
+            else:
+                self._waiting.appendleft(evaluation)
+        session.ask_info()
+
+    def _check_served(self) -> None:
+        if self._only is not None:
+            if self._only.error is not None:
+                raise self._only.error
+        elif not self.infos:
+            reasons = "; ".join(f"{session.address}: {session.problem}" for session in self._sessions)
+            raise DaemonUnreachableError(f"none of the daemons is in service: {reasons}")
+
+    # --- requests ---
+
+    @property
+    def _is_pending(self) -> bool:
+        return bool(self._waiting) or any(session.held for session in self._sessions)
+
+    def _dispatch(self) -> None:
+        """Give waiting requests to the daemons with the least to do, oldest first."""
+        kept: deque[RemoteEvaluation] = deque()
+        while self._waiting and any(session.has_room for session in self._sessions):
+            evaluation = self._waiting.popleft()
+            session = _choose(self._sessions, evaluation)
+            if problem := _lost_chip(self._sessions, evaluation.request.protocol.chip):
+                complaint = Diagnostic(phase=Phase.SERVICE, message=problem)
+                failed = failed_result(evaluation.request, Status.INFRA_ERROR, complaint)
+                self._answer(evaluation, failed)
+            elif session is None:
+                kept.append(evaluation)
+            else:
+                session.submit(evaluation)
+        self._waiting.extendleft(reversed(kept))
+
+    def _take(self, session: DaemonSession, evaluation: RemoteEvaluation, result: EvalResult) -> None:
+        evaluation.failed_at.add(session.address)
+        others = {each.address for each in _able(self._sessions, evaluation.request)} - evaluation.failed_at
+        if evaluation.cancelled and rule_of(result.status).retried:
+            self._answer(evaluation, evaluation.cancelled_result())
+        elif rule_of(result.status).retried and others:
+            self._waiting.appendleft(evaluation)
+        else:
+            self._answer(evaluation, result)
+
+    def _answer(self, evaluation: RemoteEvaluation, result: EvalResult) -> None:
+        evaluation.finish(result)
+        self._finished.append((evaluation, result))
+
+    def _wait(self, timeout_s: float) -> None:
+        wait_s = min(timeout_s, _PAUSE_S, *(session.pause_s for session in self._sessions))
+        self._poller.poll(max(0, int(1000 * wait_s + 0.999)))
 
     def _check_open(self) -> None:
-        if not self._link.is_open:
+        if not all(session.is_open for session in self._sessions):
             raise InfrastructureError("this evaluator is closed; make a new one")
 
-    def check_reachable(self) -> None:
-        """Raise if the daemon cannot be reached, or has been silent, for too long.
 
-        Raises:
-            DaemonUnreachableError: as it says.
-        """
-        self._link.check_reachable()
-        silent_s = time.monotonic() - self._link.heard_s
-        patience_s = max(FIRST_ANSWER_S, self._link.connect_timeout_s)
-        if self._asked and self._info is None and self._link.is_connected and silent_s > patience_s:
-            raise self._link.no_answer(patience_s)
-        if self._sent and silent_s > SILENCE_S:
-            raise DaemonUnreachableError(
-                f"the daemon at {self.address} has said nothing for {silent_s:.0f} s, although it has "
-                "requests of ours; see its messages"
-            )
-
-    def _turn(self, remaining_s: float) -> None:
-        """Wait for something to happen, no longer than there may be something to send, and take it in."""
-        self.check_reachable()
-        pause_s = BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S, FIRST_ANSWER_S)
-        self._link.wait(min(remaining_s, pause_s))
-        self._receive()
-
-    def _receive(self) -> None:
-        """Take in what has arrived and send what may be sent."""
-        messages = self._link.received()
-        if self._link.connections > self._connections:
-            self._resume(again=self._connections > 0)
-        for message in messages:
-            self._take(message)
-        self._remind()
-        self._send_waiting()
-
-    def _resume(self, *, again: bool) -> None:
-        """Say on a new connection what the daemon may not have got on the last one."""
-        self._connections = self._link.connections
-        if not again:
-            return
-        for request_id in self._withdrawn:
-            self._link.send(WireMessage(Kind.CANCEL, request_id))
-        self._withdrawn.clear()
-        if self._asked and self._info is None:
-            self._link.send(WireMessage(Kind.DESCRIBE))
-        self._submit_again()
-
-    def _remind(self) -> None:
-        """Ask a daemon once more that is connected but silent: an answer may have been lost on its way."""
-        now_s = time.monotonic()
-        silent = self._link.is_connected and now_s - self._link.heard_s > REMIND_S
-        if self._sent and silent and self._reminded_s < self._link.heard_s:
-            self._reminded_s = now_s
-            self._submit_again()
-
-    def _submit_again(self) -> None:
-        for request_id in self._sent:
-            self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=self._requests[request_id]))
-            if request_id in self._cancelled:
-                self._link.send(WireMessage(Kind.CANCEL, request_id))
-
-    def _send_waiting(self) -> None:
-        while self._waiting and len(self._sent) < int(self._window):
-            if time.monotonic() < self._busy_until_s:
-                return
-            request_id = self._waiting[0]
-            request = self._requests[request_id]
-            if not self._sent:
-                self._link.expect_answers()
-            try:
-                self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=request))
-            except MisuseError as error:
-                complaint = Diagnostic(phase=Phase.REQUEST, message=str(error))
-                self._finish(request_id, failed_result(request, Status.INVALID_REQUEST, complaint))
-                continue
-            self._waiting.popleft()
-            self._sent[request_id] = None
-
-    def _take(self, message: WireMessage) -> None:
-        if isinstance(message.payload, DaemonInfo):
-            self._info = message.payload
-        elif isinstance(message.payload, EvalResult):
-            self._finish(message.request_id, message.payload)
-        elif message.kind is Kind.BUSY:
-            self._postpone(message.request_id)
-        elif isinstance(message.payload, Diagnostic):
-            self._take_refusal(message.request_id, message.payload)
-
-    def _postpone(self, request_id: str) -> None:
-        """Keep a request that the daemon did not accept, and send nothing more for a while.
-
-        From here on the daemon gets as many requests at a time as it has accepted, then slowly more.
-        """
-        if request_id not in self._sent:
-            return
-        if request_id in self._cancelled:
-            self._finish(request_id, _cancelled(self._requests[request_id]))
-            return
-        del self._sent[request_id]
-        self._waiting.append(request_id)
-        self._window = float(max(1, len(self._sent)))
-        self._busy_until_s = time.monotonic() + BUSY_PAUSE_S
-
-    def _take_refusal(self, request_id: str, complaint: Diagnostic) -> None:
-        request = self._requests.get(request_id)
-        if request is None:
-            raise InfrastructureError(f"the daemon at {self.address} refuses: {complaint.message}")
-        self._finish(request_id, failed_result(request, Status.INVALID_REQUEST, complaint))
-
-    def _finish(self, request_id: str, result: EvalResult) -> None:
-        request = self._requests.get(request_id)
-        if request is None or request.digest != result.request_digest:
-            self.dropped_messages += 1
-            return
-        self._forget(request_id)
-        self._busy_until_s = 0.0
-        self._window = min(self._window + 1 / self._window, self._max_in_flight)
-        self._finished.append((request_id, result))
-
-    def _forget(self, request_id: str) -> None:
-        del self._requests[request_id]
-        self._cancelled.discard(request_id)
-        if request_id in self._sent:
-            del self._sent[request_id]
-        elif request_id in self._waiting:
-            self._waiting.remove(request_id)
+def _able(sessions: Sequence[DaemonSession], request: EvalRequest) -> list[DaemonSession]:
+    """Return the daemons in service that have the chip; if none has, any may say so."""
+    serving = [session for session in sessions if session.in_service]
+    return [session for session in serving if request.protocol.chip in session.chips] or serving
 
 
-def _cancelled(request: EvalRequest) -> EvalResult:
-    complaint = Diagnostic(phase=Phase.SERVICE, message="cancelled by the client")
-    return failed_result(request, Status.CANCELLED, complaint)
+def _choose(sessions: Sequence[DaemonSession], evaluation: RemoteEvaluation) -> DaemonSession | None:
+    """Return the daemon for a request, or ``None`` while those that can serve it have no room."""
+    able = _able(sessions, evaluation.request)
+    fresh = [session for session in able if session.address not in evaluation.failed_at] or able
+    free = [session for session in fresh if session.has_room]
+    return min(free, key=lambda session: session.load, default=None)
+
+
+def _lost_chip(sessions: Sequence[DaemonSession], chip: str) -> str | None:
+    """Return what to say of a chip that only lost daemons have; ``None`` for other chips."""
+    having = [session for session in sessions if chip in session.chips]
+    if not having or any(session.in_service for session in having):
+        return None
+    reasons = "; ".join(f"{session.address}: {session.problem}" for session in having)
+    return f"the daemons with chip {chip} are lost: {reasons}"
+
+
+def _difference(reference: DeviceInfo, device: DeviceInfo) -> str | None:
+    """Return why results of two devices cannot be compared, or ``None``."""
+    for name in ("backend", "toolchain_digest"):
+        expected, found = getattr(reference, name), getattr(device, name)
+        if expected != found:
+            return f"its {name} is {found}, that of the others is {expected}; give daemons of one kind only"
+    return None

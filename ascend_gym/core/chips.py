@@ -1,19 +1,83 @@
-"""The chips whose cycles can be counted, by the names that requests use."""
+"""The chips whose cycles can be counted, by the names that requests use: ours, and those of users' files."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from ascend_gym.core.config import ENV_CHIP_FILES, add_chip_file, chip_files
+from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.text import nearest
 
 CHIPS = ("910B1", "910B2", "910B3", "910B4", "910_93")
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
+_DIGITS = 8
 
 
 def require_chip(name: str) -> str:
-    """Return ``name`` if it is that of a chip.
+    """Return the name that requests use for a chip.
+
+    Args:
+        name: one of ``CHIPS``; a file ``FILE.toml`` that describes a chip, which this process and those that
+            it starts know from then on; or the name of one of ``own_chips``, with or without its digest.
 
     Raises:
-        MisuseError: it is not; the message names those that exist.
+        MisuseError: there is no such chip, or the file has no usable name for one.
     """
-    if name not in CHIPS:
-        raise MisuseError(f"no chip is named {name!r}{nearest(name, CHIPS)}; there are: {', '.join(CHIPS)}")
-    return name
+    if name in CHIPS:
+        return name
+    if name.endswith(".toml"):
+        full_name = own_chip_name(Path(name))
+        add_chip_file(Path(name).resolve())
+        return full_name
+    own = own_chips()
+    for full_name in own:
+        if name in (full_name, full_name.partition("@")[0]):
+            return full_name
+    raise MisuseError(no_such_chip(name, [*CHIPS, *own]))
+
+
+def no_such_chip(name: str, known: list[str]) -> str:
+    """Return what to say of a name that is none of the chips that are ``known``."""
+    told = f"no chip is named {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
+    return f"{told}; the file of another one can be given as --chip-file FILE.toml or by {ENV_CHIP_FILES}"
+
+
+def own_chips() -> Mapping[str, Path]:
+    """Return the files that describe chips of users, by the chips' names; files that name none are left out.
+
+    They are those that ``$ASCEND_GYM_CHIP_FILES`` lists and those that ``require_chip`` was given.
+    """
+    named: dict[str, Path] = {}
+    for path in chip_files():
+        try:
+            named[own_chip_name(path)] = path
+        except MisuseError:  # whoever asks for this file is told why; others can do without it
+            continue
+    return named
+
+
+def own_chip_name(path: Path) -> str:
+    """Return ``NAME@DIGEST`` for the file of a chip: its figures are part of its name.
+
+    So a result belongs to the figures that it was priced with, and daemons with another file do not answer.
+
+    Raises:
+        MisuseError: the file cannot be read, or its ``name`` is missing, is one of ours or has other letters
+            than ``A-Z a-z 0-9 _ . -``.
+    """
+    from ascend_gym.core.toml_file import read_toml
+
+    try:
+        content = read_toml(path)
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"chip file {path} cannot be read: {error}") from error
+    name = content.get("name")
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in CHIPS:
+        raise MisuseError(
+            f'chip file {path}: expected name = "NAME" of letters, digits, _, . and -, which is none of '
+            f"{', '.join(CHIPS)}; got {name!r}"
+        )
+    return f"{name}@{digest_of('chip file', repr(content))[:_DIGITS]}"

@@ -14,6 +14,7 @@ ENV_DAEMON = "ASCEND_GYM_DAEMON"
 ENV_CACHE = "ASCEND_GYM_CACHE"
 ENV_USER_CACHE = "XDG_CACHE_HOME"
 ENV_KEYS = "ASCEND_GYM_KEYS"
+ENV_CHIP_FILES = "ASCEND_GYM_CHIP_FILES"
 DAEMON_SETTING_PREFIX = "NPU_DAEMON_"
 ENV_OPENAI_BASE_URL = "OPENAI_BASE_URL"
 ENV_OPENAI_API_KEY = "OPENAI_API_KEY"
@@ -60,6 +61,19 @@ def default_daemon_addresses() -> tuple[str, ...]:
     """Return the addresses in ``$ASCEND_GYM_DAEMON``, separated by commas; none when it is unset."""
     configured = os.environ.get(ENV_DAEMON, "").split(",")
     return tuple(address.strip() for address in configured if address.strip())
+
+
+def chip_files() -> tuple[Path, ...]:
+    """Return the files in ``$ASCEND_GYM_CHIP_FILES``, separated as in ``$PATH``; none when it is unset."""
+    configured = os.environ.get(ENV_CHIP_FILES, "").split(os.pathsep)
+    return tuple(Path(name) for name in configured if name)
+
+
+def add_chip_file(path: Path) -> None:
+    """Add a file to ``chip_files`` of this process and of those that it starts."""
+    known = chip_files()
+    if path not in known:
+        os.environ[ENV_CHIP_FILES] = os.pathsep.join(map(str, (*known, path)))
 
 
 def keys_folder() -> Path:

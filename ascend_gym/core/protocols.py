@@ -29,16 +29,59 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
+_POLL_S = 60.0
+
+
+class Evaluation:
+    """A request that an evaluator works on: the future of its result.
+
+    Waiting for one takes in the results of all others of the same evaluator, and belongs to its thread.
+
+    Args:
+        evaluator: what it was submitted to.
+        request: what is to be evaluated.
+        request_id: the name that the evaluator gives it.
+    """
+
+    def __init__(self, evaluator: Evaluator, request: EvalRequest, request_id: str = "") -> None:
+        self.request, self.request_id = request, request_id
+        self._evaluator = evaluator
+        self._result: EvalResult | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether the result is there."""
+        return self._result is not None
+
+    def result(self) -> EvalResult:
+        """Return the result, waiting for it; the evaluator bounds the wait.
+
+        Raises:
+            InfrastructureError: the evaluator cannot be reached, or is closed.
+        """
+        while self._result is None:
+            self._evaluator.poll(_POLL_S)
+        return self._result
+
+    def cancel(self) -> None:
+        """Stop it if it is not done; its result then has status ``cancelled``."""
+        self._evaluator.cancel(self)
+
+    def finish(self, result: EvalResult) -> None:
+        """Set the result; called by the evaluator."""
+        self._result = result
+
+
 class Evaluator(Protocol):
     """Evaluates candidates somewhere: in this process or on daemons."""
 
-    def submit(self, request: EvalRequest) -> str:
-        """Queue a request and return its id. Submitting an equal request twice gives two ids."""
+    def submit(self, request: EvalRequest) -> Evaluation:
+        """Queue a request. Submitting an equal request twice gives two evaluations."""
 
-    def poll(self, timeout_s: float) -> list[tuple[str, EvalResult]]:
-        """Return finished ``(request_id, result)`` pairs, waiting up to ``timeout_s`` for the first."""
+    def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
+        """Return what has finished since the last call, waiting up to ``timeout_s`` for the first."""
 
-    def cancel(self, request_id: str) -> None:
+    def cancel(self, evaluation: Evaluation) -> None:
         """Stop a request if it has not finished; its result then has status ``cancelled``."""
 
     def describe(self) -> DeviceInfo:

@@ -100,8 +100,8 @@ class Task:
         if failure_penalty and not isinstance(reward, str):
             raise MisuseError("failure_penalty goes with the name of a reward, not with a function")
         self._reward = reward_named(reward, failure_penalty) if isinstance(reward, str) else reward
-        self._protocol = MeasureProtocol(chip=require_chip(chip))
-        self.chip = chip
+        self.chip = chip = require_chip(chip)
+        self._protocol = MeasureProtocol(chip=chip)
         self.kind: Mapping[str, Any] = {"actions": actions, "cases": self._cases, "chip": chip}
         self.observation_space = self._observations.space
         self.action_space = self._actions.space

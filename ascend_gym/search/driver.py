@@ -20,7 +20,7 @@ from enum import Enum
 from typing import Any
 
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
-from ascend_gym.core.protocols import Evaluator, Proposal, Strategy
+from ascend_gym.core.protocols import Evaluation, Evaluator, Proposal, Strategy
 from ascend_gym.core.records import (
     Diagnostic,
     EvalRequest,
@@ -145,6 +145,7 @@ class _Pending:
     request: EvalRequest
     reservation: Reservation | None
     original: _Pending | None = None
+    evaluation: Evaluation | None = None
     attempts: int = 0
     result: EvalResult | None = None
 
@@ -170,7 +171,6 @@ class _Search:
         self._best_result: EvalResult | None = None
         self._history: list[Step] = []
         self._queue: deque[_Pending] = deque()
-        self._submitted: dict[str, _Pending] = {}
         self._known: dict[str, _Pending] = {}
         self._proposed = 0
         self._neutral_in_a_row = 0
@@ -206,10 +206,11 @@ class _Search:
         for pending in self._queue:
             if pending.reservation is not None:
                 self._ledger.refund(pending.reservation)
-        self._queue.clear()
         with contextlib.suppress(InfrastructureError):
-            for request_id in self._submitted:
-                self._evaluator.cancel(request_id)
+            for pending in self._queue:
+                if pending.evaluation is not None and not pending.evaluation.done:
+                    pending.evaluation.cancel()
+        self._queue.clear()
         self._strategy.close()
 
     def outcome(self, stop_reason: StopReason, message: str) -> SearchOutcome:
@@ -291,7 +292,7 @@ class _Search:
 
     def _submit(self, pending: _Pending) -> None:
         pending.attempts += 1
-        self._submitted[self._evaluator.submit(pending.request)] = pending
+        pending.evaluation = self._evaluator.submit(pending.request)
 
     def _observe_next(self) -> Step:
         """Wait for the oldest proposal's result; charge, observe and journal it."""
@@ -299,8 +300,10 @@ class _Search:
         if pending.original is not None:
             self._take_over(pending, self._known[pending.proposal.candidate.digest])
         while pending.result is None:
-            for request_id, result in self._evaluator.poll(_POLL_TIMEOUT_S):
-                self._arrived(request_id, result)
+            self._evaluator.poll(_POLL_TIMEOUT_S)
+            for each in self._queue:
+                if each.result is None and each.evaluation is not None and each.evaluation.done:
+                    self._arrived(each, each.evaluation.result())
         self._queue.popleft()
         with interrupts_held_back():
             self._settle(pending, pending.result)
@@ -310,12 +313,9 @@ class _Search:
             self._on_event(step)
         return step
 
-    def _arrived(self, request_id: str, result: EvalResult) -> None:
-        pending = self._submitted.pop(request_id, None)
-        if pending is None:  # cancelled earlier, or not ours
-            return
+    def _arrived(self, pending: _Pending, result: EvalResult) -> None:
         if result.request_digest != pending.request.digest:
-            raise InfrastructureError(f"request {request_id} was answered with the result of another one")
+            raise InfrastructureError(f"proposal {pending.index} was answered with the result of another one")
         if result.status is Status.INFRA_ERROR and pending.attempts < INFRA_ATTEMPTS:
             self._submit(pending)
         else:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ascend_gym.core.digest import digest_of
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Built, Failure, RunOutput
 from ascend_gym.core.records import (
     Candidate,
@@ -33,7 +34,7 @@ from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
 from npu_daemon.sandbox import RLIMITS, ResourceLimits, sandbox_level
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
-from npu_daemon.simulator.chips import Chip, chip_names, load_chip
+from npu_daemon.simulator.chips import Chip, chip_names, load_chip, shipped_digests
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
 from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, write_job
 from npu_daemon.simulator.noise import samples_us
@@ -107,8 +108,7 @@ class SimulatorBackend:
                 "they can read and write what this user can; evaluate only sources that you trust"
             )
         self.toolchain = obtain_toolchain(cache_dir, announce or _tell)
-        chips = [load_chip(name).digest for name in chip_names()]
-        self._digest = digest_of("simulator", self.toolchain.digest, chips)
+        self._digest = digest_of("simulator", self.toolchain.digest, shipped_digests())
         self._builds = BuildCache(cache_dir / BUILDS_FOLDER, self.toolchain)
 
     def describe(self) -> DeviceInfo:
@@ -131,9 +131,10 @@ class SimulatorBackend:
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
         """Return the reason why the operator cannot be evaluated, or ``None``."""
-        if protocol.chip not in chip_names():
-            message = f"the simulator has no chip {protocol.chip!r}; it has: {', '.join(chip_names())}"
-            return Diagnostic(phase=Phase.REQUEST, message=message)
+        try:
+            load_chip(protocol.chip)
+        except MisuseError as error:
+            return Diagnostic(phase=Phase.REQUEST, message=f"the simulator: {error}")
         files = (*spec.baseline.host.files, *spec.baseline.kernel.files)
         if any(includes_collectives(file.text) for file in files):
             message = "collective communication (hccl) is not simulated: a launch has one device to itself"

@@ -1,24 +1,32 @@
 """Chips as data: the figures of ``chips/*.toml``, each with its source.
 
 A chip names the file of ``chips/base`` that holds what it shares with others, and gives only what differs.
+Files of users (``--chip-file``) are of the same format, with a ``name``; their base may be a chip, too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
+from ascend_gym.core.chips import no_such_chip, own_chips
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Record
+from ascend_gym.core.text import nearest
 from ascend_gym.core.toml_file import read_toml
 from npu_daemon.simulator.host_request import ChipGeometry
 from npu_daemon.simulator.task_type import CoreKind
 
 _FOLDER = Path(__file__).with_name("chips")
+_SECTIONS = ("geometry", "timing", "cold", "framework")
+
+_Sections = dict[str, dict[str, Any]]  # figures as they are written, by section and name
 
 
 class Figure(Record):
@@ -97,8 +105,13 @@ class Chip(Record):
 
 
 def chip_names() -> list[str]:
-    """Return the names of all chips."""
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    """Return the names of all chips: ours, then those of users' files."""
+    return [*_shipped(), *own_chips()]
+
+
+def shipped_digests() -> list[str]:
+    """Return the identities of our chips; a file that is broken counts by its text, and stops no other."""
+    return [_identity(name) for name in _shipped()]
 
 
 @cache
@@ -106,14 +119,80 @@ def load_chip(name: str) -> Chip:
     """Return the chip of that name, for example ``910B2``.
 
     Raises:
-        MisuseError: there is no such chip; the message lists those that exist.
+        MisuseError: there is no such chip, and the message lists those that exist; or a figure of its file is
+            missing, not known, or impossible.
     """
     if name not in chip_names():
-        raise MisuseError(f"no chip is named {name!r}; there are: {', '.join(chip_names())}")
-    differences = read_toml(_FOLDER / f"{name}.toml")
-    shared = read_toml(_FOLDER / "base" / f"{differences['base']}.toml")
-    sections = {
-        section: {**shared[section], **differences.get(section, {})}
-        for section in ("geometry", "timing", "cold", "framework")
-    }
+        raise MisuseError(no_such_chip(name, chip_names()))
+    path = own_chips().get(name, _FOLDER / f"{name}.toml")
+    sections = _sections(path)
+    _check(path, sections)
     return Chip.model_validate({"name": name, **sections})
+
+
+def _shipped() -> list[str]:
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+def _identity(name: str) -> str:
+    try:
+        return load_chip(name).digest
+    except MisuseError:
+        return digest_of("broken chip", (_FOLDER / f"{name}.toml").read_text("utf-8"))
+
+
+def _sections(path: Path) -> _Sections:
+    """Return the figures of a chip, or of a base, with what its own base holds."""
+    try:
+        content = read_toml(path)
+    except (OSError, ValueError) as error:
+        raise MisuseError(f"chip file {path} cannot be read: {error}") from error
+    if unknown := content.keys() - {"name", "base", *_SECTIONS}:
+        first = min(unknown)
+        raise MisuseError(
+            f"chip file {path}: unknown section {first!r}{nearest(first, _SECTIONS)}; there are: "
+            f"{', '.join(_SECTIONS)}"
+        )
+    shared = _sections(_base(path, content["base"])) if "base" in content else {}
+    return {section: {**shared.get(section, {}), **content.get(section, {})} for section in _SECTIONS}
+
+
+def _base(path: Path, name: object) -> Path:
+    """Return the file of a base: one of ``chips/base``, or a chip of ours."""
+    files = {file.stem: file for file in (*_FOLDER.glob("base/*.toml"), *_FOLDER.glob("*.toml"))}
+    if name not in files:
+        raise MisuseError(
+            f"chip file {path}: no base is named {name!r}; there are: {', '.join(sorted(files))}"
+        )
+    return files[str(name)]
+
+
+def _check(path: Path, sections: _Sections) -> None:
+    """Raise ``MisuseError`` unless the figures are those that every chip has, each of a possible value."""
+    known = _sections(_FOLDER / "910B2.toml")
+    for section in _SECTIONS:
+        examples = {**(known["timing"] if section == "cold" else {}), **known[section]}
+        for name, figure in sections[section].items():
+            where = f"chip file {path}: {section}.{name}"
+            if name not in examples:
+                raise MisuseError(f"{where} is no figure of a chip{nearest(name, list(examples))}")
+            try:
+                value = Figure.model_validate(figure).value
+            except ValidationError as error:
+                expected = 'expected { value = ..., source = "..." }'
+                raise MisuseError(f"{where}: {expected}: {error.errors()[0]['msg']}") from error
+            _check_value(where, value, examples[name]["value"])
+        if missing := sorted(known[section].keys() - sections[section].keys()):
+            raise MisuseError(
+                f"chip file {path}: {section} lacks {', '.join(missing)}; or name a base with them"
+            )
+
+
+def _check_value(where: str, value: float | int | str, example: float | int | str) -> None:
+    if isinstance(example, str):
+        if not isinstance(value, str) or not value.strip():
+            raise MisuseError(f"{where}: expected a name such as {example!r}, got {value!r}")
+    elif isinstance(value, (str, bool)) or not 0 < value < math.inf:
+        raise MisuseError(f"{where}: expected a number above 0 such as {example}, got {value!r}")
+    elif where.rpartition(" ")[2].startswith("geometry.") and not isinstance(value, int):
+        raise MisuseError(f"{where}: expected a whole number such as {example}, got {value!r}")

@@ -119,3 +119,14 @@ def test_a_profile_of_what_does_not_compile_exits_with_2(run, tmp_path):
     assert done.returncode == 2
     assert "build_error" in done.stderr
     assert not (tmp_path / "trace.json").exists()
+
+
+@pytest.mark.slow
+def test_a_chip_of_one_s_own_is_priced_by_its_figures(run, tmp_path):
+    """Half the clock; a private daemon learns of the file from the command that starts it."""
+    path = tmp_path / "half.toml"
+    path.write_text('name = "half"\nbase = "910B2"\n[timing]\nclock_mhz = { value = 900, source = "half" }\n')
+    usual, halved = (
+        _summary(run("evaluate", "muls", "--chip-file", chip, "--json")) for chip in ("910B2", path)
+    )
+    assert 1.1 * usual["latency_us"] < halved["latency_us"] < 2 * usual["latency_us"]

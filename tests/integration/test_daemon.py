@@ -25,7 +25,7 @@ from daemon_processes import (
 )
 from fake_backend import FakeBackend, make_operator, make_request
 
-from ascend_gym.client import DaemonOptions, DaemonPool, LocalDaemon, ZmqEvaluator, connect
+from ascend_gym.client import DaemonOptions, LocalDaemon, ZmqEvaluator, connect
 from ascend_gym.core.codec import WIRE_VERSION, Kind, WireMessage, decode, encode
 from ascend_gym.core.config import ENV_DAEMON
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
@@ -329,7 +329,6 @@ def test_connect_prefers_the_address_of_the_environment(
 ) -> None:
     monkeypatch.setenv(ENV_DAEMON, daemon.address)
     evaluator = connect()
-    assert isinstance(evaluator, ZmqEvaluator)
     assert evaluator.address == daemon.address
     evaluator.close()
 
@@ -371,7 +370,6 @@ def test_several_daemons_are_one_evaluator(
     with LocalDaemon(options) as other:
         monkeypatch.setenv(ENV_DAEMON, f"{daemon.address}, {other.address}")
         pool = connect()
-        assert isinstance(pool, DaemonPool)
         assert set(pool.infos) == {daemon.address, other.address}
         wanted = {pool.submit(make_request(spec, f"latency: {n}", "pooled")): float(n) for n in range(1, 21)}
         other.close()

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from conftest import FakeEvaluator, make_spec
 
-from ascend_gym.core.chips import CHIPS
+from ascend_gym.core.chips import CHIPS, own_chips, require_chip
+from ascend_gym.core.config import ENV_CHIP_FILES
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml
+from ascend_gym.env.op_env import AscendOpEnv
 from npu_daemon.simulator import chips
-from npu_daemon.simulator.chips import chip_names, load_chip
+from npu_daemon.simulator.chips import chip_names, load_chip, shipped_digests
 from npu_daemon.simulator.task_type import CoreKind
 
 NAMES = ["910B1", "910B2", "910B3", "910B4", "910_93"]
@@ -67,9 +71,96 @@ def test_chips_are_told_apart() -> None:
 
 
 def test_an_unknown_chip_is_refused_with_those_that_exist() -> None:
-    with pytest.raises(MisuseError, match="no chip is named '910B9'; there are: 910B1, 910B2"):
+    with pytest.raises(MisuseError, match=r"no chip is named '910B9'.*there are: 910B1, 910B2"):
         load_chip("910B9")
 
 
 def test_requests_know_every_chip() -> None:
     assert list(CHIPS) == chip_names()
+
+
+HALF = """name = "half_clock"
+base = "910B2"
+[timing]
+clock_mhz = { value = 900, source = "half of a 910B2" }
+"""
+
+
+@pytest.fixture
+def chip_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A chip of a user's own; what is known of it in this process is forgotten at the end."""
+    monkeypatch.setenv(ENV_CHIP_FILES, "")
+    path = tmp_path / "half.toml"
+    path.write_text(HALF)
+    return path
+
+
+def test_a_chip_of_one_s_own_is_its_base_but_for_its_figures(chip_file: Path) -> None:
+    before = shipped_digests()
+    name = require_chip(str(chip_file))
+    own, base = load_chip(name), load_chip("910B2")
+    assert name.startswith("half_clock@")
+    assert own.clock_hz == base.clock_hz / 2
+    assert {**own.timing, "clock_mhz": None} == {**base.timing, "clock_mhz": None}
+    assert (require_chip("half_clock"), require_chip(name)) == (name, name)
+    assert chip_names() == [*NAMES, name]
+    assert shipped_digests() == before  # what is stored for other chips stays valid
+    chip_file.write_text(HALF.replace("900", "901"))
+    assert require_chip("half_clock") != name
+    with pytest.raises(MisuseError, match=r"no chip is named .*--chip-file"):
+        require_chip(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            HALF.replace("900", "-3"),
+            r"half\.toml: timing\.clock_mhz: expected a number above 0 such as 1800, got -3",
+        ),
+        (HALF.replace("900", '"fast"'), r"expected a number above 0 .* got 'fast'"),
+        (HALF.replace("clock_mhz", "clock_mh"), r"timing\.clock_mh is no figure of a chip.*clock_mhz"),
+        (HALF.replace("[timing]", "[timings]"), r"unknown section 'timings'.*timing"),
+        (HALF.replace(', source = "half of a 910B2"', ""), r"clock_mhz: expected { value = \.\.\., source"),
+        (HALF.replace('"910B2"', '"910B9"'), "no base is named '910B9'; there are: 910B1"),
+        (HALF.replace('"910B2"', '"dav_2201"'), "geometry lacks aic_cores"),
+        (
+            HALF.replace("[timing]", "[geometry]").replace("clock_mhz", "aiv_cores").replace("900", "1.5"),
+            "whole number",
+        ),
+    ],
+)
+def test_a_figure_that_cannot_be_is_refused_when_its_chip_is_loaded(
+    chip_file: Path, text: str, problem: str
+) -> None:
+    chip_file.write_text(text)
+    with pytest.raises(MisuseError, match=problem):
+        load_chip(require_chip(str(chip_file)))
+    assert load_chip("910B2").clock_hz == 1800e6
+
+
+@pytest.mark.parametrize("text", ['base = "910B2"', 'name = "910B2"', 'name = "a b"', "no toml", None])
+def test_a_file_without_the_name_of_a_chip_stops_no_other(chip_file: Path, text: str | None) -> None:
+    chip_file.unlink() if text is None else chip_file.write_text(text)
+    with pytest.raises(MisuseError, match=r"half\.toml"):
+        require_chip(str(chip_file))
+    assert own_chips() == {}
+    assert chip_names() == NAMES
+
+
+def test_a_chip_of_one_s_own_on_the_command_line(chip_file: Path, run: Any, evaluator: Any) -> None:
+    """It is what the daemon is asked for; a file that is wrong ends the command before one is started."""
+    name = require_chip(str(chip_file))
+    assert run("evaluate", "toy", "--op-dir", "toy", "--chip-file", chip_file)[0] == 0
+    assert (evaluator.chips, evaluator.requests[-1].protocol.chip) == ([name], name)
+    chip_file.write_text(HALF.replace("900", "0"))
+    status, _, err = run("evaluate", "toy", "--op-dir", "toy", "--chip-file", chip_file)
+    assert (status, evaluator.chips) == (2, [name])
+    assert "clock_mhz: expected a number above 0" in err
+
+
+def test_an_environment_counts_the_cycles_of_a_chip_of_one_s_own(chip_file: Path) -> None:
+    evaluator = FakeEvaluator()
+    env = AscendOpEnv(make_spec(), chip=str(chip_file), evaluator=evaluator)
+    env.reset(seed=0)
+    assert evaluator.requests[0].protocol.chip == require_chip("half_clock")

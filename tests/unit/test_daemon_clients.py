@@ -13,12 +13,12 @@ import pytest
 from conftest import make_candidate
 from scripted_daemon import ScriptedDaemon, device
 
-from ascend_gym.client import DaemonPool, ZmqEvaluator, zmq_evaluator
+from ascend_gym.client import ZmqEvaluator, daemon_session
 from ascend_gym.core import codec
 from ascend_gym.core.codec import WIRE_VERSION, Kind, WireMessage, encode
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
-from ascend_gym.core.protocols import Evaluator
-from ascend_gym.core.records import Diagnostic, EvalRequest, MeasureProtocol, Phase
+from ascend_gym.core.protocols import Evaluation, Evaluator
+from ascend_gym.core.records import Diagnostic, EvalRequest, EvalResult, MeasureProtocol, Phase
 from ascend_gym.core.status import Status
 
 DEADLINE_S = 180.0
@@ -66,13 +66,14 @@ def serving(*members: ScriptedDaemon) -> Iterator[None]:
         thread.join()
 
 
-def pool_of(*members: ScriptedDaemon, extra: tuple[str, ...] = (), timeout_s: float = 0.3) -> DaemonPool:
+def pool_of(*members: ScriptedDaemon, extra: tuple[str, ...] = (), timeout_s: float = 0.3) -> ZmqEvaluator:
     """Return a pool that all members have joined; from then on a lost one is missed after ``timeout_s``."""
     with serving(*members):
         patience_s = 3.0 if extra else DEADLINE_S  # which of the extra ones nobody answers
-        pool = DaemonPool([*(member.address for member in members), *extra], connect_timeout_s=patience_s)
-    for member in pool._members:
-        member.evaluator._link.connect_timeout_s = timeout_s
+        pool = ZmqEvaluator([*(member.address for member in members), *extra], connect_timeout_s=patience_s)
+        pool.describe()
+    for session in pool._sessions:
+        session._link.connect_timeout_s = timeout_s
     return pool
 
 
@@ -88,13 +89,21 @@ def until(condition: Callable[[], bool], evaluator: Evaluator, *members: Scripte
     return results
 
 
-def collect(evaluator: Evaluator, count: int) -> dict[str, Any]:
-    results: dict[str, Any] = {}
+def by_id(finished: list[tuple[Evaluation, EvalResult]]) -> dict[str, EvalResult]:
+    return {evaluation.request_id: result for evaluation, result in finished}
+
+
+def collect(evaluator: Evaluator, count: int) -> dict[Evaluation, EvalResult]:
+    results: dict[Evaluation, EvalResult] = {}
     deadline_s = time.monotonic() + DEADLINE_S
     while len(results) < count:
         assert time.monotonic() < deadline_s
         results.update(evaluator.poll(1.0))
     return results
+
+
+def answered(evaluator: Evaluator, count: int) -> dict[str, EvalResult]:
+    return by_id(list(collect(evaluator, count).items()))
 
 
 # --- one daemon ---
@@ -103,13 +112,13 @@ def collect(evaluator: Evaluator, count: int) -> dict[str, Any]:
 def test_no_more_than_the_window_is_with_the_daemon(daemons: Callable[..., ScriptedDaemon]) -> None:
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address, max_in_flight=2)
-    ids = [evaluator.submit(request(str(n))) for n in range(5)]
+    ids = [evaluator.submit(request(str(n))).request_id for n in range(5)]
     until(lambda: len(daemon.submitted) == 2, evaluator, daemon)
     evaluator.poll(0)
     daemon.serve_once(20)
     assert daemon.submitted == ids[:2]
     daemon.answer(ids[1])
-    assert list(collect(evaluator, 1)) == [ids[1]]
+    assert list(answered(evaluator, 1)) == [ids[1]]
     until(lambda: daemon.submitted == ids[:3], evaluator, daemon)
     evaluator.close()
 
@@ -117,27 +126,27 @@ def test_no_more_than_the_window_is_with_the_daemon(daemons: Callable[..., Scrip
 def test_a_busy_daemon_gets_the_request_again_when_it_has_answered_another(
     daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zmq_evaluator, "BUSY_PAUSE_S", 3600.0)
+    monkeypatch.setattr(daemon_session, "BUSY_PAUSE_S", 3600.0)
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address)
-    first, second = evaluator.submit(request("1")), evaluator.submit(request("2"))
+    first, second = (evaluator.submit(request(each)).request_id for each in "12")
     until(lambda: len(daemon.submitted) == 2, evaluator, daemon)
     daemon.send(WireMessage(Kind.BUSY, second, payload=BUSY))
     daemon.answer(first)
-    assert list(collect(evaluator, 1)) == [first]
+    assert list(answered(evaluator, 1)) == [first]
     until(lambda: daemon.submitted == [first, second, second], evaluator, daemon)
     daemon.answer(second)
-    assert list(collect(evaluator, 1)) == [second]
+    assert list(answered(evaluator, 1)) == [second]
     evaluator.close()
 
 
 def test_a_busy_daemon_is_asked_again_after_a_pause(
     daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(zmq_evaluator, "BUSY_PAUSE_S", 0.01)
+    monkeypatch.setattr(daemon_session, "BUSY_PAUSE_S", 0.01)
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address)
-    only = evaluator.submit(request())
+    only = evaluator.submit(request()).request_id
     for times in (1, 2, 3):
         until(lambda times=times: len(daemon.submitted) == times, evaluator, daemon)  # type: ignore[misc]
         daemon.send(WireMessage(Kind.BUSY, only, payload=BUSY))
@@ -147,12 +156,12 @@ def test_a_busy_daemon_is_asked_again_after_a_pause(
 def test_a_busy_daemon_is_not_asked_for_more_than_it_took(daemons: Callable[..., ScriptedDaemon]) -> None:
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address)
-    ids = [evaluator.submit(request(str(n))) for n in range(10)]
+    ids = [evaluator.submit(request(str(n))).request_id for n in range(10)]
     until(lambda: len(daemon.submitted) == 10, evaluator, daemon)
     for refused in ids[2:]:
         daemon.send(WireMessage(Kind.BUSY, refused, payload=BUSY))
     daemon.answer(ids[0])
-    assert list(collect(evaluator, 1)) == [ids[0]]
+    assert list(answered(evaluator, 1)) == [ids[0]]
     until(lambda: len(daemon.submitted) == 11, evaluator, daemon)
     evaluator.poll(0)
     daemon.serve_once(20)
@@ -164,14 +173,13 @@ def test_requests_that_wait_here_are_cancelled_here(daemons: Callable[..., Scrip
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address, max_in_flight=1)
     sent, kept = evaluator.submit(request("1")), evaluator.submit(request("2"))
-    evaluator.cancel(kept)
-    ((cancelled, result),) = evaluator.poll(DEADLINE_S)
-    assert (cancelled, result.status) == (kept, Status.CANCELLED)
-    evaluator.cancel(sent)
-    until(lambda: daemon.cancelled == [sent], evaluator, daemon)
-    daemon.send(WireMessage(Kind.BUSY, sent, payload=BUSY))  # the two messages crossed
-    assert collect(evaluator, 1)[sent].status is Status.CANCELLED
-    assert daemon.submitted == [sent]
+    kept.cancel()
+    assert kept.result().status is Status.CANCELLED
+    sent.cancel()
+    until(lambda: daemon.cancelled == [sent.request_id], evaluator, daemon)
+    daemon.send(WireMessage(Kind.BUSY, sent.request_id, payload=BUSY))  # the two messages crossed
+    assert sent.result().status is Status.CANCELLED
+    assert daemon.submitted == [sent.request_id]
     evaluator.close()
 
 
@@ -180,16 +188,16 @@ def test_after_a_new_connection_the_same_ids_are_submitted_again(
 ) -> None:
     first = daemons("a")
     evaluator = ZmqEvaluator(first.address)
-    ids = [evaluator.submit(request(str(n))) for n in range(3)]
+    ids = [evaluator.submit(request(str(n))).request_id for n in range(3)]
     until(lambda: first.submitted == ids, evaluator, first)
     first.answer(ids[0])
-    collect(evaluator, 1)
+    answered(evaluator, 1)
     first.close()
     second = daemons("a")
     until(lambda: second.submitted == ids[1:], evaluator, second)
     second.answer(ids[2])
     second.answer(ids[1])
-    assert set(collect(evaluator, 2)) == set(ids[1:])
+    assert set(answered(evaluator, 2)) == set(ids[1:])
     second.requests[ids[1]] = request("1")
     second.answer(ids[1])
     until(lambda: evaluator.dropped_messages == 1, evaluator, second)
@@ -200,7 +208,7 @@ def test_a_connected_daemon_that_says_nothing_is_not_waited_for_for_ever(
     daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A green connection says nothing of the process behind it; its beats on this channel do."""
-    monkeypatch.setattr(zmq_evaluator, "SILENCE_S", 0.2)
+    monkeypatch.setattr(daemon_session, "SILENCE_S", 0.2)
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address, connect_timeout_s=3600)
     evaluator.submit(request())
@@ -227,14 +235,14 @@ def test_a_silent_daemon_is_asked_once_more_under_the_same_ids(
     daemons: Callable[..., ScriptedDaemon], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An answer may be lost without the connection being lost."""
-    monkeypatch.setattr(zmq_evaluator, "REMIND_S", 0.05)
+    monkeypatch.setattr(daemon_session, "REMIND_S", 0.05)
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address)
-    ids = [evaluator.submit(request(str(n))) for n in range(2)]
+    ids = [evaluator.submit(request(str(n))).request_id for n in range(2)]
     until(lambda: len(daemon.submitted) >= 4, evaluator, daemon)
     assert daemon.submitted == ids * 2
     daemon.answer(ids[0])
-    assert list(collect(evaluator, 1)) == [ids[0]]
+    assert list(answered(evaluator, 1)) == [ids[0]]
     until(lambda: daemon.submitted[4:] == ids[1:], evaluator, daemon)
     evaluator.close()
 
@@ -247,10 +255,12 @@ def test_a_request_that_is_too_large_is_the_caller_s_fault_and_nothing_is_lost(
     daemon = daemons("a")
     evaluator = ZmqEvaluator(daemon.address, max_in_flight=1)
     large = request("x" * 30_000)
-    first, too_large, last = (evaluator.submit(each) for each in (request("1"), large, request("2")))
+    first, too_large, last = (
+        evaluator.submit(each).request_id for each in (request("1"), large, request("2"))
+    )
     until(lambda: daemon.submitted == [first], evaluator, daemon)
     daemon.answer(first)
-    results = dict(until(lambda: daemon.submitted == [first, last], evaluator, daemon))
+    results = by_id(until(lambda: daemon.submitted == [first, last], evaluator, daemon))
     assert results[first].status is Status.OK
     assert results[too_large].status is Status.INVALID_REQUEST
     assert "at most 20000 bytes" in results[too_large].diagnostics[0].message
@@ -374,14 +384,14 @@ def test_an_infra_error_is_not_tried_on_a_daemon_without_the_chip(
 
 
 def test_cancelling_reaches_the_daemon_or_the_waiting_line(daemons: Callable[..., ScriptedDaemon]) -> None:
-    daemon = daemons("only")
-    pool = pool_of(daemon)
-    ids = [pool.submit(request(str(n))) for n in range(3)]
-    pool.cancel(ids[2])
-    assert collect(pool, 1)[ids[2]].status is Status.CANCELLED
-    pool.cancel(ids[0])
-    until(lambda: daemon.cancelled == daemon.submitted[:1] != [], pool, daemon)
-    pool.cancel("unknown")
+    members = daemons("first"), daemons("second")
+    pool = pool_of(*members)
+    evaluations = [pool.submit(request(str(n))) for n in range(5)]
+    evaluations[4].cancel()
+    assert evaluations[4].result().status is Status.CANCELLED
+    until(lambda: all(len(member.submitted) == 2 for member in members), pool, *members)
+    evaluations[0].cancel()
+    until(lambda: [member.cancelled for member in members] in ([["1"], []], [[], ["1"]]), pool, *members)
     pool.close()
     with pytest.raises(InfrastructureError, match="closed"):
         pool.submit(request())
@@ -430,7 +440,7 @@ def test_daemons_that_measure_differently_are_not_mixed(daemons: Callable[..., S
     with pytest.raises(MisuseError, match="toolchain_digest"):
         pool_of(*members)
     with pytest.raises(MisuseError, match="different daemons"):
-        DaemonPool(["ipc:///x", "ipc:///x"])
+        ZmqEvaluator(["ipc:///x", "ipc:///x"])
 
 
 @pytest.mark.slow
@@ -439,7 +449,7 @@ def test_a_pool_starts_with_what_is_there_and_ends_with_the_last(
 ) -> None:
     nowhere = f"ipc://{tmp_path}/nowhere"
     with pytest.raises(DaemonUnreachableError, match="nowhere"):
-        DaemonPool([nowhere, f"{nowhere}2"], connect_timeout_s=0.05)
+        ZmqEvaluator([nowhere, f"{nowhere}2"], connect_timeout_s=0.05).describe()
     daemon = daemons("here")
     pool = pool_of(daemon, extra=(nowhere,))
     assert "nowhere is not in service" in caplog.text

@@ -12,7 +12,7 @@ import pytest
 import zmq
 
 import ascend_gym
-from ascend_gym.client import DaemonPool, ZmqEvaluator, connect, zmq_evaluator
+from ascend_gym.client import ZmqEvaluator, connect, daemon_session
 from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError
 
 PATIENCE_S = 0.3
@@ -88,7 +88,7 @@ DEAD_ENDS = [a_tunnel_with_a_dead_end, an_open_port, a_silent_peer, a_peer_that_
 
 @pytest.fixture(params=DEAD_ENDS, ids=lambda make: make.__name__)
 def dead_end(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(zmq_evaluator, "FIRST_ANSWER_S", PATIENCE_S)
+    monkeypatch.setattr(daemon_session, "FIRST_ANSWER_S", PATIENCE_S)
     with request.param() as address:
         yield address
 
@@ -100,7 +100,7 @@ def test_connecting_ends_when_nobody_answers(dead_end: str) -> None:
 
 def test_a_pool_of_dead_ends_has_no_daemon_in_service(dead_end: str) -> None:
     with a_tunnel_with_a_dead_end() as other, pytest.raises(DaemonUnreachableError, match="none of the"):
-        DaemonPool([dead_end, other], connect_timeout_s=PATIENCE_S, ready_timeout_s=NEVER_S)
+        connect([dead_end, other], connect_timeout_s=PATIENCE_S, start_timeout_s=NEVER_S)
 
 
 def test_an_environment_ends_its_reset(dead_end: str, monkeypatch: pytest.MonkeyPatch) -> None:

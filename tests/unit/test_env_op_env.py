@@ -273,10 +273,10 @@ def test_env_closes_what_it_opened(monkeypatch):
 class LostEvaluator(FakeEvaluator):
     """Loses its daemon after the first evaluation."""
 
-    def poll(self, timeout_s):
+    def arrived(self, timeout_s):
         if len(self.requests) > 1:
             raise DaemonUnreachableError("no daemon has answered")
-        return super().poll(timeout_s)
+        return super().arrived(timeout_s)
 
 
 def test_a_lost_daemon_is_an_observation_and_a_new_one_is_used(monkeypatch):

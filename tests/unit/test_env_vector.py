@@ -36,9 +36,9 @@ class _Pricing(FakeEvaluator):
         priced = request.model_copy(update={"candidate": request.candidate.rewritten(kernel=kernel)})
         return super().submit(priced)
 
-    def poll(self, timeout_s):
+    def arrived(self, timeout_s):
         self.batches.append(len(self._finished))
-        return super().poll(timeout_s)
+        return super().arrived(timeout_s)
 
 
 def _options(**options):
@@ -210,9 +210,9 @@ class _Interrupted(FakeEvaluator):
             raise KeyboardInterrupt
         return super().submit(request)
 
-    def cancel(self, request_id):
-        self.cancelled.append(request_id)
-        super().cancel(request_id)
+    def cancel(self, evaluation):
+        self.cancelled.append(evaluation.request_id)
+        super().cancel(evaluation)
 
 
 def test_an_interrupt_while_a_batch_is_submitted_cancels_what_is_under_way():

@@ -59,8 +59,8 @@ class PricingEvaluator(FakeEvaluator):
             )
         return ok_result(request, 20.0 + int(request.candidate.digest[:4], 16) / 600)
 
-    def poll(self, timeout_s):
-        return super().poll(timeout_s)[::-1]
+    def arrived(self, timeout_s):
+        return super().arrived(timeout_s)[::-1]
 
 
 def _search(folder, method, *, budget=20, seed=0, in_flight=1, evaluator=None, spec=SPEC):

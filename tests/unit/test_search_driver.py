@@ -179,11 +179,11 @@ class DyingEvaluator(LateEvaluator):
 
     polls = 0
 
-    def poll(self, timeout_s):
+    def arrived(self, timeout_s):
         self.polls += 1
         if self.polls == 3:
             raise InfrastructureError("the daemon is gone")
-        return super().poll(timeout_s)
+        return super().arrived(timeout_s)
 
 
 def test_a_broken_evaluator_ends_the_search_and_what_is_under_way_is_cancelled(tmp_path):
@@ -198,8 +198,8 @@ def test_a_broken_evaluator_ends_the_search_and_what_is_under_way_is_cancelled(t
 class MixedUpEvaluator(FakeEvaluator):
     """Answers every request with the result of the first."""
 
-    def poll(self, timeout_s):
-        finished = super().poll(timeout_s)
+    def arrived(self, timeout_s):
+        finished = super().arrived(timeout_s)
         self.first = getattr(self, "first", finished[0][1])
         return [(request_id, self.first) for request_id, _ in finished]
 

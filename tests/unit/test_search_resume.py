@@ -49,7 +49,7 @@ def test_ctrl_c_ends_the_search_with_what_it_has_found(tmp_path):
 
 def test_ctrl_c_before_the_baseline_is_known_leaves_the_baseline_as_best(tmp_path):
     class Interrupted(FakeEvaluator):
-        def poll(self, timeout_s):
+        def arrived(self, timeout_s):
             raise KeyboardInterrupt
 
     outcome = search(tmp_path, ScriptedStrategy([]), Interrupted())
@@ -98,8 +98,10 @@ def test_the_strategy_is_closed_at_the_end(tmp_path):
 class TimingEvaluator(LateEvaluator):
     """Spends device time; an incorrect result has no finite error."""
 
-    def poll(self, timeout_s):
-        return [(request_id, _with_infinite_error(result)) for request_id, result in super().poll(timeout_s)]
+    def arrived(self, timeout_s):
+        return [
+            (request_id, _with_infinite_error(result)) for request_id, result in super().arrived(timeout_s)
+        ]
 
 
 def _with_infinite_error(result):

@@ -1,0 +1,310 @@
+"""The requests of one client that are with one daemon, and what is known of that daemon."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+import zmq
+
+from ascend_gym.client.daemon_link import DaemonLink
+from ascend_gym.client.local_daemon import LocalDaemon
+from ascend_gym.core.codec import Kind, WireMessage
+from ascend_gym.core.errors import DaemonUnreachableError, InfrastructureError, MisuseError
+from ascend_gym.core.protocols import Evaluation, Evaluator
+from ascend_gym.core.records import DaemonInfo, Diagnostic, EvalRequest, EvalResult, Phase, failed_result
+from ascend_gym.core.status import Status
+
+MAX_IN_FLIGHT = 500
+REQUESTS_PER_SLOT = 2  # one that is worked on, and one to go on with at once
+BUSY_PAUSE_S = 0.5
+REMIND_S = 20.0
+SILENCE_S = 60.0
+FIRST_ANSWER_S = 10.0  # a daemon that is getting ready says twice a second that it is there
+
+
+class RemoteEvaluation(Evaluation):
+    """A request to daemons.
+
+    Attributes:
+        session: the daemon that has it, or is about to; ``None`` while it waits for one.
+        failed_at: addresses of daemons that could not serve it.
+        cancelled: whether its result is no longer wanted.
+    """
+
+    def __init__(self, evaluator: Evaluator, request: EvalRequest) -> None:
+        super().__init__(evaluator, request)
+        self.session: DaemonSession | None = None
+        self.failed_at: set[str] = set()
+        self.cancelled = False
+
+    def cancelled_result(self) -> EvalResult:
+        """Return the result of a request that was withdrawn before it was evaluated."""
+        complaint = Diagnostic(phase=Phase.SERVICE, message="cancelled by the client")
+        return failed_result(self.request, Status.CANCELLED, complaint)
+
+
+class DaemonSession:
+    """Sends requests to one daemon and takes in its answers; never waits.
+
+    A lost connection is made again by itself, and what has not been answered is then submitted again under
+    the same ids, which the daemon recognises. At most ``max_in_flight`` requests are with the daemon at a
+    time, and fewer when it says that it is busy; the others wait here.
+
+    Args:
+        address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of a daemon.
+        connect_timeout_s: how long the daemon may be unreachable before ``check_reachable`` raises.
+        private_daemon: the daemon at ``address`` if it is one of this process; its end is noticed at once.
+        on_close: called once when this session is closed or collected.
+        max_in_flight: requests that the daemon may have at a time.
+
+    Attributes:
+        info: what the daemon said that it can do, once it has.
+        chips: what it could measure for when it was in service last.
+        in_service: whether requests are given to it.
+        problem: why it is not in service.
+        error: what was wrong when it was last heard; ``None`` if nothing was.
+        dropped_messages: answers to questions that are not open, and therefore ignored.
+
+    Raises:
+        MisuseError: ``address`` is not one.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        connect_timeout_s: float,
+        private_daemon: LocalDaemon | None = None,
+        on_close: Callable[[], None] | None = None,
+        max_in_flight: int = MAX_IN_FLIGHT,
+    ) -> None:
+        self.address = address
+        self.info: DaemonInfo | None = None
+        self.chips: tuple[str, ...] = ()
+        self.in_service = False
+        self.problem = "it has not answered yet"
+        self.error: InfrastructureError | None = None
+        self.dropped_messages = 0
+        self._max_in_flight = max_in_flight
+        self._window = float(max_in_flight)
+        self._held: dict[str, RemoteEvaluation] = {}
+        self._waiting: deque[str] = deque()
+        self._sent: dict[str, None] = {}
+        self._withdrawn: list[str] = []
+        self._finished: list[tuple[RemoteEvaluation, EvalResult]] = []
+        self._asked = False
+        self._submitted = 0
+        self._connections = 0
+        self._busy_until_s = 0.0
+        self._reminded_s = 0.0
+        self._link = DaemonLink(address, connect_timeout_s, private_daemon, on_close)
+
+    @property
+    def sources(self) -> list[zmq.Socket[bytes] | int]:
+        """What becomes readable when ``receive`` may have something to do."""
+        return self._link.sources
+
+    @property
+    def is_open(self) -> bool:
+        """Whether ``close`` has not been called."""
+        return self._link.is_open
+
+    @property
+    def pause_s(self) -> float:
+        """How long to wait for the daemon at most before ``receive`` and ``check_reachable`` are due."""
+        pause_s = BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S, FIRST_ANSWER_S)
+        return pause_s if self._link.is_connected else min(pause_s, self._link.connect_timeout_s)
+
+    @property
+    def held(self) -> int:
+        """How many requests it has been given that have not finished."""
+        return len(self._held)
+
+    @property
+    def load(self) -> float:
+        """Requests that have not finished for each slot of the daemon."""
+        return self.held / (self.info.slots if self.info else 1)
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it should have more requests, where there are other daemons to give them to."""
+        if not self.in_service or self.info is None or not self._link.is_connected:
+            return False
+        return self.held < REQUESTS_PER_SLOT * self.info.slots
+
+    def submit(self, evaluation: RemoteEvaluation) -> None:
+        """Send a request, or keep it; one that is too large to be sent ends as ``invalid_request``.
+
+        Raises:
+            InfrastructureError: too much is waiting to be sent.
+        """
+        self._submitted += 1
+        request_id = evaluation.request_id = f"{self._submitted}"
+        evaluation.session = self
+        self._held[request_id] = evaluation
+        self._waiting.append(request_id)
+        try:
+            self._send_waiting()
+        except InfrastructureError:
+            self._forget(request_id)
+            raise
+
+    def cancel(self, evaluation: RemoteEvaluation) -> None:
+        """Stop a request: at the daemon if it has been sent, else here."""
+        if evaluation.request_id in self._sent:
+            self._link.send(WireMessage(Kind.CANCEL, evaluation.request_id))
+        else:
+            self._finish(evaluation.request_id, evaluation.cancelled_result())
+
+    def ask_info(self) -> None:
+        """Ask the daemon what it can do; the answer becomes ``info`` when it has been received."""
+        self.info = None
+        self._asked = True
+        self._link.expect_answers()
+        self._link.send(WireMessage(Kind.DESCRIBE))
+
+    def receive(self) -> list[tuple[RemoteEvaluation, EvalResult]]:
+        """Take in what has arrived, send what may be sent, and return what has finished.
+
+        Raises:
+            InfrastructureError: something else than our protocol has arrived.
+        """
+        messages = self._link.received()
+        if self._link.connections > self._connections:
+            self._resume(again=self._connections > 0)
+        for message in messages:
+            self._take(message)
+        self._remind()
+        self._send_waiting()
+        finished, self._finished = self._finished, []
+        return finished
+
+    def check_reachable(self) -> None:
+        """Raise if the daemon cannot be reached, or has been silent, for too long.
+
+        Raises:
+            DaemonUnreachableError: as it says.
+        """
+        self._link.check_reachable()
+        silent_s = time.monotonic() - self._link.heard_s
+        patience_s = max(FIRST_ANSWER_S, self._link.connect_timeout_s)
+        if self._asked and self.info is None and self._link.is_connected and silent_s > patience_s:
+            raise self._link.no_answer(patience_s)
+        if self._sent and silent_s > SILENCE_S:
+            raise DaemonUnreachableError(
+                f"the daemon at {self.address} has said nothing for {silent_s:.0f} s, although it has "
+                "requests of ours; see its messages"
+            )
+
+    def withdraw(self) -> list[RemoteEvaluation]:
+        """Give up what is pending, here and, at the next connection, there; return it, oldest first."""
+        self._withdrawn += self._sent
+        evaluations = list(self._held.values())
+        for request_id in list(self._held):
+            self._forget(request_id)
+        return evaluations
+
+    def close(self) -> None:
+        """Withdraw what is pending and disconnect; closing again does nothing."""
+        if self._link.is_open and self._link.is_connected:
+            for request_id in self._sent:
+                self._link.send(WireMessage(Kind.CANCEL, request_id))
+        self._link.close()
+
+    def _resume(self, *, again: bool) -> None:
+        """Say on a new connection what the daemon may not have got on the last one."""
+        self._connections = self._link.connections
+        if not again:
+            return
+        for request_id in self._withdrawn:
+            self._link.send(WireMessage(Kind.CANCEL, request_id))
+        self._withdrawn.clear()
+        if self._asked and self.info is None:
+            self._link.send(WireMessage(Kind.DESCRIBE))
+        self._submit_again()
+
+    def _remind(self) -> None:
+        """Ask a daemon once more that is connected but silent: an answer may have been lost on its way."""
+        now_s = time.monotonic()
+        silent = self._link.is_connected and now_s - self._link.heard_s > REMIND_S
+        if self._sent and silent and self._reminded_s < self._link.heard_s:
+            self._reminded_s = now_s
+            self._submit_again()
+
+    def _submit_again(self) -> None:
+        for request_id in self._sent:
+            self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=self._held[request_id].request))
+            if self._held[request_id].cancelled:
+                self._link.send(WireMessage(Kind.CANCEL, request_id))
+
+    def _send_waiting(self) -> None:
+        while self._waiting and len(self._sent) < int(self._window):
+            if time.monotonic() < self._busy_until_s:
+                return
+            request_id = self._waiting[0]
+            request = self._held[request_id].request
+            if not self._sent:
+                self._link.expect_answers()
+            try:
+                self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=request))
+            except MisuseError as error:
+                self._finish(
+                    request_id, _invalid(request, Diagnostic(phase=Phase.REQUEST, message=str(error)))
+                )
+                continue
+            self._waiting.popleft()
+            self._sent[request_id] = None
+
+    def _take(self, message: WireMessage) -> None:
+        if isinstance(message.payload, DaemonInfo):
+            self.info = message.payload
+        elif isinstance(message.payload, EvalResult):
+            self._finish(message.request_id, message.payload)
+        elif message.kind is Kind.BUSY:
+            self._postpone(message.request_id)
+        elif isinstance(message.payload, Diagnostic):
+            self._take_refusal(message.request_id, message.payload)
+
+    def _postpone(self, request_id: str) -> None:
+        """Keep a request that the daemon did not accept, and send nothing more for a while.
+
+        From here on the daemon gets as many requests at a time as it has accepted, then slowly more.
+        """
+        if request_id not in self._sent:
+            return
+        evaluation = self._held[request_id]
+        if evaluation.cancelled:
+            self._finish(request_id, evaluation.cancelled_result())
+            return
+        del self._sent[request_id]
+        self._waiting.append(request_id)
+        self._window = float(max(1, len(self._sent)))
+        self._busy_until_s = time.monotonic() + BUSY_PAUSE_S
+
+    def _take_refusal(self, request_id: str, complaint: Diagnostic) -> None:
+        evaluation = self._held.get(request_id)
+        if evaluation is None:
+            raise InfrastructureError(f"the daemon at {self.address} refuses: {complaint.message}")
+        self._finish(request_id, _invalid(evaluation.request, complaint))
+
+    def _finish(self, request_id: str, result: EvalResult) -> None:
+        evaluation = self._held.get(request_id)
+        if evaluation is None or evaluation.request.digest != result.request_digest:
+            self.dropped_messages += 1
+            return
+        self._forget(request_id)
+        self._busy_until_s = 0.0
+        self._window = min(self._window + 1 / self._window, self._max_in_flight)
+        self._finished.append((evaluation, result))
+
+    def _forget(self, request_id: str) -> None:
+        self._held.pop(request_id).session = None
+        if request_id in self._sent:
+            del self._sent[request_id]
+        elif request_id in self._waiting:
+            self._waiting.remove(request_id)
+
+
+def _invalid(request: EvalRequest, complaint: Diagnostic) -> EvalResult:
+    return failed_result(request, Status.INVALID_REQUEST, complaint)

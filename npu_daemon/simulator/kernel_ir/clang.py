@@ -55,7 +55,7 @@ _MACROS = ("-DASCENDC_CPU_DEBUG", "-D__CCE_AICORE__=220")
 
 # Without times: an installation that is made again has the same headers with others. What the headers need of
 # templates is made once here, and not in each compilation again.
-PRECOMPILING = ("-fno-pch-timestamp", "-fpch-instantiate-templates")
+_PRECOMPILING = ("-fno-pch-timestamp", "-fpch-instantiate-templates")
 
 
 def overlay(work_dir: Path, built: Path) -> str:
@@ -118,7 +118,7 @@ def precompile(folder: Path) -> None:
     for kind in CoreKind:
         output = folder / _header_name(kind)
         command = [*_call(kind, overlay_file, (), ()), "-x", "c++-header", f"/asim/{_HEADER}"]
-        call_tool([*command, "-emit-pch", *PRECOMPILING, "-o", str(output)])
+        call_tool([*command, "-emit-pch", *_PRECOMPILING, "-o", str(output)])
 
 
 def _call(

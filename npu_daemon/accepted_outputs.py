@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ class _Accepted:
 class AcceptedOutputs:
     """For each case that was lately judged, the outputs that passed last, and what was said of them.
 
+    Two threads may use it.
+
     A verdict follows from the bits of the outputs and from the data of the case: where both are the same, so
     is the verdict. Comparing bits costs a sixth of judging.
 
@@ -41,6 +44,7 @@ class AcceptedOutputs:
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
         self._limit_bytes = limit_bytes
         self._by_case: OrderedDict[Path, _Accepted] = OrderedDict()
+        self._lock = threading.Lock()
 
     def verdict(self, case_data: Path, outputs: Outputs) -> Verdict | None:
         """Return the earlier verdict on equal outputs.
@@ -52,22 +56,26 @@ class AcceptedOutputs:
         accepted = self._by_case.get(case_data)
         if accepted is None or not _equal(accepted.outputs, outputs):
             return None
-        self._by_case.move_to_end(case_data)
+        with self._lock:
+            if case_data in self._by_case:
+                self._by_case.move_to_end(case_data)
         return accepted.verdict
 
     def note(self, case_data: Path, outputs: Outputs, verdict: Verdict) -> None:
         """Keep outputs that are correct, which nobody may change any more."""
         accepted = _Accepted(outputs, verdict)
-        self.forget(case_data)
-        if not verdict.correct or accepted.size_bytes > self._limit_bytes:
-            return
-        self._by_case[case_data] = accepted
-        while sum(each.size_bytes for each in self._by_case.values()) > self._limit_bytes:
-            self._by_case.popitem(last=False)
+        with self._lock:
+            self._by_case.pop(case_data, None)
+            if not verdict.correct or accepted.size_bytes > self._limit_bytes:
+                return
+            self._by_case[case_data] = accepted
+            while sum(each.size_bytes for each in self._by_case.values()) > self._limit_bytes:
+                self._by_case.popitem(last=False)
 
     def forget(self, case_data: Path) -> None:
         """Drop what was kept for a case."""
-        self._by_case.pop(case_data, None)
+        with self._lock:
+            self._by_case.pop(case_data, None)
 
 
 def _equal(kept: Outputs, outputs: Outputs) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,13 +32,22 @@ T = TypeVar("T")
 
 @dataclass
 class Stopwatch:
-    """Wall seconds by phase; ``run`` is what the candidate is charged for, looking twice is not."""
+    """Wall seconds by phase; ``run`` is what the candidate is charged for, looking twice is not.
+
+    Phases may overlap: on other values a candidate runs while its first run is judged and priced.
+    """
 
     build: float = 0.0
     run: float = 0.0
     verify: float = 0.0
     price: float = 0.0
     started_s: float = field(default_factory=time.perf_counter)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def note_verifying(self, seconds: float) -> None:
+        """Count seconds of verification, which two threads may do."""
+        with self._lock:
+            self.verify += seconds
 
     def phases(self) -> PhaseSeconds:
         """Return the seconds so far as a record."""
@@ -77,8 +87,15 @@ class CaseRunner:
         """How to evaluate."""
         return self.request.protocol
 
-    def evaluate_case(self, case: Case) -> CaseResult:
-        """Build, run, judge and price one case."""
+    def evaluate_case(
+        self, case: Case, on_run: Callable[[Case, Built], None] = lambda *_: None
+    ) -> CaseResult:
+        """Build, run, judge and price one case.
+
+        Args:
+            case: of the request.
+            on_run: called with it and its build when it has run well, before its outputs are judged.
+        """
         with ThreadPoolExecutor(max_workers=1) as beside:
             generated = beside.submit(self.data, case, self.protocol.input_seed)
             built = self.backend.build(self.spec, case, self.request.candidate, self.protocol)
@@ -86,7 +103,7 @@ class CaseRunner:
         self.stopwatch.build += built.seconds
         if isinstance(built, Failure):
             return _failed_case(case, built)
-        result = self.launch(case, built, data)
+        result = self.launch(case, built, data, on_run=lambda: on_run(case, built))
         if result.status is Status.OK:
             self.passed.append(PassedCase(case, built, data, result))
         return result
@@ -103,7 +120,14 @@ class CaseRunner:
         """Return inputs and expectations of a case on values that nobody knows outside this daemon."""
         return self.case_data.obtain_secret(self.spec, self.oracle, case, seed)
 
-    def launch(self, case: Case, built: Built, data: CaseData, rerun: int = 0) -> CaseResult:
+    def launch(
+        self,
+        case: Case,
+        built: Built,
+        data: CaseData,
+        rerun: int = 0,
+        on_run: Callable[[], None] = lambda: None,
+    ) -> CaseResult:
         """Run in a fresh process, judge and price.
 
         Args:
@@ -111,8 +135,9 @@ class CaseRunner:
             built: of the candidate for it.
             data: what it is run on and judged by.
             rerun: see ``Backend.run``; others than 0 are not charged.
+            on_run: called when it has run well, before its outputs are judged.
         """
-        result = self._run(case, built, data, rerun, self._price)
+        result = self._run(case, built, data, rerun, self._price, on_run)
         if result.status is not Status.OK or not data.insensitive:
             return result
         return result.model_copy(update={"diagnostics": (*result.diagnostics, _insensitive(data))})
@@ -135,16 +160,18 @@ class CaseRunner:
         data: CaseData,
         rerun: int,
         finish: Callable[[Case, RunOutput, Verdict], T],
+        on_run: Callable[[], None] = lambda: None,
     ) -> CaseResult | T:
         with self.device():
             run = self.backend.run(built, case, data.input_files, self.protocol, rerun)
         if rerun == 0:
             self.stopwatch.run += run.seconds
         else:
-            self.stopwatch.verify += run.seconds
+            self.stopwatch.note_verifying(run.seconds)
         if isinstance(run, Failure):
             return self._tampering(case, data) or _failed_case(case, run)
         try:
+            on_run()
             verdict = self._judge(case, run, data)
             return finish(case, run, verdict) if isinstance(verdict, Verdict) else verdict
         finally:
@@ -161,7 +188,7 @@ class CaseRunner:
         if verdict is None:
             verdict = self.oracle.judge(case, run.outputs, data.expected)
             accepted.note(data.folder, run.outputs, verdict)
-        self.stopwatch.verify += time.perf_counter() - started_s
+        self.stopwatch.note_verifying(time.perf_counter() - started_s)
         return verdict if verdict.correct else _incorrect_case(case, verdict, run.diagnostics)
 
     def _price(self, case: Case, run: RunOutput, verdict: Verdict) -> CaseResult:

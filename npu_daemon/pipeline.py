@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
@@ -29,7 +28,7 @@ from ascend_gym.core.status import Status, rule_of
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import CaseRunner, DeviceGate
 from npu_daemon.eager import eager_result
-from npu_daemon.second_look import prepare, second_look
+from npu_daemon.second_look import OtherValues, second_look
 
 _TRUSTED_WORK_S = 300.0
 
@@ -127,17 +126,16 @@ def _evaluate_cases(
     best_us: float,
 ) -> EvalResult:
     results: list[CaseResult] = []
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        prepared = beside.submit(prepare, request, cases, runner)
+    with OtherValues(runner, cases, expected=math.isfinite(best_us)) as others:
         for case in cases:
             on_case()
-            results.append(runner.evaluate_case(case))
+            results.append(runner.evaluate_case(case, others.note_run))
             if results[-1].status is not Status.OK:
                 return _result(request, results, runner)
-        prepared.result()
-    latency_us = _result(request, results, runner).latency_us
-    champion = latency_us is not None and latency_us < best_us
-    return _result(request, second_look(runner, champion=champion, on_case=on_case), runner)
+        latency_us = _result(request, results, runner).latency_us
+        champion = latency_us is not None and latency_us < best_us
+        looked = second_look(runner, others, champion=champion, on_case=on_case)
+    return _result(request, looked, runner)
 
 
 def _result(request: EvalRequest, results: Sequence[CaseResult], runner: CaseRunner) -> EvalResult:

@@ -14,8 +14,11 @@ of the others is slower by more than chance.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from types import TracebackType
 
 from ascend_gym.core.digest import digest_of
+from ascend_gym.core.protocols import Built
 from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalRequest, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.case_runner import CaseRunner, PassedCase
@@ -25,28 +28,87 @@ _OTHER_VALUES, _SAME_VALUES = 1, 2
 _NOT_ON_OTHER_VALUES = "passed once, but not with other values at other addresses"
 
 
-def prepare(request: EvalRequest, cases: Sequence[Case], runner: CaseRunner) -> None:
-    """Draw the other values that a candidate will run on, if it passes its cases."""
-    runner.other_data(_smallest(cases), fresh_seed(request))
+class OtherValues:
+    """The run of a candidate on other values of its smallest case, beside work that needs no device.
+
+    The values are drawn while the candidate is built. It runs on them while its last case is judged and
+    priced, unless pricing takes the device itself. Leaving the context waits for the run, not for the
+    drawing: what failed before need not know the values.
+
+    Args:
+        runner: takes the cases of the request.
+        cases: of the request.
+        expected: whether the run will be wanted if all goes well: not of a candidate that can only be a
+            champion.
+    """
+
+    def __init__(self, runner: CaseRunner, cases: Sequence[Case], *, expected: bool) -> None:
+        self._runner, self._last = runner, cases[-1]
+        self._smallest = _smallest(cases)
+        self._seed = fresh_seed(runner.request)
+        self._beside = ThreadPoolExecutor(max_workers=1)
+        self._early = expected and not runner.backend.measures_on_device
+        self._refused: Future[CaseResult | None] | None = None
+        self._beside.submit(runner.other_data, self._smallest, self._seed)
+
+    def note_run(self, case: Case, built: Built) -> None:
+        """Start the run if ``case``, whose first run is over, is the last one.
+
+        Args:
+            case: of the request.
+            built: of the candidate for it.
+        """
+        if not self._early or case is not self._last:
+            return
+        earlier = [passed.built for passed in self._runner.passed if passed.case is self._smallest]
+        self._refused = self._beside.submit(self._run, (*earlier, built)[0])
+
+    def refused(self, passed: PassedCase) -> CaseResult | None:
+        """Return what is wrong with the run, or ``None``.
+
+        Args:
+            passed: the smallest case.
+        """
+        return self._run(passed.built) if self._refused is None else self._refused.result()
+
+    def wait(self) -> None:
+        """Wait until no run is under way."""
+        wait([self._refused] if self._refused else [])
+
+    def _run(self, built: Built) -> CaseResult | None:
+        data = self._runner.other_data(self._smallest, self._seed)
+        return self._runner.refusal(self._smallest, built, data, _OTHER_VALUES)
+
+    def __enter__(self) -> OtherValues:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.wait()
+        self._beside.shutdown(wait=False, cancel_futures=True)
 
 
 def second_look(
-    runner: CaseRunner, *, champion: bool, on_case: Callable[[], None] = lambda: None
+    runner: CaseRunner, others: OtherValues, *, champion: bool, on_case: Callable[[], None] = lambda: None
 ) -> list[CaseResult]:
     """Return the results of the cases that ``runner`` passed, up to the first that is refused after all.
 
     Args:
         runner: has taken every case of its request.
+        others: the run on other values, which may be under way.
         champion: whether the candidate is faster than all before it.
         on_case: called before each run, as a sign of progress.
     """
     smallest = _smallest([passed.case for passed in runner.passed])
     results: list[CaseResult] = []
+    if champion:
+        others.wait()  # a device runs one program at a time
     for passed in runner.passed:
         if champion:
             results.append(_champion_result(runner, passed, on_case))
         else:
-            results.append(_result(runner, passed, on_case, is_smallest=passed.case is smallest))
+            results.append(_result(runner, passed, on_case, others if passed.case is smallest else None))
         if results[-1].status is not Status.OK:
             break
     return results
@@ -64,14 +126,14 @@ def fresh_seed(request: EvalRequest) -> int:
 
 
 def _result(
-    runner: CaseRunner, passed: PassedCase, on_case: Callable[[], None], *, is_smallest: bool
+    runner: CaseRunner, passed: PassedCase, on_case: Callable[[], None], others: OtherValues | None
 ) -> CaseResult:
     """Return the result of a case of any candidate."""
-    if is_smallest:
+    if others is not None:
         on_case()
-        refused = _refused_on_other_values(runner, passed)
+        refused = others.refused(passed)
         if refused is not None:
-            return refused
+            return _told(refused, _NOT_ON_OTHER_VALUES)
     if not _below_floor(runner, passed.result):
         return passed.result
     on_case()
@@ -91,12 +153,6 @@ def _champion_result(runner: CaseRunner, passed: PassedCase, on_case: Callable[[
     if settled.status is not Status.OK or not _differ(runner, again, unknown):
         return settled
     return _slower_values(settled, again, unknown)
-
-
-def _refused_on_other_values(runner: CaseRunner, passed: PassedCase) -> CaseResult | None:
-    data = runner.other_data(passed.case, fresh_seed(runner.request))
-    refused = runner.refusal(passed.case, passed.built, data, _OTHER_VALUES)
-    return refused and _told(refused, _NOT_ON_OTHER_VALUES)
 
 
 def _measured_again(runner: CaseRunner, passed: PassedCase) -> CaseResult:

@@ -22,8 +22,10 @@ from npu_daemon.simulator.compiler import call_tool, clang, compiler_version
 _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 _SIMULATOR = Path(__file__).parent
 _COMPILE_ONLY = "-c"
-# A precompiled header is found by its path, and is good as long as the headers in it have the same size.
-_PRECOMPILED_OPTIONS = ("-x", "c++-header", "-Xclang", "-fno-pch-timestamp")
+# A precompiled header is found by its path, and is good as long as the headers in it have the same size. What
+# they need of templates is made in it once, and not in each compilation again.
+_FOR_PRECOMPILED = ("-fno-pch-timestamp", "-fpch-instantiate-templates")
+_PRECOMPILED_OPTIONS = ("-x", "c++-header", *(f"-Xclang={option}" for option in _FOR_PRECOMPILED))
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 from fake_backend import FakeBackend, make_operator, make_request
 
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.records import EvalResult, MeasureProtocol, OpSpec, Phase
+from ascend_gym.core.protocols import Built, Failure, RunOutput
+from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalResult, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status
+from ascend_gym.suite.inputs import Array
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
@@ -19,7 +22,8 @@ from npu_daemon.second_look import FRESH_SEEDS, fresh_seed
 from npu_daemon.second_secret import SECRET_NAME, obtain_secret
 from npu_daemon.service import EvaluationService, open_service
 
-EVERY_CASE_TWICE = [("small", 0), ("large", 0), ("small", 1), ("small", 2), ("large", 1), ("large", 2)]
+ONCE, OTHER_VALUES = [("small", 0), ("large", 0)], [("small", 1)]
+EVERY_CASE_TWICE = [("small", 1), ("small", 2), ("large", 1), ("large", 2)]
 
 
 @pytest.fixture
@@ -54,7 +58,7 @@ def first_message(result: EvalResult) -> str:
 def test_the_smallest_case_is_run_again_on_other_values(spec: OpSpec, backend: FakeBackend) -> None:
     result = run(spec, backend)
     assert result.status is Status.OK
-    assert backend.turns == [("small", 0), ("large", 0), ("small", 1)]
+    assert backend.reruns == [("small", 0), ("large", 0), ("small", 1)]
     assert result.charge.device_seconds == 1.0  # the second look is not charged
     assert result.all_diagnostics == ()
 
@@ -80,12 +84,12 @@ def test_the_other_values_follow_from_candidate_and_seed(spec: OpSpec) -> None:
     assert fresh_seed(other) not in set(seeds)
 
 
-@pytest.mark.parametrize(("latency", "looks"), [("50", EVERY_CASE_TWICE), ("100", EVERY_CASE_TWICE[:3])])
+@pytest.mark.parametrize(("latency", "looks"), [("50", EVERY_CASE_TWICE), ("100", [])])
 def test_a_champion_is_run_and_measured_again_on_every_case(
     spec: OpSpec, backend: FakeBackend, latency: str, looks: list[tuple[str, int]]
 ) -> None:
     assert run(spec, backend, f"latency: {latency}", best_us=100.0).status is Status.OK
-    assert backend.turns == looks
+    assert backend.reruns == [*ONCE, *OTHER_VALUES, *looks]
 
 
 def test_of_two_latencies_of_a_champion_the_slower_counts(spec: OpSpec, backend: FakeBackend) -> None:
@@ -116,8 +120,8 @@ def test_values_of_a_champion_follow_from_the_secret(spec: OpSpec, tmp_path: Pat
             request = make_request(spec, f"latency: {latency_us}")
             assert service.answer(request).status is Status.OK
         service.close()
-        by_turn = dict(zip(backend.turns, backend.first_values, strict=True))
-        values.append((by_turn["large", 0], by_turn["large", 1], by_turn["large", 2]))
+        by_rerun = dict(zip(backend.reruns, backend.first_values, strict=True))
+        values.append((by_rerun["large", 0], by_rerun["large", 1], by_rerun["large", 2]))
     (public, secret, again), same_daemon, other_daemon = values
     assert again == public == same_daemon[0] == other_daemon[0]
     assert len({public, secret, other_daemon[1]}) == 3
@@ -145,7 +149,7 @@ def test_what_chance_explains_keeps_its_first_latency(spec: OpSpec, backend: Fak
 
 def test_a_latency_below_the_floor_is_measured_again_and_not_paid(spec: OpSpec, backend: FakeBackend) -> None:
     result = run(spec, backend, "latency: 5", "floor: 8")
-    assert backend.turns[2:] == [("small", 1), ("small", 2)]
+    assert backend.reruns[2:] == [("small", 1), ("small", 2)]
     assert result.status is Status.GUARD_REJECTED
     assert result.latency_us is None
     assert "suspicious: took 5 us" in first_message(result)
@@ -173,14 +177,14 @@ def test_the_service_looks_closer_at_what_beats_all_before_it(
 ) -> None:
     looks = []
     for latency in (100, 90, 95, 80):
-        backend.turns.clear()
+        backend.reruns.clear()
         assert service.answer(make_request(spec, f"latency: {latency}")).status is Status.OK
-        looks.append(len(backend.turns))
-    assert looks == [6, 6, 3, 6]  # where nothing was measured before, nothing is known of what is slow
-    backend.turns.clear()
+        looks.append(len(backend.reruns))
+    assert looks == [6, 7, 3, 7]  # where nothing was measured before, nothing is known of what is slow
+    backend.reruns.clear()
     alone = make_request(spec, "latency: 200", case_ids=("small",))
     assert service.answer(alone).status is Status.OK  # another question has another champion
-    assert backend.turns == [("small", 0), ("small", 1), ("small", 2)]
+    assert backend.reruns == [("small", 0), ("small", 1), ("small", 2)]
 
 
 def test_the_operators_own_sources_are_no_champion(
@@ -188,12 +192,80 @@ def test_the_operators_own_sources_are_no_champion(
 ) -> None:
     own = make_request(spec).model_copy(update={"candidate": spec.baseline})
     assert service.answer(own).status is Status.OK
-    assert len(backend.turns) == 3
+    assert len(backend.reruns) == 3
 
 
 def test_a_refused_champion_is_none(service: EvaluationService, spec: OpSpec, backend: FakeBackend) -> None:
     service.answer(make_request(spec))
     assert service.answer(make_request(spec, "latency: 1", "wrong_later")).status is Status.INCORRECT
-    backend.turns.clear()
+    backend.reruns.clear()
     service.answer(make_request(spec, "latency: 50"))
-    assert len(backend.turns) == 6
+    assert len(backend.reruns) == 7
+
+
+class MeetingBackend(FakeBackend):
+    """Prices the large case once the run on other values has begun, or has given up waiting."""
+
+    def __init__(self, cache_dir: Path, wait_s: float) -> None:
+        super().__init__(cache_dir)
+        self.wait_s = wait_s
+        self.begun = threading.Event()
+        self.met: list[bool] = []
+        self.last_price: Failure | None = None
+
+    def run(
+        self,
+        built: Built,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        rerun: int = 0,
+    ) -> RunOutput | Failure:
+        if rerun == 1:
+            self.begun.set()
+        return super().run(built, case, inputs, protocol, rerun)
+
+    def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
+        if case.case_id == "large":
+            self.met.append(self.begun.wait(self.wait_s))
+            if self.last_price is not None:
+                return self.last_price
+        return super().measure(run, case, protocol)
+
+
+@pytest.mark.parametrize("directives", [(), ("wrong_later",)])
+def test_other_values_are_run_while_the_last_case_is_judged_and_priced(
+    spec: OpSpec, tmp_path: Path, directives: tuple[str, ...]
+) -> None:
+    beside, alone = MeetingBackend(tmp_path / "beside", 60.0), MeetingBackend(tmp_path / "alone", 0.0)
+    alone.measures_on_device = True
+    results = [run(spec, backend, *directives, best_us=100.0) for backend in (beside, alone)]
+    assert (beside.met, alone.met) == ([True], [False])
+    assert beside.reruns == alone.reruns == [("small", 0), ("large", 0), ("small", 1)]
+    assert results[0].cases == results[1].cases
+    assert beside.live_runs == 0
+
+
+def test_a_run_that_nobody_wants_any_more_is_awaited(spec: OpSpec, tmp_path: Path) -> None:
+    backend = MeetingBackend(tmp_path / "cache", 60.0)
+    backend.last_price = Failure(Status.GUARD_REJECTED, (Diagnostic(phase=Phase.GUARD, message="no"),))
+    result = run(spec, backend, best_us=100.0)
+    assert (result.status, backend.met, backend.live_runs) == (Status.GUARD_REJECTED, [True], 0)
+
+
+def test_a_candidate_that_fails_does_not_wait_for_other_values(
+    spec: OpSpec, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oracle, failed = oracle_for(spec), threading.Event()
+    request = make_request(spec, "fail_build: build_error")
+    draw = oracle.inputs
+
+    def inputs(case: Case, seed: int) -> Sequence[Sequence[Array]]:
+        if seed == fresh_seed(request):
+            assert failed.wait(60.0)
+        return draw(case, seed)
+
+    monkeypatch.setattr(oracle, "inputs", inputs)
+    data = CaseDataCache(backend.scratch_dir.parent / "case_data", "harness")
+    assert evaluate(request, spec, backend, oracle, data).status is Status.BUILD_ERROR
+    failed.set()

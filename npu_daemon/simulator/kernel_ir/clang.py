@@ -53,6 +53,11 @@ _KIND_MACROS = {
 _MACROS = ("-DASCENDC_CPU_DEBUG", "-D__CCE_AICORE__=220")
 
 
+# Without times: an installation that is made again has the same headers with others. What the headers need of
+# templates is made once here, and not in each compilation again.
+_PRECOMPILING = ("-fno-pch-timestamp", "-fpch-instantiate-templates")
+
+
 def overlay(work_dir: Path, built: Path) -> str:
     """Return the description of the file system that clang sees.
 
@@ -113,8 +118,7 @@ def precompile(folder: Path) -> None:
     for kind in CoreKind:
         output = folder / _header_name(kind)
         command = [*_call(kind, overlay_file, (), ()), "-x", "c++-header", f"/asim/{_HEADER}"]
-        # Without times: an installation that is made again has the same headers with others.
-        call_tool([*command, "-emit-pch", "-fno-pch-timestamp", "-o", str(output)])
+        call_tool([*command, "-emit-pch", *_PRECOMPILING, "-o", str(output)])
 
 
 def _call(

@@ -26,8 +26,9 @@ from npu_daemon.simulator.kernel_ir.second_check import check_again
 from npu_daemon.simulator.kernel_ir.signatures import KernelInterface
 from npu_daemon.simulator.kernel_ir.verifier import verified
 
-# Larger modules are emitted without optimisation, in a third of the time.
-_OPTIMISED_LINES = 12_000
+# clang has optimised the module already. What the optimiser of code generation adds costs four times as long
+# here, and kernels, which spend their time in the callbacks and in Ascend C, do not become faster by it.
+_OPTIMISATION = 0
 _MAX_PLACES = 64
 _STDOUT = 1
 
@@ -55,7 +56,7 @@ def emitted(bitcode: bytes, interface: KernelInterface, processor: str) -> bytes
         raise
     module = _module_of(instrumented(checked))
     check_again(str(module), interface)
-    return _object_of(module, processor, text.count("\n"))
+    return _object_of(module, processor)
 
 
 def counted_program(bitcode: bytes) -> bytes:
@@ -115,10 +116,9 @@ def _module_of(text: str) -> llvm.ModuleRef:
     return module
 
 
-def _object_of(module: llvm.ModuleRef, processor: str, lines: int) -> bytes:
+def _object_of(module: llvm.ModuleRef, processor: str) -> bytes:
     target = llvm.Target.from_triple(module.triple)
-    opt = 1 if lines <= _OPTIMISED_LINES else 0
-    machine = target.create_target_machine(cpu=processor, opt=opt, reloc="pic", codemodel="default")
+    machine = target.create_target_machine(cpu=processor, opt=_OPTIMISATION, reloc="pic", codemodel="default")
     data: bytes = machine.emit_object(module)
     return data
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -84,8 +84,29 @@ class KernelInterface:
         cls, texts: Mapping[str, str], headers: Set[str] | None = None, constants: Iterable[str] = ()
     ) -> KernelInterface:
         """Return the interface of function types as text, ``RESULT (TYPE attributes, ...)``, by symbol."""
-        functions = {symbol: read_signature(text) for symbol, text in texts.items()}
-        return cls(functions, headers, frozenset(constants))
+        return cls(_ReadWhenUsed(texts), headers, frozenset(constants))
+
+
+class _ReadWhenUsed(Mapping[str, Signature]):
+    """Signatures by symbol, each read from its text when it is first asked for: a kernel uses a few."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._read: dict[str, Signature] = {}
+
+    def __getitem__(self, symbol: str) -> Signature:
+        if symbol not in self._read:
+            self._read[symbol] = read_signature(self._texts[symbol])
+        return self._read[symbol]
+
+    def __contains__(self, symbol: object) -> bool:
+        return symbol in self._texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
 
 
 def read_signature(text: str) -> Signature:

@@ -14,13 +14,14 @@ import json
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, MeasureProtocol
+from ascend_gym.core.whole_file import write_whole
 from ascend_gym.suite.cann_sources import read_build_file, read_cann_candidate
 from ascend_gym.suite.imported import select_operators
 from npu_daemon.simulator.chips import Chip, load_chip
@@ -40,41 +41,51 @@ def main() -> int:
     """Build every column, print the table and return the exit status."""
     arguments = _parse()
     rows: list[Row] = json.loads(arguments.json.read_text("utf-8")) if arguments.resume else []
-    measured_before = {row["operator"] for row in rows}
+    unfinished = rows[-1]["operator"] if rows else None
+    whole = {row["operator"] for row in rows} - {unfinished}
     toolchain = obtain_toolchain(cache_root(), print)
     folders = select_operators(arguments.cann_ops.resolve(), arguments.op)
     for number, (name, folder) in enumerate(folders.items(), start=1):
-        if name in measured_before:
+        if name in whole:
             continue
-        found = operator_rows(folder, load_chip(arguments.chip), toolchain)
-        built = sum(row["outcome"] == BUILT for row in found)
+        before = {row["column"]: row for row in rows if row["operator"] == name}
+        rows = [row for row in rows if row["operator"] != name]
+        for row in operator_rows(folder, load_chip(arguments.chip), toolchain, before):
+            rows.append(row)
+            if arguments.json:
+                write_whole(arguments.json, (json.dumps(rows, indent=1) + "\n").encode())
+        found = [row["outcome"] for row in rows if row["operator"] == name]
+        built = found.count(BUILT)
         print(f"[{number}/{len(folders)}] {name}: {built} of {len(found)}", file=sys.stderr, flush=True)
-        rows += found
-        if arguments.json:
-            arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print(table(rows))
     return 0
 
 
-def operator_rows(folder: Path, chip: Chip, toolchain: Toolchain) -> list[Row]:
-    """Return a row for each column of an operator, or one for an operator that cannot be read."""
+def operator_rows(folder: Path, chip: Chip, toolchain: Toolchain, before: Mapping[str, Row]) -> Iterator[Row]:
+    """Yield a row for each column of an operator, or one for an operator that cannot be read.
+
+    Args:
+        folder: of the operator.
+        chip: that it is defined for.
+        toolchain: to build with.
+        before: rows by column that are known from before, which are not built again.
+    """
     with tempfile.TemporaryDirectory(prefix="ascend-gym-columns-") as scratch:
         try:
             candidate = read_cann_candidate(folder, read_build_file(folder))
             definition = _definition(candidate, Path(scratch), chip, toolchain)
             columns = () if isinstance(definition, Failure) else definition.dtype_columns()
         except (AscendGymError, DefinitionError) as error:
-            return [_row(folder, "", str(error).removeprefix(f"{folder}/"))]
+            yield _row(folder, "", str(error).removeprefix(f"{folder}/"))
+            return
         if isinstance(definition, Failure):
-            return [_row(folder, "", _reason(definition))]
-        return [
-            _row(
-                folder,
-                _types(column),
-                _built(candidate, definition, column, folder.name, Path(scratch) / str(number), toolchain),
+            yield _row(folder, "", _reason(definition))
+            return
+        for number, column in enumerate(columns):
+            types, place = _types(column), Path(scratch) / str(number)
+            yield before.get(types) or _row(
+                folder, types, _built(candidate, definition, column, folder.name, place, toolchain)
             )
-            for number, column in enumerate(columns)
-        ]
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -142,7 +153,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--cann-ops", type=Path, metavar="DIR", required=True, help="the checkout")
     parser.add_argument("--op", nargs="+", default=[], metavar="NAME", help="only these operators")
     parser.add_argument("--chip", default="910B2", help="the chip that operators are defined for")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every operator")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="rewritten after every column")
     parser.add_argument("--resume", action="store_true", help="build only what is not in the file of --json")
     arguments = parser.parse_args()
     if arguments.resume and not arguments.json:

@@ -26,13 +26,16 @@ import numpy as np
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, DType, MeasureProtocol, OpSpec, TensorSpec
+from ascend_gym.suite import loader
+from ascend_gym.suite.cann_sources import read_build_file, read_cann_candidate
 from ascend_gym.suite.imported import select_operators
 from ascend_gym.suite.inputs import numpy_dtype
-from ascend_gym.suite.loader import load_operator
+from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.chips import load_chip
 
 ROWS = Path(__file__).with_name("fidelity_operators.csv")
+MANIFESTS = Path(loader.__file__).with_name("cann_ops_101")  # ours: examples of a checkout may need torch
 NEAR = (0.8, 1.25)  # simulated by measured
 SAME = 0.05  # measured times that differ by less have no order
 _DRAWN = 1 << 20  # values, repeated to the size of each tensor
@@ -52,6 +55,25 @@ class Row:
     def ratio(self) -> float:
         """Simulated by measured."""
         return self.simulated_us / self.measured_us
+
+
+def operator_of(folder: Path) -> OpSpec:
+    """Return the operator of a folder of the checkout, with the cases that we have for it."""
+    manifest = read_manifest(MANIFESTS / folder.name / MANIFEST_NAME)
+    build = read_build_file(folder)
+    return OpSpec(
+        op_id=f"local/{folder.name}",
+        op_type=manifest.operator.type,
+        folder=str(folder),
+        level=manifest.operator.level,
+        category=manifest.operator.category,
+        description=manifest.operator.description,
+        auto_sync=build.auto_sync,
+        reads_all_inputs=manifest.operator.reads_all_inputs,
+        cases=manifest.cases(),
+        baseline=read_cann_candidate(folder, build),
+        folder_digest=loader.folder_digest(folder),
+    )
 
 
 def case_of(spec: OpSpec, shapes: list[list[list[int]]], dtype: str, attributes: dict[str, Any]) -> Case:
@@ -161,7 +183,7 @@ def main() -> None:
     with ROWS.open(encoding="utf-8", newline="") as stream:
         measured = [each for each in csv.DictReader(stream) if arguments.op in (None, each["operator"])]
     folders = select_operators(arguments.cann_ops, sorted({each["operator"] for each in measured}))
-    specs = {folder.name: load_operator(folder.name, op_dir=folder) for folder in folders.values()}
+    specs = {folder.name: operator_of(folder) for folder in folders.values()}
     backend = SimulatorBackend(cache_root())
     rows = []
     for each in measured:

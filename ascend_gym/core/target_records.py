@@ -74,6 +74,7 @@ class ScalarCost(Record):
         global_miss_cycles: a scalar load from global memory that is not in the data cache.
         instruction_cycles: an instruction of the kernel's own code: loop control, address arithmetic.
         fetch_cycles: beside that, where the core has not executed the instruction before.
+        fetch_turn_cycles: beside that, for each core of the launch: those that fetch the same take turns.
         flag_cycles: a SetFlag with its WaitFlag, beside the waiting itself.
         barrier_cycles: a PipeBarrier, beside the waiting itself.
         sync_all_cycles: a SyncAll, beside the waiting itself.
@@ -83,6 +84,7 @@ class ScalarCost(Record):
     global_miss_cycles: float = Field(ge=0)
     instruction_cycles: float = Field(ge=0)
     fetch_cycles: float = Field(ge=0)
+    fetch_turn_cycles: float = Field(ge=0)
     flag_cycles: float = Field(ge=0)
     barrier_cycles: float = Field(ge=0)
     sync_all_cycles: float = Field(ge=0)

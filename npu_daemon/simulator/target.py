@@ -108,6 +108,7 @@ def _scalar(chip: Chip) -> ScalarCost:
         global_miss_cycles=_timing(chip, "scalar_gm_miss_cycles"),
         instruction_cycles=_timing(chip, "scalar_integer_cycles"),
         fetch_cycles=_timing(chip, "code_fetch_cycles"),
+        fetch_turn_cycles=_timing(chip, "code_fetch_turn_cycles"),
         flag_cycles=_timing(chip, "flag_cycles"),
         barrier_cycles=_timing(chip, "barrier_cycles"),
         sync_all_cycles=_timing(chip, "sync_all_cycles"),

@@ -175,3 +175,25 @@ def test_scalar_of_the_register(machine: Machine, dtype: str) -> None:
     machine.call(f"Select register scalar {dtype}", DST, BITS + 64, A, 2)
     wanted = np.where(unpacked(packed, 2 * lanes), a[: 2 * lanes], a.dtype.type(2.5))
     np.testing.assert_array_equal(machine.view(DST, dtype, 2 * lanes), wanted)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("Compare", (0, 0, 0, 0)),
+        ("CompareScalar", (0, 0, 0, 0)),
+        ("Compare repeats", (0, 0, 0, 0, 1, 1, 8, 8)),
+        ("Select", (8192, 0, 0, 2, 0)),
+        ("Select scalar", (8192, 0, 0, 0)),
+        ("Select mask", (8192, 0, 0, 2, *leading_mask(64), 0, 1, 1, 1, 8, 8, 8)),
+    ],
+)
+def test_nothing_to_compare_or_select_writes_nothing(
+    machine: Machine, call: str, arguments: tuple[int, ...]
+) -> None:
+    """Pages of both, constraints: a count or repeats of zero are no operation on the A2."""
+    machine.reset()
+    machine.ub[32 * 1024 :] = 0xEE
+    before = machine.ub.copy()
+    machine.call(f"{call} float32", 32 * 1024, *arguments)
+    np.testing.assert_array_equal(machine.ub, before)

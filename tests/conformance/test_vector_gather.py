@@ -196,3 +196,33 @@ def test_indices_of_repeats_are_added_up_from_one_block(machine: Machine) -> Non
         np.testing.assert_array_equal(row, 10 + 64 * repeat + np.arange(20))
     names = [line.name for line in machine.trace() if line.name in ("Adds", "ScalarAccess")]
     assert names == ["ScalarAccess", "Adds", "Adds", "Adds", "Adds"]
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        ("Gather", (SRC, OFFSETS, 0, 0)),
+        ("Gather mask", (SRC, OFFSETS, 0, *leading_mask(64), 0, 8)),
+        ("Gatherb", (SRC, OFFSETS, 0, 1, 8)),
+        ("Brcb", (SRC, 0, 1, 8)),
+        ("CreateVecIndex", (0, 0)),
+        ("CreateVecIndex repeats", (0, 64, 0, 1, 8)),
+        ("Copy", (SRC, *leading_mask(64), 0, 1, 1, 8, 8)),
+    ],
+)
+def test_a_count_or_repeats_of_zero_do_nothing(
+    machine: Machine, call: str, arguments: tuple[int, ...]
+) -> None:
+    """Pages of these calls, constraints: nothing is computed or written on the A2."""
+    fill(machine, "float32", 1024)
+    before = machine.ub.copy()
+    machine.call(f"{call} float32", DST, *arguments)
+    np.testing.assert_array_equal(machine.ub, before)
+
+
+def test_blocks_gathered_with_a_stride_of_zero_lie_side_by_side(machine: Machine) -> None:
+    """Page of Gatherb, constraints: a block stride of 0 counts as 1."""
+    values = fill(machine, "float32", 64)
+    machine.put(OFFSETS, (np.arange(8)[::-1] * BLOCK_BYTES).astype(np.uint32))
+    machine.call("Gatherb float32", DST, SRC, OFFSETS, 1, 0, 8)
+    np.testing.assert_array_equal(machine.view(DST, "float32", 64), values.reshape(8, 8)[::-1].ravel())

@@ -268,3 +268,30 @@ def test_nothing_active_writes_nothing(machine: Machine) -> None:
     machine.call("ReduceSum float32", DST, SRC, WORK, 0)
     machine.call("ReduceMax float32", DST, SRC, WORK, 0, 1)
     np.testing.assert_array_equal(machine.ub, before)
+
+
+NO_LANES, FULL = (0, 0), leading_mask(64)
+RESULT, SHARED = 32 * 1024, 48 * 1024  # where results lie, and what calls work in
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        *((f"WholeReduce{way}", (*FULL, 0, 1, 1, 8, 0)) for way in ("Sum", "Max", "Min")),
+        *((f"WholeReduce{way}", (*NO_LANES, 1, 1, 1, 8, 0)) for way in ("Sum", "Max", "Min")),
+        *((f"BlockReduce{way}", (*FULL, 0, 1, 1, 8)) for way in ("Sum", "Max", "Min")),
+        ("PairReduceSum", (*FULL, 0, 1, 1, 8)),
+        ("RepeatReduceSum", (0, 64, 1, 1, 8)),
+        *((f"Reduce{way}", (SHARED, 0, 1)) for way in ("Sum", "Max", "Min")),
+        ("ReduceSum repeats", (SHARED, 64, 0, 8)),
+        ("ReduceMax repeats", (SHARED, 64, 0, 8, 1)),
+    ],
+)
+def test_nothing_to_reduce_writes_nothing(machine: Machine, call: str, arguments: tuple[int, ...]) -> None:
+    """Pages of these calls, constraints: a count, mask or repeats of zero are no operation on the A2."""
+    machine.reset()
+    machine.put(0, np.ones(1024, np.float32))
+    machine.ub[RESULT:] = 0xEE
+    before = machine.ub.copy()
+    machine.call(f"{call} float32", RESULT, 0, *arguments)
+    np.testing.assert_array_equal(machine.ub, before)

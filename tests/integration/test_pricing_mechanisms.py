@@ -293,7 +293,7 @@ def test_more_blocks_than_cores_run_in_waves(pricer: Pricer) -> None:
 def test_an_empty_kernel_costs_its_launch(pricer: Pricer) -> None:
     """Whole kernels were measured at 2.1 us on 8 cores and 3.1 to 5.5 us on 16 to 48, after a warm-up."""
     one, eight, all_cores = (pricer.task_us([b""] * blocks) for blocks in (1, 8, CORES))
-    assert 1 < one < eight < 2.5 < all_cores < 5.5
+    assert 1 < one < eight < 2 < all_cores < 5.5
 
 
 def test_a_first_launch_costs_more_the_more_cores_there_are(pricer: Pricer, cold_pricer: Pricer) -> None:

@@ -163,6 +163,7 @@ def _scalar_fields(target: TargetSheet) -> dict[str, str]:
         "scalar_miss": f"{scalar.global_miss_cycles:.0f}",
         "scalar_instruction": f"{scalar.instruction_cycles:.2g}",
         "code_fetch": f"{scalar.fetch_cycles:.3g}",
+        "code_fetch_turn": f"{scalar.fetch_turn_cycles:.3g}",
         "flag": f"{scalar.flag_cycles:.3g}",
         "barrier": f"{scalar.barrier_cycles:.0f}",
         "sync_all": f"{scalar.sync_all_cycles:.0f}",

@@ -56,6 +56,7 @@ std::map<std::string, double Chip::*> figures() {
         {"scalar_block_cycles", &Chip::scalar_block_cycles},
         {"scalar_access_cycles", &Chip::scalar_access_cycles},
         {"code_fetch_cycles", &Chip::code_fetch_cycles},
+        {"code_fetch_turn_cycles", &Chip::code_fetch_turn_cycles},
         {"scalar_gm_miss_cycles", &Chip::scalar_gm_miss_cycles},
         {"issue_cycles", &Chip::issue_cycles},
         {"queue_depth", &Chip::queue_depth},
@@ -158,6 +159,12 @@ double Chip::elements_per_cycle(Cost cost, uint32_t element_bytes) const {
 
 double Chip::start_cycles(Cost cost) const {
     return cost == Cost::Transcendental || cost == Cost::Divide ? transcendental_start_cycles : vector_start_cycles;
+}
+
+Chip Chip::when_started(size_t cores) const {
+    Chip started = *this;
+    started.scalar_cycles[static_cast<size_t>(ScalarClass::Fetched)] += static_cast<double>(cores) * code_fetch_turn_cycles;
+    return started;
 }
 
 Chip load_chip(const std::string &path) {

@@ -19,13 +19,18 @@ uint32_t resident_groups(const Composition &composition, const Chip &chip) {
     return static_cast<uint32_t>(std::min(cubes, vectors));
 }
 
+// Groups that start at the same time.
+uint32_t first_groups(const Trace &trace, const Chip &chip) {
+    return std::min(trace.block_count() / trace.composition().cores(), resident_groups(trace.composition(), chip));
+}
+
 // A place holds the cores that one group of blocks runs on; core `i` of place `p` is number p * cores_each_ + i.
 class Engine {
 public:
     Engine(const Trace &trace, const Chip &chip, Timeline &timeline, Coverage &coverage)
         : trace_(trace), chip_(chip), memory_(chip), cores_each_(trace.composition().cores()),
           unclaimed_(trace.block_count() / cores_each_), unfinished_(unclaimed_) {
-        const uint32_t places = std::min(unclaimed_, resident_groups(trace.composition(), chip));
+        const uint32_t places = first_groups(trace, chip);
         wakes_ = Earliest(places * cores_each_);
         cores_.reserve(places * cores_each_);
         for (uint32_t i = 0; i < places * cores_each_; ++i) cores_.emplace_back(Shared{chip, memory_, bank_conflicts_, coverage, timeline}, i);
@@ -184,7 +189,8 @@ private:
 }  // namespace
 
 Price price_trace(const Trace &trace, const Chip &chip, Timeline &timeline, Coverage &coverage, std::vector<CachedLine> &l2) {
-    Engine engine(trace, chip, timeline, coverage);
+    const Chip started = chip.when_started(first_groups(trace, chip) * trace.composition().cores());
+    Engine engine(trace, started, timeline, coverage);
     engine.cache().fill(l2);
     const Price price = engine.run();
     l2 = engine.cache().contents();

@@ -32,6 +32,7 @@ struct Chip {
     double scalar_block_cycles = 0;
     double scalar_access_cycles = 0;
     double code_fetch_cycles = 0;       // of an instruction that is not in the instruction cache yet
+    double code_fetch_turn_cycles = 0;  // beside that, for each core that fetches the same instruction at the same time
     double scalar_gm_miss_cycles = 0;
     double issue_cycles = 0;
     double queue_depth = 0;
@@ -92,7 +93,7 @@ struct Chip {
     double hbm_queue_bytes_per_cycle = 0;
     double hbm_shared_bytes_per_cycle = 0;
     double l2_shared_bytes_per_cycle = 0;
-    double scalar_cycles[kScalarClassCount] = {};   // one of each class of scalar work, in their order
+    double scalar_cycles[kScalarClassCount] = {};   // one of each class of scalar work, in their order; see when_started
 
     double listed_repeat_cycles[kCostCount][kListedBytes] = {};     // what repeat_cycles returns, by cost group and element width
 
@@ -105,6 +106,9 @@ struct Chip {
     double elements_per_cycle(Cost cost, uint32_t element_bytes) const;
     // Cycles from the start of an instruction to its results, beside its repeats.
     double start_cycles(Cost cost) const;
+
+    // The figures of a launch on so many cores, which fetch its code at the same time.
+    Chip when_started(size_t cores) const;
 };
 
 // Lines `name value`; throws std::runtime_error when a figure is missing, unknown or not positive.

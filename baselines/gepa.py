@@ -24,10 +24,10 @@ from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem
 from ascend_gym.rewrites.candidate_files import with_texts
-from ascend_gym.search.asker import Asker, Reading, candidate_reader
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources, system_message
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import ModelClient, Reading, candidate_reader
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
 from baselines.package_link import Child
@@ -53,13 +53,13 @@ class Gepa:
     """Runs GEPA. A ``Strategy`` for ``ascend_gym.search.driver.run_search``; one proposal at a time."""
 
     def __init__(
-        self, spec: OpSpec, asker: Asker, *, seed: int, reflection: Reflection | None = None
+        self, spec: OpSpec, model_client: ModelClient, *, seed: int, reflection: Reflection | None = None
     ) -> None:
         """Prepare an evolution of ``spec``; nothing is started yet.
 
         Args:
             spec: the operator.
-            asker: asks the model.
+            model_client: asks the model.
             seed: seed of the run.
             reflection: GEPA's settings; its own defaults if ``None``.
 
@@ -67,7 +67,7 @@ class Gepa:
             MisuseError: the package is not installed.
         """
         _check_package()
-        self._spec, self._asker, self._seed = spec, asker, seed
+        self._spec, self._model_client, self._seed = spec, model_client, seed
         self._reflection = reflection or Reflection()
         self._baseline: EvalResult | None = None
         self._measured: dict[str, EvalResult] = {}  # by digest of the version
@@ -142,7 +142,7 @@ class Gepa:
             raise InfrastructureError("GEPA reflects on a version that was never evaluated")
         measured = self._measured[version.digest]
         messages = reflect_messages(self._spec, version, measured, self._baseline, cases)
-        return self._asker.read(messages, candidate_reader(version), "gepa", self._step)
+        return self._model_client.read(messages, candidate_reader(version), "gepa", self._step)
 
     def _proposal(self, version: Candidate) -> Proposal:
         """Turn the outcome of a step into a proposal."""

@@ -5,10 +5,10 @@ from conftest import FakeEvaluator, make_spec, ok_result
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Completion
-from ascend_gym.search.asker import Asker
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
+from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason, UnusableProposal
 from baselines import gepa as method
 from baselines.gepa import Gepa
@@ -52,7 +52,7 @@ def test_gepa_goes_on_from_what_improved_and_every_answer_costs_one_evaluation(t
         _edit("int passes = 8;", "int passes = 7;"),
     )
     evaluator, ledger = CountingEvaluator(), BudgetLedger(Budget(5))
-    strategy = Gepa(SPEC, Asker(model, seed=3), seed=3)
+    strategy = Gepa(SPEC, ModelClient(model, seed=3), seed=3)
     with Journal(tmp_path) as journal:
         outcome = run_search(SPEC, strategy, evaluator, ledger, journal, in_flight=2)
     assert (outcome.stop_reason, outcome.evaluations) == (StopReason.BUDGET_SPENT, 5)
@@ -72,4 +72,4 @@ def test_the_extra_is_named_where_the_package_is_missing(monkeypatch):
 
     monkeypatch.setattr(method, "installed_version", missing)
     with pytest.raises(MisuseError, match=r"none is installed.*pip install 'ascend-gym\[gepa\]'"):
-        Gepa(SPEC, Asker(ScriptedModel(), seed=0), seed=0)
+        Gepa(SPEC, ModelClient(ScriptedModel(), seed=0), seed=0)

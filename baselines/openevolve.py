@@ -30,8 +30,8 @@ from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import Answer, ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
-from baselines.openevolve_link import Child
 from baselines.openevolve_program import ProgramText
+from baselines.package_link import Child
 
 FEATURES = ("complexity", "vector_busy")
 
@@ -154,7 +154,7 @@ class OpenEvolve:
         if self._baseline is None or self._waiting or limit < 1:
             return []
         if self._child is None:
-            self._child = Child(own_python_command("baselines.openevolve_start"))
+            self._child = Child(own_python_command("baselines.openevolve_start"), "OpenEvolve")
             self._begin(self._child, self._baseline)
         while (question := self._child.question()) is not None:
             if question["ask"] == "complete":

@@ -1,4 +1,4 @@
-"""The process that runs OpenEvolve 0.4 (https://pypi.org/project/openevolve); see ``openevolve_link``.
+"""The process that runs OpenEvolve 0.4 (https://pypi.org/project/openevolve); see ``package_link``.
 
 What it changes in OpenEvolve, and why:
 
@@ -22,8 +22,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
-import socket
 import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableSet
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -39,16 +37,16 @@ from openevolve.evaluation_result import EvaluationResult
 from openevolve.utils.code_utils import apply_diff_blocks, extract_diffs
 
 from baselines.openevolve_history import History, distinct, without_empty_sections
-from baselines.openevolve_link import Channel
+from baselines.package_link import Line
 
 _NO_TIMEOUT_S = 10**7  # whoever answers keeps the time
 _MODEL_NAME = "ascend-gym"
-_STATUS_ALONE, _STATUS_FAILED = 3, 4
+_STATUS_FAILED = 4
 
 
 def main() -> None:
     """Run OpenEvolve as the first message says; the argument is the descriptor of the line."""
-    line = _Line(Channel(socket.socket(fileno=int(sys.argv[1]))))
+    line = Line(int(sys.argv[1]))
     order = line.wait()
     folder = Path.cwd()
     program_file = folder / "operator.cpp"
@@ -68,37 +66,10 @@ def main() -> None:
     asyncio.run(evolution.run())
 
 
-class _Line:
-    """Asks the parent. The process ends on the spot when there is no parent any more."""
-
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-
-    def wait(self) -> dict[str, Any]:
-        """Return the parent's next message."""
-        try:
-            message = self._channel.receive()
-        except OSError:
-            message = None
-        return message if message is not None else self._end_alone()
-
-    def ask(self, question: str, **details: Any) -> dict[str, Any]:
-        """Return the parent's answer to a question."""
-        try:
-            self._channel.send({"ask": question, **details})
-        except OSError:
-            self._end_alone()
-        return self.wait()
-
-    def _end_alone(self) -> Any:
-        shutil.rmtree(Path.cwd(), ignore_errors=True)
-        os._exit(_STATUS_ALONE)
-
-
 class _Model:
     """The client that OpenEvolve asks for completions."""
 
-    def __init__(self, line: _Line, history: History) -> None:
+    def __init__(self, line: Line, history: History) -> None:
         self.model = _MODEL_NAME
         self._line, self._history = line, history
 
@@ -114,7 +85,7 @@ class _Model:
 class _OneByOne(ThreadPoolExecutor):
     """A pool of one in which a task is done when ``submit`` returns."""
 
-    def __init__(self, line: _Line, history: History) -> None:
+    def __init__(self, line: Line, history: History) -> None:
         super().__init__(max_workers=1)
         self._line, self._history = line, history
 
@@ -155,7 +126,7 @@ class _EndOnError(logging.Handler):
         os._exit(_STATUS_FAILED)
 
 
-def _redirect(line: _Line, history: History) -> None:
+def _redirect(line: Line, history: History) -> None:
     """Have OpenEvolve evaluate at the other end of the line, iterate here, and tell what happened."""
 
     build_prompt = openevolve.prompt.sampler.PromptSampler.build_prompt
@@ -203,7 +174,7 @@ def _left_out(program: str, answer: str) -> list[str]:
     return told
 
 
-def _config(order: Mapping[str, Any], folder: Path, line: _Line, history: History) -> Config:
+def _config(order: Mapping[str, Any], folder: Path, line: Line, history: History) -> Config:
     iterations = order["max_iterations"]
     return Config(
         max_iterations=iterations,

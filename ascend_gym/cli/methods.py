@@ -30,6 +30,7 @@ class Method(str, Enum):
     BEST_OF_N = "best-of-n"
     ITERATE = "iterate"
     OPENEVOLVE = "openevolve"
+    GEPA = "gepa"
     ASCEND_OPTIMIZER = "ascend-optimizer"
     RANDOM_REWRITES = "random-rewrites"
     GREEDY_RULES = "greedy-rules"
@@ -232,6 +233,12 @@ def _openevolve(setting: Setting) -> Strategy:
     return OpenEvolve(setting.spec, setting.online, seed=settings.seed, evolution=evolution)
 
 
+def _gepa(setting: Setting) -> Strategy:
+    from baselines.gepa import Gepa
+
+    return Gepa(setting.spec, setting.online, seed=setting.settings.seed)
+
+
 def _random_rewrites(setting: Setting) -> Strategy:
     from baselines.random_rewrites import RandomRewrites
 
@@ -304,6 +311,7 @@ _FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
     Method.BEST_OF_N: _best_of_n,
     Method.ITERATE: _iterate,
     Method.OPENEVOLVE: _openevolve,
+    Method.GEPA: _gepa,
     Method.ASCEND_OPTIMIZER: ascend_optimizer_of,
     Method.RANDOM_REWRITES: _random_rewrites,
     Method.GREEDY_RULES: _greedy_rules,

@@ -34,6 +34,7 @@ _PREPARED = (
     "ascend_gym.client",
     "ascend_gym.search.llm.offline",
     "baselines.best_of_n",
+    "baselines.gepa",
     "baselines.iterate",
     "baselines.openevolve",
 )

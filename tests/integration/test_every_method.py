@@ -15,7 +15,12 @@ from ascend_gym.search.outcome import StopReason, UnusableProposal
 
 pytestmark = pytest.mark.slow
 
-PACKAGE_OF = {Method.OPENEVOLVE: "openevolve", Method.KNOB_SEARCH: "optuna", Method.PPO: "torch"}
+PACKAGE_OF = {
+    Method.OPENEVOLVE: "openevolve",
+    Method.GEPA: "gepa",
+    Method.KNOB_SEARCH: "optuna",
+    Method.PPO: "torch",
+}
 METHODS = [
     pytest.param(
         method,

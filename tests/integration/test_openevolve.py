@@ -66,7 +66,7 @@ def children(monkeypatch):
     """Collect the processes that are started."""
     started = []
     original = method.Child
-    monkeypatch.setattr(method, "Child", lambda command: started.append(original(command)) or started[-1])
+    monkeypatch.setattr(method, "Child", lambda *what: started.append(original(*what)) or started[-1])
     return started
 
 

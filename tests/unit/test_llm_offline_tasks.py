@@ -136,6 +136,16 @@ def test_the_call_that_a_diagnostic_names_is_to_blame_and_not_what_changed_besid
     assert not is_doomed(SPEC.baseline, blamed, attempts_in(told))
 
 
+def test_where_no_call_is_named_what_valid_attempts_did_as_well_is_not_to_blame():
+    both = KERNEL.replace("NUM = 1", "NUM = 2").replace("    PipeBarrier<PIPE_V>();\n", "")
+    valid = SPEC.baseline.rewritten(kernel=KERNEL.replace("NUM = 1", "NUM = 2"))
+    other = SPEC.baseline.rewritten(kernel=KERNEL.replace("    PipeBarrier<PIPE_V>();\n", ""))
+    failed = _told(SPEC.baseline.rewritten(kernel=both), Status.RUNTIME_FAULT)
+    attempts = attempts_in(f"{_told(valid, latency_us=130.0)}\n{failed}")
+    assert is_doomed(SPEC.baseline, other, attempts)
+    assert not is_doomed(SPEC.baseline, valid, attempts)
+
+
 def test_what_helped_is_not_taken_back():
     faster = SPEC.baseline.rewritten(kernel=KERNEL.replace("NUM = 1", "NUM = 2"))
     assert repeats(faster, SPEC.baseline, attempts_in(_told(faster, latency_us=90.0)))
@@ -241,9 +251,11 @@ def test_rules_that_gained_nothing_are_tried_less_until_they_gain():
         return memory.describe()
 
     vain, shared, gained = told(101.0, "axpy"), told(101.0, "axpy, rsqrt"), told(90.0, "axpy")
+    worse = told(130.0, "axpy")
     assert "- its reason: Rules: axpy. - because\n" in vain
     assert lessons_of(attempts_in(vain)).weight("axpy") < lessons_of(attempts_in(shared)).weight("axpy") < 1.0
     assert lessons_of(attempts_in(vain)).weight("rsqrt") == 1.0
+    assert lessons_of(attempts_in(worse)).weight("axpy") < lessons_of(attempts_in(vain)).weight("axpy") / 5
     assert lessons_of(attempts_in(f"{vain}\n{gained}")).weight("axpy") == 1.0
 
 

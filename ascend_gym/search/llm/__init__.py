@@ -62,7 +62,8 @@ def embedder_named(name: str, *, base_url: str | None = None, limits: CallLimits
         MisuseError: there is no endpoint, or its address cannot be right.
     """
     from ascend_gym.search.llm.embeddings import MAX_VECTORS_BYTES, OpenAiEmbedder
+    from ascend_gym.search.llm.openai_responses import split_address
 
     limits = replace(limits or CallLimits(), max_answer_bytes=MAX_VECTORS_BYTES)
-    address = base_url or openai_base_url()
+    address, _ = split_address(base_url or openai_base_url())
     return OpenAiEmbedder(name, base_url=address, api_key=openai_api_key(), limits=limits)

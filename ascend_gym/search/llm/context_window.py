@@ -12,10 +12,12 @@ _CODES = frozenset({"context_length_exceeded", "string_above_max_length"})
 _WINDOW = re.compile(r"(?:maximum context length|context (?:window|size|length)) (?:is|of) (\d+)", re.I)
 _PROMPT = re.compile(r"(\d+) (?:in the messages|input tokens|prompt tokens|tokens in the prompt)", re.I)
 _LARGEST_ANSWER = re.compile(
-    r"valid range of max_tokens is \[\d+, ?(\d+)\]|max_(?:completion_)?tokens\b.{0,80}? > (\d+)", re.DOTALL
+    r"valid range of max_tokens is \[\d+, ?(\d+)\]|max_(?:completion_|output_)?tokens\b.{0,80}? > (\d+)",
+    re.DOTALL,
 )
 _ABOUT_SIZE = re.compile(
-    r"context (?:length|window|size)|max_(?:completion_)?tokens.{0,40}too (?:large|high)|too many tokens",
+    r"context (?:length|window|size)|too many tokens"
+    r"|max_(?:completion_|output_)?tokens.{0,40}too (?:large|high)",
     re.IGNORECASE | re.DOTALL,
 )
 

@@ -183,12 +183,13 @@ def used_tokens(answer: Any) -> tuple[int, int]:
     """Return prompt and completion tokens by an answer's ``usage``; what is missing or broken counts 0.
 
     Where the total is larger than both together, the rest is reasoning, which some endpoints leave out of
-    the completion tokens: it is added to them.
+    the completion tokens: it is added to them. The ``responses`` format calls them input and output.
     """
     usage = answer.get("usage") if isinstance(answer, dict) else None
     usage = usage if isinstance(usage, dict) else {}
-    fields = ("prompt_tokens", "completion_tokens", "total_tokens")
-    prompt, completion, total = (_count(usage.get(field)) for field in fields)
+    prompt = _count(usage.get("prompt_tokens", usage.get("input_tokens")))
+    completion = _count(usage.get("completion_tokens", usage.get("output_tokens")))
+    total = _count(usage.get("total_tokens"))
     return prompt, max(completion, total - prompt)
 
 

@@ -1,22 +1,29 @@
-"""Language models behind any endpoint that speaks the OpenAI chat format."""
+"""Language models behind any endpoint that speaks the OpenAI chat format, or the ``responses`` format."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ascend_gym.core.errors import ModelError
+from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Completion, Ending, Message
 from ascend_gym.core.text import well_formed, without_thoughts
+from ascend_gym.search.llm import openai_responses
 from ascend_gym.search.llm.context_window import LEAST_ANSWER_TOKENS, fitting_answer_tokens
 from ascend_gym.search.llm.endpoint import Endpoint, Failure, used_tokens
 from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
 
 _OLD_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
-_OPTIONS = ("seed", "temperature", "reasoning_effort")
+_OPTIONS = {  # and how refusals name them
+    "seed": r"\bseed\b",
+    "temperature": r"\btemperature\b",
+    "reasoning_effort": r"\breasoning(?:[_.]effort)?\b",
+    "store": r"\bstore\b",
+}
+_RESPONSES_ONLY = re.compile(r"\b(?:only|not)\b.{0,80}\bv1/(?:responses|chat/completions)\b", re.DOTALL)
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 _LIMIT_REASONS = ("length", "max_tokens")
 _REFUSAL_REASONS = ("content_filter", "refusal", "safety")
@@ -27,27 +34,38 @@ class _Dialect:
     """Which of the request's fields a model understands.
 
     Attributes:
+        responses: whether it is asked in the ``responses`` format.
         limit_field: what it calls the limit of the answer's length.
         left_out: options that it does not take.
     """
 
+    responses: bool = False
     limit_field: str = _OLD_LIMIT
     left_out: frozenset[str] = frozenset()
 
-    def fields(self, max_tokens: int, **options: Any) -> dict[str, Any]:
-        """Return the fields to send."""
+    def fields(self, messages: Sequence[Message], max_tokens: int, **options: Any) -> dict[str, Any]:
+        """Return the fields to send, without the model."""
+        if self.responses:
+            options["store"] = False
         sent = {name: value for name, value in options.items() if name not in self.left_out}
-        return {self.limit_field: max_tokens, **sent}
+        if self.responses:
+            return openai_responses.request_fields(messages, max_tokens, sent)
+        chat = [{"role": message.role, "content": well_formed(message.content)} for message in messages]
+        return {"messages": chat, self.limit_field: max_tokens, **sent}
 
     def learnt_from(self, failure: Failure) -> _Dialect | None:
         """Return the dialect that a refusal asks for; ``None`` if it is about something else."""
+        if not self.responses and failure.status in (400, 404) and _RESPONSES_ONLY.search(failure.message):
+            return replace(self, responses=True)
         if failure.status not in (400, 422):
             return None
         if self.limit_field == _OLD_LIMIT and _NEW_LIMIT in failure.message:
             return replace(self, limit_field=_NEW_LIMIT)
-        for option in _OPTIONS:
-            meant = failure.param == option if failure.param else re.search(rf"\b{option}\b", failure.message)
-            if meant and option not in self.left_out:
+        for option, named in _OPTIONS.items():
+            meant = re.fullmatch(named, failure.param) or (
+                not failure.param and re.search(named, failure.message)
+            )
+            if meant and option not in self.left_out and (self.responses or option != "store"):
                 return replace(self, left_out=self.left_out | {option})
         return None
 
@@ -57,7 +75,8 @@ class OpenAiEndpoint:
 
     Busy or broken servers are asked again, within ``limits`` and the deadline, after the delay that the
     server names, else after a growing one. Models that refuse ``max_tokens``, ``seed``, ``temperature``
-    or ``reasoning_effort`` are asked without from then on; answers are not repeatable without a seed.
+    or ``reasoning_effort`` are asked without from then on; answers are not repeatable without a seed. The
+    ``responses`` format is used where the address ends in that, or the endpoint says that it has to be.
     """
 
     def __init__(
@@ -75,7 +94,8 @@ class OpenAiEndpoint:
 
         Args:
             model: name of the model at the endpoint.
-            base_url: address, for example ``http://127.0.0.1:8000/v1``; ``None`` means OpenAI's own.
+            base_url: address, for example ``http://127.0.0.1:8000/v1``, with ``/responses`` behind it for
+                that format; ``None`` means OpenAI's own.
             api_key: key; endpoints at a ``base_url`` may do without one.
             temperature: sampling temperature; ``None`` leaves it to the endpoint.
             reasoning_effort: how much a model may reason, such as ``low``; ``None`` leaves it open.
@@ -89,8 +109,9 @@ class OpenAiEndpoint:
         self.model = model
         options = {"temperature": temperature, "reasoning_effort": reasoning_effort}
         self._options = {name: value for name, value in options.items() if value is not None}
-        self._endpoint = Endpoint(base_url, api_key, limits or CallLimits(), clock or Clock())
-        self._dialect = _Dialect()
+        address, responses = openai_responses.split_address(base_url)
+        self._endpoint = Endpoint(address, api_key, limits or CallLimits(), clock or Clock())
+        self._dialect = _Dialect(responses=responses)
         self._fitting_tokens = sys.maxsize  # of an answer, as far as refusals have told
 
     def complete(
@@ -109,16 +130,12 @@ class OpenAiEndpoint:
         """
         give_up_at = self._endpoint.deadline(deadline_s)
         dialect, answer_tokens = self._dialect, min(max_tokens, self._fitting_tokens)
-        chat = [{"role": message.role, "content": well_formed(message.content)} for message in messages]
         while True:
+            fields = dialect.fields(messages, answer_tokens, seed=seed, **self._options)
             outcome = self._endpoint.ask(
-                self._endpoint.sdk.chat.completions.with_raw_response.create,
-                {
-                    "model": self.model,
-                    "messages": chat,
-                    **dialect.fields(answer_tokens, seed=seed, **self._options),
-                },
-                self._completion,
+                self._create(responses=dialect.responses),
+                {"model": self.model, **fields},
+                self._response if dialect.responses else self._completion,
                 bound_tokens=prompt_bound_tokens(messages) + answer_tokens,
                 give_up_at=give_up_at,
             )
@@ -134,6 +151,41 @@ class OpenAiEndpoint:
             if learnt is None:
                 raise ModelError(f"model {self.model!r}: {outcome.message}")
             self._dialect = dialect = learnt
+
+    def _create(self, *, responses: bool) -> Callable[..., Any]:
+        """Return the method of the package that asks.
+
+        Raises:
+            MisuseError: the package is too old to know the format.
+        """
+        sdk = self._endpoint.sdk
+        if not responses:
+            create: Callable[..., Any] = sdk.chat.completions.with_raw_response.create
+        elif hasattr(sdk, "responses"):
+            create = sdk.responses.with_raw_response.create
+        else:
+            raise MisuseError("the 'responses' format needs a newer client: pip install 'openai>=1.66'")
+        return create
+
+    def _response(self, answer: Any) -> Completion:
+        """Read an answer in the ``responses`` format, which may be any JSON.
+
+        Raises:
+            ValueError: it is none.
+        """
+        text, ending = openai_responses.answer_text(answer)
+        return self._completed(text, answer, ending)
+
+    def _completed(self, text: str, answer: dict[str, Any], ending: Ending) -> Completion:
+        prompt_tokens, completion_tokens = used_tokens(answer)
+        model = answer.get("model")
+        return Completion(
+            text=self._endpoint.redacted(text),
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            model=self._endpoint.redacted(model) if isinstance(model, str) and model else self.model,
+            ending=ending,
+        )
 
     def _with_room(self, fitting_tokens: int, refusal: Failure) -> int:
         """Return what fits.
@@ -157,15 +209,7 @@ class OpenAiEndpoint:
         message = choice.get("message") if isinstance(choice, dict) else None
         if not isinstance(choice, dict) or not isinstance(message, dict):
             raise ValueError("expected a chat completion with a choice")
-        prompt_tokens, completion_tokens = used_tokens(answer)
-        model = answer.get("model")
-        return Completion(
-            text=self._endpoint.redacted(_said(message)),
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            model=self._endpoint.redacted(model) if isinstance(model, str) and model else self.model,
-            ending=_ending(choice),
-        )
+        return self._completed(_said(message), answer, _ending(choice))
 
 
 def _said(message: dict[str, Any]) -> str:

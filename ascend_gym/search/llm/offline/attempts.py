@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ascend_gym.core.records import Candidate
 
@@ -27,7 +27,8 @@ class Attempt:
         changes: lines removed (``-``) and added (``+``).
         kept: whether it was valid and faster.
         failed: whether it was invalid.
-        culprits: of a failed attempt, the changes with the call that the diagnostics complain of.
+        culprits: of a failed attempt, the changes with the call that the diagnostics complain of; where
+            there is none, those that no valid attempt had.
         rules: the rewrite rules that it applied, by name.
         gain: natural logarithm of how many times faster it was; 0 where that is not told.
     """
@@ -63,7 +64,7 @@ def attempts_in(prompt: str) -> list[Attempt]:
             rules = _RULES.search(match["rest"])
             names = tuple(rules[1].split(", ")) if rules else ()
             found.append(Attempt(changes, kept, failed, culprits, names, _gain(match[0].partition("\n")[0])))
-    return [attempt for attempt in found if attempt.changes]
+    return _without_the_innocent([attempt for attempt in found if attempt.changes])
 
 
 def repeats(before: Candidate, after: Candidate, attempts: Sequence[Attempt]) -> bool:
@@ -88,6 +89,17 @@ def changes_between(before: Candidate, after: Candidate) -> frozenset[str]:
             body = [line for line in lines if not line.startswith(("---", "+++", "@@"))]
             changes |= {line[0] + line[1:].strip() for line in body if line[1:].strip()}
     return frozenset(changes)
+
+
+def _without_the_innocent(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts, the failed ones with the changes as culprits that no valid one had."""
+    innocent = frozenset().union(*(attempt.changes for attempt in attempts if not attempt.failed))
+    return [
+        replace(attempt, culprits=attempt.changes - innocent)
+        if attempt.failed and not attempt.culprits
+        else attempt
+        for attempt in attempts
+    ]
 
 
 def _culprits(changes: frozenset[str], diagnostics: str) -> frozenset[str]:

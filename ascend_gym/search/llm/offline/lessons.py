@@ -1,4 +1,8 @@
-"""What became of the rules that were attempted: those that gained nothing are tried less and less."""
+"""What became of the rules that were attempted: those that gained nothing are tried less and less.
+
+What lost much counts as several attempts that made no difference: where half of the cores are slower,
+a quarter of them need not be tried.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from ascend_gym.search.llm.offline.attempts import Attempt
 from ascend_gym.search.llm.offline.trends import is_of_one_number
 
 _TELLING_GAIN = 0.003
+_TELLING_LOSS = 0.02
+_MUCH_LOST = 3.0  # attempts in vain that one with such a loss counts for
 _AFTER_A_FAILURE = 0.3
 
 
@@ -19,7 +25,7 @@ class Lessons:
 
     Attributes:
         in_vain: by rule, how many attempts gained nothing since one gained; an attempt with several rules
-            counts as a share for each.
+            counts as a share for each, and one that lost much for several.
     """
 
     in_vain: Mapping[str, float]
@@ -37,5 +43,6 @@ def lessons_of(attempts: Iterable[Attempt]) -> Lessons:
             continue
         for rule in attempt.rules:
             gained = attempt.kept and attempt.gain > _TELLING_GAIN
-            in_vain[rule] = 0.0 if gained else in_vain[rule] + 1.0 / len(attempt.rules)
+            lost = _MUCH_LOST if attempt.gain < -_TELLING_LOSS else 1.0
+            in_vain[rule] = 0.0 if gained else in_vain[rule] + lost / len(attempt.rules)
     return Lessons(in_vain)

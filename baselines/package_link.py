@@ -1,12 +1,18 @@
-"""The process in which OpenEvolve runs, and the line between it and us.
+"""The process in which a package of others runs a search, and the line between it and us.
 
-Messages are JSON objects, one a line. The first one says what to do. Then the child asks and waits:
+Messages are JSON objects, one a line. The first one says what to do. Then the child asks and waits.
+OpenEvolve asks
 
     {"ask": "complete", "messages": [[role, content], ...]}   -> {"text": ...}
     {"ask": "evaluate", "program": ...}                       -> {"metrics": {...}, "feedback": ...}
     {"ask": "next", "problem": ...}                           -> {}
 
-``next`` says why an answer gave no program to evaluate, and asks whether to go on.
+where ``next`` says why an answer gave no program to evaluate, and asks whether to go on. GEPA asks
+
+    {"ask": "reflect", "files": {path: text}, "cases": [...]} -> {"files": {path: new text}}
+    {"ask": "evaluate", "files": {path: text}}                -> {"scores": {case: score}}
+
+where no new text means that the answer gave no version to evaluate.
 """
 
 from __future__ import annotations
@@ -14,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -30,6 +37,7 @@ _SILENCE_LIMIT_S = 300.0
 _END_TIMEOUT_S = 10.0
 _CHECK_INTERVAL_S = 0.01
 _QUOTED_LINES = 15
+_STATUS_ALONE = 3
 
 
 class Channel:
@@ -68,6 +76,34 @@ class Channel:
         self._connection.close()
 
 
+class Line:
+    """The child's end: asks the parent. The process ends on the spot when there is no parent any more."""
+
+    def __init__(self, descriptor: int) -> None:
+        """Speak through the line of that descriptor."""
+        self._channel = Channel(socket.socket(fileno=descriptor))
+
+    def wait(self) -> dict[str, Any]:
+        """Return the parent's next message."""
+        try:
+            message = self._channel.receive()
+        except OSError:
+            message = None
+        return message if message is not None else self._end_alone()
+
+    def ask(self, question: str, **details: Any) -> dict[str, Any]:
+        """Return the parent's answer to a question."""
+        try:
+            self._channel.send({"ask": question, **details})
+        except OSError:
+            self._end_alone()
+        return self.wait()
+
+    def _end_alone(self) -> Any:
+        shutil.rmtree(Path.cwd(), ignore_errors=True)
+        os._exit(_STATUS_ALONE)
+
+
 class Child:
     """A child process in a process group and a scratch folder of its own.
 
@@ -75,12 +111,13 @@ class Child:
     by itself when the line is closed, so that it does not outlive a parent that was killed.
     """
 
-    def __init__(self, command: Sequence[str]) -> None:
-        """Start ``command``.
+    def __init__(self, command: Sequence[str], package: str) -> None:
+        """Start ``command``, which runs a package of that name.
 
         Raises:
             InfrastructureError: it could not be started.
         """
+        self._package = package
         self._folder = PrivateFolder()
         ours, theirs = socket.socketpair()
         ours.settimeout(_SILENCE_LIMIT_S)
@@ -91,7 +128,7 @@ class Child:
         except OSError as error:
             self._channel.close()
             self._folder.remove()
-            raise InfrastructureError(f"OpenEvolve could not be started: {error}") from error
+            raise InfrastructureError(f"{package} could not be started: {error}") from error
         self._closed = False
 
     def _start(self, command: Sequence[str], descriptor: int) -> subprocess.Popen[bytes]:
@@ -169,7 +206,7 @@ class Child:
     def _failed(self, how: str) -> InfrastructureError:
         written = (self._folder.path / "messages").read_text("utf-8", errors="replace").splitlines()
         quoted = "\n".join(written[-_QUOTED_LINES:]) or "(nothing)"
-        return InfrastructureError(f"OpenEvolve {how}; its last messages:\n{quoted}")
+        return InfrastructureError(f"{self._package} {how}; its last messages:\n{quoted}")
 
 
 def _wait_until_gone(group: int) -> None:
@@ -177,7 +214,7 @@ def _wait_until_gone(group: int) -> None:
     give_up_at = time.monotonic() + _END_TIMEOUT_S
     while running := _running(group):
         if time.monotonic() > give_up_at:
-            raise InfrastructureError(f"processes {running}, in which OpenEvolve ran, could not be ended")
+            raise InfrastructureError(f"processes {running}, in which a search ran, could not be ended")
         time.sleep(_CHECK_INTERVAL_S)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ascend_gym.core.errors import InfrastructureError
-from baselines import openevolve_link
-from baselines.openevolve_link import Child
+from baselines import package_link
+from baselines.package_link import Child
 
 CONNECT = """
 import json, os, signal, socket, subprocess, sys, time
@@ -33,7 +33,7 @@ def start():
     children = []
 
     def started(script):
-        child = Child([sys.executable, "-c", CONNECT + script])
+        child = Child([sys.executable, "-c", CONNECT + script], "OpenEvolve")
         children.append(child)
         child.answer({"greeting": "块\n\ud800"})
         return child
@@ -94,7 +94,7 @@ def test_only_the_last_lines_are_quoted(start):
 
 
 def test_a_silent_child_is_not_waited_for_forever(start, monkeypatch):
-    monkeypatch.setattr(openevolve_link, "_SILENCE_LIMIT_S", 0.1)
+    monkeypatch.setattr(package_link, "_SILENCE_LIMIT_S", 0.1)
     with pytest.raises(InfrastructureError, match=r"was silent for 0\.1 s"):
         start("signal.pause()").question()
 
@@ -128,8 +128,8 @@ def test_closing_does_not_depend_on_the_childs_good_will(start):
 def test_a_group_that_cannot_be_ended_is_told(start, monkeypatch):
     child = start("signal.pause()")
     with monkeypatch.context() as patch:
-        patch.setattr(openevolve_link, "_running", lambda group: [group])
-        patch.setattr(openevolve_link, "_END_TIMEOUT_S", 0.05)
+        patch.setattr(package_link, "_running", lambda group: [group])
+        patch.setattr(package_link, "_END_TIMEOUT_S", 0.05)
         with pytest.raises(InfrastructureError, match=f"{child.pid}.*could not be ended"):
             child.close()
     assert _ended(child.pid)
@@ -137,7 +137,7 @@ def test_a_group_that_cannot_be_ended_is_told(start, monkeypatch):
 
 def test_a_command_that_does_not_exist_is_an_infrastructure_error():
     with pytest.raises(InfrastructureError, match="could not be started"):
-        Child(["/nowhere/python"])
+        Child(["/nowhere/python"], "OpenEvolve")
 
 
 def test_the_key_of_the_endpoint_is_not_handed_on(start, monkeypatch):
@@ -156,8 +156,8 @@ def test_a_killed_parent_leaves_no_openevolve_behind(tmp_path):
     script = (
         "import sys, time\n"
         "from ascend_gym.core.own_python import own_python_command\n"
-        "from baselines.openevolve_link import Child\n"
-        "child = Child(own_python_command('baselines.openevolve_start'))\n"
+        "from baselines.package_link import Child\n"
+        "child = Child(own_python_command('baselines.openevolve_start'), 'OpenEvolve')\n"
         "print(child.pid, flush=True)\n"
         "sys.stdin.read()\n"
     )

@@ -1,0 +1,207 @@
+"""GEPA: reflective evolution of the complete operator along a Pareto front, by the package of that name.
+
+GEPA (https://pypi.org/project/gepa) keeps every version that is the best in some case, draws one of them by
+how many cases it leads in, and has a model reflect on how that version did in a few cases. A new version
+joins when its scores over these add up to more. It runs in a process of its own and comes back for two
+things: reflections, which our model makes with our prompt, and evaluations, which become proposals. Its
+components are the files of the operator, all of which a reflection may change. Its examples are the
+operator's cases: one evaluation scores all of them, so that a budget of N is N versions. An answer that
+cannot be used is spent as any other; the operator's own sources are the first version, and their evaluation
+is the baseline's.
+
+The score of a case is its speedup over the operator's own sources, 0 for versions that fail.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as installed_version
+
+from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.own_python import own_python_command
+from ascend_gym.core.protocols import Message, Proposal
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.rewrites.answer import ParseProblem
+from ascend_gym.rewrites.candidate_files import with_texts
+from ascend_gym.search.llm.measurement import describe_result
+from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources, system_message
+from ascend_gym.search.llm.template import render
+from ascend_gym.search.model_client import ModelClient, Reading, candidate_reader
+from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
+from ascend_gym.search.seeds import derived_seed
+from baselines.package_link import Child
+
+_SUPPORTED = "0.1."
+
+
+@dataclass(frozen=True)
+class Reflection:
+    """GEPA's settings, with its names and its defaults.
+
+    Attributes:
+        candidate_selection_strategy: how the version to reflect on is chosen: ``pareto``, ``current_best``,
+            ``epsilon_greedy`` or ``top_k_pareto``.
+        reflection_minibatch_size: cases that a reflection is about, at most.
+    """
+
+    candidate_selection_strategy: str = "pareto"
+    reflection_minibatch_size: int = 3
+
+
+class Gepa:
+    """Runs GEPA. A ``Strategy`` for ``ascend_gym.search.driver.run_search``; one proposal at a time."""
+
+    def __init__(
+        self, spec: OpSpec, model_client: ModelClient, *, seed: int, reflection: Reflection | None = None
+    ) -> None:
+        """Prepare an evolution of ``spec``; nothing is started yet.
+
+        Args:
+            spec: the operator.
+            model_client: asks the model.
+            seed: seed of the run.
+            reflection: GEPA's settings; its own defaults if ``None``.
+
+        Raises:
+            MisuseError: the package is not installed.
+        """
+        _check_package()
+        self._spec, self._model_client, self._seed = spec, model_client, seed
+        self._reflection = reflection or Reflection()
+        self._baseline: EvalResult | None = None
+        self._measured: dict[str, EvalResult] = {}  # by digest of the version
+        self._child: Child | None = None
+        self._step = 0
+        self._reading: Reading[Candidate] | None = None  # of this step
+        self._unanswered = ""  # what the question was that the awaited result answers
+
+    def propose(self, limit: int) -> list[Proposal]:
+        """Return the version of the next step; none while a result is awaited.
+
+        Raises:
+            ModelError: the model could not answer.
+            BudgetExceededError: the budget does not cover another answer.
+            InfrastructureError: GEPA broke down.
+        """
+        if self._baseline is None or self._unanswered or limit < 1:
+            return []
+        if self._child is None:
+            self._child = Child(own_python_command("baselines.gepa_process"), "GEPA")
+            self._begin(self._child, self._baseline)
+        while (question := self._child.question()) is not None:
+            version = with_texts(self._spec.baseline, question["files"])
+            self._unanswered = question["ask"]
+            if question["ask"] == "evaluate":
+                return [self._proposal(version)]
+            reading = self._reading = self._reflected(version, question["cases"])
+            changed = {} if isinstance(reading.value, ParseProblem) else _changed(version, reading.value)
+            if not changed:
+                return [self._proposal(version)]
+            self._child.answer({"files": changed})
+        return []
+
+    def observe(self, proposal: Proposal, result: EvalResult) -> None:
+        """Tell GEPA how its version did, case by case."""
+        if proposal.origin == BASELINE_ORIGIN:
+            self._baseline = result
+        elif self._child is not None and self._baseline is not None:
+            question, self._unanswered = self._unanswered, ""
+            if question == "reflect":
+                self._child.answer({"files": {}})
+                return
+            self._measured[proposal.candidate.digest] = result
+            self._child.answer({"scores": _scores(self._spec, result, self._baseline)})
+
+    def close(self) -> None:
+        """End GEPA's process and all that it started."""
+        if self._child is not None:
+            self._child.close()
+
+    def _begin(self, child: Child, baseline: EvalResult) -> None:
+        """Set GEPA going and answer its evaluation of the first version with the baseline's."""
+        files = dict(self._spec.baseline.texts)
+        child.answer(
+            {
+                "files": files,
+                "cases": [case.case_id for case in self._spec.cases],
+                "seed": derived_seed(self._seed, "gepa"),
+                "candidate_selection_strategy": self._reflection.candidate_selection_strategy,
+                "reflection_minibatch_size": self._reflection.reflection_minibatch_size,
+            }
+        )
+        question = child.question()
+        if question != {"ask": "evaluate", "files": files}:
+            raise InfrastructureError(f"GEPA began with {str(question)[:200]!r}")
+        self._measured[self._spec.baseline.digest] = baseline
+        child.answer({"scores": _scores(self._spec, baseline, baseline)})
+
+    def _reflected(self, version: Candidate, cases: list[str]) -> Reading[Candidate]:
+        """Return what the model makes of a version, with a view to some cases."""
+        if self._baseline is None or version.digest not in self._measured:
+            raise InfrastructureError("GEPA reflects on a version that was never evaluated")
+        measured = self._measured[version.digest]
+        messages = reflect_messages(self._spec, version, measured, self._baseline, cases)
+        return self._model_client.read(messages, candidate_reader(version), "gepa", self._step)
+
+    def _proposal(self, version: Candidate) -> Proposal:
+        """Turn the outcome of a step into a proposal."""
+        if self._reading is None:
+            raise InfrastructureError("GEPA evaluates a version that no reflection gave")
+        reading, self._reading = self._reading, None
+        origin = {"kind": "gepa", "step": self._step, "calls": [*reading.calls]}
+        self._step += 1
+        if isinstance(reading.value, ParseProblem):
+            return UnusableProposal(version, {**origin, "answer": reading.text}, str(reading.value))
+        return Proposal(version, origin)
+
+
+def reflect_messages(
+    spec: OpSpec, version: Candidate, measured: EvalResult, baseline: EvalResult, cases: list[str]
+) -> list[Message]:
+    """Return the prompt of a reflection: a version, how it was measured, and the cases that it is about."""
+    few = len(cases) < len(spec.cases)
+    user = render(
+        "gepa",
+        package="baselines",
+        **operator_fields(spec),
+        category=spec.category,
+        description=spec.description,
+        chip=chip_of(baseline),
+        baseline_us=f"{baseline.latency_us or 0.0:.2f}",
+        measurement=describe_result(measured),
+        sources=render_sources(version),
+        minibatch=f"the cases {', '.join(cases)}" if few else "all cases",
+        these="these" if few else "all of them",
+    )
+    return [system_message(spec, version, measured), Message("user", user)]
+
+
+def _changed(version: Candidate, rewritten: Candidate) -> dict[str, str]:
+    before = version.texts
+    return {path: text for path, text in rewritten.texts.items() if text != before[path]}
+
+
+def _scores(spec: OpSpec, result: EvalResult, baseline: EvalResult) -> dict[str, float]:
+    """Return the speedup of each case over the baseline's; that of the operator for cases without latency."""
+    own = {case.case_id: case.latency_us for case in baseline.cases}
+    now = {case.case_id: case.latency_us for case in result.cases}
+    overall = _speedup(baseline.latency_us, result.latency_us)
+    return {
+        case.case_id: overall and (_speedup(own.get(case.case_id), now.get(case.case_id)) or overall)
+        for case in spec.cases
+    }
+
+
+def _speedup(before_us: float | None, after_us: float | None) -> float:
+    return before_us / after_us if before_us and after_us else 0.0
+
+
+def _check_package() -> None:
+    try:
+        found = installed_version("gepa")
+    except PackageNotFoundError:
+        found = "none"
+    if not found.startswith(_SUPPORTED):
+        needed = f"method gepa needs GEPA {_SUPPORTED}x, and {found} is installed"
+        raise MisuseError(f"{needed}: pip install 'ascend-gym[gepa]'")

@@ -19,6 +19,7 @@ from ascend_gym.rewrites.answer import ParseProblem, ProblemKind
 from ascend_gym.search.asker import Answer, Asker
 from ascend_gym.search.llm.prompts import cases_text
 from ascend_gym.search.llm.template import render
+from ascend_gym.staged.examples import Example, Examples, example_for
 from ascend_gym.staged.operations import OPERATIONS
 
 _FENCED = re.compile(r"^(```|~~~)(?:python)?\s*\n(.*?)^\1\s*$", re.M | re.S)
@@ -74,8 +75,16 @@ class RuleDrafter:
 class ModelDrafter:
     """Asks a language model, and tells it what was wrong with its earlier programs."""
 
-    def __init__(self, spec: OpSpec, asker: Asker) -> None:
+    def __init__(self, spec: OpSpec, asker: Asker, examples: Examples = Examples.NONE) -> None:
+        """Draft programs of ``spec``.
+
+        Args:
+            spec: the operator.
+            asker: asks the model.
+            examples: which example the question shows.
+        """
         self._spec, self._asker, self._asked = spec, asker, 0
+        self._example = example_for(spec, examples)
 
     def draft(self, faults: tuple[tuple[str, str], ...]) -> Draft:
         """Return the model's next program.
@@ -95,16 +104,31 @@ class ModelDrafter:
         return Draft(reading.value, calls=reading.calls)
 
     def _task(self) -> str:
-        specification = "\n".join(
-            line[3:] for line in self._spec.baseline.kernel_text.splitlines() if line.startswith("//")
-        )
         return render(
             "draft",
             package=__package__,
             name=self._spec.name,
-            specification=specification,
+            specification=_specification(self._spec),
             cases=cases_text(self._spec),
+            example=_shown(self._example) if self._example else "",
         )
+
+
+def _shown(example: Example) -> str:
+    """Return what a question shows of another operator: its specification and its program."""
+    return render(
+        "draft_example",
+        package=__package__,
+        name=example.spec.name,
+        specification=_specification(example.spec),
+        program=example.text.rstrip("\n"),
+    )
+
+
+def _specification(spec: OpSpec) -> str:
+    """Return the comment in the kernel of a skeleton."""
+    lines = spec.baseline.kernel_text.splitlines()
+    return "\n".join(line[3:] for line in lines if line.startswith("//"))
 
 
 def language_text() -> str:

@@ -93,7 +93,7 @@ class ModelDrafter:
             ModelError: the model could not answer.
             BudgetExceededError: the budget does not cover the question.
         """
-        messages = [Message("system", language_text()), Message("user", self._task())]
+        messages = [Message("system", _system()), Message("user", self._task())]
         for text, fault in faults[-_FAULTS_TOLD:]:
             messages.append(Message("assistant", f"```python\n{text}```"))
             messages.append(Message("user", render("repair", package=__package__, fault=fault)))
@@ -129,6 +129,10 @@ def _specification(spec: OpSpec) -> str:
     """Return the comment in the kernel of a skeleton."""
     lines = spec.baseline.kernel_text.splitlines()
     return "\n".join(line[3:] for line in lines if line.startswith("//"))
+
+
+def _system() -> str:
+    return render("draft_system", package=__package__, language=language_text())
 
 
 def language_text() -> str:

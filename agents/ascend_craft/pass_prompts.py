@@ -9,6 +9,7 @@ from agents.ascend_craft.draft import language_text
 from ascend_gym.core.protocols import Message
 from ascend_gym.core.records import Candidate, OpSpec
 from ascend_gym.rewrites.answer import render_edits
+from ascend_gym.rewrites.fenced import fenced
 from ascend_gym.search.llm.prompts import cases_text, render_sources
 from ascend_gym.search.llm.template import render
 from ascend_gym.staged.examples import Example, Examples, example_for
@@ -118,9 +119,7 @@ def _shown(example: Example, step: Step) -> str:
     after = example.lowered(step.passes[-1])
     before = {} if len(step.passes) > 1 else _before(example, step.passes[0])
     changed = [
-        render_edits(path, before[path], text)
-        if step.passes == (Pass.ALIGN,)
-        else f"{path}:\n\n```cpp\n{text}```\n"
+        render_edits(path, before[path], text) if step.passes == (Pass.ALIGN,) else fenced(text, "cpp")
         for path, text in after.texts.items()
         if before.get(path) != text
     ]

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from ascend_gym.core.protocols import Strategy
 from ascend_gym.core.records import OpSpec
+from ascend_gym.rewrites.fenced import fenced
 from ascend_gym.search.asker import Asker
 from ascend_gym.search.llm import OFFLINE_MODEL
-from ascend_gym.search.llm.prompts import render_sources
 from ascend_gym.staged.examples import Examples, example_for
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def example_text(spec: OpSpec, wanted: Examples) -> str:
     example = None if spec.has_sources else example_for(spec, wanted)
     if example is None:
         return ""
+    candidate = example.lowered()
+    host, kernel = fenced(candidate.tiling_text, "cpp"), fenced(candidate.kernel_text, "cpp")
     return (
         f"\n\n## An example: the operator {example.spec.name}, complete\n\n{example.spec.description}\n\n"
-        f"{render_sources(example.lowered())}"
+        f"Its host side:\n\n{host}\nIts kernel:\n\n{kernel}"
     )

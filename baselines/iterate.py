@@ -83,7 +83,14 @@ class Iterate:
     """Holds the conversations. A ``Strategy`` for ``ascend_gym.search.driver.run_search``."""
 
     def __init__(
-        self, spec: OpSpec, model_client: ModelClient, *, budget: int, islands: int = 1, patience: int = 5
+        self,
+        spec: OpSpec,
+        model_client: ModelClient,
+        *,
+        budget: int,
+        islands: int = 1,
+        patience: int = 5,
+        example: str = "",
     ) -> None:
         """Converse about ``spec``.
 
@@ -93,6 +100,7 @@ class Iterate:
             budget: evaluations of the run; the model is told how many are left.
             islands: conversations.
             patience: rounds without gain after which an island takes over the fastest version of all.
+            example: what the task shows of another operator.
 
         Raises:
             MisuseError: there would be no conversation.
@@ -101,6 +109,7 @@ class Iterate:
             raise MisuseError(f"expected at least one island and a patience of 1, got {islands}, {patience}")
         self._spec, self._model_client, self._budget = spec, model_client, budget
         self._count, self._patience = islands, patience
+        self._example = example
         self._islands: list[_Island] = []
         self._to_ask: deque[int] = deque()  # islands that have not answered in this round
         self._awaited: dict[int, str] = {}  # answers under evaluation, by island
@@ -197,7 +206,7 @@ class Iterate:
             baseline=describe_result(baseline),
             attempts=describe_attempts(earlier),
         )
-        return Message("user", text)
+        return Message("user", f"{text}{self._example}")
 
     def _state(self, island: _Island) -> str:
         left = self._budget - sum(each.asked for each in self._islands)

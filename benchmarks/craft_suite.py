@@ -20,24 +20,13 @@ from agents.ascend_craft.synthesis.graph import NotCoveredError
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Status
+from ascend_gym.report.generation import FACTORS, PAPER
 from ascend_gym.staged.lower import lower
 from ascend_gym.staged.syntax import StagedError
 from ascend_gym.suite.loader import list_operators
 from ascend_gym.suite.requests import request_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
-
-PAPER = {
-    "activation": (100.0, 100.0, 100.0, 80.0, 40.0),
-    "loss": (100.0, 85.7, 85.7, 85.7, 85.7),
-    "math": (83.3, 83.3, 83.3, 66.7, 66.7),
-    "normalization": (100.0, 87.5, 50.0, 37.5, 37.5),
-    "optimizer": (100.0, 100.0, 100.0, 100.0, 100.0),
-    "reduce": (100.0, 100.0, 100.0, 0.0, 0.0),
-    "pooling": (100.0, 66.7, 50.0, 0.0, 0.0),
-    "all": (98.1, 90.4, 82.7, 57.7, 46.2),
-}
-FACTORS = (0.2, 0.8, 1.0)
 
 
 @dataclass(frozen=True)

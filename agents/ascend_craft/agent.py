@@ -2,25 +2,26 @@
 
 Programs that break a rule of the language, or whose interpretation does not agree with the reference, go back
 to where they came from with the fault; they cost no evaluation. What was lowered and fails on the evaluator
-goes back with its diagnostics. The first correct program's knobs are then tried one by one.
+goes back to the lowering with its diagnostics, and then to the drafter. The first correct program's knobs are
+then tried one by one.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agents.ascend_craft.checking import checked
 from agents.ascend_craft.draft import Drafter
+from agents.ascend_craft.lowering import Lowered, Lowerer, RuleLowerer
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.protocols import Proposal
+from ascend_gym.core.protocols import Builder, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.staged.hosting import depths_of, launch_of
-from ascend_gym.staged.lower import lower
 from ascend_gym.staged.syntax import StagedError
 from ascend_gym.staged.verify import Verified
 
@@ -32,22 +33,32 @@ _MAX_TOLD = 6
 
 @dataclass(frozen=True)
 class _Checked:
-    """A program that may be evaluated."""
+    """A program that may be evaluated; ``candidate`` is the latest of its sources."""
 
     text: str
     verified: Verified
     candidate: Candidate
 
 
+@dataclass
+class _Notes:
+    """What the journal keeps of a proposal: questions, refused programs, passes."""
+
+    calls: list[Mapping[str, Any]] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    passes: list[Mapping[str, Any]] = field(default_factory=list)
+
+
 class AscendCraft:
     """A ``Strategy`` for ``ascend_gym.search.driver.run_search``."""
 
-    def __init__(self, spec: OpSpec, drafter: Drafter) -> None:
+    def __init__(self, spec: OpSpec, drafter: Drafter, lowerer: Lowerer | None = None) -> None:
         """Write ``spec`` from its specification.
 
         Args:
             spec: an operator without sources.
             drafter: writes the programs.
+            lowerer: translates them; by default by rules.
 
         Raises:
             MisuseError: the operator has sources.
@@ -57,22 +68,27 @@ class AscendCraft:
                 f"{spec.op_id} has sources; ascend-craft writes operators from their specification alone, "
                 "such as generate/softmax"
             )
-        self._spec, self._drafter = spec, drafter
+        self._spec, self._drafter, self._lowerer = spec, drafter, lowerer or RuleLowerer()
         self._begun = self._ended = False
         self._faults: list[tuple[str, str]] = []
         self._builds = self._awaited = 0
         self._current: _Checked | None = None
+        self._failed: EvalResult | None = None  # of the current program, not answered yet
         self._knobs: deque[str] = deque()  # not turned yet
         self._settings: dict[str, int] = {}  # the best so far
         self._best_us: float | None = None
         self._variants: deque[Proposal] = deque()
+
+    def use_builder(self, builder: Builder) -> None:
+        """Take what builds candidates between the passes of a lowering (see ``BuildingStrategy``)."""
+        self._lowerer.use_builder(builder)
 
     def propose(self, limit: int) -> list[Proposal]:
         """Return the next program, and after a correct one up to ``limit`` versions with another knob.
 
         Raises:
             ModelError: the model could not answer.
-            BudgetExceededError: the budget does not cover another answer.
+            BudgetExceededError: the budget does not cover another answer, or another build.
         """
         if not self._begun or self._ended:
             return []
@@ -98,47 +114,68 @@ class AscendCraft:
             self._best_us = result.latency_us
             self._knobs = deque(self._current.verified.program.knobs)
         elif self._current is not None and rule_of(result.status).reward is not RewardRule.NEUTRAL:
-            told = "; ".join(str(each) for each in result.all_diagnostics[:_MAX_TOLD])
-            self._faults.append((self._current.text, f"evaluated as {result.status.value}: {told}"))
+            self._failed = result
 
     def close(self) -> None:
         """Nothing is held."""
 
     def _next_program(self) -> Proposal:
-        """Draft until a program passes every check that costs no evaluation."""
-        calls: list[Mapping[str, Any]] = []
-        refused: list[str] = []
+        """Mend what failed, or draft until a program passes every check that costs no evaluation."""
+        notes = _Notes()
+        mended = self._mended(notes)
+        if mended is not None:
+            return mended
         while True:
             draft = self._drafter.draft(tuple(self._faults))
-            calls += draft.calls
+            notes.calls += draft.calls
             problem = draft.problem
             if draft.text is not None:
                 try:
-                    self._current = self._checked(draft.text)
-                    return Proposal(self._current.candidate, self._origin(draft.text, calls, refused))
+                    verified = checked(self._spec, draft.text)
                 except StagedError as error:
                     problem = str(error)
                     self._faults.append((draft.text, problem))
-            refused.append(problem)
-            if draft.text is None or len(refused) > MAX_FAULTS:
+                else:
+                    return self._proposal(
+                        draft.text, verified, self._lowerer.lower(draft.text, verified), notes
+                    )
+            notes.refused.append(problem)
+            if draft.text is None or len(notes.refused) > MAX_FAULTS:
                 self._ended, self._current = draft.final, None
-                return UnusableProposal(self._spec.baseline, self._origin("", calls, refused), problem)
+                return UnusableProposal(self._spec.baseline, self._origin("", notes), problem)
 
-    def _checked(self, text: str) -> _Checked:
-        verified = checked(self._spec, text)
-        self._builds += 1
-        return _Checked(text, verified, lower(verified))
+    def _mended(self, notes: _Notes) -> Proposal | None:
+        """Return other sources of the program that failed; without them it goes back to the drafter."""
+        result, self._failed = self._failed, None
+        if result is None or self._current is None:
+            return None
+        current = self._current
+        lowered = self._lowerer.repair(current.candidate, result)
+        if lowered is not None:
+            return self._proposal(current.text, current.verified, lowered, notes)
+        told = "; ".join(str(each) for each in result.all_diagnostics[:_MAX_TOLD])
+        self._faults.append((current.text, f"evaluated as {result.status.value}: {told}"))
+        return None
 
-    def _origin(
-        self, text: str, calls: Sequence[Mapping[str, Any]], refused: Sequence[str]
-    ) -> dict[str, Any]:
+    def _proposal(self, text: str, verified: Verified, lowered: Lowered, notes: _Notes) -> Proposal:
+        notes.calls += lowered.calls
+        notes.passes += lowered.passes
+        self._builds += sum(each["builds"] for each in lowered.passes)
+        if lowered.candidate is None:
+            self._current = None
+            return UnusableProposal(self._spec.baseline, self._origin(text, notes), lowered.problem)
+        self._current = _Checked(text, verified, lowered.candidate)
+        return Proposal(lowered.candidate, self._origin(text, notes))
+
+    def _origin(self, text: str, notes: _Notes) -> dict[str, Any]:
         """Return what the journal keeps, with what this proposal cost beside its evaluation."""
-        meters = {"builds": self._builds, "refused": len(refused), "questions": len(calls)}
+        meters = {"builds": self._builds, "refused": len(notes.refused), "questions": len(notes.calls)}
         return {
             "kind": "program",
             "program": text,
-            "calls": list(calls),
-            "refused": list(refused),
+            "calls": notes.calls,
+            "refused": notes.refused,
+            "passes": notes.passes,
             "meters": meters,
         }
 
@@ -158,7 +195,8 @@ class AscendCraft:
                 depths = depths_of(program, verified.lifetimes, list(launches.values()))
             except StagedError:
                 continue
-            self._builds += 1
             turned = replace(verified, program=program, launches=launches, depths=depths)
-            origin = {"kind": "knob", "knobs": settings, "meters": {"builds": self._builds}}
-            yield Proposal(lower(turned), origin)
+            candidate = self._lowerer.turned(self._current.candidate, turned)
+            if candidate is not None:
+                origin = {"kind": "knob", "knobs": settings, "meters": {"builds": self._builds}}
+                yield Proposal(candidate, origin)

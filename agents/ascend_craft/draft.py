@@ -19,6 +19,7 @@ from ascend_gym.rewrites.answer import ParseProblem, ProblemKind
 from ascend_gym.search.llm.prompts import cases_text
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import Answer, ModelClient
+from ascend_gym.staged.examples import Example, Examples, example_for
 from ascend_gym.staged.operations import OPERATIONS
 
 _FENCED = re.compile(r"^(```|~~~)(?:python)?\s*\n(.*?)^\1\s*$", re.M | re.S)
@@ -74,8 +75,16 @@ class RuleDrafter:
 class ModelDrafter:
     """Asks a language model, and tells it what was wrong with its earlier programs."""
 
-    def __init__(self, spec: OpSpec, model_client: ModelClient) -> None:
+    def __init__(self, spec: OpSpec, model_client: ModelClient, examples: Examples = Examples.NONE) -> None:
+        """Draft programs of ``spec``.
+
+        Args:
+            spec: the operator.
+            model_client: asks the model.
+            examples: which example the question shows.
+        """
         self._spec, self._model_client, self._asked = spec, model_client, 0
+        self._example = example_for(spec, examples)
 
     def draft(self, faults: tuple[tuple[str, str], ...]) -> Draft:
         """Return the model's next program.
@@ -84,7 +93,7 @@ class ModelDrafter:
             ModelError: the model could not answer.
             BudgetExceededError: the budget does not cover the question.
         """
-        messages = [Message("system", language_text()), Message("user", self._task())]
+        messages = [Message("system", _system()), Message("user", self._task())]
         for text, fault in faults[-_FAULTS_TOLD:]:
             messages.append(Message("assistant", f"```python\n{text}```"))
             messages.append(Message("user", render("repair", package=__package__, fault=fault)))
@@ -95,16 +104,35 @@ class ModelDrafter:
         return Draft(reading.value, calls=reading.calls)
 
     def _task(self) -> str:
-        specification = "\n".join(
-            line[3:] for line in self._spec.baseline.kernel_text.splitlines() if line.startswith("//")
-        )
         return render(
             "draft",
             package=__package__,
             name=self._spec.name,
-            specification=specification,
+            specification=_specification(self._spec),
             cases=cases_text(self._spec),
+            example=_shown(self._example) if self._example else "",
         )
+
+
+def _shown(example: Example) -> str:
+    """Return what a question shows of another operator: its specification and its program."""
+    return render(
+        "draft_example",
+        package=__package__,
+        name=example.spec.name,
+        specification=_specification(example.spec),
+        program=example.text.rstrip("\n"),
+    )
+
+
+def _specification(spec: OpSpec) -> str:
+    """Return the comment in the kernel of a skeleton."""
+    lines = spec.baseline.kernel_text.splitlines()
+    return "\n".join(line[3:] for line in lines if line.startswith("//"))
+
+
+def _system() -> str:
+    return render("draft_system", package=__package__, language=language_text())
 
 
 def language_text() -> str:

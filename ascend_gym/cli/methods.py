@@ -11,9 +11,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
 from ascend_gym.cli import outside_methods
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
+from ascend_gym.cli.craft import ascend_craft_of, example_text
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
@@ -21,6 +23,7 @@ from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.ledger import Budget
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
 from ascend_gym.search.model_client import MAX_TOKENS, ModelClient
+from ascend_gym.staged.examples import Examples
 from baselines.ppo_checkpoints import policy_digest, policy_path
 
 
@@ -74,6 +77,10 @@ class RunSettings(BaseModel):
         least_score: experience that is less like a diagnosis than this (cosine) is not shown; ``None`` for
             what suits the embedder.
         islands: populations of AscendOptimizer's tiling search, conversations of iterate.
+        lowering: who translates AscendCraft's programs.
+        examples: which example AscendCraft, best-of-n and iterate show for an operator without sources.
+        pass_builds: whether AscendCraft builds after each pass of a model.
+        builds: builds without an evaluation that AscendCraft may spend; ``None`` for any.
         checkpoint: folder of the training, or one of its checkpoints, whose policy PPO uses.
     """
 
@@ -107,6 +114,10 @@ class RunSettings(BaseModel):
     leave_one_out: bool = True
     least_score: float | None = Field(default=None, ge=0, le=1)
     islands: int = Field(default=1, ge=1)
+    lowering: Lowering = Lowering.RULES
+    examples: Examples = Examples.NONE
+    pass_builds: bool = True
+    builds: int | None = Field(default=None, ge=0)
     checkpoint: str | None = None
 
     @field_validator("method")
@@ -129,12 +140,15 @@ class RunSettings(BaseModel):
     @property
     def limits(self) -> Budget:
         """What the run may spend."""
-        return Budget(self.budget, self.device_seconds, self.tokens, self.usd)
+        return Budget(self.budget, self.device_seconds, self.tokens, self.usd, self.builds)
 
     def identity(self) -> dict[str, Any]:
         """Return the settings that the journal's header does not tell otherwise."""
         is_agent = self.method is Method.ASCEND_OPTIMIZER
-        of_others = set() if is_agent else _OF_THE_AGENT - _OF_METHODS.get(self.method, set())
+        own = _OF_METHODS.get(self.method, set())
+        of_others = set().union(*_OF_METHODS.values()) - own
+        if self.method in _TOLD_WHERE_USED and self.examples is Examples.NONE:
+            of_others.add("examples")  # their journals are older than this setting
         told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | of_others)
         if not isinstance(self.method, Method):
             return {**told, **outside_methods.identity(self.method)}
@@ -179,7 +193,13 @@ _OF_THE_AGENT = {
 }
 
 
-_OF_METHODS: dict[Method | str, set[str]] = {Method.ITERATE: {"islands"}}
+_OF_METHODS: dict[Method | str, set[str]] = {
+    Method.ASCEND_OPTIMIZER: _OF_THE_AGENT,
+    Method.ASCEND_CRAFT: {"lowering", "examples", "pass_builds", "builds"},
+    Method.BEST_OF_N: {"examples"},
+    Method.ITERATE: {"islands", "examples"},
+}
+_TOLD_WHERE_USED = {Method.BEST_OF_N, Method.ITERATE}
 
 
 @dataclass(frozen=True)
@@ -215,14 +235,22 @@ def strategy_of(setting: Setting) -> Strategy:
 def _best_of_n(setting: Setting) -> Strategy:
     from baselines.best_of_n import BestOfN
 
-    return BestOfN(setting.spec, setting.online, samples=setting.settings.budget)
+    settings = setting.settings
+    example = example_text(setting.spec, settings.examples)
+    return BestOfN(setting.spec, setting.online, samples=settings.budget, example=example)
 
 
 def _iterate(setting: Setting) -> Strategy:
     from baselines.iterate import Iterate
 
     settings = setting.settings
-    return Iterate(setting.spec, setting.online, budget=settings.budget, islands=settings.islands)
+    return Iterate(
+        setting.spec,
+        setting.online,
+        budget=settings.budget,
+        islands=settings.islands,
+        example=example_text(setting.spec, settings.examples),
+    )
 
 
 def _openevolve(setting: Setting) -> Strategy:
@@ -272,15 +300,6 @@ def _ppo(setting: Setting) -> Strategy:
     )
 
 
-def _ascend_craft(setting: Setting) -> Strategy:
-    from agents.ascend_craft.agent import AscendCraft
-    from agents.ascend_craft.draft import ModelDrafter, RuleDrafter
-
-    by_rules = setting.settings.model == OFFLINE_MODEL
-    drafter = RuleDrafter(setting.spec) if by_rules else ModelDrafter(setting.spec, setting.online)
-    return AscendCraft(setting.spec, drafter)
-
-
 def checkpoint_of(settings: RunSettings) -> Path:
     """Return the folder that holds the policy of a run of PPO.
 
@@ -317,5 +336,5 @@ _FACTORIES: dict[Method, Callable[[Setting], Strategy]] = {
     Method.GREEDY_RULES: _greedy_rules,
     Method.KNOB_SEARCH: _knob_search,
     Method.PPO: _ppo,
-    Method.ASCEND_CRAFT: _ascend_craft,
+    Method.ASCEND_CRAFT: ascend_craft_of,
 }

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER
 from ascend_gym.cli.completion import methods_beginning
@@ -31,16 +32,20 @@ from ascend_gym.cli.search_options import (
     Ablate,
     Bank,
     BaseUrl,
+    Builds,
     Cassette,
     Checkpoint,
     Concurrency,
     DeviceSeconds,
     DuplicatesOption,
     EmbedderName,
+    ExamplesOption,
     InFlight,
     LeaveOneOut,
+    LoweringOption,
     MaxTokens,
     OfflineModel,
+    PassBuilds,
     PresetOption,
     PriceOption,
     ReasoningEffort,
@@ -65,6 +70,7 @@ from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
+from ascend_gym.staged.examples import Examples
 
 MethodOption = Annotated[
     str,
@@ -108,6 +114,10 @@ def optimize(
     rewind_steps: RewindSteps = None,
     leave_one_out: LeaveOneOut = True,
     checkpoint: Checkpoint = None,
+    lowering: LoweringOption = Lowering.RULES,
+    examples: ExamplesOption = Examples.NONE,
+    pass_builds: PassBuilds = True,
+    builds: Builds = None,
     daemon: Daemon = None,
     out: Out = None,
     in_flight: InFlight = 2,

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
 from ascend_gym.search.driver import Duplicates
+from ascend_gym.staged.examples import Examples
 
 # What a run may spend; every run of a sweep.
 DeviceSeconds = Annotated[float | None, typer.Option(help="Device time that a run may spend.")]
@@ -18,6 +20,7 @@ PriceOption = Annotated[
     str | None,
     typer.Option("--price", metavar="IN,OUT", help="US dollars per million tokens read and written."),
 ]
+Builds = Annotated[int | None, typer.Option(help="Builds without an evaluation that AscendCraft may spend.")]
 DuplicatesOption = Annotated[
     Duplicates, typer.Option("--duplicates", help="What a candidate costs that the run knows already.")
 ]
@@ -63,6 +66,13 @@ RewindSteps = Annotated[
     int | None,
     typer.Option(min=0, help="Evaluations spent first on rewinding the operator itself, to learn from it."),
 ]
+LoweringOption = Annotated[
+    Lowering, typer.Option("--lowering", help="Who translates the programs of AscendCraft.")
+]
+ExamplesOption = Annotated[
+    Examples, typer.Option("--examples", help="Example that is shown for an operator without sources.")
+]
+PassBuilds = Annotated[bool, typer.Option(help="Build after each pass of a model, for AscendCraft.")]
 LeaveOneOut = Annotated[
     bool, typer.Option(help="Leave experience with the operator itself, and its near twins, out.")
 ]

@@ -21,6 +21,7 @@ _COMMON = _OF_THE_RUN | {
     "device_seconds",
     "tokens",
     "usd",
+    "builds",
 }
 _ABLATION = "no-"
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ascend_gym.core.records import (
     Candidate,
@@ -318,6 +318,26 @@ class Strategy(Protocol):
 
     def close(self) -> None:
         """Release what the strategy holds; nothing is proposed or observed after it."""
+
+
+class Builder(Protocol):
+    """Says whether candidates build, without evaluating them."""
+
+    def build(self, candidate: Candidate) -> tuple[Diagnostic, ...]:
+        """Return what the compilers object to; nothing if both sides build.
+
+        Raises:
+            BudgetExceededError: the budget does not cover another build.
+            InfrastructureError: nothing could be built.
+        """
+
+
+@runtime_checkable
+class BuildingStrategy(Strategy, Protocol):
+    """A search method that has candidates built before it proposes any."""
+
+    def use_builder(self, builder: Builder) -> None:
+        """Take what builds; called once, before anything is proposed."""
 
 
 class Embedder(Protocol):

@@ -67,6 +67,18 @@ def fast_p(speedups: Sequence[Sequence[float]], p: float) -> Estimate:
     return _bootstrapped((_table(speedups) > p).astype(np.float64))
 
 
+def share(hits: Sequence[Sequence[bool]]) -> Estimate:
+    """Return the share of hits, of shape (operators, seeds).
+
+    Raises:
+        MisuseError: rows differ in length, or there are none.
+    """
+    lengths = {len(row) for row in hits}
+    if len(lengths) != 1 or 0 in lengths:
+        raise MisuseError(f"expected the same seeds, at least one, for each operator; got {sorted(lengths)}")
+    return _bootstrapped(np.asarray(hits, dtype=np.float64))
+
+
 def relative_speedup(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> Estimate:
     """Return the geometric mean of how much faster one method's candidates are than another's.
 

@@ -8,6 +8,10 @@ A result is charged one evaluation when its status says so; infrastructure error
 ``INFRA_ATTEMPTS`` times in all, then observed uncharged; ``NEUTRAL_LIMIT`` such results in a row,
 ``FREE_DUPLICATES_LIMIT`` free duplicates in a row, a model that cannot be reached, or Ctrl-C end the search
 with what it has found.
+
+A strategy may have candidates built without an evaluation (``BuildingStrategy``). Such a build is a request
+for the smallest case, of which the strategy is told what the compilers said and nothing else; it has a budget
+of its own, and a resumed run does it again.
 """
 
 from __future__ import annotations
@@ -20,8 +24,9 @@ from enum import Enum
 from typing import Any
 
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
-from ascend_gym.core.protocols import Evaluation, Evaluator, Proposal, Strategy
+from ascend_gym.core.protocols import BuildingStrategy, Evaluation, Evaluator, Proposal, Strategy
 from ascend_gym.core.records import (
+    Candidate,
     Diagnostic,
     EvalRequest,
     EvalResult,
@@ -45,6 +50,7 @@ from ascend_gym.search.outcome import (
 from ascend_gym.suite.requests import request_for
 
 INFRA_ATTEMPTS = 3
+_ONE_BUILD = Cost(builds=1)
 NEUTRAL_LIMIT = 3
 DEVICE_SECONDS_SLACK = 2.0  # a run that is stopped at its time limit ends a little later
 
@@ -177,6 +183,25 @@ class _Search:
         self._duplicates_in_a_row = 0
         self._exhausted: tuple[StopReason, str] | None = None
         self._broken = ""
+        if isinstance(strategy, BuildingStrategy):
+            strategy.use_builder(self)
+
+    def build(self, candidate: Candidate) -> tuple[Diagnostic, ...]:
+        """Build a candidate, and say what the compilers object to (see ``Builder``)."""
+        reservation = self._ledger.reserve(_ONE_BUILD)
+        smallest = min(self._spec.cases, key=lambda case: case.traffic_bytes)
+        request = request_for(self._spec, candidate, self._protocol, (smallest.case_id,))
+        pending = _Pending(0, Proposal(candidate, {}), request, None)
+        built = False
+        try:
+            self._submit(pending)
+            result = self._awaited(pending)
+            built = rule_of(result.status).reward is not RewardRule.NEUTRAL
+        finally:
+            self._ledger.charge(reservation, _ONE_BUILD) if built else self._ledger.refund(reservation)
+        if not built:
+            raise InfrastructureError(f"nothing can be built: {result.all_diagnostics[0]}")
+        return result.all_diagnostics if result.status is Status.BUILD_ERROR else ()
 
     def run(self, in_flight: int, settings: Mapping[str, Any]) -> tuple[StopReason, str]:
         """Evaluate the baseline, then all that the strategy proposes and the budget covers."""
@@ -299,19 +324,24 @@ class _Search:
         pending = self._queue[0]
         if pending.original is not None:
             self._take_over(pending, self._known[pending.proposal.candidate.digest])
+        result = self._awaited(pending)
+        self._queue.popleft()
+        with interrupts_held_back():
+            self._settle(pending, result)
+            step = self._record(pending, result)
+        self._strategy.observe(step.proposal, step.result)
+        if self._on_event is not None:
+            self._on_event(step)
+        return step
+
+    def _awaited(self, pending: _Pending) -> EvalResult:
+        """Return the result of ``pending``, taking in those of others that arrive before it."""
         while pending.result is None:
             self._evaluator.poll(_POLL_TIMEOUT_S)
             for each in self._queue:
                 if each.result is None and each.evaluation is not None and each.evaluation.done:
                     self._arrived(each, each.evaluation.result())
-        self._queue.popleft()
-        with interrupts_held_back():
-            self._settle(pending, pending.result)
-            step = self._record(pending, pending.result)
-        self._strategy.observe(step.proposal, step.result)
-        if self._on_event is not None:
-            self._on_event(step)
-        return step
+        return pending.result
 
     def _arrived(self, pending: _Pending, result: EvalResult) -> None:
         if result.request_digest != pending.request.digest:

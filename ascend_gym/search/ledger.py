@@ -19,12 +19,14 @@ class Cost:
         device_seconds: seconds of device time.
         tokens: tokens read and written by models.
         usd: money paid for them, in US dollars.
+        builds: builds without an evaluation.
     """
 
     evaluations: int = 0
     device_seconds: float = 0.0
     tokens: int = 0
     usd: float = 0.0
+    builds: int = 0
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
@@ -32,6 +34,7 @@ class Cost:
             device_seconds=self.device_seconds + other.device_seconds,
             tokens=self.tokens + other.tokens,
             usd=self.usd + other.usd,
+            builds=self.builds + other.builds,
         )
 
 
@@ -47,12 +50,14 @@ class Budget:
         device_seconds: seconds of device time that may be charged.
         tokens: tokens that models may read and write.
         usd: US dollars that models may cost.
+        builds: builds without an evaluation.
     """
 
     evaluations: int
     device_seconds: float | None = None
     tokens: int | None = None
     usd: float | None = None
+    builds: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse budgets that can never be spent."""

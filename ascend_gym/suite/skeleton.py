@@ -173,7 +173,7 @@ def definition_text(interface: Interface) -> str:
     """Return the definition of the operator in C++."""
     parts = [_parameter("Input", each) for each in interface.inputs]
     parts += [_parameter("Output", each) for each in interface.outputs]
-    parts += [_attribute_definition(name, value) for name, value in interface.attributes]
+    parts += [attribute_definition(name, value) for name, value in interface.attributes]
     operator = interface.op_type
     return (
         f"namespace ops {{\nclass {operator} : public OpDef {{\npublic:\n"
@@ -194,6 +194,7 @@ def _parameter(kind: str, parameter: Parameter) -> str:
     )
 
 
-def _attribute_definition(name: str, value: AttributeValue) -> str:
+def attribute_definition(name: str, value: AttributeValue) -> str:
+    """Return the line of a definition that has an attribute."""
     kind = "Bool" if isinstance(value, bool) else "Float" if isinstance(value, float) else "Int"
     return f'        this->Attr("{name}").AttrType(REQUIRED).{kind}();\n'

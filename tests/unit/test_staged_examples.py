@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from agents.ascend_craft.checking import checked
+from ascend_gym.staged.examples import example_named, example_names
 from ascend_gym.staged.lower import lower
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.sources import read_candidate
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "staged.md"
 EXAMPLE = re.compile(r"^### \d+\. [^\n]*`(generate/\w+)`\n.*?^```python\n(.*?)^```$", re.M | re.S)
-EXAMPLES = dict(EXAMPLE.findall(PAGE.read_text(encoding="utf-8")))
+EXAMPLES = {example_named(name).spec.op_id: example_named(name).text for name in example_names()}
 
 
 def test_a_lowered_program_is_an_operator_folder(tmp_path):
@@ -24,8 +25,9 @@ def test_a_lowered_program_is_an_operator_folder(tmp_path):
     assert read_candidate(tmp_path, spec.name) == candidate
 
 
-def test_there_are_sixteen():
+def test_there_are_sixteen_and_the_page_shows_them_all():
     assert len(EXAMPLES) == 16
+    assert dict(EXAMPLE.findall(PAGE.read_text(encoding="utf-8"))) == EXAMPLES
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

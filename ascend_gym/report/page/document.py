@@ -10,6 +10,7 @@ from pathlib import Path
 
 from ascend_gym.report.candidate_files import unified_texts_diff
 from ascend_gym.report.comparison import P_NOTE, Comparison, Table
+from ascend_gym.report.generation import category_table, meters_table
 from ascend_gym.report.metrics import FAST_P
 from ascend_gym.report.page.chart import Chart
 from ascend_gym.report.page.figures import (
@@ -41,6 +42,14 @@ _METRICS_NOTE = (
     "bootstrap intervals over operators and seeds; p is the p value of the difference from the reference, "
     "operators compared one by one (sign flips, two-sided); * marks those below 0.05. "
     f"{P_NOTE} A dash says that runs are missing."
+)
+_GENERATION_NOTE = (
+    "Of the first candidate for each task: Comp is the share that builds, Pass the share that is correct, "
+    "Fast_x the share that is at least x times as fast as the calls of a framework. All tasks are in the "
+    "denominators. What a call costs is a model: the bound of its traffic, and what the best hand-written "
+    "kernels take beyond it on the simulator (docs/ascend_craft.md says how far devices agree). Builds are "
+    "those without an evaluation; builds, evaluations and tokens are those of a whole run, in the mean. The "
+    "last column has the paper's five figures (AscendCraft, table 1: other hardware and another baseline)."
 )
 _ROOFLINE_NOTE = (
     "Floor: launch, and reading the inputs and writing the outputs of a case once at the bandwidth of the "
@@ -109,6 +118,8 @@ def results_page(results: Results, title: str, landscape: Chart | None = None) -
     page.section("summary", "Methods", _summary(page, results, main))
     if results.ablation_methods:
         page.section("ablation", "Ablation", _ablation(page, results))
+    if results.generated:
+        page.section("generation", "Operators from a specification", _generation(page, results))
     page.section("published", "Published figures", _published())
     page.section("evaluations", "Evaluations and cost", _evaluations(page, results))
     if landscape is not None:
@@ -150,6 +161,14 @@ def _ablation(page: Page, results: Results) -> str:
 def _metrics(page: Page, name: str, comparison: Comparison, budget: int, where: str) -> str:
     table = comparison.metrics_table(budget, f"{where}, budget {budget}")
     return page.table(name, table, best_in=_BEST_IN)
+
+
+def _generation(page: Page, results: Results) -> str:
+    parts = [f'<p class="note">{escape(_GENERATION_NOTE)}</p>']
+    parts.append(page.table("generation", meters_table(results.generated)))
+    for number, (name, candidates) in enumerate(results.generated.items(), 1):
+        parts.append(page.table(f"generation-{number}", category_table(name, candidates)))
+    return "".join(parts)
 
 
 def _published() -> str:

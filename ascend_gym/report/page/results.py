@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Comparison, Run, in_order
 from ascend_gym.report.curves import Curve
+from ascend_gym.report.generation import SUITE, FirstCandidate, by_method
 from ascend_gym.report.metrics import BUDGETS
 from ascend_gym.report.stored_runs import curve_of_run
 from ascend_gym.sweep.run_records import RunRecord
@@ -102,6 +103,17 @@ class Results:
             if (name := self.names[run.run_id]) in wanted
         ]
         return Comparison(chosen, self.reference if self.reference in wanted else None)
+
+    @cached_property
+    def generated(self) -> dict[str, list[FirstCandidate]]:
+        """Return what each method's first candidates for operators without sources came to."""
+        categories = {record.op_id: record.category for record in self.store.operators()}
+        runs = (
+            (run, categories.get(run.op_id, "?"), self.store.evaluations(run.run_id))
+            for run in self.runs
+            if run.op_id.startswith(SUITE)
+        )
+        return by_method(self.names, runs)
 
     @cached_property
     def main(self) -> Comparison:

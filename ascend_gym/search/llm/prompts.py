@@ -62,8 +62,14 @@ def chip_of(result: EvalResult) -> str:
     return result.device.chip if result.device else "the device"
 
 
-def best_of_n_messages(spec: OpSpec, baseline: EvalResult) -> list[Message]:
-    """Return the prompt of Best-of-N: the complete operator, its cases and how its own sources did."""
+def best_of_n_messages(spec: OpSpec, baseline: EvalResult, example: str = "") -> list[Message]:
+    """Return the prompt of Best-of-N: the complete operator, its cases and how its own sources did.
+
+    Args:
+        spec: the operator.
+        baseline: how its own sources did.
+        example: what is shown of another operator, after all else.
+    """
     user = render(
         "best_of_n",
         **operator_fields(spec),
@@ -73,7 +79,7 @@ def best_of_n_messages(spec: OpSpec, baseline: EvalResult) -> list[Message]:
         measurement=describe_result(baseline),
         sources=render_sources(spec.baseline),
     )
-    return [system_message(spec, spec.baseline, baseline), Message("user", user)]
+    return [system_message(spec, spec.baseline, baseline), Message("user", f"{user}{example}")]
 
 
 def render_sources(candidate: Candidate) -> str:

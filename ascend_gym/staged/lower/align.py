@@ -20,8 +20,10 @@ def copy_lines(context: Context, transfer: Transfer, local: str) -> list[str]:
     far = f"{tensor.name}Gm[{context.expression(transfer.at)}]"
     count = context.expression(transfer.count)
     sides = f"{far}, {local}" if transfer.stores else f"{local}, {far}"
-    if _is_aligned(transfer, tensor.dtype):
+    if _is_aligned(transfer, tensor.dtype) or (not context.padded and transfer.rows is None):
         return [f"AscendC::DataCopy({sides}, {count});"]
+    if not context.padded:
+        return _whole_rows(context, transfer, sides, CPP_TYPES[tensor.dtype])
     element = CPP_TYPES[tensor.dtype]
     rows = "1" if transfer.rows is None else f"static_cast<uint16_t>({context.expression(transfer.rows)})"
     length = f"static_cast<uint32_t>(({count}) * sizeof({element}))"
@@ -43,6 +45,22 @@ def copy_lines(context: Context, transfer: Transfer, local: str) -> list[str]:
         filling = f"true, 0, {missing}, static_cast<{element}>({context.expression(transfer.pad)})"
     pads = f"const AscendC::DataCopyPadExtParams<{element}> padParams{{{filling}}};"
     return [*lines, pads, f"AscendC::DataCopyPad({sides}, copyParams, padParams);"]
+
+
+def _whole_rows(context: Context, transfer: Transfer, sides: str, element: str) -> list[str]:
+    """Return a copy of rows that takes them for whole blocks: what there is before this pass."""
+    assert transfer.rows is not None
+    assert transfer.pitch is not None
+    rows, count = context.expression(transfer.rows), context.expression(transfer.count)
+    block = f"{BLOCK_BYTES} / static_cast<int64_t>(sizeof({element}))"
+    far = f"({context.expression(transfer.pitch)} - ({count})) / ({block})"
+    near = "0" if transfer.room is None else f"({context.expression(transfer.room)} - ({count})) / ({block})"
+    numbers = [rows, f"({count}) / ({block})", *((near, far) if transfer.stores else (far, near))]
+    fields = ", ".join(f"static_cast<uint16_t>({each})" for each in numbers)
+    return [
+        f"const AscendC::DataCopyParams copyParams{{{fields}}};",
+        f"AscendC::DataCopy({sides}, copyParams);",
+    ]
 
 
 def _is_aligned(transfer: Transfer, dtype: str) -> bool:

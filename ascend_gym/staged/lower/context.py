@@ -30,10 +30,11 @@ class Context:
         verified: the program with all that the verifier found.
         program: the program.
         interface: the operator.
+        padded: whether copies move what they should, and not whole blocks.
     """
 
-    def __init__(self, verified: Verified) -> None:
-        self.verified = verified
+    def __init__(self, verified: Verified, *, padded: bool = True) -> None:
+        self.verified, self.padded = verified, padded
         self.program, self.interface = verified.program, verified.interface
 
     @cached_property

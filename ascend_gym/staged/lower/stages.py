@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,30 +9,26 @@ from dataclasses import dataclass
 
 from ascend_gym.staged.lifetimes import Lifetime
 from ascend_gym.staged.lower.ahead import copied_ahead
-from ascend_gym.staged.lower.align import copy_lines
 from ascend_gym.staged.lower.context import Context, name_of, scalar_type, share_part
 from ascend_gym.staged.lower.declarations import Declarations, names_of
-from ascend_gym.staged.operations import OPERATIONS, WHOLE_BYTES
+from ascend_gym.staged.lower.instructions import LOCAL, inner, inside
 from ascend_gym.staged.syntax import (
     Assign,
     If,
     Loop,
-    Op,
     Share,
     Stage,
     Stmt,
     SyncAll,
     Tiles,
     Transfer,
-    View,
-    Write,
     assigned,
     buffers_in,
     walk,
 )
 
 _NAMES = {"copyin": "CopyIn", "compute": "Compute", "copyout": "CopyOut"}
-_HELD, _LOCAL = "Held", "Local"
+_HELD = "Held"
 INLINE = "__aicore__ inline __attribute__((always_inline))"
 """Of functions that are called once: with them the kernel's object stays in registers."""
 
@@ -140,11 +135,11 @@ class Stages:
         if isinstance(statement, (Loop, Tiles)):
             return self._loop(statement, declared)
         if isinstance(statement, If):
-            lines = [f"if ({text(statement.test)}) {{", *_inner(self._block(statement.body, declared))]
+            lines = [f"if ({text(statement.test)}) {{", *inner(self._block(statement.body, declared))]
             if statement.orelse:
-                lines += ["} else {", *_inner(self._block(statement.orelse, declared))]
+                lines += ["} else {", *inner(self._block(statement.orelse, declared))]
             return [*lines, "}"]
-        return self._inside(statement)
+        return inside(self._context, statement)
 
     def _loop(self, statement: Loop | Tiles, declared: Declarations) -> list[str]:
         """Return a loop; where that can be done it copies one step ahead of what it computes."""
@@ -160,7 +155,7 @@ class Stages:
         ahead = copied_ahead(self._context.verified, statement)
         if ahead is None:
             head = f"for (int64_t {at} = {first}; {at} < {end}; {move}) {{"
-            return [head, *_inner([*here, *self._block(statement.body, declared)]), "}"]
+            return [head, *inner([*here, *self._block(statement.body, declared)]), "}"]
         assigns = statement.body[:ahead]
         kept = [*counts, *(name_of(each.name) for each in assigns if isinstance(each, Assign))]
         floats = {
@@ -182,15 +177,15 @@ class Stages:
             *(f"    const {types[name]} {name} = {later[name]};" for name in kept),
             f"    const int64_t {at} = {later[at]} - {step};",
             f"    if ({later[at]} < {end}) {{",
-            *_inner(_inner(begun)),
+            *inner(inner(begun)),
             "    }",
             f"    if ({at} < {first}) {{",
             "        continue;",
             "    }",
-            *_inner(rest),
+            *inner(rest),
             "}",
         ]
-        return ["{", *_inner(lines), "}"] if kept else lines
+        return ["{", *inner(lines), "}"] if kept else lines
 
     def _is_float(self, name: str) -> bool:
         return self._context.verified.types.get(name, False)
@@ -231,7 +226,7 @@ class Stages:
         touched = {name for s in walk(stage.body) for name in buffers_in(s)}
         local = {each.buffer for each in self._local_to(stage)}
         queued = [name for name in touched if self._lifetimes.roles[name] != "temp"]
-        return {f"{name}{_LOCAL}": f"{name}{_HELD}" for name in queued if name not in local}
+        return {f"{name}{LOCAL}": f"{name}{_HELD}" for name in queued if name not in local}
 
     def _local_to(self, stage: Stage) -> list[Lifetime]:
         return [each for each in self._lifetimes.all if each.local and each.body[each.first] is stage]
@@ -242,10 +237,10 @@ class Stages:
         touched = sorted({name for s in walk(stage.body) for name in buffers_in(s)})
         if stage.kind == "compute":
             own = self._local_to(stage)
-            before = [_begin(context, each, _LOCAL) for each in own]
+            before = [_begin(context, each, LOCAL) for each in own]
             temporary = [name for name in touched if self._lifetimes.roles[name] == "temp"]
             before += [_get(context, name) for name in temporary]
-            return before, [_end(each, _LOCAL) for each in own]
+            return before, [_end(each, LOCAL) for each in own]
         if stage.kind == "copyin":
             before = [_alloc(context, name) for name in touched]
             reads_work = any(
@@ -256,72 +251,8 @@ class Stages:
             if reads_work:
                 before = [*_WORK_FLAG, *before]
             return before, [f"{name}Queue.EnQue({name}Local);" for name in touched]
-        before = [_dequeue(context, name, _LOCAL) for name in touched]
+        before = [_dequeue(context, name, LOCAL) for name in touched]
         return before, [f"{name}Queue.FreeTensor({name}Local);" for name in touched]
-
-    def _inside(self, statement: Stmt) -> list[str]:
-        """Return the statements of stages alone."""
-        if isinstance(statement, Transfer):
-            lines = copy_lines(self._context, statement, self._view(statement.local))
-            return lines if len(lines) == 1 else ["{", *_inner(lines), "}"]
-        if isinstance(statement, Write):
-            element = self._context.element(statement.buffer)
-            value = f"static_cast<{element}>({self._context.expression(statement.value)})"
-            return [
-                f"{statement.buffer}Local.SetValue({self._context.expression(statement.index)}, {value});"
-            ]
-        assert isinstance(statement, Op)
-        return self._op(statement)
-
-    def _view(self, view: View) -> str:
-        name = f"{view.buffer}{_LOCAL}"
-        return name if view.offset is None else f"{name}[{self._context.expression(view.offset)}]"
-
-    def _op(self, op: Op) -> list[str]:
-        operation, element = OPERATIONS[op.name], self._context.element(op.dst.buffer)
-        count = self._context.expression(op.count)
-        operands = [self._operand(op, each, element) for each in op.operands]
-        if op.name == "cast":
-            return self._cast(op, operands[0], element, count)
-        if operation.unit > 1:
-            return [operation.call.format(*operands, dst=self._view(op.dst), n=count) + ";"]
-        if operation.reduces and element == "float":
-            kind = op.name.removeprefix("reduce_").capitalize()
-            return [f"Reduce{kind}Long({self._view(op.dst)}, {operands[0]}, {operands[1]}, {count});"]
-        whole = ""
-        if operation.bits:
-            source = op.operands[0]
-            assert isinstance(source, View)
-            lanes = WHOLE_BYTES // (4 if self._context.element(source.buffer) == "float" else 2)
-            whole = f"AlignUp({count}, {lanes})"
-        arguments = {"dst": self._view(op.dst), "n": count, "type": element, "whole": whole}
-        call = operation.call.format(*operands, **arguments).replace("CMPMODE", "AscendC::CMPMODE")
-        return [f"AscendC::{call.replace('SELMODE', 'AscendC::SELMODE')};"]
-
-    def _operand(self, op: Op, operand: View | ast.expr, element: str) -> str:
-        if isinstance(operand, View):
-            return self._view(operand)
-        text = self._context.expression(operand)
-        if op.name == "gather" or OPERATIONS[op.name].unit > 1:
-            return text
-        if OPERATIONS[op.name].bits:
-            source = op.operands[0]
-            assert isinstance(source, View)
-            element = self._context.element(source.buffer)
-        plain = element == "float" and self._context.is_float(operand)
-        return text if plain else f"static_cast<{element}>({text})"
-
-    def _cast(self, op: Op, source: str, element: str, count: str) -> list[str]:
-        view = op.operands[0]
-        assert isinstance(view, View)
-        other, dst = self._context.element(view.buffer), self._view(op.dst)
-        widening = (other, element) in {("half", "float"), ("uint8_t", "half"), ("T", "float")}
-        mode = "CAST_NONE" if widening else "CAST_TRUNC" if element == "int32_t" else "CAST_RINT"
-        call = f"AscendC::Cast({dst}, {source}, AscendC::RoundMode::{mode}, {count});"
-        if "T" not in (element, other):
-            return [call]
-        same = f"AscendC::Adds({dst}, {source}, static_cast<{element}>(0), {count});"
-        return ["if constexpr (std::is_same_v<T, float>) {", f"    {same}", "} else {", f"    {call}", "}"]
 
 
 def _begin(context: Context, lifetime: Lifetime, suffix: str) -> str:
@@ -364,10 +295,6 @@ def _renamed(line: str, names: Mapping[str, str]) -> str:
     for old, new in names.items():
         line = re.sub(rf"\b{old}\b", new, line)
     return line
-
-
-def _inner(lines: Sequence[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
 
 
 def _function(head: str, lines: Sequence[str]) -> str:

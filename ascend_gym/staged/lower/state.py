@@ -5,6 +5,7 @@ from __future__ import annotations
 from ascend_gym.staged.lower.context import CPP_TYPES, Context, helpers_for, name_of, scalar_type
 from ascend_gym.staged.lower.stages import INLINE, Stages
 
+_NOTHING = f"    {INLINE} void Process()\n    {{\n    }}\n"
 _POSITIONS = {"in": "VECIN", "out": "VECOUT"}
 
 _LONG_REDUCTION = """\
@@ -73,10 +74,21 @@ _TRANSPOSITIONS = {
 }
 
 
-def kernel_source(context: Context, stages: Stages) -> str:
-    """Return the kernel source of a program."""
+def empty_kernel(context: Context) -> str:
+    """Return a kernel that takes its tiling data and does nothing."""
+    body = f"{_signature(context)}\n{{\n    GET_TILING_DATA(tilingData, tiling);\n}}\n"
+    return f"{_head(context)}{body}"
+
+
+def kernel_source(context: Context, stages: Stages | None) -> str:
+    """Return the kernel source of a program.
+
+    Args:
+        context: the program.
+        stages: writes ``Process`` and what it calls; without it ``Process`` does nothing.
+    """
     name = f"Kernel{context.interface.op_type}"
-    process, functions = stages.process(), stages.functions()
+    process, functions = (stages.process(), stages.functions()) if stages else (_NOTHING, "")
     reductions = [kind for kind in ("Sum", "Max", "Min") if f"Reduce{kind}Long(" in functions]
     helpers = "".join("\n" + _LONG_REDUCTION.format(kind=kind) for kind in reductions)
     helpers += "".join("\n" + text for name, text in _TRANSPOSITIONS.items() if f"{name}(" in functions)
@@ -86,11 +98,13 @@ def kernel_source(context: Context, stages: Stages) -> str:
         f"{template}class {name} {{\n{alias}public:\n    __aicore__ inline {name}() {{}}\n\n"
         f"{_init(context)}\n{process}\nprivate:\n{functions}{helpers}\n{_members(context)}}};\n"
     )
-    return (
-        f"// Device side of {context.interface.op_type}, lowered from a program of the staged language.\n"
-        '#include "kernel_operator.h"\n\n'
-        f"{_constants(context)}{helpers_for(body, '__aicore__ inline')}{body}\n{_entry(context, name)}"
-    )
+    before = f"{_head(context)}{_constants(context)}{helpers_for(body, '__aicore__ inline')}"
+    return f"{before}{body}\n{_entry(context, name)}"
+
+
+def _head(context: Context) -> str:
+    origin = "lowered from a program of the staged language"
+    return f'// Device side of {context.interface.op_type}, {origin}.\n#include "kernel_operator.h"\n\n'
 
 
 def _constants(context: Context) -> str:
@@ -143,8 +157,7 @@ def _members(context: Context) -> str:
 
 
 def _entry(context: Context, name: str) -> str:
-    program, interface = context.program, context.interface
-    parameters = [f"GM_ADDR {each.name}" for each in (*interface.inputs, *interface.outputs)]
+    program = context.program
     given = [
         "AscendC::GetUserWorkspace(workspace)" if each.role == "work" else each.name
         for each in program.tensors
@@ -154,9 +167,14 @@ def _entry(context: Context, name: str) -> str:
     kind = name
     if context.generic:
         kind += f"<DTYPE_{program.tensors[0].name.upper()}>"
-    signature = ", ".join([*parameters, "GM_ADDR workspace", "GM_ADDR tiling"])
     return (
-        f'extern "C" __global__ __aicore__ void {interface.name}({signature})\n{{\n'
-        "    GET_TILING_DATA(tilingData, tiling);\n"
+        f"{_signature(context)}\n{{\n    GET_TILING_DATA(tilingData, tiling);\n"
         f"    AscendC::TPipe pipe;\n    {kind} op;\n    op.Init({', '.join(given)});\n    op.Process();\n}}\n"
     )
+
+
+def _signature(context: Context) -> str:
+    interface = context.interface
+    parameters = [f"GM_ADDR {each.name}" for each in (*interface.inputs, *interface.outputs)]
+    given = ", ".join([*parameters, "GM_ADDR workspace", "GM_ADDR tiling"])
+    return f'extern "C" __global__ __aicore__ void {interface.name}({given})'

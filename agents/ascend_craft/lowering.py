@@ -1,0 +1,237 @@
+"""How a verified program becomes Ascend C: by rules, or by a language model in four passes or in one.
+
+Every pass of a model is built before the next one begins, if builds are wanted, and mended up to
+``MAX_REPAIRS`` times. What fails when it is evaluated goes back to the pass that is to blame for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from agents.ascend_craft.pass_prompts import ONE_PASS, PassPrompts, Step
+from agents.ascend_craft.settings import Lowering
+from ascend_gym.core.protocols import Builder, Message
+from ascend_gym.core.records import Candidate, Case, Diagnostic, EvalResult, OpSpec, Phase
+from ascend_gym.core.status import Status
+from ascend_gym.rewrites.answer import ParseProblem, ProblemKind
+from ascend_gym.search.model_client import ModelClient, candidate_reader
+from ascend_gym.staged.examples import Examples
+from ascend_gym.staged.lower import Pass, lower
+from ascend_gym.staged.scalars import knob_name
+from ascend_gym.staged.syntax import BLOCK_BYTES
+from ascend_gym.staged.verify import Verified
+
+MAX_REPAIRS = 3
+"""Times that one pass is asked to mend what it made, for a program."""
+
+_MAX_TOLD = 6
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """What a program became.
+
+    Attributes:
+        candidate: sources of both sides; ``None`` where a pass did not come to an end.
+        problem: why there are none.
+        calls: a note of each question to a model.
+        passes: for each pass its name, what the compilers objected to in vain first, and the builds it took.
+    """
+
+    candidate: Candidate | None
+    problem: str = ""
+    calls: tuple[Mapping[str, Any], ...] = ()
+    passes: tuple[Mapping[str, Any], ...] = ()
+
+
+class Lowerer(Protocol):
+    """Turns verified programs of one operator into candidates."""
+
+    def lower(self, text: str, verified: Verified) -> Lowered:
+        """Return the sources of a program.
+
+        Raises:
+            ModelError: the model could not answer.
+            BudgetExceededError: the budget does not cover a question or a build.
+            InfrastructureError: nothing could be built.
+        """
+        ...
+
+    def repair(self, candidate: Candidate, result: EvalResult) -> Lowered | None:
+        """Return other sources of the program lowered last, whose candidate failed; ``None`` for no more.
+
+        Raises:
+            ModelError: the model could not answer.
+            BudgetExceededError: the budget does not cover a question or a build.
+            InfrastructureError: nothing could be built.
+        """
+        ...
+
+    def turned(self, candidate: Candidate, verified: Verified) -> Candidate | None:
+        """Return a candidate with the knobs of its program at other choices; ``None`` where that fails.
+
+        Args:
+            candidate: the program's sources.
+            verified: the program with other defaults of its knobs.
+        """
+        ...
+
+    def use_builder(self, builder: Builder) -> None:
+        """Take what builds candidates between passes."""
+        ...
+
+
+class RuleLowerer:
+    """Lowers by rules: the same program always becomes the same candidate."""
+
+    def lower(self, text: str, verified: Verified) -> Lowered:
+        """Return the sources of a program."""
+        return Lowered(lower(verified))
+
+    def repair(self, candidate: Candidate, result: EvalResult) -> Lowered | None:
+        """Return ``None``: rules know no second answer."""
+        return None
+
+    def turned(self, candidate: Candidate, verified: Verified) -> Candidate | None:
+        """Return the sources of the program with other knobs."""
+        return lower(verified)
+
+    def use_builder(self, builder: Builder) -> None:
+        """Nothing is built."""
+
+
+class ModelLowerer:
+    """Lowers by a language model."""
+
+    def __init__(
+        self,
+        spec: OpSpec,
+        model_client: ModelClient,
+        *,
+        lowering: Lowering = Lowering.FOUR_PASSES,
+        examples: Examples = Examples.NONE,
+        builds: bool = True,
+    ) -> None:
+        """Lower programs of ``spec``.
+
+        Args:
+            spec: the operator.
+            model_client: asks the model.
+            lowering: whether the passes are questions of their own or one.
+            examples: which example a question shows.
+            builds: whether what a pass made is built before the next one.
+        """
+        self._spec, self._model_client, self._builds = spec, model_client, builds
+        self._prompts = PassPrompts(spec, examples)
+        one = lowering is Lowering.ONE_PASS
+        self._steps = [ONE_PASS] if one else [Step(each.value, (each,)) for each in Pass]
+        self._builder: Builder | None = None
+        self._asked = 0
+        self._text, self._repairs = "", 0
+
+    def use_builder(self, builder: Builder) -> None:
+        """Take what builds candidates between passes."""
+        self._builder = builder
+
+    def lower(self, text: str, verified: Verified) -> Lowered:
+        """Return the sources of a program (see ``Lowerer``)."""
+        self._text, self._repairs = text, 0
+        candidate = self._spec.baseline
+        calls: list[Mapping[str, Any]] = []
+        passes: list[Mapping[str, Any]] = []
+        for step in self._steps:
+            messages = self._prompts.question(step, text, verified, candidate)
+            made = self._filled(step, messages, candidate)
+            calls += made.calls
+            passes += made.passes
+            if made.candidate is None:
+                return Lowered(None, made.problem, tuple(calls), tuple(passes))
+            candidate = made.candidate
+        return Lowered(candidate, calls=tuple(calls), passes=tuple(passes))
+
+    def repair(self, candidate: Candidate, result: EvalResult) -> Lowered | None:
+        """Return other sources of the program lowered last (see ``Lowerer``)."""
+        if self._repairs == MAX_REPAIRS:
+            return None
+        self._repairs += 1
+        step = self._to_blame(result)
+        told = "; ".join(str(each) for each in result.all_diagnostics[:_MAX_TOLD])
+        fault = f"Evaluated, this ended as {result.status.value}: {told}"
+        return self._filled(step, self._prompts.complaint(step, self._text, candidate, fault), candidate)
+
+    def turned(self, candidate: Candidate, verified: Verified) -> Candidate | None:
+        """Return the candidate with the constants of its host at other choices (see ``Lowerer``)."""
+        text = candidate.tiling_text
+        for knob in verified.program.knobs.values():
+            constant = re.compile(rf"(\b{knob_name(knob.name)}\b\s*=\s*)\d+(\s*;)")
+            text, found = constant.subn(rf"\g<1>{knob.default}\g<2>", text)
+            if found != 1:
+                return None
+        return candidate.rewritten(tiling=text)
+
+    def _to_blame(self, result: EvalResult) -> Step:
+        """Return the pass whose work a failure is looked for in."""
+        if len(self._steps) == 1:
+            return self._steps[0]
+        return self._steps[list(Pass).index(pass_to_blame(result, self._spec))]
+
+    def _filled(self, step: Step, messages: Sequence[Message], base: Candidate) -> Lowered:
+        """Ask for a pass until what it made builds, up to ``MAX_REPAIRS`` times more."""
+        calls: list[Mapping[str, Any]] = []
+        objections: list[str] = []
+        builds, latest, asked = 0, base, list(messages)
+        while True:
+            reading = self._model_client.read(
+                asked, candidate_reader(latest), "ascend-craft", "lower", step.name, self._asked
+            )
+            self._asked += 1
+            calls += reading.calls
+            value = reading.value
+            if isinstance(value, ParseProblem):
+                unchanged = value.kind is ProblemKind.NO_CHANGE and step.passes == (Pass.ALIGN,)
+                objection = "" if unchanged and not objections else str(value)
+            else:
+                latest, objection = value, ""
+                if self._builds and self._builder is not None:
+                    builds += 1
+                    objection = _told(self._builder.build(value))
+            if not objection:
+                note = {"pass": step.name, "builds": builds, "objections": list(objections)}
+                return Lowered(latest, calls=tuple(calls), passes=(note,))
+            objections.append(objection)
+            if len(objections) > MAX_REPAIRS:
+                note = {"pass": step.name, "builds": builds, "objections": list(objections)}
+                problem = f"pass {step.name} does not build after {MAX_REPAIRS} repairs: {objection}"
+                return Lowered(None, problem, tuple(calls), (note,))
+            asked = [*messages, *self._prompts.objection(reading.text, objection, latest)]
+
+
+def pass_to_blame(result: EvalResult, spec: OpSpec) -> Pass:
+    """Return the pass whose work a failed evaluation speaks about.
+
+    The host is to blame for what fails there, and the copies for what a copy is told to do. Where rows that
+    are no multiple of 32 bytes are wrong and rows of whole blocks are right, that is the copies, too.
+    All else is the work of the stages.
+    """
+    told = result.all_diagnostics
+    if result.status is Status.TILING_ERROR or any(each.phase is Phase.BUILD_TILING for each in told):
+        return Pass.PLAN
+    if any((each.call or "").startswith("DataCopy") for each in told):
+        return Pass.ALIGN
+    ragged = {case.case_id for case in spec.cases if _has_ragged_rows(case)}
+    passed = {case.case_id for case in result.cases if case.status is Status.OK}
+    failed = {case.case_id for case in result.cases} - passed
+    return Pass.ALIGN if failed and failed <= ragged and passed - ragged else Pass.STAGES
+
+
+def _has_ragged_rows(case: Case) -> bool:
+    """Say whether the rows of a tensor are no multiple of a block."""
+    tensors = [each for each in (*case.inputs, *case.outputs) if each.shapes[0]]
+    return any(each.dtype.size_bytes(each.shapes[0][-1]) % BLOCK_BYTES for each in tensors)
+
+
+def _told(objections: Sequence[Diagnostic]) -> str:
+    return "; ".join(str(each) for each in objections[:_MAX_TOLD])

@@ -1,0 +1,146 @@
+"""How well methods write operators from their specification alone: metrics over all tasks, by category.
+
+Comp@1 is the share of first candidates that build, Pass@1 of those that are correct, Fast_x@1 of those that
+are at least x times as fast as the framework calls that the operator's skeleton stands for. Tasks without a
+usable answer count as failed in every one of them: all tasks are in the denominators.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ascend_gym.core.status import Status
+from ascend_gym.report.comparison import NONE, Table
+from ascend_gym.report.metrics import Estimate, share
+from ascend_gym.sweep.run_records import EvaluationRecord, RunRecord
+
+SUITE = "generate/"
+FACTORS = (0.2, 0.8, 1.0)
+METRICS = ("Comp@1", "Pass@1", *(f"Fast_{factor:g}@1" for factor in FACTORS))
+ALL = "all"
+
+PAPER: Mapping[str, tuple[float, ...]] = {
+    "activation": (100.0, 100.0, 100.0, 80.0, 40.0),
+    "loss": (100.0, 85.7, 85.7, 85.7, 85.7),
+    "math": (83.3, 83.3, 83.3, 66.7, 66.7),
+    "normalization": (100.0, 87.5, 50.0, 37.5, 37.5),
+    "optimizer": (100.0, 100.0, 100.0, 100.0, 100.0),
+    "reduce": (100.0, 100.0, 100.0, 0.0, 0.0),
+    "pooling": (100.0, 66.7, 50.0, 0.0, 0.0),
+    ALL: (98.1, 90.4, 82.7, 57.7, 46.2),
+}
+"""Table 1 of AscendCraft (arXiv 2601.22760): percentages of 52 tasks, on an NPU against eager PyTorch."""
+
+
+@dataclass(frozen=True)
+class FirstCandidate:
+    """What the first candidate for one task came to, and what its run spent.
+
+    Attributes:
+        task: the operator.
+        category: of the operator.
+        built: whether both sides build.
+        factor: latency of the framework calls over its own; 0 if it is not correct.
+        builds: builds of the whole run without an evaluation.
+        evaluations: evaluations charged to the whole run.
+        tokens: tokens read and written in the whole run.
+    """
+
+    task: str
+    category: str
+    built: bool
+    factor: float
+    builds: int = 0
+    evaluations: int = 0
+    tokens: int = 0
+
+    @property
+    def hits(self) -> tuple[bool, ...]:
+        """Whether it counts, for each of ``METRICS``."""
+        return (self.built, self.factor > 0, *(self.factor >= each for each in FACTORS))
+
+
+def first_candidate(
+    run: RunRecord, category: str, evaluations: Sequence[EvaluationRecord]
+) -> FirstCandidate | None:
+    """Return what the first candidate of a run came to; ``None`` for a run that has not charged one yet."""
+    first = next((each for each in evaluations if each.idx > 0 and each.charged), None)
+    if first is None and not run.finished:
+        return None
+    built = first is not None and bool(first.usable) and first.status != Status.BUILD_ERROR.value
+    latency_us = first.latency_us if first else None
+    meters = [json.loads(each.origin).get("meters", {}) for each in evaluations]
+    return FirstCandidate(
+        task=run.op_id,
+        category=category,
+        built=built,
+        factor=(run.baseline_latency_us or 0.0) / latency_us if latency_us else 0.0,
+        builds=max((each.get("builds", 0) for each in meters), default=0),
+        evaluations=run.evaluations,
+        tokens=sum(each.prompt_tokens + each.completion_tokens for each in evaluations),
+    )
+
+
+def metrics_of(candidates: Sequence[FirstCandidate]) -> list[Estimate]:
+    """Return each of ``METRICS`` over tasks with 95 % intervals; a task counts with the mean of its seeds."""
+    tasks: dict[str, list[tuple[bool, ...]]] = {}
+    for each in candidates:
+        tasks.setdefault(each.task, []).append(each.hits)
+    seeds = min(map(len, tasks.values()))
+    return [
+        share([[hits[place] for hits in task[:seeds]] for task in tasks.values()])
+        for place, _ in enumerate(METRICS)
+    ]
+
+
+def category_table(title: str, candidates: Sequence[FirstCandidate]) -> Table:
+    """Return the metrics by category and over all tasks, beside those of the paper."""
+    by_category: dict[str, list[FirstCandidate]] = {}
+    for each in candidates:
+        by_category.setdefault(each.category, []).append(each)
+    rows = [_row(name, by_category[name]) for name in sorted(by_category)]
+    rows.append(_row(ALL, candidates))
+    return Table(title, ("category", *(f"{name} %" for name in METRICS), "paper %"), tuple(rows))
+
+
+def meters_table(candidates: Mapping[str, Sequence[FirstCandidate]]) -> Table:
+    """Return a row for each method: metrics over all its tasks, and what a task cost in the mean."""
+    rows = []
+    for name, own in candidates.items():
+        estimates = [each.text(1, scale=100.0) for each in metrics_of(own)]
+        spent = [sum(values) / len(own) for values in zip(*map(_meters, own), strict=True)]
+        tasks = len({each.task for each in own})
+        rows.append((name, str(tasks), *estimates, *(f"{each:.1f}" for each in spent)))
+    columns = ("method", "tasks", *(f"{name} %" for name in METRICS), "builds", "evaluations", "tokens")
+    return Table("From the specification alone, all tasks, 95 % intervals", columns, tuple(rows))
+
+
+def by_method(
+    names: Mapping[str, str],
+    runs: Iterable[tuple[RunRecord, str, Sequence[EvaluationRecord]]],
+) -> dict[str, list[FirstCandidate]]:
+    """Return the first candidates of each method.
+
+    Args:
+        names: what the method of each run is called, by run id.
+        runs: runs on operators without sources, with category and evaluations.
+    """
+    found: dict[str, list[FirstCandidate]] = {}
+    for run, category, evaluations in runs:
+        first = first_candidate(run, category, evaluations)
+        if first is not None:
+            found.setdefault(names[run.run_id], []).append(first)
+    return dict(sorted(found.items()))
+
+
+def _row(name: str, candidates: Sequence[FirstCandidate]) -> tuple[str, ...]:
+    tasks = len({each.task for each in candidates})
+    paper = " / ".join(f"{each:g}" for each in PAPER[name]) if name in PAPER else NONE
+    estimates = (each.text(1, scale=100.0) for each in metrics_of(candidates))
+    return (f"{name} ({tasks})", *estimates, paper)
+
+
+def _meters(candidate: FirstCandidate) -> tuple[int, int, int]:
+    return candidate.builds, candidate.evaluations, candidate.tokens

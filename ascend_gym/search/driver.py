@@ -338,7 +338,7 @@ class _Search:
         """Return the result of ``pending``, taking in those of others that arrive before it."""
         while pending.result is None:
             self._evaluator.poll(_POLL_TIMEOUT_S)
-            for each in self._queue:
+            for each in (*self._queue, pending):
                 if each.result is None and each.evaluation is not None and each.evaluation.done:
                     self._arrived(each, each.evaluation.result())
         return pending.result

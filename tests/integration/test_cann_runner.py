@@ -96,7 +96,7 @@ def _run(
     flags = [f"-DSHIFT={shift}", f"-DCHANGE={change}", "-std=c++17", "-shared", "-fPIC"]
     subprocess.run(["g++", *flags, str(source), "-o", str(folder / "libopapi.so")], check=True)
     np.array([1.0, 2.0, 3.0, 4.0], np.float32).tofile(folder / "in.bin")
-    head = f"device 0\ntime_limit_ms 1000\nrounds {rounds}\nslots {slots}\nturn {rerun}\n"
+    head = f"device 0\ntime_limit_ms 1000\nrounds {rounds}\nslots {slots}\nrerun {rerun}\n"
     head += f"cleaner {tools.cleaner} 4 4096\nlibrary ./libopapi.so\nfunction aclnnProbe\n"
     (folder / "job").write_text(head + ARGUMENTS)
     done = subprocess.run(
@@ -127,7 +127,7 @@ def test_addresses_rotate(toolkit: Toolkit, tmp_path: Path) -> None:
     assert addresses[:ADDRESS_SLOTS] == addresses[ADDRESS_SLOTS : 2 * ADDRESS_SLOTS]
 
 
-def test_another_turn_has_other_addresses_over_other_garbage(toolkit: Toolkit, tmp_path: Path) -> None:
+def test_a_rerun_has_other_addresses_over_other_garbage(toolkit: Toolkit, tmp_path: Path) -> None:
     left = set()
     for rerun in range(3):
         folder = tmp_path / str(rerun)

@@ -6,7 +6,7 @@ import pytest
 from conftest import make_candidate
 
 from agents.ascend_optimizer.diagnose import read_diagnosis
-from agents.ascend_optimizer.distill_answer import told_in_answer
+from agents.ascend_optimizer.distill_answer import fields_of_answer
 from agents.ascend_optimizer.rewind_answer import rewound_from_answer
 from ascend_gym.rewrites.answer import candidate_from_answer
 
@@ -16,7 +16,7 @@ _READERS = {
     "candidate": lambda answer: candidate_from_answer(answer, make_candidate()),
     "diagnosis": read_diagnosis,
     "rewind": lambda answer: rewound_from_answer(answer, make_candidate()),
-    "distillation": told_in_answer,
+    "distillation": fields_of_answer,
 }
 _BEGINNINGS = ("", "```", "Motif: a", "Bottleneck: a", "### FILE: ")
 

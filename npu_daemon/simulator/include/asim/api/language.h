@@ -83,10 +83,15 @@ constexpr uint32_t DEFAULT_BLK_NUM = 8;
 constexpr uint8_t DEFAULT_BLK_STRIDE = 1;
 constexpr uint8_t DEFAULT_REPEAT_STRIDE = 8;
 
-template <typename T, typename U>
-struct IsSameType {
-    static constexpr bool value = std::is_same_v<T, U>;
+template <bool Value>
+struct BoolInst {
+    static constexpr bool value = Value;
 };
+using TrueType = BoolInst<true>;
+using FalseType = BoolInst<false>;
+
+template <typename T, typename U>
+struct IsSameType : BoolInst<std::is_same_v<T, U>> {};
 
 template <bool Condition, typename Then, typename Else>
 struct Conditional {

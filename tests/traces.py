@@ -17,6 +17,7 @@ MAGIC = b"ASIMTRC\n"
 VERSION = 4
 HEAD_BYTES = 16  # of a record, before its operands and its scalar work
 BLOCK = 9  # class of scalar work: basic blocks of the library
+FETCHED = 11  # instructions of the kernel's own code that the block had not executed before
 IN_FULL = b"\0"  # before a record that is written as it lies in memory
 S, V, M, MTE2, MTE3, FIX = 0, 1, 2, 4, 5, 6
 UB, GM, L1, L0A, L0B, L0C = range(6)
@@ -44,13 +45,14 @@ def record(
     repeats: int = 0,
     burst_bytes: int = 0,
     element_bytes: int = 2,
+    fetched: int = 0,
 ) -> bytes:
-    """Return one record; each costs two basic blocks of scalar work."""
+    """Return one record; each costs two basic blocks of scalar work, and the fetch of some instructions."""
     head = struct.pack(
         "<HBBBBHII", OPCODES[name], element_bytes, len(operands), *pipes, flag, repeats, burst_bytes
     )
     ranges = b"".join(struct.pack("<QII", at | space << 56, *rest) for space, at, *rest in operands)
-    return IN_FULL + head + ranges + changed_counts({}, {BLOCK: 2})
+    return IN_FULL + head + ranges + changed_counts({}, {BLOCK: 2, FETCHED: fetched})
 
 
 def changed_counts(before: dict[int, int], now: dict[int, int]) -> bytes:
@@ -135,9 +137,9 @@ def meet_others(pipe: int, mode: int, flag: int = 0) -> bytes:
     )
 
 
-def idle_scalar() -> bytes:
-    """Return a call that takes the scalar unit the time of its issue, and orders nothing."""
-    return record("PipeBarrier", pipes=(S, S))
+def idle_scalar(fetched: int = 0) -> bytes:
+    """Return a call that takes the scalar unit the time of its issue and fetches, and orders nothing."""
+    return record("PipeBarrier", pipes=(S, S), fetched=fetched)
 
 
 def access_scalar(ub: int, *, write: bool = False) -> bytes:

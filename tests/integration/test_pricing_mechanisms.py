@@ -296,6 +296,17 @@ def test_an_empty_kernel_costs_its_launch(pricer: Pricer) -> None:
     assert 1 < one < eight < 2 < all_cores < 5.5
 
 
+def test_code_is_fetched_once_a_core_and_in_turn(pricer: Pricer) -> None:
+    """Requests of cores for one line are served one after another, says the guide."""
+
+    def fetch_us(blocks: int) -> float:
+        return pricer.task_us([idle_scalar(200)] * blocks) - pricer.task_us([idle_scalar()] * blocks)
+
+    one, eight, all_cores = (fetch_us(blocks) for blocks in (1, 8, CORES))
+    assert one < eight < all_cores < 3 * one
+    assert fetch_us(2 * CORES) <= all_cores
+
+
 def test_a_first_launch_costs_more_the_more_cores_there_are(pricer: Pricer, cold_pricer: Pricer) -> None:
     """The documentation tells of some 20 us with all cores of an A2, and of less with fewer."""
     first = [cold_pricer.task_us([b""] * blocks) for blocks in (1, CORES)]

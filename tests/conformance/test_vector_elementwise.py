@@ -315,3 +315,12 @@ def test_a_destination_over_a_part_of_its_source_is_a_fault(machine: Machine, of
     machine.reset()
     with pytest.raises(MachineFault, match="dst overlaps source 0 in part, in repeat 0"):
         machine.call("count Adds float16", SRC0 + offset_bytes, SRC0, 0, 0, 64)
+
+
+@pytest.mark.parametrize("name", ["Axpy", "MulAddDst"])
+def test_halfs_are_not_added_to_floats_in_the_same_place(machine: Machine, name: str) -> None:
+    """Pages of both, constraints: no overlap where the source is of halfs and the destination of floats."""
+    with pytest.raises(MachineFault, match="dst overlaps source 0: floats that halfs are added to"):
+        machine.call(f"count {name} float16>float32", SRC0, SRC0, SRC1, 0, 64)
+    machine.call(f"count {name} float16>float32", DST, SRC0, SRC1, 0, 64)
+    machine.call(f"count {name} float32>float32", SRC0, SRC0, SRC1, 0, 64)

@@ -44,6 +44,11 @@ bool gathers(Op op, uint32_t index, const Rows &written, const Rows &read) {
     return allowed && index == 2 && (written.step == 0 || read.step == 0);
 }
 
+// Accumulations of halfs into floats allow no overlap at all (pages of Axpy and MulAddDst, constraints).
+bool must_be_apart(Op op, const Operand &result, const Operand &operand) {
+    return (op == Op::Axpy || op == Op::MulAddDst) && operand.extent_bytes < result.extent_bytes;
+}
+
 bool has_gaps(const Operand &operand) { return (operand.stride & 0xffff) > 1; }
 
 }  // namespace
@@ -56,6 +61,9 @@ void check_overlap(Op op, uint32_t repeats, std::initializer_list<Operand> opera
         const Operand &operand = operands.begin()[index];
         const bool apart = operand.address >= result.address + result.extent_bytes || result.address >= operand.address + operand.extent_bytes;
         if (apart || has_gaps(result) || has_gaps(operand)) continue;
+        if (must_be_apart(op, result, operand)) {
+            fault(FaultKind::RuntimeFault, info(op).name, "dst overlaps source %u: floats that halfs are added to lie apart from them", index - 1);
+        }
         const Rows written = rows_of(result, repeats, widest), read = rows_of(operand, repeats, widest);
         const bool in_place = written.begin == read.begin && written.step == read.step && written.step >= written.bytes;
         if (in_place || gathers(op, index, written, read)) continue;

@@ -7,6 +7,10 @@ namespace {
 constexpr uint32_t kElems = 4096;
 float *g_tensor = nullptr;
 
+// Buffers are set from the addresses of others (conv3dv2 of cann-ops).
+using Address = decltype(std::declval<const AscendC::GlobalTensor<float> &>().GetPhyAddr(0));
+static_assert(std::is_same_v<Address, float *>, "an address with an offset is one to write to, as in the public header");
+
 AscendC::GlobalTensor<float> global() {
     AscendC::GlobalTensor<float> tensor;
     tensor.SetGlobalBuffer(g_tensor, kElems);

@@ -160,7 +160,7 @@ public:
 
     uint64_t GetSize() const { return size_elems_; }
     const T *GetPhyAddr() const { return base_; }
-    const T *GetPhyAddr(uint64_t offset) const { return base_ + offset; }
+    T *GetPhyAddr(uint64_t offset) const { return base_ + offset; }
     template <CacheRwMode rw = CacheRwMode::RW>
     void SetL2CacheHint(CacheMode mode) {
         const bool bypass = mode == CacheMode::CACHE_MODE_DISABLE;

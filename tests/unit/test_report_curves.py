@@ -8,7 +8,7 @@ from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.status import Status
 from ascend_gym.report.costs import read_costs
 from ascend_gym.report.curves import read_curve
-from ascend_gym.search.driver import Duplicates, run_search
+from ascend_gym.search.driver import Duplicates, SearchRules, run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
@@ -58,7 +58,7 @@ def _run(folder, *kernels, budget=10, evaluator=None, duplicates=Duplicates.CHAR
             evaluator or FakeEvaluator(),
             BudgetLedger(Budget(budget)),
             journal,
-            duplicates=duplicates,
+            SearchRules(duplicates),
         )
 
 

@@ -202,7 +202,7 @@ class _Search:
         """Build a candidate, and say what the compilers object to (see ``Builder``)."""
         reservation = self._ledger.reserve(_ONE_BUILD)
         smallest = min(self._spec.cases, key=lambda case: case.traffic_bytes)
-        request = request_for(self._spec, candidate, self._protocol, (smallest.case_id,))
+        request = request_for(self._spec, candidate, self._rules.protocol, (smallest.case_id,))
         pending = _Pending(0, Proposal(candidate, {}), request, None)
         built = False
         try:

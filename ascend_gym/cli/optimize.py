@@ -133,9 +133,8 @@ def optimize(
     """Search for a faster implementation of an operator."""
     options = locals()
     settings = run_settings(operator=op, **{n: options[n] for n in RunSettings.model_fields if n in options})
-    access = ModelAccess.told(options)
     settings.identity()  # what is missing is said before anything is started
-    spec = operator_of(settings)
+    spec, access = operator_of(settings), ModelAccess.told(options)
     with _new_run(spec, settings, out) as folder:
         _run(spec, settings, folder, daemon, access, in_flight, as_json)
 

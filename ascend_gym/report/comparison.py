@@ -9,7 +9,6 @@ from typing import Any
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.common_runs import Grid, largest_grid
-from ascend_gym.report.curves import Curve
 from ascend_gym.report.metrics import (
     FAST_P,
     OPERATORS_FOR_P,
@@ -27,6 +26,46 @@ P_NOTE = (
 )
 _SIGNIFICANT = 0.05
 _FIRST = "best-of-n"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The best latency of one run after each charged evaluation.
+
+    For a method whose samples do not depend on each other or on the budget, as those of Best-of-N, the
+    point at n is what a run with a budget of n finds.
+
+    Attributes:
+        best_us: ``best_us[n]`` is the lowest latency after n charged evaluations; the baseline's at 0.
+            Empty if the baseline was not measured.
+        stop_reason: why the run ended; ``None`` if it can still go on.
+    """
+
+    best_us: tuple[float, ...]
+    stop_reason: str | None
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations that were charged."""
+        return max(len(self.best_us) - 1, 0)
+
+    def speedup_at(self, budget: int) -> float:
+        """Return the speedup over the baseline after at most ``budget`` charged evaluations.
+
+        A run without a measured baseline has found nothing: its speedup is 1.
+
+        Raises:
+            MisuseError: the budget is negative, or larger than what a run that can still go on has spent.
+        """
+        if budget < 0:
+            raise MisuseError(f"expected a budget of 0 or more evaluations, got {budget}")
+        if self.stop_reason is None and budget > self.evaluations:
+            raise MisuseError(
+                f"the run is not finished: {self.evaluations} of {budget} evaluations are known"
+            )
+        if not self.best_us:
+            return 1.0
+        return self.best_us[0] / self.best_us[min(budget, self.evaluations)]
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.common_runs import Grid, largest_grid
 from ascend_gym.report.metrics import (
     FAST_P,
     OPERATORS_FOR_P,
@@ -322,3 +321,59 @@ class Comparison:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+Cell = tuple[str, int]  # operator, seed
+
+
+class Grid(NamedTuple):
+    """What is compared: every method has a finished run for each operator and seed."""
+
+    methods: tuple[str, ...]
+    operators: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    @property
+    def runs(self) -> int:
+        """How many runs are compared."""
+        return len(self.methods) * len(self.operators) * len(self.seeds)
+
+
+def largest_grid(
+    finished: dict[str, set[Cell]], operators: Sequence[str], reference: str | None = None
+) -> Grid:
+    """Return the grid that takes in most runs, of two methods at least where any two have a run in common.
+
+    A method with few finished runs is not compared where taking it in would leave out more runs of the
+    others; seeds and operators with gaps are left out likewise. Of equal grids that with more methods is
+    taken, then that with more seeds.
+
+    Args:
+        finished: operators and seeds of the finished runs of each method, the methods in their order.
+        operators: all operators in their order.
+        reference: method that is compared in any case.
+    """
+    by_size = sorted(finished, key=lambda name: (name == reference, len(finished[name])))
+    grids = [_grid_of(by_size[at:], finished, operators) for at in range(len(by_size))]
+    best = max(grids, key=_worth, default=Grid((), (), ()))
+    return best._replace(methods=tuple(name for name in finished if name in best.methods))
+
+
+def _worth(grid: Grid) -> tuple[bool, int, int]:
+    return len(grid.methods) > 1 and grid.runs > 0, grid.runs, len(grid.methods)
+
+
+def _grid_of(methods: Sequence[str], finished: dict[str, set[Cell]], operators: Sequence[str]) -> Grid:
+    """Return the grid of exactly these methods that takes in most runs: the seeds with most operators."""
+    common = set.intersection(*(finished[name] for name in methods))
+    counts = {seed: sum(seed == each for _, each in common) for _, seed in common}
+    fullest = sorted(counts, key=lambda seed: (-counts[seed], seed))
+    grids = [Grid(tuple(methods), (), ())]
+    for at in range(len(fullest)):
+        seeds = sorted(fullest[: at + 1])
+        grids.append(Grid(tuple(methods), _complete(common, operators, seeds), tuple(seeds)))
+    return max(grids, key=lambda grid: (grid.runs, len(grid.seeds)))
+
+
+def _complete(common: Collection[Cell], operators: Iterable[str], seeds: Iterable[int]) -> tuple[str, ...]:
+    return tuple(name for name in operators if all((name, seed) in common for seed in seeds))

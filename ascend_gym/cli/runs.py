@@ -23,7 +23,12 @@ SETTINGS_NAME = "run.json"
 
 def write_settings(folder: Path, settings: RunSettings) -> None:
     """Write the settings of the run into its folder: all of them or, after a crash, none."""
-    write_whole(folder / SETTINGS_NAME, f"{settings.model_dump_json(indent=2)}\n".encode())
+    write_whole(folder / SETTINGS_NAME, settings_text(settings))
+
+
+def settings_text(settings: RunSettings) -> bytes:
+    """Return settings as they are kept in a run's folder."""
+    return f"{settings.model_dump_json(indent=2)}\n".encode()
 
 
 def discard_unused(folder: Path) -> None:

@@ -41,7 +41,7 @@ from ascend_gym.cli.search_options import (
     Usd,
 )
 from ascend_gym.cli.sweep_hosts import NO_RAY, Hosts, opened_hosts
-from ascend_gym.cli.sweep_plan import equal_budgets, estimate, jobs_of, kept_plan
+from ascend_gym.cli.sweep_plan import as_written_now, equal_budgets, estimate, jobs_of, kept_plan
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
@@ -245,7 +245,7 @@ class _SweepRun:
         from ascend_gym.report.sweep_view import SweepView
 
         jobs = jobs_of(self.plan)
-        folders = RunFolders(self.out)
+        folders = RunFolders(self.out, as_written_now)
         for job in jobs:
             folders.begin(job)
         note(equal_budgets(self.plan))

@@ -19,7 +19,7 @@ from pathlib import Path
 from conftest import FakeEvaluator
 from stored_runs import KERNELS, SPEC, Scripted
 
-from ascend_gym.search.driver import run_search
+from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 
@@ -86,8 +86,8 @@ def main():
                 FakeEvaluator(),
                 BudgetLedger(Budget(settings["budget"])),
                 journal,
+                SearchRules(settings={**told, "model": "paid", "price": None}),
                 on_event=Steps(settings),
-                settings={**told, "model": "paid", "price": None},
             )
     except KeyboardInterrupt:
         tell(ending="interrupted", message="")

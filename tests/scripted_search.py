@@ -5,7 +5,7 @@ import signal
 from conftest import FakeEvaluator, make_candidate, make_spec
 
 from ascend_gym.core.protocols import Proposal
-from ascend_gym.search.driver import run_search
+from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.outcome import UnusableProposal
@@ -71,11 +71,20 @@ class LateEvaluator(FakeEvaluator):
         super().cancel(evaluation)
 
 
-def search(tmp_path, strategy, evaluator=None, budget=10, **options):
+def search(tmp_path, strategy, evaluator=None, budget=10, in_flight=1, on_event=None, **rules):
     budget = budget if isinstance(budget, Budget) else Budget(budget)
     with Journal(tmp_path) as journal:
         ledger = BudgetLedger(budget)
-        return run_search(SPEC, strategy, evaluator or FakeEvaluator(), ledger, journal, **options)
+        return run_search(
+            SPEC,
+            strategy,
+            evaluator or FakeEvaluator(),
+            ledger,
+            journal,
+            SearchRules(**rules),
+            in_flight=in_flight,
+            on_event=on_event,
+        )
 
 
 LATENCIES = ["// latency: 80", "// latency: 120", "// latency: 50", "// latency: 60"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from conftest import FakeEvaluator, make_spec
 
 from ascend_gym.core.protocols import Proposal
-from ascend_gym.search.driver import Duplicates, run_search
+from ascend_gym.search.driver import Duplicates, SearchRules, run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.sweep.provenance import note_session
@@ -45,8 +45,7 @@ def search(folder, *kernels, method="best-of-n", seed=0, budget=10, evaluator=No
             evaluator or FakeEvaluator(),
             BudgetLedger(Budget(budget)),
             journal,
-            duplicates=duplicates or Duplicates.CHARGED,
-            settings=settings,
+            SearchRules(duplicates or Duplicates.CHARGED, settings=settings),
         )
 
 

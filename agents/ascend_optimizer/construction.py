@@ -23,7 +23,7 @@ from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, Mis
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.core.whole_file import write_whole
-from ascend_gym.search.driver import run_search
+from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.model_client import MAX_TOKENS, ModelClient
@@ -130,9 +130,8 @@ def construct(
             evaluator,
             ledger,
             journal,
+            SearchRules(protocol=protocol, settings=identity),
             on_event=on_event,
-            protocol=protocol,
-            settings=identity,
         )
     _check_finished(outcome)
     with AppendLog(folder / LESSONS_NAME) as lessons:

@@ -12,8 +12,8 @@ from ascend_gym.chat.conversation import Conversation, Turn
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator, Message
 from ascend_gym.core.records import OpSpec
-from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
+from ascend_gym.env.evaluation import Connection
 from ascend_gym.env.task import is_over
 
 

@@ -26,7 +26,6 @@ from ascend_gym.cli.search_options import (
     Usd,
 )
 from ascend_gym.report.summary import to_json
-from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 
 app = typer.Typer(no_args_is_help=True, help="Build experience banks and look into them.")
@@ -81,31 +80,14 @@ def bank_build(
 
     Journals and lessons lie in FILE.build. --runs names searches whose best candidates are rewound.
     """
+    options = locals()
     from agents.ascend_optimizer.construction import ConstructionSettings
 
-    settings = ConstructionSettings(
-        budget=budget,
-        strengthen=strengthen,
-        length=length,
-        patience=patience,
-        max_slowdown=max_slowdown,
-        model=model,
-        temperature=temperature,
-        reasoning_effort=reasoning_effort,
-        max_tokens=max_tokens,
-        tokens=tokens,
-        usd=usd,
-        price=price,
-        device_seconds=device_seconds,
-        seed=seed,
-        chip=chip,
-    )
+    settings = ConstructionSettings(**{name: options[name] for name in ConstructionSettings.model_fields})
     request = BuildRequest(suite, tuple(op or ()), tuple(runs or ()), settings, out)
-    limits = CallLimits(requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute)
-    access = ModelAccess(base_url, limits, timeout_s=timeout)
     began = time.monotonic()
     try:
-        bank = build_bank(request, access, daemon, note)
+        bank = build_bank(request, ModelAccess.told(options), daemon, note)
     except KeyboardInterrupt as error:
         note("interrupted; the same command goes on from here")
         raise typer.Exit(EXIT_INTERRUPTED) from error

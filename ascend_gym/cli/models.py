@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ascend_gym.cli.methods import RunSettings
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Llm
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named, model_named
@@ -38,6 +40,31 @@ class ModelAccess:
     cassette: Path | None = None
     replay: bool = False
     timeout_s: float = TIMEOUT_S
+
+    @classmethod
+    def told(cls, options: Mapping[str, Any]) -> ModelAccess:
+        """Return what the options of a command say, by their names; those that it does not have are default.
+
+        Raises:
+            MisuseError: answers are to be taken from a file, and none is named.
+        """
+        cassette, replay = options.get("cassette"), options.get("replay", False)
+        if replay and cassette is None:
+            raise MisuseError("--replay needs --cassette FILE, the answers to take")
+        limits = CallLimits(
+            requests_per_minute=options["requests_per_minute"],
+            tokens_per_minute=options["tokens_per_minute"],
+        )
+        if "concurrency" in options:
+            limits = replace(limits, max_concurrent=options["concurrency"])
+        return cls(
+            base_url=options["base_url"],
+            limits=limits,
+            concurrency=options.get("concurrency", 1),
+            cassette=cassette,
+            replay=replay,
+            timeout_s=options["timeout"],
+        )
 
 
 @dataclass(frozen=True)

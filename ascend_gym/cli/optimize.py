@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -61,13 +62,12 @@ from ascend_gym.cli.search_options import (
     TokensPerMinute,
     Usd,
 )
-from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import JOURNAL_NAME
-from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
 from ascend_gym.staged.examples import Examples
@@ -132,19 +132,11 @@ def optimize(
 ) -> None:
     """Search for a faster implementation of an operator."""
     options = locals()
-    from ascend_gym.report.run_folder import new_run_folder
-
-    told = {name: options[name] for name in RunSettings.model_fields if name in options}
-    settings = run_settings(operator=op, **told)
-    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, timeout, cassette, replay)
+    settings = run_settings(operator=op, **{n: options[n] for n in RunSettings.model_fields if n in options})
     settings.identity()  # what is missing is said before anything is started
-    spec = operator_of(settings)
-    folder = new_run_folder(out, f"{spec.name}-{settings.method_name}-seed{seed}")
-    write_settings(folder, settings)
-    try:
+    spec, access = operator_of(settings), ModelAccess.told(options)
+    with _new_run(spec, settings, out) as folder:
         _run(spec, settings, folder, daemon, access, in_flight, as_json)
-    finally:
-        discard_unused(folder)
 
 
 def resume(
@@ -161,28 +153,22 @@ def resume(
     as_json: Json = False,
 ) -> None:
     """Go on with a search that was broken off, in the folder that holds its journal."""
+    access = ModelAccess.told(locals())
     settings = read_settings(folder)
-    access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, timeout, cassette, replay)
     _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
 
 
-def _access(
-    base_url: str | None,
-    concurrency: int,
-    requests_per_minute: int | None,
-    tokens_per_minute: int | None,
-    timeout_s: float,
-    cassette: Path | None,
-    replay: bool,
-) -> ModelAccess:
-    if replay and cassette is None:
-        raise MisuseError("--replay needs --cassette FILE, the answers to take")
-    limits = CallLimits(
-        max_concurrent=concurrency,
-        requests_per_minute=requests_per_minute,
-        tokens_per_minute=tokens_per_minute,
-    )
-    return ModelAccess(base_url, limits, concurrency, cassette, replay, timeout_s)
+@contextmanager
+def _new_run(spec: OpSpec, settings: RunSettings, out: Path | None) -> Iterator[Path]:
+    """Make the folder of a run; it is removed again if nothing comes of it."""
+    from ascend_gym.report.run_folder import new_run_folder
+
+    folder = new_run_folder(out, f"{spec.name}-{settings.method_name}-seed{settings.seed}")
+    write_settings(folder, settings)
+    try:
+        yield folder
+    finally:
+        discard_unused(folder)
 
 
 def _run(

@@ -11,7 +11,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
 from ascend_gym.core.whole_file import write_whole
-from ascend_gym.search.driver import run_search
+from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.outcome import SearchOutcome, Step
@@ -23,7 +23,12 @@ SETTINGS_NAME = "run.json"
 
 def write_settings(folder: Path, settings: RunSettings) -> None:
     """Write the settings of the run into its folder: all of them or, after a crash, none."""
-    write_whole(folder / SETTINGS_NAME, f"{settings.model_dump_json(indent=2)}\n".encode())
+    write_whole(folder / SETTINGS_NAME, settings_text(settings))
+
+
+def settings_text(settings: RunSettings) -> bytes:
+    """Return settings as they are kept in a run's folder."""
+    return f"{settings.model_dump_json(indent=2)}\n".encode()
 
 
 def discard_unused(folder: Path) -> None:
@@ -95,9 +100,7 @@ def run_in_folder(
             evaluator,
             ledger,
             journal,
+            SearchRules(settings.duplicates, MeasureProtocol(chip=settings.chip), settings.identity()),
             in_flight=in_flight,
-            duplicates=settings.duplicates,
             on_event=on_event,
-            protocol=MeasureProtocol(chip=settings.chip),
-            settings=settings.identity(),
         )

@@ -41,7 +41,7 @@ from ascend_gym.cli.search_options import (
     Usd,
 )
 from ascend_gym.cli.sweep_hosts import NO_RAY, Hosts, opened_hosts
-from ascend_gym.cli.sweep_plan import equal_budgets, estimate, jobs_of, kept_plan
+from ascend_gym.cli.sweep_plan import as_written_now, equal_budgets, estimate, jobs_of, kept_plan
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
@@ -110,7 +110,7 @@ Chips = Annotated[
         "--chip-file",
         metavar="CHIP",
         help="Chip, or FILE.toml of one; repeatable.",
-        callback=lambda chips: [named_chip(chip) for chip in chips or ()],
+        callback=lambda chips: chips and [named_chip(chip) for chip in chips],
         autocompletion=chips_beginning,
     ),
 ]
@@ -245,7 +245,7 @@ class _SweepRun:
         from ascend_gym.report.sweep_view import SweepView
 
         jobs = jobs_of(self.plan)
-        folders = RunFolders(self.out)
+        folders = RunFolders(self.out, as_written_now)
         for job in jobs:
             folders.begin(job)
         note(equal_budgets(self.plan))
@@ -263,7 +263,7 @@ class _SweepRun:
                 except KeyboardInterrupt:  # before the first run
                     state.give_up(INTERRUPTED)
             with interrupts_held_back():
-                self._report(store, state)
+                self._report(store, state, folders)
             self._exit_unless_done(state)
 
     def _listeners(self, state: SweepState, opened: ExitStack) -> list[Callable[[Update], None]]:
@@ -274,7 +274,8 @@ class _SweepRun:
         logging = opened.enter_context(closing(LoggingCallback(jobs, told, loggers)))
         return [opened.enter_context(_EventLog(self.out)).note, logging]
 
-    def _report(self, store: ResultsStore, state: SweepState) -> None:
+    def _report(self, store: ResultsStore, state: SweepState, folders: RunFolders) -> None:
+        from ascend_gym.report.costs import costs_table
         from ascend_gym.report.sweep_summary import (
             comparisons,
             print_table,
@@ -298,11 +299,12 @@ class _SweepRun:
         (self.out / "results.json").write_text(f"{to_json(document)}\n", "utf-8")
         if self.as_json:
             typer.echo(to_json(document))
-        else:
-            for table in tables:
-                print_table(console(), table)
-            for said in notes:
-                console().print(said)
+            return
+        made = [(each.job.variant, folders.folder(each.job)) for each in state.jobs.values()]
+        for table in (*tables, costs_table(made)):  # seconds vary from sweep to sweep: they are in no file
+            print_table(console(), table)
+        for said in notes:
+            console().print(said)
 
     def _runs(self, store: ResultsStore, state: SweepState) -> list[RunRecord]:
         """Return the stored runs of the plan, in its order."""

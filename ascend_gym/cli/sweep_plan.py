@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ascend_gym.cli.methods import RunSettings
+from ascend_gym.cli.runs import settings_text
 from ascend_gym.cli.variants import variant_name, variant_settings
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.whole_file import write_whole
@@ -32,11 +34,19 @@ def jobs_of(plan: SweepPlan) -> list[Job]:
         if any(getattr(settings, name) != common[name] for name in Limits.model_fields):
             limits = ", ".join(Limits.model_fields)
             raise MisuseError(f"{cell.method!r} would have a budget of its own: set {limits} for all methods")
-        text = f"{settings.model_dump_json(indent=2)}\n".encode()
+        text = settings_text(settings)
         jobs.append(
             Job(cell.folder, variant_name(settings), cell.operator, cell.seed, cell.budget, cell.chip, text)
         )
     return jobs
+
+
+def as_written_now(text: bytes) -> bytes:
+    """Return the settings of a run as this release writes them, with the defaults of later ones."""
+    try:
+        return settings_text(RunSettings.model_validate_json(text))
+    except ValueError:  # whoever compares it sees that it is something else
+        return text
 
 
 def kept_plan(out: Path, plan: SweepPlan | None, *, resume: bool) -> SweepPlan:

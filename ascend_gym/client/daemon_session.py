@@ -6,8 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-import zmq
-
 from ascend_gym.client.daemon_link import DaemonLink
 from ascend_gym.client.local_daemon import LocalDaemon
 from ascend_gym.core.codec import Kind, WireMessage
@@ -65,6 +63,7 @@ class DaemonSession:
         in_service: whether requests are given to it.
         problem: why it is not in service.
         error: what was wrong when it was last heard; ``None`` if nothing was.
+        link: the connection.
         dropped_messages: answers to questions that are not open, and therefore ignored.
 
     Raises:
@@ -98,23 +97,13 @@ class DaemonSession:
         self._connections = 0
         self._busy_until_s = 0.0
         self._reminded_s = 0.0
-        self._link = DaemonLink(address, connect_timeout_s, private_daemon, on_close)
-
-    @property
-    def sources(self) -> list[zmq.Socket[bytes] | int]:
-        """What becomes readable when ``receive`` may have something to do."""
-        return self._link.sources
-
-    @property
-    def is_open(self) -> bool:
-        """Whether ``close`` has not been called."""
-        return self._link.is_open
+        self.link = DaemonLink(address, connect_timeout_s, private_daemon, on_close)
 
     @property
     def pause_s(self) -> float:
         """How long to wait for the daemon at most before ``receive`` and ``check_reachable`` are due."""
         pause_s = BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S, FIRST_ANSWER_S)
-        return pause_s if self._link.is_connected else min(pause_s, self._link.connect_timeout_s)
+        return pause_s if self.link.is_connected else min(pause_s, self.link.connect_timeout_s)
 
     @property
     def held(self) -> int:
@@ -129,7 +118,7 @@ class DaemonSession:
     @property
     def has_room(self) -> bool:
         """Whether it should have more requests, where there are other daemons to give them to."""
-        if not self.in_service or self.info is None or not self._link.is_connected:
+        if not self.in_service or self.info is None or not self.link.is_connected:
             return False
         return self.held < REQUESTS_PER_SLOT * self.info.slots
 
@@ -153,7 +142,7 @@ class DaemonSession:
     def cancel(self, evaluation: RemoteEvaluation) -> None:
         """Stop a request: at the daemon if it has been sent, else here."""
         if evaluation.request_id in self._sent:
-            self._link.send(WireMessage(Kind.CANCEL, evaluation.request_id))
+            self.link.send(WireMessage(Kind.CANCEL, evaluation.request_id))
         else:
             self._finish(evaluation.request_id, evaluation.cancelled_result())
 
@@ -161,8 +150,8 @@ class DaemonSession:
         """Ask the daemon what it can do; the answer becomes ``info`` when it has been received."""
         self.info = None
         self._asked = True
-        self._link.expect_answers()
-        self._link.send(WireMessage(Kind.DESCRIBE))
+        self.link.expect_answers()
+        self.link.send(WireMessage(Kind.DESCRIBE))
 
     def receive(self) -> list[tuple[RemoteEvaluation, EvalResult]]:
         """Take in what has arrived, send what may be sent, and return what has finished.
@@ -170,8 +159,8 @@ class DaemonSession:
         Raises:
             InfrastructureError: something else than our protocol has arrived.
         """
-        messages = self._link.received()
-        if self._link.connections > self._connections:
+        messages = self.link.received()
+        if self.link.connections > self._connections:
             self._resume(again=self._connections > 0)
         for message in messages:
             self._take(message)
@@ -186,11 +175,11 @@ class DaemonSession:
         Raises:
             DaemonUnreachableError: as it says.
         """
-        self._link.check_reachable()
-        silent_s = time.monotonic() - self._link.heard_s
-        patience_s = max(FIRST_ANSWER_S, self._link.connect_timeout_s)
-        if self._asked and self.info is None and self._link.is_connected and silent_s > patience_s:
-            raise self._link.no_answer(patience_s)
+        self.link.check_reachable()
+        silent_s = time.monotonic() - self.link.heard_s
+        patience_s = max(FIRST_ANSWER_S, self.link.connect_timeout_s)
+        if self._asked and self.info is None and self.link.is_connected and silent_s > patience_s:
+            raise self.link.no_answer(patience_s)
         if self._sent and silent_s > SILENCE_S:
             raise DaemonUnreachableError(
                 f"the daemon at {self.address} has said nothing for {silent_s:.0f} s, although it has "
@@ -207,36 +196,36 @@ class DaemonSession:
 
     def close(self) -> None:
         """Withdraw what is pending and disconnect; closing again does nothing."""
-        if self._link.is_open and self._link.is_connected:
+        if self.link.is_open and self.link.is_connected:
             for request_id in self._sent:
-                self._link.send(WireMessage(Kind.CANCEL, request_id))
-        self._link.close()
+                self.link.send(WireMessage(Kind.CANCEL, request_id))
+        self.link.close()
 
     def _resume(self, *, again: bool) -> None:
         """Say on a new connection what the daemon may not have got on the last one."""
-        self._connections = self._link.connections
+        self._connections = self.link.connections
         if not again:
             return
         for request_id in self._withdrawn:
-            self._link.send(WireMessage(Kind.CANCEL, request_id))
+            self.link.send(WireMessage(Kind.CANCEL, request_id))
         self._withdrawn.clear()
         if self._asked and self.info is None:
-            self._link.send(WireMessage(Kind.DESCRIBE))
+            self.link.send(WireMessage(Kind.DESCRIBE))
         self._submit_again()
 
     def _remind(self) -> None:
         """Ask a daemon once more that is connected but silent: an answer may have been lost on its way."""
         now_s = time.monotonic()
-        silent = self._link.is_connected and now_s - self._link.heard_s > REMIND_S
-        if self._sent and silent and self._reminded_s < self._link.heard_s:
+        silent = self.link.is_connected and now_s - self.link.heard_s > REMIND_S
+        if self._sent and silent and self._reminded_s < self.link.heard_s:
             self._reminded_s = now_s
             self._submit_again()
 
     def _submit_again(self) -> None:
         for request_id in self._sent:
-            self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=self._held[request_id].request))
+            self.link.send(WireMessage(Kind.SUBMIT, request_id, payload=self._held[request_id].request))
             if self._held[request_id].cancelled:
-                self._link.send(WireMessage(Kind.CANCEL, request_id))
+                self.link.send(WireMessage(Kind.CANCEL, request_id))
 
     def _send_waiting(self) -> None:
         while self._waiting and len(self._sent) < int(self._window):
@@ -245,9 +234,9 @@ class DaemonSession:
             request_id = self._waiting[0]
             request = self._held[request_id].request
             if not self._sent:
-                self._link.expect_answers()
+                self.link.expect_answers()
             try:
-                self._link.send(WireMessage(Kind.SUBMIT, request_id, payload=request))
+                self.link.send(WireMessage(Kind.SUBMIT, request_id, payload=request))
             except MisuseError as error:
                 self._finish(
                     request_id, _invalid(request, Diagnostic(phase=Phase.REQUEST, message=str(error)))

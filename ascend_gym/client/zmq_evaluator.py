@@ -82,7 +82,7 @@ class ZmqEvaluator:
             DaemonSession(each, connect_timeout_s, private_daemon, on_close, max_in_flight)
             for each in addresses
         ]
-        for source in itertools.chain.from_iterable(session.sources for session in self._sessions):
+        for source in itertools.chain.from_iterable(session.link.sources for session in self._sessions):
             self._poller.register(source, zmq.POLLIN)
         self._only = self._sessions[0] if len(self._sessions) == 1 else None
 
@@ -107,10 +107,10 @@ class ZmqEvaluator:
         evaluation = RemoteEvaluation(self, request)
         if self._only is not None:
             self._only.submit(evaluation)
-            return evaluation
-        self._join()
-        self._waiting.append(evaluation)
-        self._dispatch()
+        else:
+            self._join()
+            self._waiting.append(evaluation)
+            self._dispatch()
         return evaluation
 
     def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
@@ -180,8 +180,8 @@ class ZmqEvaluator:
         while not all(session.in_service for session in self._sessions):
             waited_s = time.monotonic() - started_s
             hopeless = all(session.error for session in self._sessions)
-            patient = waited_s < self._connect_timeout_s or not self.infos
-            if hopeless or not patient or waited_s >= self._ready_timeout_s:
+            patience_s = self._connect_timeout_s if self.infos else self._ready_timeout_s
+            if hopeless or waited_s >= patience_s:
                 break
             self._wait(_JOIN_PAUSE_S)
             self._receive(strict=True)
@@ -241,8 +241,6 @@ class ZmqEvaluator:
             reasons = "; ".join(f"{session.address}: {session.problem}" for session in self._sessions)
             raise DaemonUnreachableError(f"none of the daemons is in service: {reasons}")
 
-    # --- requests ---
-
     @property
     def _is_pending(self) -> bool:
         return bool(self._waiting) or any(session.held for session in self._sessions)
@@ -282,7 +280,7 @@ class ZmqEvaluator:
         self._poller.poll(max(0, int(1000 * wait_s + 0.999)))
 
     def _check_open(self) -> None:
-        if not all(session.is_open for session in self._sessions):
+        if not all(session.link.is_open for session in self._sessions):
             raise InfrastructureError("this evaluator is closed; make a new one")
 
 

@@ -14,8 +14,8 @@ from gymnasium.error import ResetNeeded
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, OpSpec
-from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
+from ascend_gym.env.evaluation import Connection
 from ascend_gym.env.rendering import RENDER_MODES, rendered, require_render_mode
 from ascend_gym.env.task import Task, is_over, is_terminated, is_truncated
 

@@ -15,8 +15,8 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from ascend_gym.core.errors import AscendGymError, MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import EvalResult, OpSpec
-from ascend_gym.env.connection import Connection
 from ascend_gym.env.episode import Episode
+from ascend_gym.env.evaluation import Connection
 from ascend_gym.env.rendering import RENDER_MODES, rendered, require_render_mode
 from ascend_gym.env.task import Task, Trial, is_over, is_terminated, is_truncated
 

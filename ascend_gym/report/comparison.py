@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.common_runs import Grid, largest_grid
-from ascend_gym.report.curves import Curve
 from ascend_gym.report.metrics import (
     FAST_P,
     OPERATORS_FOR_P,
@@ -27,6 +25,46 @@ P_NOTE = (
 )
 _SIGNIFICANT = 0.05
 _FIRST = "best-of-n"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The best latency of one run after each charged evaluation.
+
+    For a method whose samples do not depend on each other or on the budget, as those of Best-of-N, the
+    point at n is what a run with a budget of n finds.
+
+    Attributes:
+        best_us: ``best_us[n]`` is the lowest latency after n charged evaluations; the baseline's at 0.
+            Empty if the baseline was not measured.
+        stop_reason: why the run ended; ``None`` if it can still go on.
+    """
+
+    best_us: tuple[float, ...]
+    stop_reason: str | None
+
+    @property
+    def evaluations(self) -> int:
+        """Evaluations that were charged."""
+        return max(len(self.best_us) - 1, 0)
+
+    def speedup_at(self, budget: int) -> float:
+        """Return the speedup over the baseline after at most ``budget`` charged evaluations.
+
+        A run without a measured baseline has found nothing: its speedup is 1.
+
+        Raises:
+            MisuseError: the budget is negative, or larger than what a run that can still go on has spent.
+        """
+        if budget < 0:
+            raise MisuseError(f"expected a budget of 0 or more evaluations, got {budget}")
+        if self.stop_reason is None and budget > self.evaluations:
+            raise MisuseError(
+                f"the run is not finished: {self.evaluations} of {budget} evaluations are known"
+            )
+        if not self.best_us:
+            return 1.0
+        return self.best_us[0] / self.best_us[min(budget, self.evaluations)]
 
 
 @dataclass(frozen=True)
@@ -283,3 +321,59 @@ class Comparison:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+Cell = tuple[str, int]  # operator, seed
+
+
+class Grid(NamedTuple):
+    """What is compared: every method has a finished run for each operator and seed."""
+
+    methods: tuple[str, ...]
+    operators: tuple[str, ...]
+    seeds: tuple[int, ...]
+
+    @property
+    def runs(self) -> int:
+        """How many runs are compared."""
+        return len(self.methods) * len(self.operators) * len(self.seeds)
+
+
+def largest_grid(
+    finished: dict[str, set[Cell]], operators: Sequence[str], reference: str | None = None
+) -> Grid:
+    """Return the grid that takes in most runs, of two methods at least where any two have a run in common.
+
+    A method with few finished runs is not compared where taking it in would leave out more runs of the
+    others; seeds and operators with gaps are left out likewise. Of equal grids that with more methods is
+    taken, then that with more seeds.
+
+    Args:
+        finished: operators and seeds of the finished runs of each method, the methods in their order.
+        operators: all operators in their order.
+        reference: method that is compared in any case.
+    """
+    by_size = sorted(finished, key=lambda name: (name == reference, len(finished[name])))
+    grids = [_grid_of(by_size[at:], finished, operators) for at in range(len(by_size))]
+    best = max(grids, key=_worth, default=Grid((), (), ()))
+    return best._replace(methods=tuple(name for name in finished if name in best.methods))
+
+
+def _worth(grid: Grid) -> tuple[bool, int, int]:
+    return len(grid.methods) > 1 and grid.runs > 0, grid.runs, len(grid.methods)
+
+
+def _grid_of(methods: Sequence[str], finished: dict[str, set[Cell]], operators: Sequence[str]) -> Grid:
+    """Return the grid of exactly these methods that takes in most runs: the seeds with most operators."""
+    common = set.intersection(*(finished[name] for name in methods))
+    counts = {seed: sum(seed == each for _, each in common) for _, seed in common}
+    fullest = sorted(counts, key=lambda seed: (-counts[seed], seed))
+    grids = [Grid(tuple(methods), (), ())]
+    for at in range(len(fullest)):
+        seeds = sorted(fullest[: at + 1])
+        grids.append(Grid(tuple(methods), _complete(common, operators, seeds), tuple(seeds)))
+    return max(grids, key=lambda grid: (grid.runs, len(grid.seeds)))
+
+
+def _complete(common: Collection[Cell], operators: Iterable[str], seeds: Iterable[int]) -> tuple[str, ...]:
+    return tuple(name for name in operators if all((name, seed) in common for seed in seeds))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ascend_gym.core.append_log import read_log
+from ascend_gym.report.comparison import Table
 from ascend_gym.search.journal import TIMINGS_NAME
 
 PHASES = ("build", "run", "verify", "price")
@@ -55,6 +57,31 @@ def read_costs(folders: Iterable[Path]) -> Costs:
         cached=len(timings) - len(measured),
         phase_seconds={phase: sum(seconds[phase] for seconds in measured) for phase in PHASES},
         total_seconds=sum(seconds["total"] - seconds["queue"] for seconds in measured),
+    )
+
+
+def costs_table(runs: Iterable[tuple[str, Path]]) -> Table:
+    """Return one row for each method: how many evaluations, and where their seconds went.
+
+    Args:
+        runs: the method and the folder of each run.
+    """
+    folders = defaultdict(list)
+    for method, folder in runs:
+        folders[method].append(folder)
+    costs = {method: read_costs(each) for method, each in folders.items()}
+    columns = ("method", "evaluations", "known %", "s each", *(f"{phase} %" for phase in PHASES))
+    rows = tuple((method, *_cells(each)) for method, each in costs.items())
+    return Table("Wall time of evaluations; known ones were measured before", columns, rows)
+
+
+def _cells(costs: Costs) -> tuple[str, ...]:
+    shares = (costs.phase_seconds[phase] / (costs.total_seconds or 1.0) for phase in PHASES)
+    return (
+        str(costs.evaluations),
+        f"{100 * costs.cached_share:.0f}",
+        f"{costs.seconds_per_evaluation:.2f}",
+        *(f"{100 * share:.0f}" for share in shares),
     )
 
 

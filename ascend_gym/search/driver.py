@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -66,18 +66,36 @@ class Duplicates(str, Enum):
     FREE = "free"
 
 
+@dataclass(frozen=True)
+class SearchRules:
+    """What makes a search that search, beside its operator; the journal's header has it.
+
+    Attributes:
+        duplicates: what proposing a known candidate costs.
+        protocol: how to measure.
+        settings: what else identifies the run: method, model, seed ...
+    """
+
+    duplicates: Duplicates = Duplicates.CHARGED
+    protocol: MeasureProtocol = field(default_factory=MeasureProtocol)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """Return what the journal keeps of it."""
+        rules = {"duplicates": self.duplicates.value, "protocol": self.protocol.model_dump(mode="json")}
+        return {**self.settings, **rules}
+
+
 def run_search(
     spec: OpSpec,
     strategy: Strategy,
     evaluator: Evaluator,
     ledger: BudgetLedger,
     journal: Journal,
+    rules: SearchRules | None = None,
     *,
     in_flight: int = 1,
-    duplicates: Duplicates = Duplicates.CHARGED,
     on_event: Callable[[Step], None] | None = None,
-    protocol: MeasureProtocol | None = None,
-    settings: Mapping[str, Any] | None = None,
 ) -> SearchOutcome:
     """Search until the budget is spent or the strategy has nothing more to propose.
 
@@ -90,21 +108,17 @@ def run_search(
         evaluator: evaluates; stays open.
         ledger: accounts for the budget; models may charge their tokens to it too.
         journal: an empty journal, or that of the same search, broken off.
+        rules: what proposing a known candidate costs, how to measure, and what else identifies the run.
         in_flight: evaluations submitted at a time; changes the wall time, not the outcome.
-        duplicates: what proposing a known candidate costs.
         on_event: called with each step as it is observed, the baseline first.
-        protocol: how to measure.
-        settings: what else identifies the run (method, model, seed ...), for the journal's header.
 
     Raises:
         MisuseError: the journal is that of another search, or ``in_flight`` lets nothing be evaluated.
     """
     if in_flight < 1:
         raise MisuseError(f"expected at least 1 evaluation in flight, got {in_flight}")
-    protocol = protocol or MeasureProtocol()
-    rules = {"duplicates": duplicates.value, "protocol": protocol.model_dump(mode="json")}
-    search = _Search(spec, strategy, evaluator, ledger, journal, protocol, duplicates, on_event)
-    outcome = _searched(search, in_flight, {**(settings or {}), **rules})
+    search = _Search(spec, strategy, evaluator, ledger, journal, rules or SearchRules(), on_event)
+    outcome = _searched(search, in_flight)
     return outcome if outcome.stop_reason in RESUMABLE else _ended(outcome, journal)
 
 
@@ -125,10 +139,10 @@ def _ended(outcome: SearchOutcome, journal: Journal) -> SearchOutcome:
     return outcome
 
 
-def _searched(search: _Search, in_flight: int, settings: Mapping[str, Any]) -> SearchOutcome:
+def _searched(search: _Search, in_flight: int) -> SearchOutcome:
     """Return what a search has found, however it ended."""
     try:
-        stop_reason, message = search.run(in_flight, settings)
+        stop_reason, message = search.run(in_flight)
     except InfrastructureError as error:
         stop_reason, message = StopReason.INFRASTRUCTURE, str(error)
     except KeyboardInterrupt:
@@ -166,13 +180,11 @@ class _Search:
         evaluator: Evaluator,
         ledger: BudgetLedger,
         journal: Journal,
-        protocol: MeasureProtocol,
-        duplicates: Duplicates,
+        rules: SearchRules,
         on_event: Callable[[Step], None] | None,
     ) -> None:
         self._spec, self._strategy, self._evaluator = spec, strategy, evaluator
-        self._ledger, self._journal, self._protocol = ledger, journal, protocol
-        self._duplicates, self._on_event = duplicates, on_event
+        self._ledger, self._journal, self._rules, self._on_event = ledger, journal, rules, on_event
         self._best = spec.baseline
         self._best_result: EvalResult | None = None
         self._history: list[Step] = []
@@ -190,7 +202,7 @@ class _Search:
         """Build a candidate, and say what the compilers object to (see ``Builder``)."""
         reservation = self._ledger.reserve(_ONE_BUILD)
         smallest = min(self._spec.cases, key=lambda case: case.traffic_bytes)
-        request = request_for(self._spec, candidate, self._protocol, (smallest.case_id,))
+        request = request_for(self._spec, candidate, self._rules.protocol, (smallest.case_id,))
         pending = _Pending(0, Proposal(candidate, {}), request, None)
         built = False
         try:
@@ -203,9 +215,9 @@ class _Search:
             raise InfrastructureError(f"nothing can be built: {result.all_diagnostics[0]}")
         return result.all_diagnostics if result.status is Status.BUILD_ERROR else ()
 
-    def run(self, in_flight: int, settings: Mapping[str, Any]) -> tuple[StopReason, str]:
+    def run(self, in_flight: int) -> tuple[StopReason, str]:
         """Evaluate the baseline, then all that the strategy proposes and the budget covers."""
-        self._journal.header(self._spec, settings)
+        self._journal.header(self._spec, self._rules.record())
         self._enqueue(Proposal(self._spec.baseline, BASELINE_ORIGIN), None)
         baseline = self._observe_next().result
         if baseline.status is not Status.OK:
@@ -255,7 +267,7 @@ class _Search:
         """The most that one evaluation can cost; device time matters only when it is limited."""
         if self._ledger.budget.device_seconds is None:
             return Cost(evaluations=1)
-        bound_s = len(self._spec.cases) * self._protocol.repeats * self._protocol.run_timeout_s
+        bound_s = len(self._spec.cases) * self._rules.protocol.repeats * self._rules.protocol.run_timeout_s
         return Cost(evaluations=1, device_seconds=bound_s * DEVICE_SECONDS_SLACK)
 
     def _fill(self, in_flight: int) -> None:
@@ -289,7 +301,7 @@ class _Search:
         return []
 
     def _enqueue(self, proposal: Proposal, reservation: Reservation | None) -> None:
-        request = request_for(self._spec, proposal.candidate, self._protocol)
+        request = request_for(self._spec, proposal.candidate, self._rules.protocol)
         pending = _Pending(self._proposed, proposal, request, reservation)
         self._proposed += 1
         self._queue.append(pending)
@@ -366,7 +378,7 @@ class _Search:
     def _settle(self, pending: _Pending, result: EvalResult) -> None:
         duplicate = pending.original is not None
         self._duplicates_in_a_row = self._duplicates_in_a_row + 1 if duplicate else 0
-        free = duplicate and self._duplicates is Duplicates.FREE
+        free = duplicate and self._rules.duplicates is Duplicates.FREE
         if free and self._duplicates_in_a_row >= FREE_DUPLICATES_LIMIT:
             known = f"the last {FREE_DUPLICATES_LIMIT} proposals were all known"
             self._exhausted = StopReason.STRATEGY_FINISHED, known

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
@@ -18,8 +18,16 @@ LOG_NAMES = (JOURNAL_NAME, TIMINGS_NAME, "answers.jsonl", PROVENANCE_NAME)
 class RunFolders:
     """Folders of runs below ``root``. A run goes on, on any host, from what its folder holds."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, as_written_now: Callable[[bytes], bytes] = bytes) -> None:
+        """Keep runs below ``root``.
+
+        Args:
+            root: the folder of the sweep.
+            as_written_now: what the settings of a run that an earlier release began are in this one, which
+                may have more of them.
+        """
         self._root = root
+        self._as_written_now = as_written_now
 
     def folder(self, job: Job) -> Path:
         """Return the folder of a run."""
@@ -39,7 +47,7 @@ class RunFolders:
                 write_whole(path, job.settings)
         except OSError as error:
             raise MisuseError(f"{path.parent} cannot be written: {error}") from error
-        if known not in (None, job.settings):
+        if known not in (None, job.settings) and self._as_written_now(known) != job.settings:
             raise MisuseError(f"{path.parent} holds a run of other settings: name another folder with --out")
 
     def known(self, job: Job) -> dict[str, bytes]:

@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
-from ascend_gym.sweep.agreement import check_agreement, goes_further
 from ascend_gym.sweep.packing import unpacked
 from ascend_gym.sweep.run_records import (
     EvaluationRecord,
@@ -321,3 +320,41 @@ def _make(database: sqlite3.Connection) -> None:
         return
     version = f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}');"
     database.executescript(f"BEGIN IMMEDIATE; {TABLES} {VIEWS} {version} COMMIT;")
+
+
+def goes_further(one: RunRecord, other: RunRecord) -> bool:
+    """Say whether ``one`` knows more of the same run than ``other``."""
+    return (one.steps, one.finished) > (other.steps, other.finished)
+
+
+def check_agreement(
+    one: RunRecord, one_chain: Sequence[str], other: RunRecord, other_chain: Sequence[str]
+) -> None:
+    """Check that two records with one id are of one run, as far as both go.
+
+    Args:
+        one: a run.
+        one_chain: digest of its journal up to each evaluation; each follows from all before it.
+        other: a run with the same id.
+        other_chain: likewise.
+
+    Raises:
+        MisuseError: they differ; both are named.
+    """
+    common = min(len(one_chain), len(other_chain))
+    for index in range(common):
+        if one_chain[index] != other_chain[index]:
+            raise _conflict(one, other, f"in evaluation {index}")
+    for shorter, longer in ((one, other), (other, one)):
+        if shorter.finished and longer.steps > shorter.steps:
+            raise _conflict(one, other, f"in length: the one in {shorter.source} had ended")
+    if one.finished and other.finished and one.last_digest != other.last_digest:
+        raise _conflict(one, other, f"in their ends ({one.stop_reason}, {other.stop_reason})")
+
+
+def _conflict(one: RunRecord, other: RunRecord, where: str) -> MisuseError:
+    return MisuseError(
+        f"two runs of {one.variant} on {one.op_id} with seed {one.seed} differ {where}: that of {one.source} "
+        f"and that of {other.source}. Same settings on the same simulator give the same run: was one made "
+        "with another version, or on a device? Keep them in stores of their own, or leave one out"
+    )

@@ -12,6 +12,8 @@ MAX_ERRORS = 5
 _MAX_LOG_BYTES = 1 << 18
 _MAX_MESSAGE = 1000
 _LOCATED = re.compile(r"(?:In file included from )?(?:/kernel/)?([^\s:][^:]*):(\d{1,9}):(?:\d{1,9}:)?\s*(.*)")
+_INCLUDED = "In file included from"
+_LED_HERE = "requested here"  # clang's words for the lines that instantiate a template
 _ERROR = re.compile(r"(?:fatal )?error: (.*)")
 _LINK_ERROR = re.compile(
     r"undefined (?:reference to|symbol:) .*|multiple definition of .*|duplicate symbol: .*"
@@ -33,12 +35,14 @@ def compiler_diagnostics(outcome: ProcessOutcome, sources: Sources, phase: Phase
 def parse_compiler_errors(text: str, sources: Sources, phase: Phase) -> list[Diagnostic]:
     """Return the first errors of a compiler output, located in the files of ``sources``.
 
-    An error inside a header of the simulator is reported where the candidate's code led to it: compilers name
-    that before the error, as an include or an instantiation, or behind it, in a note.
+    An error inside a header of the simulator is reported at the innermost line of the candidate that led to
+    it: compilers name that before the error, as an instantiation, or behind it, in the first of the notes. An
+    ``#include`` of that header is reported where there is no such line.
     """
     lines = {file.path: file.text.splitlines() for file in sources.files}
     errors: list[tuple[str, Place | None]] = []
     latest: Place | None = None
+    included = False  # whether the place of the last error is that of an #include
     for row in text.splitlines():
         located = _LOCATED.match(row)
         if located is None:
@@ -50,11 +54,13 @@ def parse_compiler_errors(text: str, sources: Sources, phase: Phase) -> list[Dia
         error = _ERROR.match(located[3])
         if error is not None:
             errors.append((error[1], place or latest))
+            included = place is None and latest is not None and included
             latest = None
         elif place is not None and not located[3].startswith("note:"):
-            latest = place
-        elif place is not None and errors and errors[-1][1] is None:
+            latest, included = place, row.startswith(_INCLUDED)
+        elif place is not None and errors and (errors[-1][1] is None or (included and _LED_HERE in row)):
             errors[-1] = (errors[-1][0], place)
+            included = False
     return [_diagnostic(message, place, lines, phase) for message, place in errors[:MAX_ERRORS]]
 
 

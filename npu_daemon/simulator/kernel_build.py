@@ -136,10 +136,8 @@ def build_kernel(
     sources = _readable(sources)
     entry = entry_name(sources, preferred_entry)
     if entry is None:
-        return _build_error(
-            f"{sources.main} has no kernel entry: "
-            "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
-        )
+        expected = "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
+        return _build_error(f"{sources.main} has no kernel entry: {expected}")
     _write_sources(sources, prelude, wrapper_source(sources, entry), work_dir)
     limits = ResourceLimits(
         wall_s=protocol.build_timeout_s,

@@ -10,7 +10,7 @@ from typing import Any
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.sandbox import MemoryFile, Reach, ResourceLimits, run_limited
+from npu_daemon.sandbox import MemoryFile, ProcessOutcome, Reach, ResourceLimits, run_limited
 
 MEMORY_BYTES = 4 << 30  # on top of the trace, which is mapped
 _OUTPUT_BYTES = 256 << 20
@@ -57,26 +57,29 @@ def read_trace(
         reach=Reach(tuple(each.resolve() for each in named), keeps_files=writes_in is not None),
         pass_fds=[each.fd for each in files if isinstance(each, MemoryFile)],
     )
-    said = outcome.stderr.decode("utf-8", "replace").strip()
+    answer = _answer(outcome, verb, timeout_s, memory_bytes)
+    if isinstance(answer, dict):
+        return answer
+    status, message = answer
+    return Failure(status, (Diagnostic(phase=phase, message=message),), outcome.seconds)
 
-    def failure(status: Status, message: str) -> Failure:
-        return Failure(status, (Diagnostic(phase=phase, message=message),), outcome.seconds)
 
+def _answer(
+    outcome: ProcessOutcome, verb: str, timeout_s: float, memory_bytes: int
+) -> dict[str, Any] | tuple[Status, str]:
+    """Return what a program printed, or as what and why it failed; see ``read_trace``."""
     if outcome.timed_out:
-        return failure(Status.TIMEOUT, f"the kernel issues more than can be {verb} in {timeout_s:g} s")
+        return Status.TIMEOUT, f"the kernel issues more than can be {verb} in {timeout_s:g} s"
     if outcome.returncode == _OUT_OF_MEMORY_EXIT:
-        return failure(
-            Status.RESOURCE_LIMIT,
-            f"the kernel issues more than can be {verb} in {memory_bytes / (1 << 30):g} GiB of memory",
-        )
+        gib = memory_bytes / (1 << 30)
+        return Status.RESOURCE_LIMIT, f"the kernel issues more than can be {verb} in {gib:g} GiB of memory"
     if outcome.returncode != 0:
-        return failure(
-            Status.GUARD_REJECTED, f"the trace cannot be {verb}: {said or f'signal {outcome.signal}'}"
-        )
+        said = outcome.stderr.decode("utf-8", "replace").strip()
+        return Status.GUARD_REJECTED, f"the trace cannot be {verb}: {said or f'signal {outcome.signal}'}"
     try:
         answer: dict[str, Any] = json.loads(outcome.stdout)
     except ValueError:  # a figure that no number of JSON holds
-        return failure(Status.GUARD_REJECTED, f"the trace cannot be {verb}: it adds up to no finite figures")
+        return Status.GUARD_REJECTED, f"the trace cannot be {verb}: it adds up to no finite figures"
     return answer
 
 

@@ -10,6 +10,20 @@ from ascend_gym.sweep.store import ResultsStore
 pytestmark = pytest.mark.slow
 
 
+def test_a_sweep_compares_methods_on_one_daemon_and_says_where_the_time_went(simulator_daemon, tmp_path, run):
+    methods = ["random-rewrites", "best-of-n"]
+    options = [word for method in methods for word in ("--method", method)]
+    wanted = ["sweep", *options, "--op", "exp", "--budget", 2, "--out", "s", "--daemon", simulator_daemon]
+    status, out, err = run(*wanted)
+    assert status == 0, err
+    first = json.loads((tmp_path / "s" / "results.json").read_text())["comparisons"][0]
+    assert (first["operators"], first["left_out"]) == (["core/exp"], [])
+    assert set(first["speedups"]["2"]) == set(methods)
+    assert all(method in out for method in methods)
+    assert "Wall time of evaluations" in out
+    assert "Budget 2: 1 operator, 1 seed" in (tmp_path / "s" / "table.md").read_text()
+
+
 def test_a_sweep_makes_the_runs_that_optimize_makes(simulator_daemon, tmp_path, run):
     common = ["--method", "best-of-n", "--budget", 1, "--daemon", simulator_daemon]
     status, out, _ = run("sweep", *common, "--op", "core/add", "--out", "s", "--json")

@@ -7,7 +7,7 @@ from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Proposal
 from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status
-from ascend_gym.search.driver import run_search
+from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
@@ -63,8 +63,8 @@ def _search(folder, llm, *, samples, seed=0, budget=None, in_flight=1, evaluator
             evaluator or PricingEvaluator(),
             BudgetLedger(Budget(samples if budget is None else budget)),
             journal,
+            SearchRules(settings={"method": "best-of-n", "seed": seed}),
             in_flight=in_flight,
-            settings={"method": "best-of-n", "seed": seed},
         )
 
 

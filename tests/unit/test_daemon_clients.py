@@ -73,7 +73,7 @@ def pool_of(*members: ScriptedDaemon, extra: tuple[str, ...] = (), timeout_s: fl
         pool = ZmqEvaluator([*(member.address for member in members), *extra], connect_timeout_s=patience_s)
         pool.describe()
     for session in pool._sessions:
-        session._link.connect_timeout_s = timeout_s
+        session.link.connect_timeout_s = timeout_s
     return pool
 
 

@@ -48,6 +48,24 @@ def test_an_error_inside_a_library_header_is_shown_where_the_operator_led_to_it(
     assert (second.file, second.line, second.message) == (None, None, "another one")
 
 
+def test_the_innermost_line_of_the_operator_comes_before_where_it_includes_the_header() -> None:
+    """As clang says it: the includes, the error, and what instantiated it from the inside out."""
+    text = (
+        "In file included from op_host/toy.cpp:1:\n"
+        "/asim/library.h:49:19: error: not for this type\n"
+        "/asim/library.h:54:5: note: in instantiation of function template 'g<long>' requested here\n"
+        "op_host/toy.cpp:3:14: note: in instantiation of function template 'f<long>' requested here\n"
+        "op_host/toy.cpp:2:5: note: in instantiation of member function 'Outer<long>::f' requested here\n"
+        "In file included from op_host/toy.cpp:1:\n"
+        "/asim/library.h:90:1: error: a header that does not compile\n"
+        "op_host/toy.cpp:2:5: note: declared here\n"
+    )
+    assert [(found.file, found.line) for found in diagnose(text)] == [
+        ("op_host/toy.cpp", 3),
+        ("op_host/toy.cpp", 1),
+    ]
+
+
 def test_a_fatal_error_and_a_line_beyond_the_file_are_understood() -> None:
     (found,) = diagnose("op_host/toy.cpp:99:10: fatal error: none.h: No such file or directory")
     assert (found.line, found.message) == (99, "none.h: No such file or directory")

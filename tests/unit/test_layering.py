@@ -6,6 +6,7 @@ import ast
 import subprocess
 import sys
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -71,6 +72,7 @@ class Module(NamedTuple):
 
     name: str
     imported: frozenset[str]
+    loaded: frozenset[str]
     attributes: frozenset[str]
     broad_excepts: tuple[int, ...]
 
@@ -87,6 +89,7 @@ def _read(name: str, source: str) -> Module:
     return Module(
         name,
         frozenset(_imported(nodes)),
+        frozenset(_imported(_run_at_once(nodes[0]))),
         frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute)),
         tuple(node.lineno for node in nodes if isinstance(node, ast.ExceptHandler) and _is_broad(node.type)),
     )
@@ -106,6 +109,14 @@ def _imported(nodes: list[ast.AST]) -> set[str]:
             assert node.level == 0, "imports are absolute"
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return names
+
+
+def _run_at_once(node: ast.AST) -> list[ast.AST]:
+    """Return the nodes that run when a module is imported: not those of functions and of type checking."""
+    typing = isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    if typing or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return []
+    return [node, *(each for child in ast.iter_child_nodes(node) for each in _run_at_once(child))]
 
 
 def _inside(name: str, package: str) -> bool:
@@ -142,6 +153,19 @@ def test_imports_point_one_way():
 )
 def test_the_rule_notices_a_wrong_import(module, source):
     assert len(_violations(_read(module, source))) == 1
+
+
+def test_no_module_needs_itself_to_be_imported():
+    """What a package's ``__init__`` imports counts as its own; imports inside functions come later."""
+    names = {module.name for module in _modules()}
+    needed = {
+        module.name: {
+            imported if imported in names else imported.rpartition(".")[0] for imported in module.loaded
+        }
+        & names - {module.name}
+        for module in _modules()
+    }
+    list(TopologicalSorter(needed).static_order())  # raises CycleError, which names the circle
 
 
 def _users(names: set[str]) -> set[str]:

@@ -7,8 +7,7 @@ import pytest
 from rich.console import Console
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.comparison import Comparison, Run
-from ascend_gym.report.curves import Curve
+from ascend_gym.report.comparison import Comparison, Curve, Run
 from ascend_gym.report.sweep_summary import print_table, summary_notes, summary_tables
 
 METHODS = {"plain": (100.0, 80.0, 50.0), "clever": (100.0, 40.0, 25.0)}

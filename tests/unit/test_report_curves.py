@@ -7,13 +7,14 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.status import Status
 from ascend_gym.report.costs import read_costs
-from ascend_gym.report.curves import read_curve
-from ascend_gym.search.driver import Duplicates, run_search
+from ascend_gym.report.stored_runs import curve_of_run
+from ascend_gym.search.driver import Duplicates, SearchRules, run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason, UnusableProposal
+from ascend_gym.sweep.run_reader import read_run
 from baselines.best_of_n import BestOfN
 
 SPEC = make_spec()
@@ -46,6 +47,14 @@ class Scripted:
         pass
 
 
+SETTINGS = {"method": "scripted", "model": "offline", "seed": 0, "budget": 10}
+
+
+def read_curve(folder):
+    stored = read_run(folder)
+    return curve_of_run(stored.run, stored.evaluations)
+
+
 def _latency(us):
     return f"// latency: {us}\n"
 
@@ -58,7 +67,7 @@ def _run(folder, *kernels, budget=10, evaluator=None, duplicates=Duplicates.CHAR
             evaluator or FakeEvaluator(),
             BudgetLedger(Budget(budget)),
             journal,
-            duplicates=duplicates,
+            SearchRules(duplicates, settings=SETTINGS),
         )
 
 
@@ -134,6 +143,7 @@ def test_best_of_n_at_every_n_is_a_run_with_that_budget(tmp_path):
                 _Pricing(),
                 BudgetLedger(Budget(samples)),
                 journal,
+                SearchRules(settings={**SETTINGS, "budget": samples}),
             )
         return read_curve(folder)
 

@@ -9,7 +9,6 @@ from stored_runs import KERNELS, SPEC, beginning, search
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.status import Status
-from ascend_gym.report.curves import read_curve
 from ascend_gym.report.stored_runs import comparison_runs, curve_of_run, run_differences
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.journal import Journal
@@ -30,6 +29,11 @@ def store(tmp_path):
 
 def _put(store, *folders):
     return import_runs(store, folders, lambda folder: None)
+
+
+def curve_on_file(folder):
+    stored = read_run(folder)
+    return curve_of_run(stored.run, stored.evaluations)
 
 
 def _everything(store):
@@ -65,8 +69,8 @@ def test_curves_from_the_store_are_those_of_the_journals(tmp_path, store, duplic
     search(tmp_path / "failed", seed=1, evaluator=FakeEvaluator({0: Status.INCORRECT}))
     _put(store, tmp_path / "run", tmp_path / "failed")
     first, failed = store.runs()
-    assert curve_of_run(first, store.evaluations(first.run_id)) == read_curve(tmp_path / "run")
-    assert curve_of_run(failed, store.evaluations(failed.run_id)) == read_curve(tmp_path / "failed")
+    assert curve_of_run(first, store.evaluations(first.run_id)) == curve_on_file(tmp_path / "run")
+    assert curve_of_run(failed, store.evaluations(failed.run_id)) == curve_on_file(tmp_path / "failed")
     assert first.evaluations == (4 if duplicates is Duplicates.CHARGED else 3)
     assert [run.curve.speedup_at(10) for run in comparison_runs(store, [first, failed])] == [
         first.speedup,

@@ -9,7 +9,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.rewrites.knobs import MAX_KNOBS, knobs_of, turned
 from ascend_gym.rewrites.library import rule_named
 from ascend_gym.rewrites.moves import moves_of
-from ascend_gym.search.driver import run_search
+from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason
@@ -71,8 +71,8 @@ def _search(folder, method, *, budget=20, seed=0, in_flight=1, evaluator=None, s
             evaluator or PricingEvaluator(),
             BudgetLedger(Budget(budget)),
             journal,
+            SearchRules(settings={"method": method, "seed": seed}),
             in_flight=in_flight,
-            settings={"method": method, "seed": seed},
         )
 
 

@@ -13,13 +13,14 @@ from sweeping import CHILD, make_job
 from ascend_gym.cli import sweep
 from ascend_gym.cli.methods import RunSettings
 from ascend_gym.cli.runs import operator_of
-from ascend_gym.cli.sweep_plan import jobs_of, kept_plan
+from ascend_gym.cli.sweep_plan import as_written_now, jobs_of, kept_plan
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.sweep_view import SweepView
 from ascend_gym.suite.loader import list_operators
 from ascend_gym.sweep.executors import LocalExecutor
 from ascend_gym.sweep.jobs import Ending, RunEnd, RunStep, Update
 from ascend_gym.sweep.plan import matching_operators, read_plan
+from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.sweep_loop import SweepLoop
 from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
 
@@ -194,3 +195,18 @@ def test_progress_counts_and_tells_ends_with_their_reasons():
     assert lines[1].endswith("1.250x with 1 evaluations; the baseline failed")
     assert [(host, runs) for host, runs, _ in view.progress.by_host()] == [("here", 0)]
     assert view.progress.remaining_s() > 0
+
+
+def test_a_run_of_an_earlier_release_with_fewer_settings_goes_on(tmp_path):
+    """Releases add settings; a run that was begun without them has their defaults."""
+    (job,) = jobs_of(read_plan(None, operators=["add"], methods=["best-of-n"], seeds=[0], budgets=[5]))
+    begun = json.loads(job.settings)
+    del begun["embedder"]
+    path = tmp_path / job.job_id / "run.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps(begun))
+    folders = RunFolders(tmp_path, as_written_now)
+    folders.begin(job)
+    path.write_text(json.dumps({**begun, "embedder": "minilm"}))
+    with pytest.raises(MisuseError, match="holds a run of other settings"):
+        folders.begin(job)

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.comparison import Comparison, Run, in_order
-from ascend_gym.report.curves import Curve
+from ascend_gym.report.comparison import Comparison, Curve, Run, in_order
 from ascend_gym.report.generation import SUITE, FirstCandidate, by_method
 from ascend_gym.report.metrics import BUDGETS
 from ascend_gym.report.stored_runs import curve_of_run

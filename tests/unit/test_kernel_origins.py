@@ -34,6 +34,8 @@ NODES = {
     "38": "!DILocation(line: 9, scope: !22)",
     "39": "!DILocation(line: 9, scope: !12)",
     "40": "distinct !DILocation(line: 9, scope: !11, inlinedAt: !40)",
+    "41": "distinct !DILocation(line: 9, scope: !11)",
+    "42": "!DILocation(line: 9, scope: !12, inlinedAt: !41)",
 }
 
 
@@ -43,7 +45,9 @@ NODES = {
         pytest.param("31", True, id="a function of Ascend C in one of the kernel"),
         pytest.param("32", True, id="the inside in a function of Ascend C"),
         pytest.param("37", True, id="a block of a function of Ascend C"),
-        pytest.param("39", True, id="the inside, in no other function any more"),
+        pytest.param("41", True, id="a function of Ascend C that nothing was made part of"),
+        pytest.param("42", True, id="the inside in such a function"),
+        pytest.param("39", False, id="a function of the inside, which anybody may call by its name"),
         pytest.param("30", False, id="the kernel"),
         pytest.param("33", False, id="the inside in a function of the kernel"),
         pytest.param("34", False, id="a name without a digest"),

@@ -61,11 +61,10 @@ class Origins:
         for _ in range(_MAX_DEPTH):
             location = _LOCATION.match(self._nodes.get(number, ""))
             header = self._header_of(location[1]) if location else ""
-            if not header:
+            outermost = header or outermost
+            number = (location[2] or "") if location and header else ""
+            if not number:
                 return outermost.startswith(_ASCEND_C)
-            if not (location and location[2]):
-                return True
-            outermost, number = header, location[2]
         return False
 
     def _header_of(self, scope: str) -> str:

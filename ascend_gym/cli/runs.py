@@ -14,6 +14,7 @@ from ascend_gym.core.whole_file import write_whole
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
+from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.outcome import SearchOutcome, Step
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.sweep.provenance import PROVENANCE_NAME, note_session
@@ -98,6 +99,6 @@ def run_in_folder(
             in_flight=in_flight,
             duplicates=settings.duplicates,
             on_event=on_event,
-            protocol=MeasureProtocol(chip=settings.chip),
+            protocol=MeasureProtocol(chip=settings.chip, stalls=settings.model != OFFLINE_MODEL),
             settings=settings.identity(),
         )

@@ -22,6 +22,7 @@ _BUSY = 0.8
 _TELLING_WAIT = 0.01
 _SMALL_COPY_BYTES = 16 * 1024
 _MAX_DIAGNOSTICS = 8
+_TOLD_STALLS = 5
 
 
 def describe_result(result: EvalResult) -> str:
@@ -64,6 +65,8 @@ def _case_lines(case: CaseResult, target: TargetSheet | None) -> Iterator[str]:
     yield f"- {case.case_id}: {'; '.join([*facts, *_launch_facts(case, case.profile, target)])}"
     yield f"  {'; '.join(_pipe_facts(case, case.profile))}"
     yield f"  {'; '.join(_work_facts(case.profile))}"
+    if case.stalls:
+        yield f"  longest waits of a core, in shares of its time: {'; '.join(_stall_facts(case))}"
 
 
 def _against_floor(latency_us: float, floor_us: float | None) -> str:
@@ -127,6 +130,12 @@ def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
             "next instruction waits for a flag, a barrier or another pipe, while those before it may still "
             f"run: {', '.join(told)}"
         )
+
+
+def _stall_facts(case: CaseResult) -> Iterator[str]:
+    """Yield which pipe waits, before which line, and what it waits for."""
+    for stall in case.stalls[:_TOLD_STALLS]:
+        yield f"{stall.pipe} {stall.wait_ratio:.0%} before {stall.at}, for {stall.waits_for}"
 
 
 def _dominant(kind: str, ratios: dict[str, float]) -> tuple[str, float]:

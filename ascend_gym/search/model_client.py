@@ -140,7 +140,7 @@ class ModelClient:
     ) -> tuple[Answer, Sequence[Message], tuple[Mapping[str, Any], ...]]:
         """Return the first answer that asks for no tool, what it answers, and the calls until then."""
         answer = self.ask(messages, *purpose)
-        calls = (answer.call,)
+        calls: tuple[Mapping[str, Any], ...] = (answer.call,)
         for number in range(1, MOST_ROUNDS + 1):
             said = tools(answer.text) if tools is not None else None
             if said is None:

@@ -61,7 +61,7 @@ def test_nothing_is_found_out_unless_asked_for(simulator, tmp_path):
     bench = Workbench(simulator, tmp_path, "power", "small", op_dir=OPERATORS / "power")
     result = bench.evaluate(bench.spec.baseline)
     assert result.cases[0].stalls == ()
-    assert "longest waits" not in describe_result(result)
+    assert "longest pauses" not in describe_result(result)
 
 
 @pytest.mark.parametrize(

@@ -291,7 +291,8 @@ class SimulatorBackend:
             return outcome.stdout.decode("utf-8", "replace")
 
         flag_cycles = target_sheet(protocol.chip, starts_with_empty_l2=True).scalar.flag_cycles
-        return stalls_of(price, timeline, run_again, handle.kernel.libraries, own_place, flag_cycles)
+        libraries, texts = handle.kernel.libraries, handle.candidate.texts
+        return stalls_of(price, timeline, run_again, libraries, own_place, texts, flag_cycles)
 
     def repeatability(self, protocol: MeasureProtocol) -> float:
         """Return the spread of simulated noise (four standard deviations); without noise prices are exact."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ MAX_RECORDS = 1024
 """Of one block, the first ones: what a loop does it has done a few times by then."""
 
 _SHOWN = 6
+_QUOTED = 50  # characters of a line
 _TELLING_SHARE = 0.02
 _SCALAR = "S"
 _ROUNDING_CYCLES = 1.0
@@ -32,13 +33,14 @@ _PIPES = {"V": "vec", "M": "mac", "MTE1": "mte1", "MTE2": "mte2", "MTE3": "mte3"
 
 @dataclass(frozen=True)
 class _Event:
-    """What a pipe did from ``start`` to ``end``, in cycles, and the place in the source once it is known."""
+    """What a pipe did from ``start`` to ``end``, in cycles; once they are known, where and the line there."""
 
     pipe: str
     name: str
     start: float
     end: float
     place: Place = (None, None)
+    quoted: str = ""
 
     @property
     def told(self) -> str:
@@ -46,7 +48,7 @@ class _Event:
         if self.pipe == _SCALAR:
             return "the scalar unit, which issues it"
         file, line = self.place
-        return f"{call_name(self.name)} at {file}:{line}" if file else call_name(self.name)
+        return f"{call_name(self.name)} at {file}:{line}{self.quoted}" if file else call_name(self.name)
 
 
 def stalls_of(
@@ -55,6 +57,7 @@ def stalls_of(
     run_again: Callable[[str], str],
     libraries: Mapping[CoreKind, Path],
     place_of: PlaceOf,
+    texts: Mapping[str, str],
     flag_cycles: float,
 ) -> tuple[Stall, ...]:
     """Return the longest waits of the first vector core and of the first cube core of a launch.
@@ -65,6 +68,7 @@ def stalls_of(
         run_again: runs the kernel once more with further lines of its job, and returns what it printed.
         libraries: what ran, by kind of core.
         place_of: picks the place to show from rows ``FILE:LINE``, the innermost first.
+        texts: sources of the kernel by path, of which lines are quoted.
         flag_cycles: what a flag takes from one pipe to another.
     """
     kinds = [str(core["kind"]) for core in price["cores"]]
@@ -73,7 +77,7 @@ def stalls_of(
     records = _located(run_again(wanted), libraries, place_of)
     found = []
     for core, kind in cores.items():
-        events = _placed(list(_events(timeline, core)), records[core])
+        events = _placed(list(_events(timeline, core)), records[core], texts)
         found += _stalls(kind, events, flag_cycles)
     return tuple(found)
 
@@ -112,8 +116,11 @@ def _located(
     return located
 
 
-def _placed(events: Sequence[_Event], records: Iterable[tuple[str, Place]]) -> list[_Event]:
+def _placed(
+    events: Sequence[_Event], records: Iterable[tuple[str, Place]], texts: Mapping[str, str]
+) -> list[_Event]:
     """Return the events up to the last whose record is known, with their places."""
+    lines = {path: text.split("\n") for path, text in texts.items()}
     by_name: dict[str, list[Place]] = defaultdict(list)
     for name, place in records:
         by_name[name].append(place)
@@ -125,11 +132,21 @@ def _placed(events: Sequence[_Event], records: Iterable[tuple[str, Place]]) -> l
             placed.append(event)
         elif taken[event.name] < len(places):
             place = places[taken[event.name]]
-            placed.append(_Event(event.pipe, event.name, event.start, event.end, place))
+            quoted = _quoted(lines, place)
+            placed.append(replace(event, place=place, quoted=quoted))
         else:
             break
         taken[event.name] += 1
     return placed
+
+
+def _quoted(lines: Mapping[str, Sequence[str]], place: Place) -> str:
+    """Return the beginning of a line in quotes, so that nobody has to count to it."""
+    file, line = place
+    known = lines.get(file or "", ())
+    text = known[line - 1].strip() if line is not None and 0 < line <= len(known) else ""
+    text = text.replace("`", "'").removeprefix("AscendC::")
+    return f" `{text if len(text) <= _QUOTED else text[:_QUOTED] + '...'}`" if text else ""
 
 
 def _stalls(kind: str, events: Sequence[_Event], flag_cycles: float) -> list[Stall]:

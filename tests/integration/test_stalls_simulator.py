@@ -35,10 +35,12 @@ def _line(spec, text):
 def test_each_pipe_waits_at_the_line_that_needs_another_one(simulator, tmp_path):
     spec, result = _evaluated(simulator, tmp_path, "power")
     path = spec.baseline.kernel.main
-    first_product = f"Mul at {path}:{_line(spec, 'Mul(y, x1, x2')}"
-    last_product = f"Mul at {path}:{_line(spec, 'Mul(y, y, x2') + 2}"
-    copy_out = f"DataCopy(UB->GM) at {path}:{_line(spec, 'DataCopy(yGm')}"
-    second_copy = f"DataCopy(GM->UB) at {path}:{_line(spec, 'DataCopy(x2')}"
+    first_product = f"Mul at {path}:{_line(spec, 'Mul(y, x1, x2')} `Mul(y, x1, x2, count);`"
+    last_product = f"Mul at {path}:{_line(spec, 'Mul(y, y, x2') + 2} `Mul(y, y, x2, count);`"
+    copy_out = f"DataCopy(UB->GM) at {path}:{_line(spec, 'DataCopy(yGm')} `DataCopy(yGm[offset], y, count);`"
+    second_copy = (
+        f"DataCopy(GM->UB) at {path}:{_line(spec, 'DataCopy(x2')} `DataCopy(x2, x2Gm[offset], count);`"
+    )
     longest = {(each.pipe, each.at): each for each in reversed(result.cases[0].stalls)}
     assert longest["aiv_mte3", copy_out].waits_for == last_product
     assert longest["aiv_vec", first_product].waits_for == second_copy
@@ -73,5 +75,5 @@ def test_what_the_second_run_prints_is_not_trusted(tmp_path, printed):
     timeline.write_text("0 MTE2 CopyGmToUb 10 100 64\n0 V Add 150 200 0\n")
     price = {"cores": [{"kind": "aiv"}]}
     libraries = {CoreKind.VECTOR: tmp_path / "none.so"}
-    found = stalls_of(price, timeline, lambda _: printed, libraries, own_place, 10.0)
+    found = stalls_of(price, timeline, lambda _: printed, libraries, own_place, {}, 10.0)
     assert all(each.at == "Add" and each.waits_for == "DataCopy(GM->UB)" for each in found)

@@ -8,6 +8,7 @@ unit, which issues it, or for what another pipe ended just before.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ _SHOWN = 6
 _QUOTED = 50  # characters of a line
 _TELLING_SHARE = 0.02
 _SCALAR = "S"
+_LOCATION = re.compile(r"([0-9]{1,9}) ([0-9]{1,9})")
 _ROUNDING_CYCLES = 1.0
 _PIPES = {"V": "vec", "M": "mac", "MTE1": "mte1", "MTE2": "mte2", "MTE3": "mte3", "FIX": "fixpipe"}
 
@@ -97,10 +99,10 @@ def _located(
     told: dict[int, dict[int, tuple[str, CoreKind, str]]] = defaultdict(dict)
     for row in printed.splitlines():
         fields = row.split("\t")
-        block, _, ordinal = fields[-1].partition(" ")
-        if len(fields) == 5 and fields[0] == "located" and block.isdigit() and ordinal.isdigit():
+        numbers = _LOCATION.fullmatch(fields[-1])
+        if len(fields) == 5 and fields[0] == "located" and numbers is not None:
             kind = CoreKind.CUBE if fields[2].startswith("cube") else CoreKind.VECTOR
-            told[int(block)][int(ordinal)] = (fields[1], kind, fields[3])
+            told[int(numbers[1])][int(numbers[2])] = (fields[1], kind, fields[3])
     everything = [each for block in told.values() for each in block.values()]
     places = {
         (kind, frames): place_of(rows)

@@ -67,7 +67,14 @@ def test_nothing_is_found_out_unless_asked_for(simulator, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "printed", ["", "located\tAdd\t0\tzz\t0 0\n", "located\t0\n\tlocated\t\t\t\t\tx y\n"]
+    "printed",
+    [
+        "",
+        "located\tAdd\t0\tzz\t0 0\n",
+        "located\t0\n\tlocated\t\t\t\t\tx y\n",
+        "located\tAdd\t0\t10\t\u00b2 \u0663\n",
+        f"located\tAdd\t0\t10\t0 {'9' * 5000}\n",
+    ],
 )
 def test_what_the_second_run_prints_is_not_trusted(tmp_path, printed):
     """The kernel shares its process with what tells the places."""

@@ -25,6 +25,7 @@ from ascend_gym.search.llm.attempts import Attempt, describe_attempts
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources, system_message
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.llm.tools import Toolbox
 from ascend_gym.search.model_client import ModelClient, candidate_reader
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 
@@ -91,6 +92,7 @@ class Iterate:
         islands: int = 1,
         patience: int = 5,
         example: str = "",
+        tools: bool = False,
     ) -> None:
         """Converse about ``spec``.
 
@@ -101,6 +103,7 @@ class Iterate:
             islands: conversations.
             patience: rounds without gain after which an island takes over the fastest version of all.
             example: what the task shows of another operator.
+            tools: whether the model may look up calls and profiles before it answers.
 
         Raises:
             MisuseError: there would be no conversation.
@@ -108,7 +111,7 @@ class Iterate:
         if islands < 1 or patience < 1:
             raise MisuseError(f"expected at least one island and a patience of 1, got {islands}, {patience}")
         self._spec, self._model_client, self._budget = spec, model_client, budget
-        self._count, self._patience = islands, patience
+        self._count, self._patience, self._with_tools = islands, patience, tools
         self._example = example
         self._islands: list[_Island] = []
         self._to_ask: deque[int] = deque()  # islands that have not answered in this round
@@ -169,8 +172,12 @@ class Iterate:
 
     def _proposal(self, number: int) -> Proposal:
         island = self._islands[number]
+        toolbox = Toolbox(island.result) if self._with_tools else None
         reading = self._model_client.read(
-            self._messages(island), candidate_reader(island.best), *("iterate", number, island.asked)
+            self._messages(island, toolbox),
+            candidate_reader(island.best),
+            *("iterate", number, island.asked),
+            tools=toolbox.reply if toolbox else None,
         )
         origin = {"kind": "iterate", "island": number, "turn": island.asked, "calls": [*reading.calls]}
         island.asked += 1
@@ -179,14 +186,14 @@ class Iterate:
             return UnusableProposal(island.best, {**origin, "answer": reading.text}, str(reading.value))
         return Proposal(reading.value, origin)
 
-    def _messages(self, island: _Island) -> list[Message]:
+    def _messages(self, island: _Island, toolbox: Toolbox | None) -> list[Message]:
         """Return the conversation: the task, the last answers with their outcomes, the state at its end."""
         turns = island.turns[-_TURNS_KEPT:]
         earlier = island.attempts[: len(island.attempts) - len(turns)]
-        messages = [
-            system_message(self._spec, island.best, island.result),
-            self._task(island.baseline, earlier),
-        ]
+        system = system_message(self._spec, island.best, island.result)
+        if toolbox is not None:
+            system = Message(system.role, f"{system.content}\n{toolbox.described}")
+        messages = [system, self._task(island.baseline, earlier)]
         for number, turn in enumerate(turns, len(earlier) + 1):
             told = describe_attempts([turn.attempt], first=number)
             messages.append(Message("assistant", turn.said))

@@ -81,6 +81,7 @@ class RunSettings(BaseModel):
         examples: which example AscendCraft, best-of-n and iterate show for an operator without sources.
         pass_builds: whether AscendCraft builds after each pass of a model.
         builds: builds without an evaluation that AscendCraft may spend; ``None`` for any.
+        tools: whether the model of iterate may look up calls and profiles before it answers.
         checkpoint: folder of the training, or one of its checkpoints, whose policy PPO uses.
     """
 
@@ -118,6 +119,7 @@ class RunSettings(BaseModel):
     examples: Examples = Examples.NONE
     pass_builds: bool = True
     builds: int | None = Field(default=None, ge=0)
+    tools: bool = False
     checkpoint: str | None = None
 
     @field_validator("method")
@@ -197,7 +199,7 @@ _OF_METHODS: dict[Method | str, set[str]] = {
     Method.ASCEND_OPTIMIZER: _OF_THE_AGENT,
     Method.ASCEND_CRAFT: {"lowering", "examples", "pass_builds", "builds"},
     Method.BEST_OF_N: {"examples"},
-    Method.ITERATE: {"islands", "examples"},
+    Method.ITERATE: {"islands", "examples", "tools"},
 }
 _TOLD_WHERE_USED = {Method.BEST_OF_N, Method.ITERATE}
 
@@ -250,6 +252,7 @@ def _iterate(setting: Setting) -> Strategy:
         budget=settings.budget,
         islands=settings.islands,
         example=example_text(setting.spec, settings.examples),
+        tools=settings.tools,
     )
 
 

@@ -84,6 +84,9 @@ MethodOption = Annotated[
 Budget = Annotated[int, typer.Option(min=1, help="Evaluations that may be spent.")]
 Model = Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")]
 Seed = Annotated[int, typer.Option(help="Seed of the run.")]
+Tools = Annotated[
+    bool, typer.Option("--tools", help="Let the model of iterate look up calls and profiles first.")
+]
 Out = Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")]
 
 
@@ -114,6 +117,7 @@ def optimize(
     rewind_steps: RewindSteps = None,
     leave_one_out: LeaveOneOut = True,
     checkpoint: Checkpoint = None,
+    tools: Tools = False,
     lowering: LoweringOption = Lowering.RULES,
     examples: ExamplesOption = Examples.NONE,
     pass_builds: PassBuilds = True,

@@ -14,6 +14,7 @@ from ascend_gym.core.whole_file import write_whole
 from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
+from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.outcome import SearchOutcome, Step
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.sweep.provenance import PROVENANCE_NAME, note_session
@@ -89,6 +90,7 @@ def run_in_folder(
         MisuseError: the folder holds the journal of another search, or a model or package is not at hand.
     """
     ledger = BudgetLedger(settings.limits)
+    protocol = MeasureProtocol(chip=settings.chip, stalls=settings.model != OFFLINE_MODEL)
     with (
         opened_models(settings, access or ModelAccess(), ledger, folder) as models,
         Journal(folder) as journal,
@@ -100,7 +102,7 @@ def run_in_folder(
             evaluator,
             ledger,
             journal,
-            SearchRules(settings.duplicates, MeasureProtocol(chip=settings.chip), settings.identity()),
+            SearchRules(settings.duplicates, protocol, settings.identity()),
             in_flight=in_flight,
             on_event=on_event,
         )

@@ -100,6 +100,7 @@ class MeasureProtocol(Record):
         run_timeout_s: limit of the run of one case.
         memory_limit_bytes: memory of a candidate's process.
         output_limit_bytes: bytes that such a process may write.
+        stalls: whether to find out what pipes wait for by line of the source, which takes a second run.
     """
 
     chip: str = "910B2"
@@ -111,6 +112,7 @@ class MeasureProtocol(Record):
     run_timeout_s: float = Field(default=20.0, gt=0, le=MAX_TIMEOUT_S)
     memory_limit_bytes: int = Field(default=4 * 2**30, gt=0, le=MAX_BYTES)
     output_limit_bytes: int = Field(default=2 * 2**30, gt=0, le=MAX_BYTES)
+    stalls: bool = Field(default=False, exclude_if=lambda value: not value)
 
 
 class EvalRequest(Record):

@@ -40,6 +40,7 @@ from ascend_gym.core.result_records import (
     Phase,
     PhaseSeconds,
     Profile,
+    Stall,
     failed_result,
 )
 from ascend_gym.core.service_records import (
@@ -93,6 +94,7 @@ __all__ = [
     "ScalarCost",
     "SourceFile",
     "Sources",
+    "Stall",
     "TargetSheet",
     "TenantStatus",
     "TensorSpec",

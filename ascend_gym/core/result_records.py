@@ -144,11 +144,28 @@ class CoreTimes(Record):
     wait_ratios: dict[str, float] = Field(default_factory=dict)
 
 
+class Stall(Record):
+    """How long a pipe of a core waits before an instruction, all times that it comes to it together.
+
+    Attributes:
+        pipe: name with the kind of core, such as ``aiv_vec``.
+        at: the instruction and where it stands, such as ``Add at op_kernel/add.cpp:60``, with the line.
+        waits_for: what ended last before it starts, as a rule: another pipe's instruction, or issuing it.
+        wait_ratio: share of the time of the core.
+    """
+
+    pipe: str
+    at: str
+    waits_for: str
+    wait_ratio: float = Field(ge=0, le=1)
+
+
 class CaseResult(Record):
     """Outcome of one case; the status fixes which fields exist.
 
     ``floor_us`` is a time in microseconds that no candidate can beat on this chip, and ``cores`` tells how
-    far cores differ and what they wait for; ``None`` where the backend does not know.
+    far cores differ and what they wait for; ``None`` where the backend does not know. ``stalls`` are the
+    longest waits of a core by line of the source, the longest first, where the protocol asks for them.
     """
 
     case_id: str
@@ -159,6 +176,7 @@ class CaseResult(Record):
     accuracy: Accuracy | None = None
     floor_us: float | None = Field(default=None, gt=0, exclude_if=lambda value: value is None)
     cores: CoreTimes | None = Field(default=None, exclude_if=lambda value: value is None)
+    stalls: tuple[Stall, ...] = Field(default=(), exclude_if=lambda value: not value)
     diagnostics: tuple[Diagnostic, ...] = ()
 
     @model_validator(mode="after")

@@ -14,6 +14,7 @@ from ascend_gym.core.text import shortened
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.prompts import prompt_digest
 from ascend_gym.search.llm.template import render
+from ascend_gym.search.llm.tools import MOST_ROUNDS
 from ascend_gym.search.seeds import derived_seed
 
 MAX_TOKENS = 16384
@@ -106,7 +107,11 @@ class ModelClient:
         return Answer(completion.text, call, completion.ending)
 
     def read(
-        self, messages: Sequence[Message], reader: Callable[[Answer], T | ParseProblem], *purpose: str | int
+        self,
+        messages: Sequence[Message],
+        reader: Callable[[Answer], T | ParseProblem],
+        *purpose: str | int,
+        tools: Callable[[str], str | None] | None = None,
     ) -> Reading[T]:
         """Ask, and once more with the reason where the answer cannot be used.
 
@@ -116,19 +121,35 @@ class ModelClient:
             messages: the question.
             reader: makes what is wanted of an answer, or says what is wrong with it.
             *purpose: as for ``ask``; the second question's ends in ``again``.
+            tools: says what an answer asks for that wants to know something first, ``None`` for others; such
+                answers cost tokens and no evaluation, and there are up to ``MOST_ROUNDS`` of them.
 
         Raises:
             ModelError: the model could not answer.
             BudgetExceededError: the budget does not cover a question.
         """
-        answer = self.ask(messages, *purpose)
+        answer, messages, calls = self._after_tools(messages, tools, *purpose)
         value = reader(answer)
         if not isinstance(value, ParseProblem) or value.kind is ProblemKind.REFUSED:
-            return Reading(value, answer.text, (answer.call,))
-        said = Message("assistant", shortened(answer.text.strip(), _MAX_QUOTED_CHARS) or "(no answer)")
-        why = Message("user", render("again", problem=value.message))
-        again = self.ask([*messages, said, why], *purpose, "again")
-        return Reading(reader(again), again.text, (answer.call, again.call))
+            return Reading(value, answer.text, calls)
+        again = self.ask([*messages, _quoted(answer), _question_again(value)], *purpose, "again")
+        return Reading(reader(again), again.text, (*calls, again.call))
+
+    def _after_tools(
+        self, messages: Sequence[Message], tools: Callable[[str], str | None] | None, *purpose: str | int
+    ) -> tuple[Answer, Sequence[Message], tuple[Mapping[str, Any], ...]]:
+        """Return the first answer that asks for no tool, what it answers, and the calls until then."""
+        answer = self.ask(messages, *purpose)
+        calls: tuple[Mapping[str, Any], ...] = (answer.call,)
+        for number in range(1, MOST_ROUNDS + 1):
+            said = tools(answer.text) if tools is not None else None
+            if said is None:
+                break
+            left = "Now give your changes." if number == MOST_ROUNDS else ""
+            messages = [*messages, _quoted(answer), Message("user", f"{said}\n\n{left}".strip())]
+            answer = self.ask(messages, *purpose, "tool", number)
+            calls = (*calls, answer.call)
+        return answer, messages, calls
 
     def read_all(
         self,
@@ -163,6 +184,15 @@ class ModelClient:
             pool.terminate()
             if waits:
                 pool.join()
+
+
+def _quoted(answer: Answer) -> Message:
+    said = shortened(answer.text.strip(), _MAX_QUOTED_CHARS) or "(no answer)"
+    return Message("assistant", said)
+
+
+def _question_again(problem: ParseProblem) -> Message:
+    return Message("user", render("again", problem=problem.message))
 
 
 def _taken(box: queue.SimpleQueue[Reading[T] | BaseException]) -> Reading[T]:

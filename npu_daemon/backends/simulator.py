@@ -25,6 +25,7 @@ from ascend_gym.core.records import (
     MeasureProtocol,
     OpSpec,
     Phase,
+    Stall,
     TargetSheet,
 )
 from ascend_gym.core.remove_tree import remove_tree
@@ -43,6 +44,7 @@ from npu_daemon.simulator.pricing import TimelineRequest, price_trace
 from npu_daemon.simulator.profile import core_times_of, profile_of
 from npu_daemon.simulator.races import find_race
 from npu_daemon.simulator.run_report import reported_warnings
+from npu_daemon.simulator.stalls import MAX_EVENTS, stalls_of
 from npu_daemon.simulator.target import target_sheet
 from npu_daemon.simulator.toolchain import obtain_toolchain
 
@@ -65,6 +67,7 @@ class _Run:
     Attributes:
         spec: of the operator.
         candidate: that ran.
+        kernel: of it, built.
         job: the run.
         tiling: what the tiling program decided.
         read_by_tiling: inputs whose values the tiling program may read.
@@ -72,6 +75,7 @@ class _Run:
 
     spec: OpSpec
     candidate: Candidate
+    kernel: KernelBuild
     job: KernelJob
     tiling: TilingOutcome
     read_by_tiling: frozenset[str]
@@ -201,7 +205,7 @@ class SimulatorBackend:
             return replace(finished, seconds=tiling.seconds + finished.seconds)
         outputs, seconds, warnings = finished
         read_by_tiling = host.definition.value_dependent_inputs()
-        handle = _Run(build.spec, build.candidate, job, tiling, read_by_tiling)
+        handle = _Run(build.spec, build.candidate, build.kernel, job, tiling, read_by_tiling)
         return RunOutput(outputs, handle, tiling.seconds + seconds, warnings)
 
     def _executed(
@@ -211,12 +215,7 @@ class SimulatorBackend:
 
         Only one that is searched warns, and must have no race.
         """
-        limits = ResourceLimits(
-            wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
-            cpu_s=protocol.run_timeout_s + 2.0,
-            memory_bytes=protocol.memory_limit_bytes,
-            file_bytes=protocol.output_limit_bytes,
-        )
+        limits = _limits(protocol)
         outcome = job.execute(self.toolchain.run_program, limits)
         failure = diagnose_run(outcome, build.kernel, protocol, outcome.seconds)
         if failure is not None:
@@ -238,7 +237,9 @@ class SimulatorBackend:
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
         """Price the trace of a run whose outputs were judged correct."""
         handle: _Run = run.handle
-        price = self.price(run, load_chip(protocol.chip))
+        chip = load_chip(protocol.chip)
+        timeline = TimelineRequest(handle.job.folder / "timeline", MAX_EVENTS) if protocol.stalls else None
+        price = self.price(run, chip, timeline)
         if isinstance(price, Failure):
             return price
         if price["unwritten"]:
@@ -246,7 +247,7 @@ class SimulatorBackend:
         unread = {name: count for name, count in price["unread"].items() if name not in handle.read_by_tiling}
         if unread and handle.spec.reads_all_inputs:
             return _unread(unread)
-        profile = profile_of(price, handle.tiling.block_dim, load_chip(protocol.chip))
+        profile = profile_of(price, handle.tiling.block_dim, chip)
         samples = samples_us(profile.task_duration_us, handle.candidate, case, protocol)
         return CaseResult(
             case_id=case.case_id,
@@ -259,8 +260,9 @@ class SimulatorBackend:
                 tiling_data_bytes=len(handle.tiling.tiling_data),
             ),
             profile=profile.model_copy(update={"task_duration_us": statistics.median(samples)}),
-            floor_us=floor_us(handle.spec, case, load_chip(protocol.chip)),
-            cores=core_times_of(price, load_chip(protocol.chip)),
+            floor_us=floor_us(handle.spec, case, chip),
+            cores=core_times_of(price, chip),
+            stalls=self.stalls(run, price, timeline.path, protocol) if timeline else (),
             diagnostics=_beyond(price["read_beyond"], "reads") + _beyond(price["written_beyond"], "writes"),
         )
 
@@ -271,6 +273,27 @@ class SimulatorBackend:
         job: KernelJob = run.handle.job
         return price_trace(self.toolchain, job.trace, chip, job.tensor_ranges, timeline)
 
+    def stalls(
+        self, run: RunOutput, price: dict[str, Any], timeline: Path, protocol: MeasureProtocol
+    ) -> tuple[Stall, ...]:
+        """Run a kernel once more and return what its pipes wait for, by line of its sources.
+
+        Args:
+            run: that ended well.
+            price: what the pricing program says about it.
+            timeline: what it wrote of it.
+            protocol: limits.
+        """
+        handle: _Run = run.handle
+
+        def run_again(lines: str) -> str:
+            outcome = handle.job.execute_again(self.toolchain.run_program, _limits(protocol), lines)
+            return outcome.stdout.decode("utf-8", "replace")
+
+        flag_cycles = target_sheet(protocol.chip, starts_with_empty_l2=True).scalar.flag_cycles
+        libraries, texts = handle.kernel.libraries, handle.candidate.texts
+        return stalls_of(price, timeline, run_again, libraries, own_place, texts, flag_cycles)
+
     def repeatability(self, protocol: MeasureProtocol) -> float:
         """Return the spread of simulated noise (four standard deviations); without noise prices are exact."""
         return 4.0 * protocol.noise
@@ -280,6 +303,16 @@ class SimulatorBackend:
         handle: _Run = run.handle
         handle.job.close()
         remove_tree(handle.job.folder)
+
+
+def _limits(protocol: MeasureProtocol) -> ResourceLimits:
+    """Return what a run may use."""
+    return ResourceLimits(
+        wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
+        cpu_s=protocol.run_timeout_s + 2.0,
+        memory_bytes=protocol.memory_limit_bytes,
+        file_bytes=protocol.output_limit_bytes,
+    )
 
 
 def includes_collectives(text: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ascend_gym.core.records import Diagnostic
+from ascend_gym.core.records import Diagnostic, Stall
 from npu_daemon.simulator.chips import Chip
 
 PIPES = ("scalar", "vec", "mac", "mte1", "mte2", "mte3", "fixpipe")
@@ -25,6 +25,7 @@ class LaunchProfile:
         price: JSON of the pricing program; its ``cores`` lie group by group, the cube core first.
         timeline: events of the launch as the pricing program wrote them, if they were asked for.
         warnings: what the run warned of.
+        stalls: the longest waits of a core by line of the source, where they were looked for.
     """
 
     index: int
@@ -34,6 +35,7 @@ class LaunchProfile:
     price: Mapping[str, Any]
     timeline: Path | None = None
     warnings: tuple[Diagnostic, ...] = ()
+    stalls: tuple[Stall, ...] = ()
 
     @property
     def task_us(self) -> float:

@@ -26,6 +26,7 @@ from npu_daemon.profiling.asc_program import (
 from npu_daemon.profiling.launch_profile import LaunchProfile
 from npu_daemon.simulator.chips import Chip, load_chip
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
+from npu_daemon.simulator.stalls import MAX_EVENTS
 
 
 @dataclass(frozen=True)
@@ -101,18 +102,22 @@ class Profiler:
                 return Failure(
                     Status.INCORRECT, (Diagnostic(phase=Phase.VERIFY, message=verdict.message),), run.seconds
                 )
-            return self._operator_launch(spec, run)
+            return self._operator_launch(spec, run, protocol)
         finally:
             self._backend.cleanup(run)
 
-    def _operator_launch(self, spec: OpSpec, run: RunOutput) -> LaunchProfile | Failure:
-        timeline = self._timeline(0)
+    def _operator_launch(
+        self, spec: OpSpec, run: RunOutput, protocol: MeasureProtocol
+    ) -> LaunchProfile | Failure:
+        asked = self._timeline(0)
+        timeline = asked or TimelineRequest(self._folder / "timeline.0", MAX_EVENTS)
         price = self._backend.price(run, self._chip, timeline)
         if isinstance(price, Failure):
             return price
         block_dim: int = run.handle.tiling.block_dim
-        path = timeline.path if timeline else None
-        return LaunchProfile(0, spec.name, block_dim, self._chip, price, path, run.diagnostics)
+        path = asked.path if asked else None
+        stalls = self._backend.stalls(run, price, timeline.path, protocol)
+        return LaunchProfile(0, spec.name, block_dim, self._chip, price, path, run.diagnostics, stalls)
 
     def profile_program(self, program: AscProgram, data_dir: Path | None = None) -> ProfiledProgram | Failure:
         """Build and run a program, check its launches for races, and price each after the one before.

@@ -31,6 +31,7 @@ def launch_summary(launch: LaunchProfile) -> dict[str, Any]:
         "roofline": asdict(roofline_of(launch)),
         "clock_reads_us": launch.clock_reads_us(),
         "bank_conflicts": dict(launch.price["bank_conflicts"]),
+        "stalls": [each.model_dump(mode="json") for each in launch.stalls],
         "warnings": [each.model_dump(mode="json") for each in launch.warnings],
     }
 
@@ -52,6 +53,9 @@ def print_launch(console: Console, launch: LaunchProfile) -> None:
     console.print(f"reached {roofline.reached:.1%} of the highest floor ({roofline.floors[0].resource})")
     _print_clock(console, launch)
     _print_conflicts(console, launch)
+    for stall in launch.stalls:
+        told = f"{stall.pipe} waits {stall.wait_ratio:.1%} before {stall.at}, for {stall.waits_for}"
+        console.print(told, markup=False, highlight=False)
     for warning in launch.warnings:
         console.print(f"warning: {warning}", markup=False, highlight=False)
 

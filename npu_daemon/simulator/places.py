@@ -24,6 +24,7 @@ _READER = Path(__file__).with_name("line_reader.py")
 _LIMITS = ResourceLimits(wall_s=20.0, cpu_s=10.0, memory_bytes=2 << 30, file_bytes=0, output_bytes=1 << 18)
 _ADDRESS = re.compile(r"[0-9a-f]{1,16}")
 _MAX_ADDRESSES = 32
+_MAX_TOGETHER = 512
 _LINE = re.compile(r"[0-9]{1,9}")
 _OWN_FOLDERS = ("shared/", "op_kernel/", "op_host/")
 
@@ -38,13 +39,27 @@ def source_rows(frames: str, library: Path | None) -> list[str]:
     addresses = frames.split(",", _MAX_ADDRESSES)[:_MAX_ADDRESSES]
     if library is None or not all(map(_ADDRESS.fullmatch, addresses)):
         return []
-    outcome = run_limited(
-        [sys.executable, "-I", "-S", str(_READER), str(_packages()), str(library), *addresses],
-        cwd=library.parent,
-        limits=_LIMITS,
-        reach=Reach((*python_files(), _READER, _packages(), library), keeps_files=False),
-    )
-    return outcome.stdout.decode("utf-8", "replace").splitlines()
+    return _read_rows(addresses, library).splitlines()
+
+
+def rows_by_frames(frames: Iterable[str], library: Path | None) -> dict[str, list[str]]:
+    """Return the rows of each of several lists of addresses, as ``source_rows`` does, by one reading.
+
+    Args:
+        frames: lists of hexadecimal offsets, each separated by commas; those of any other form have no rows.
+        library: what was running.
+    """
+    known = {each: each.split(",", _MAX_ADDRESSES)[:_MAX_ADDRESSES] for each in dict.fromkeys(frames)}
+    known = {each: addresses for each, addresses in known.items() if all(map(_ADDRESS.fullmatch, addresses))}
+    asked = list(dict.fromkeys(address for addresses in known.values() for address in addresses))
+    asked = asked[:_MAX_TOGETHER]
+    if library is None or not asked:
+        return {}
+    rows = dict(zip(asked, _read_rows(asked, library).split("\n\n"), strict=False))
+    return {
+        each: [row for address in addresses for row in rows.get(address, "").splitlines() if row]
+        for each, addresses in known.items()
+    }
 
 
 def own_place(rows: Iterable[str]) -> Place:
@@ -55,6 +70,17 @@ def own_place(rows: Iterable[str]) -> Place:
         if begins and _LINE.fullmatch(line):
             return path[min(begins) :], int(line)
     return None, None
+
+
+def _read_rows(addresses: list[str], library: Path) -> str:
+    """Return what the reader prints of some addresses: rows of each, and an empty row behind them."""
+    outcome = run_limited(
+        [sys.executable, "-I", "-S", str(_READER), str(_packages()), str(library), *addresses],
+        cwd=library.parent,
+        limits=_LIMITS,
+        reach=Reach((*python_files(), _READER, _packages(), library), keeps_files=False),
+    )
+    return outcome.stdout.decode("utf-8", "replace")
 
 
 def _packages() -> Path:

@@ -18,6 +18,7 @@ from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.sandbox import MemoryFile, ResourceLimits
 from npu_daemon.simulator.build_cache import KernelBuild
+from npu_daemon.simulator.call_names import call_name
 from npu_daemon.simulator.kernel_run import KernelJob
 from npu_daemon.simulator.places import Place, PlaceOf, own_place, source_rows
 from npu_daemon.simulator.task_type import CoreKind
@@ -35,22 +36,6 @@ _MEMORIES = (
     "bias table",
     "fixpipe buffer",
 )
-_CALLS = {
-    "CopyGmToUb": "DataCopy(GM->UB)",
-    "CopyUbToGm": "DataCopy(UB->GM)",
-    "CopyUbToUb": "DataCopy(UB->UB)",
-    "CopyGmToL1": "DataCopy(GM->L1)",
-    "CopyL1ToGm": "DataCopy(L1->GM)",
-    "CopyL0cToGm": "Fixpipe(L0C->GM)",
-    "CopyL0cToL1": "Fixpipe(L0C->L1)",
-    "CopyL1ToBias": "DataCopy(L1->C2)",
-    "CopyL1ToFixpipe": "DataCopy(L1->C2PIPE2GM)",
-    "FillL1": "Fill(L1)",
-    "FillL0": "Fill(L0)",
-    "LoadL0A": "LoadData(L1->L0A)",
-    "LoadL0B": "LoadData(L1->L0B)",
-    "ScalarAccess": "scalar access",
-}
 _CACHE_REASONS = {
     "unwritten": "what a scalar store leaves in the data cache of its core need not be in global memory: "
     "call DataCacheCleanAndInvalid after it",
@@ -186,7 +171,7 @@ def _access(side: dict[str, Any], cubes: int, vectors: int) -> _Access:
         block=group if side["cube"] else group * vectors + position - cubes,
         core=kind if cubes > 0 and vectors > 0 else "",
         ordinal=side["ordinal"],
-        call=_CALLS.get(side["call"], side["call"]),
+        call=call_name(side["call"]),
         pipe=side["pipe"],
         writes=side["writes"],
     )

@@ -50,8 +50,8 @@ class Editor:
         return Completion(f"Because {number}.\n" + "".join(files), 10, 5, "editor")
 
 
-def _search(folder, llm, *, budget, spec=SPEC, islands=1, patience=5, in_flight=1):
-    strategy = Iterate(spec, ModelClient(llm, seed=0), budget=budget, islands=islands, patience=patience)
+def _search(folder, llm, *, budget, spec=SPEC, in_flight=1, **options):
+    strategy = Iterate(spec, ModelClient(llm, seed=0), budget=budget, **options)
     with Journal(folder) as journal:
         ledger = BudgetLedger(Budget(budget))
         return run_search(spec, strategy, FakeEvaluator(), ledger, journal, in_flight=in_flight)
@@ -131,3 +131,38 @@ def test_the_offline_model_answers_with_what_was_not_attempted(tmp_path):
 def test_conversations_that_cannot_be_are_refused(options):
     with pytest.raises(MisuseError):
         Iterate(SPEC, ModelClient(OfflineModel(), seed=0), budget=1, **options)
+
+
+def test_what_a_model_looks_up_costs_tokens_and_no_evaluation(tmp_path):
+    model = Editor(
+        "I need to know more.\nTOOL: lookup DataCopyPad\nTOOL: profile\nTOOL: lookup NoSuchCall",
+        "- TOOL: evaluate first",
+        "`TOOL: profile nowhere`",
+        "TOOL: profile",  # one round too many: an answer without changes, asked again like any other
+        50.0,
+        40.0,
+    )
+    outcome = _search(tmp_path, model, budget=2, tools=True)
+    assert outcome.evaluations == 2
+    assert [round(step.result.latency_us) for step in outcome.history[1:]] == [50, 40]
+    first, second, third, fourth, fifth, _ = model.conversations
+    assert "TOOL: lookup NAME" in first[0].content
+    page, profile, unknown = re.split(r"^### ", second[-1].content, flags=re.M)[1:]
+    assert page.startswith("lookup DataCopyPad\n- `DataCopyPad(")
+    assert "task_duration_us=" in profile
+    assert "has no 'NoSuchCall'" in unknown
+    assert "There is no tool 'evaluate'" in third[-1].content
+    assert "There is no case 'nowhere'" in fourth[-1].content
+    assert fourth[-1].content.endswith("Now give your changes.")
+    assert len(fifth) == len(fourth) + 2
+    with Journal(tmp_path) as journal:
+        origins = [record["origin"] for record in journal.records if record["kind"] == "proposal"][1:]
+    purposes = [call["purpose"][3:] for call in origins[0]["calls"]]
+    assert purposes == [[], ["tool", 1], ["tool", 2], ["tool", 3], ["again"]]
+    assert outcome.history[1].proposal.origin["calls"] == origins[0]["calls"]
+
+
+def test_tools_are_offered_where_they_are_wanted_alone(tmp_path):
+    model = Editor(50.0)
+    _search(tmp_path, model, budget=1)
+    assert "TOOL:" not in "".join(message.content for message in model.conversations[0])

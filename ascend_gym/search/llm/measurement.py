@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -22,6 +23,7 @@ _BUSY = 0.8
 _TELLING_WAIT = 0.01
 _SMALL_COPY_BYTES = 16 * 1024
 _MAX_DIAGNOSTICS = 8
+_TOLD_STALLS = 6  # shared between the kinds of cores
 
 
 def describe_result(result: EvalResult) -> str:
@@ -64,6 +66,11 @@ def _case_lines(case: CaseResult, target: TargetSheet | None) -> Iterator[str]:
     yield f"- {case.case_id}: {'; '.join([*facts, *_launch_facts(case, case.profile, target)])}"
     yield f"  {'; '.join(_pipe_facts(case, case.profile))}"
     yield f"  {'; '.join(_work_facts(case.profile))}"
+    if case.stalls:
+        yield (
+            "  longest pauses of the pipes of one core, in shares of its time, before an instruction and for "
+            f"what ended last before it: {'; '.join(_stall_facts(case))}"
+        )
 
 
 def _against_floor(latency_us: float, floor_us: float | None) -> str:
@@ -127,6 +134,17 @@ def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
             "next instruction waits for a flag, a barrier or another pipe, while those before it may still "
             f"run: {', '.join(told)}"
         )
+
+
+def _stall_facts(case: CaseResult) -> Iterator[str]:
+    """Yield which pipe waits, before which line, and what it waits for; of each kind of core that ran."""
+    kinds = {stall.pipe[:3] for stall in case.stalls}
+    told: Counter[str] = Counter()
+    for stall in case.stalls:
+        told[stall.pipe[:3]] += 1
+        if told[stall.pipe[:3]] > _TOLD_STALLS // len(kinds):
+            continue
+        yield f"{stall.pipe} {stall.wait_ratio:.0%} before {stall.at}, for {stall.waits_for}"
 
 
 def _dominant(kind: str, ratios: dict[str, float]) -> tuple[str, float]:

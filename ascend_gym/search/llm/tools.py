@@ -1,0 +1,89 @@
+"""Tools that a model may use before it answers: look up a call, or the whole profile of the version at hand.
+
+A model asks for a tool by a line of its own, ``TOOL: lookup DataCopyPad``. That works with every endpoint and
+in recordings, whatever an endpoint's own format of calls is. What a tool says costs tokens, as questions do;
+the third tool, an evaluation, is what an answer with changes asks for, and is charged as such.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+
+from ascend_gym.core.records import CaseResult, EvalResult
+from ascend_gym.search.llm.sheets import Call, known_calls
+from ascend_gym.search.llm.template import render
+
+MOST_ROUNDS = 3
+"""How often a model may ask for tools before an answer; each time for several, if it likes."""
+
+_MOST_REQUESTS = 8
+_REQUEST = re.compile(r"^[ \t>*-]*`?TOOL:[ \t]*(\w+)[ \t]*([^`\n]*?)`?[ \t]*$", re.MULTILINE)
+_CHANGES = re.compile(r"^[ \t]*(?:#+[ \t]*FILE\b|<{5,})", re.MULTILINE | re.IGNORECASE)
+_NEAREST = 3
+
+
+class Toolbox:
+    """The tools for one question.
+
+    Attributes:
+        described: what a prompt says of them.
+    """
+
+    def __init__(self, measured: EvalResult) -> None:
+        """Offer tools that know how a version was measured."""
+        self._measured = measured
+        self._tools: dict[str, Callable[[str], str]] = {"lookup": _looked_up, "profile": self._profile}
+        self.described = render("tools", rounds=str(MOST_ROUNDS))
+
+    def reply(self, answer: str) -> str | None:
+        """Return what the tools say that an answer asks for; ``None`` if it asks for none, or has changes."""
+        if _CHANGES.search(answer):
+            return None
+        asked = list(dict.fromkeys(_REQUEST.findall(answer)))[:_MOST_REQUESTS]
+        said = [f"### {' '.join((name, what)).strip()}\n{self._said(name, what)}" for name, what in asked]
+        return "\n\n".join(said) or None
+
+    def _said(self, name: str, what: str) -> str:
+        tool = self._tools.get(name.lower())
+        if tool is None:
+            return f"There is no tool {name!r}; there are: {', '.join(self._tools)}. Changes are evaluated."
+        return tool(what.strip())
+
+    def _profile(self, case_id: str) -> str:
+        cases = [case for case in self._measured.cases if case_id in ("", case.case_id)]
+        told = [_profile_of(case) for case in cases if case.profile is not None]
+        known = ", ".join(case.case_id for case in self._measured.cases)
+        return "\n".join(told) or f"There is no case {case_id!r}; there are: {known}."
+
+
+def _looked_up(name: str) -> str:
+    """Return the page of a call, or the names that are most like it."""
+    word = name.removeprefix("AscendC::").split("(")[0].split("<")[0].strip()
+    pages = {single.lower(): call for call in known_calls() for single in call.names}
+    if word.lower() in pages:
+        return _page(pages[word.lower()])
+    near = difflib.get_close_matches(word.lower(), pages, n=_NEAREST)
+    names = ", ".join(dict.fromkeys(pages[each].name for each in near)) or "nothing like it"
+    return f"The table of calls has no {word!r}; it has: {names}. Calls that it does not have may exist."
+
+
+def _page(call: Call) -> str:
+    forms = "\n".join(f"- `{form}`" for form in call.forms)
+    types = f"\nTypes: {', '.join(call.types)}." if call.types else ""
+    return f"{forms}\n{call.notes}{types}\nFor example: `{call.example}`"
+
+
+def _profile_of(case: CaseResult) -> str:
+    """Return all figures of a case that are not 0, and its longest waits."""
+    figures = case.profile.model_dump() if case.profile else {}
+    told = [f"{name}={value:.6g}" for name, value in figures.items() if value]
+    waits = case.cores.wait_ratios if case.cores else {}
+    told += [f"{name}={ratio:.3f}" for name, ratio in sorted(waits.items()) if ratio]
+    stalls = [
+        f"- {each.pipe} waits {each.wait_ratio:.1%} of a core's time before {each.at}, for {each.waits_for}"
+        for each in case.stalls
+    ]
+    head = f"{case.case_id}, times in us, means over the cores that ran: {', '.join(told)}"
+    return "\n".join([head, *stalls])

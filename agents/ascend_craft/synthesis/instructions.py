@@ -290,8 +290,11 @@ class Stage:
 
     def _where(self, node: Node) -> Place:
         test, yes, no = self._operands(node)
-        if not isinstance(test, Mask):
-            raise NotCoveredError("where with a condition that is no comparison of vectors")
+        if isinstance(test, Scalar):
+            raise NotCoveredError("where with a condition that is one for the whole vector")
+        mask = test.buffer if isinstance(test, Mask) else self._take("m")
+        if isinstance(test, Vector):
+            self._say("compares_ne", mask, test.buffer, "0.0")
         if isinstance(yes, Scalar):
             filled = self._take()
             self._say("fill", filled, yes.text)
@@ -299,12 +302,14 @@ class Stage:
         assert isinstance(yes, Vector)
         dst = self._targets.get(id(node)) or self._take()
         if isinstance(no, Scalar):
-            self._say("selects", dst, test.buffer, yes.buffer, no.text)
+            self._say("selects", dst, mask, yes.buffer, no.text)
         else:
             assert isinstance(no, Vector)
-            self._say("select", dst, test.buffer, yes.buffer, no.buffer)
+            self._say("select", dst, mask, yes.buffer, no.buffer)
         if isinstance(self.place(node.args[1]), Scalar):
             self._drop(yes.buffer)
+        if isinstance(test, Vector):
+            self._drop(mask)
         self._release(node)
         return Vector(dst)
 

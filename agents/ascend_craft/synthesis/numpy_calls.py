@@ -141,6 +141,8 @@ class NumpyCalls:
         if isinstance(value, tuple) and len(value) == 1:
             inner = self._node(value[0])
             return self._graph.node("as", (inner,), [(), *inner.dims])
+        if isinstance(value, Windows):
+            raise NotCoveredError("padding and windows that something else than one reduction is made of")
         if not isinstance(value, Node):
             raise NotCoveredError(f"{type(value).__name__} where a tensor is expected")
         return value

@@ -27,6 +27,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
 
 @dataclass(frozen=True)
@@ -177,7 +178,7 @@ class _Tracer(NumpyCalls):
             return self._apply(op, self._value(node.left, names), self._value(node.right, names))
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand, names)
-            return self._apply("neg", value) if isinstance(node.op, ast.USub) else value
+            return self._signed(node, value)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             sides = self._value(node.left, names), self._value(node.comparators[0], names)
             return self._apply(_COMPARISONS[type(node.ops[0])], *sides)
@@ -192,6 +193,18 @@ class _Tracer(NumpyCalls):
             return self._attribute(node, names)
         if isinstance(node, ast.Call):
             return self._call(node, names)
+        raise NotCoveredError(f"the expression {ast.unparse(node)}")
+
+    def _signed(self, node: ast.UnaryOp, value: Any) -> Any:
+        if isinstance(node.op, ast.USub):
+            return self._apply("neg", value)
+        if isinstance(node.op, ast.UAdd):
+            return value
+        if isinstance(node.op, ast.Invert) and isinstance(value, Node):
+            opposite = _OPPOSITE.get(value.op)
+            return (
+                self._apply(opposite, *value.args) if opposite else self._apply("eq", value, Number.of(0.0))
+            )
         raise NotCoveredError(f"the expression {ast.unparse(node)}")
 
     def _name(self, name: str, names: dict[str, Any]) -> Any:

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.ascend_craft.synthesis.graph import Dim, Graph, Node, NotCoveredError, Number
-from agents.ascend_craft.synthesis.numpy_calls import Function, NumpyCalls, SplitNeededError, Windows
+from agents.ascend_craft.synthesis.graph import Dim, Graph, Node, NotCoveredError, Number, product_of
+from agents.ascend_craft.synthesis.numpy_calls import Function, NumpyCalls, SplitNeededError
+from agents.ascend_craft.synthesis.windows import Windows, strided
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -224,7 +225,7 @@ class _Tracer(NumpyCalls):
         if isinstance(value, tuple) and isinstance(key, Number):
             return value[int(key.value)]
         if isinstance(value, Windows):
-            return self._strided(value, key if isinstance(key, tuple) else (key,))
+            return strided(value, key if isinstance(key, tuple) else (key,))
         if isinstance(value, Node):
             return self._indexed(value, key if isinstance(key, tuple) else (key,))
         raise NotCoveredError(f"the index in {ast.unparse(node)}")
@@ -249,9 +250,9 @@ class _Tracer(NumpyCalls):
         if isinstance(node.value, ast.Name) and node.value.id in names:
             value = names[node.value.id]
             if isinstance(value, Node) and node.attr == "shape":
-                return tuple(self._extent(dim) for dim in value.dims)
+                return tuple(self._graph.extent(dim) for dim in value.dims)
             if isinstance(value, Node) and node.attr == "size":
-                return self._product([self._extent(dim) for dim in value.dims])
+                return product_of([self._graph.extent(dim) for dim in value.dims])
             if isinstance(value, Node) and node.attr == "ndim":
                 return Number.of(len(value.dims))
         return Function(node.attr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from agents.ascend_craft.synthesis.graph import Node
 from agents.ascend_craft.synthesis.places import Buffers, Mask, Place, Vector
@@ -66,3 +66,13 @@ class Holding:
     def _release(self, node: Node) -> None:
         for each in node.args:
             self.done(each)
+
+    def _pass_target(self, node: Node, has_vector: Callable[[Node], bool]) -> None:
+        """Have what is only another name of a value computed where that is wanted."""
+        target = self._targets.get(id(node))
+        if node.op != "as" or target is None:
+            return
+        (source,) = node.args
+        computed = id(source) not in self._known and source.op not in ("input", "number", "pick", "reduce")
+        if computed and self._uses[id(source)] == 1 and has_vector(source):
+            self._targets[id(source)] = target

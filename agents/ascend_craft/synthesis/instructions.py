@@ -59,19 +59,9 @@ class Stage(Holding):
         self._uses.update(id(goal) for goal in goals)
         self._targets = {key: name for key, name in targets.items() if self._uses[key] == 1}
         for node in reversed(needed):
-            self._pass_target(node)
+            self._pass_target(node, self._has_vector)
         for node in needed:
             self._known[id(node)] = self._emit(node)
-
-    def _pass_target(self, node: Node) -> None:
-        """Have what is only another name of a value computed where that is wanted."""
-        target = self._targets.get(id(node))
-        if node.op != "as" or target is None:
-            return
-        (source,) = node.args
-        computed = id(source) not in self._known and source.op not in ("input", "number", "pick", "reduce")
-        if computed and self._uses[id(source)] == 1 and self._has_vector(source):
-            self._targets[id(source)] = target
 
     def vector(self, node: Node) -> str:
         """Return the buffer of a node, filled with its number if it has no vector axis."""

@@ -24,15 +24,13 @@ def _tanh(dst: str, x: str, below: str) -> list[Line]:
     ]
 
 
-def _erf(dst: str, x: str, size: str, t: str, sign: str) -> list[Line]:
-    """sign(x) (1 - t polynomial(t) exp(-x x)) with t = 1 / (1 + p |x|)."""
+def _erf(dst: str, x: str, size: str, t: str) -> list[Line]:
+    """1 - t polynomial(t) exp(-x x) with t = 1 / (1 + p |x|), between limits that have the sign of x."""
     polynomial: list[Line] = []
     for factor in reversed(_ERF[:4]):
         polynomial += [("adds", dst, dst, repr(factor)), ("mul", dst, dst, t)]
     return [
         ("abs", size, x),
-        ("maxs", size, size, "1.0e-30"),
-        ("div", sign, x, size),
         ("muls", t, size, repr(_ERF_P)),
         ("adds", t, t, "1.0"),
         ("fill", dst, "1.0"),
@@ -43,14 +41,16 @@ def _erf(dst: str, x: str, size: str, t: str, sign: str) -> list[Line]:
         ("muls", size, size, "-1.0"),
         ("exp", size, size),
         ("mul", dst, dst, size),
-        ("muls", dst, dst, "-1.0"),
-        ("adds", dst, dst, "1.0"),
-        ("mul", dst, dst, sign),
+        ("adds", dst, dst, "-1.0"),
+        ("muls", t, dst, "-1.0"),
+        ("muls", size, x, "1.0e30"),
+        ("vmin", size, size, t),
+        ("vmax", dst, dst, size),
     ]
 
 
 FORMULAS: dict[str, Callable[..., list[Line]]] = {"tanh": _tanh, "erf": _erf}
 """By function: what computes it, given the buffers of the result, of the argument, and room to work in."""
 
-TEMPORARIES = {"tanh": 1, "erf": 3}
+TEMPORARIES = {"tanh": 1, "erf": 2}
 """Buffers of room to work in."""

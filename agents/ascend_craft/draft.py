@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from agents.ascend_craft.reading import read_specification
 from agents.ascend_craft.synthesis.graph import NotCoveredError
+from agents.ascend_craft.synthesis.names import with_free_names
 from agents.ascend_craft.synthesis.numpy_calls import SplitNeededError
 from agents.ascend_craft.synthesis.pooling import pooling_program
 from agents.ascend_craft.synthesis.program import program_of
@@ -155,21 +156,6 @@ def _program_in(answer: Answer) -> str | ParseProblem:
     return blocks[0]
 
 
-def _without_clashes(text: str, tensors: Sequence[str]) -> str:
-    """Return a program of the rules, what they call as a tensor is called under another name."""
-    for name in tensors:
-        own = re.compile(
-            rf"(?:(store\(|load\([^,]+, |dim\(|size\(){name}(?=[\[,)])|\b{name}(?=: (?:gm|out)\[))|\b{name}\b"
-        )
-
-        def renamed(match: re.Match[str], name: str = name) -> str:
-            is_tensor = match[1] is not None or match.string[match.end() :].startswith((": gm[", ": out["))
-            return match[0] if is_tensor else f"{name}_here"
-
-        text = own.sub(renamed, text)
-    return text
-
-
 def drafted(spec: OpSpec) -> str:
     """Return the program of the rules for an operator without sources.
 
@@ -181,7 +167,7 @@ def drafted(spec: OpSpec) -> str:
     try:
         graph = trace(specified.reference, tensors.inputs, tensors.outputs, spec.cases[0].attributes)
         text = pooling_program(graph, tensors) or program_of(graph, tensors)
-        return _without_clashes(text, [each.name for each in (*tensors.inputs, *tensors.outputs)])
+        return with_free_names(text, [each.name for each in (*tensors.inputs, *tensors.outputs)])
     except (
         KeyError,
         IndexError,

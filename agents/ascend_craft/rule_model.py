@@ -12,7 +12,7 @@ from random import Random
 
 from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Message
-from ascend_gym.core.records import OpSpec
+from ascend_gym.core.records import Candidate, OpSpec
 from ascend_gym.rewrites.fenced import render_file
 from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.staged.lower import Pass, lower
@@ -25,6 +25,7 @@ FAULT_RATE = 0.25
 
 _CHARS_PER_TOKEN = 4
 _ASKED = re.compile(r"You make (?:pass (\w+)|all of them)")
+_MENDS = "## What is wrong"
 _PROGRAM = re.compile(r"^# Task: .*?^```python\n(.*?)^```$", re.M | re.S)
 
 
@@ -47,8 +48,12 @@ class RuleModel:
         program = _PROGRAM.search(messages[1].content) if len(messages) > 1 else None
         if asked is None or program is None:
             raise ModelError("the offline model of the passes knows their questions alone")
-        upto = Pass(asked[1]) if asked[1] else Pass.ALIGN
-        text = self._answer(program[1], upto, first=len(messages) == 2, seed=seed)
+        mends = _MENDS in messages[1].content  # what was evaluated is whole
+        upto = Pass(asked[1]) if asked[1] and not mends else Pass.ALIGN
+        candidate = self._lowered(program[1], upto)
+        both = asked[1] in (None, Pass.PLAN.value)
+        texts = dict(candidate.texts) if both else {candidate.kernel.main: candidate.kernel_text}
+        text = self._answer(texts, upto, first=len(messages) == 2 and not mends, seed=seed)
         read = sum(len(each.content) for each in messages)
         return Completion(
             text=text,
@@ -57,9 +62,10 @@ class RuleModel:
             model=OFFLINE_MODEL,
         )
 
-    def _answer(self, program: str, upto: Pass, *, first: bool, seed: int) -> str:
-        verified = verify(parse(program), interface_of(self._spec), self._spec.cases)
-        texts = dict(lower(verified, upto).texts)
+    def _lowered(self, program: str, upto: Pass) -> Candidate:
+        return lower(verify(parse(program), interface_of(self._spec), self._spec.cases), upto)
+
+    def _answer(self, texts: dict[str, str], upto: Pass, *, first: bool, seed: int) -> str:
         dice = Random(seed)
         if first and dice.random() < self._fault_rate:
             fault = dice.choice(_FAULTS[upto])

@@ -21,7 +21,6 @@ _COMMON = _OF_THE_RUN | {
     "device_seconds",
     "tokens",
     "usd",
-    "builds",
 }
 _ABLATION = "no-"
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ascend_gym.core.records import Case
+from ascend_gym.staged.global_memory import NUMPY_TYPES, Array, GlobalMemory
 from ascend_gym.staged.hosting import Launch
 from ascend_gym.staged.scalars import Env, Value, compiled
 from ascend_gym.staged.syntax import (
@@ -37,19 +36,7 @@ from ascend_gym.staged.syntax import (
 from ascend_gym.staged.vector_unit import Buffer, Core, Step, VectorUnit
 from ascend_gym.staged.verify import Verified
 
-Array = NDArray[Any]
-
-_NUMPY = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "u8": np.uint8}
 _MAX_STEPS = 20_000_000
-
-
-@dataclass
-class _Global:
-    """A tensor in global memory: flat values, who wrote each element, and when."""
-
-    data: Array
-    writer: Array | None = None
-    epoch: Array | None = None
 
 
 def interpret(verified: Verified, case: Case, inputs: Sequence[Array]) -> list[Array]:
@@ -74,8 +61,8 @@ class _Machine:
         self._program, self._case = verified.program, case
         self._launch: Launch = verified.launches[case.case_id]
         self._roles = verified.lifetimes.roles
-        self._epoch, self._steps = 0, 0
-        self._globals = self._tensors(inputs)
+        self._steps = 0
+        self._memory = GlobalMemory(self._program, case, self._launch, inputs, self._fault)
         self._functions: dict[str, Callable[..., Any]] = {
             "core": lambda node: lambda env: env["core()"],
             "cores": lambda node: lambda env: self._launch.cores,
@@ -99,46 +86,15 @@ class _Machine:
                     self._core = core
                     for step in segment:
                         step(core)
-                self._epoch += 1
-        return self._outputs()
-
-    def _tensors(self, inputs: Sequence[Array]) -> dict[str, _Global]:
-        found: dict[str, _Global] = {}
-        given = iter(inputs)
-        shapes = {each.name: each.shapes[0] for each in self._case.outputs}
-        for tensor in self._program.tensors:
-            dtype = _NUMPY[self._launch.dtypes[tensor.name]]
-            if tensor.role == "gm":
-                found[tensor.name] = _Global(np.ascontiguousarray(next(given)).reshape(-1).view(dtype))
-                continue
-            size = self._launch.workspace if tensor.role == "work" else int(np.prod(shapes[tensor.name]))
-            writer = np.full(size, -1, np.int16)
-            epoch = np.full(size, -1, np.int16) if tensor.role == "work" else None
-            found[tensor.name] = _Global(np.zeros(size, dtype), writer, epoch)
-        return found
+                self._memory.epoch += 1
+        return self._memory.outputs()
 
     def _new_core(self, number: int) -> Core:
         core = Core(number, {**self._launch.numbers, "core()": number})
         for name, elems in self._launch.elems.items():
-            dtype = _NUMPY[self._launch.dtypes[name]]
+            dtype = NUMPY_TYPES[self._launch.dtypes[name]]
             core.buffers[name] = Buffer(np.zeros(elems, dtype), np.zeros(elems, np.bool_))
         return core
-
-    def _outputs(self) -> list[Array]:
-        outputs = []
-        for tensor in self._case.outputs:
-            held = self._globals[tensor.name]
-            assert held.writer is not None
-            missing = np.flatnonzero(held.writer < 0)
-            if missing.size:
-                raise StagedError(
-                    0,
-                    f"case {self._case.case_id}: {missing.size} of {held.data.size} elements of "
-                    f"{tensor.name} are never written, first {missing[0]}; are remainders of rows, tiles "
-                    "and cores stored?",
-                )
-            outputs.append(held.data.reshape(tensor.shapes[0]))
-        return outputs
 
     def _fault(self, line: int, problem: str) -> StagedError:
         core = self._core
@@ -287,10 +243,7 @@ class _Machine:
                 raise self._fault(
                     line, f"a copy of {number} rows of {length} elements, {far} from row to row"
                 )
-            held = self._globals[name]
-            end = begin + (number - 1) * far + length
-            if begin < 0 or end > held.data.size:
-                raise self._fault(line, f"{name} from {begin} to {end}: it has {held.data.size} elements")
+            self._memory.check(name, begin, begin + (number - 1) * far + length, line)
             last = length if pad is None else padded
             buffer, area = part(core, (number - 1) * near + last, line)
             for row in range(number):
@@ -299,44 +252,10 @@ class _Machine:
                     buffer.data[rest], buffer.written[rest] = pad(core.env), True
                 there = slice(begin + row * far, begin + row * far + length)
                 here = slice(area.start + row * near, area.start + row * near + length)
-                if transfer.stores:
-                    self._put(core, held, there, buffer, here, line, name)
-                else:
-                    self._get(core, held, there, buffer, here, line, name)
+                move = self._memory.put if transfer.stores else self._memory.get
+                move(core, name, there, buffer, here, line)
 
         return step
-
-    def _get(
-        self, core: Core, held: _Global, there: slice, buffer: Buffer, here: slice, line: int, name: str
-    ) -> None:
-        if held.writer is not None and held.epoch is not None:
-            writers, epochs = held.writer[there], held.epoch[there]
-            if (writers < 0).any():
-                raise self._fault(line, f"{name} from {there.start} on: nobody wrote all of it")
-            if ((writers != core.number) & (epochs == self._epoch)).any():
-                raise self._fault(
-                    line, f"{name} from {there.start} on: another core wrote it; sync_all() first"
-                )
-        buffer.data[here] = held.data[there]
-        buffer.written[here] = True
-
-    def _put(
-        self, core: Core, held: _Global, there: slice, buffer: Buffer, here: slice, line: int, name: str
-    ) -> None:
-        assert held.writer is not None
-        if not buffer.written[here].all():
-            raise self._fault(line, f"store to {name}: part of the buffer was never written")
-        writers = held.writer[there]
-        others = (writers >= 0) & (writers != core.number)
-        if held.epoch is not None:
-            others &= held.epoch[there] == self._epoch
-        if others.any():
-            first = there.start + int(np.flatnonzero(others)[0])
-            raise self._fault(line, f"{name}[{first}] is written by core {held.writer[first]} as well")
-        held.data[there] = buffer.data[here]
-        writers[:] = core.number
-        if held.epoch is not None:
-            held.epoch[there] = self._epoch
 
     def _write(self, statement: Write) -> Step:
         index, value, name = self._value(statement.index), self._value(statement.value), statement.buffer

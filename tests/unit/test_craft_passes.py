@@ -168,10 +168,11 @@ def test_a_failure_goes_back_to_the_pass_that_is_to_blame():
 def test_what_was_evaluated_and_failed_is_mended_three_times_and_no_more():
     lowerer, model = _lowerer(builds=False)
     lowered = lowerer.lower(TEXT, VERIFIED)
-    broken = lowered.candidate.rewritten(kernel=lowered.candidate.kernel_text.replace("Ln(", "Exp("))
+    right = lowered.candidate
+    broken = right.rewritten(kernel=right.kernel_text.replace("Ln(", "Exp("))
     result = _failed(Status.INCORRECT, phase=Phase.VERIFY)
     for _ in range(MAX_REPAIRS):
-        assert lowerer.repair(broken, result).candidate.tiling_text == broken.tiling_text
+        assert lowerer.repair(broken, result).candidate == right
     assert lowerer.repair(broken, result) is None
     assert "this ended as incorrect" in model.questions[-1][1].content
     assert "Exp(" in model.questions[-1][1].content

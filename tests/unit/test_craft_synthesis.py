@@ -124,6 +124,10 @@ def test_an_interpreted_program_agrees_with_the_reference(name):
         ('return {"y": np.maximum.accumulate(x, axis=-1)}', '["rows", "columns"]'),
         ('return {"y": np.einsum("ij,ij->j", x, x)}', '["columns"]'),
         ('return {"y": np.prod(1.0 + 0.01 * x, axis=-1)}', '["rows"]'),
+        (
+            'm = x > 0.5\nreturn {"y": np.where(~m, x, 0.0) + np.where(np.maximum(x, 0.0), x, 1.0)}',
+            '["rows", "columns"]',
+        ),
     ],
     ids=[
         "mish",
@@ -133,6 +137,7 @@ def test_an_interpreted_program_agrees_with_the_reference(name):
         "running maximum",
         "einsum",
         "product of rows",
+        "conditions",
     ],
 )
 def test_references_that_the_suite_does_not_have_are_covered(tmp_path, body, shape):
@@ -155,11 +160,12 @@ def test_many_rows_are_scanned_as_lanes(tmp_path, body):
     checked(spec, text)
 
 
-def test_tensors_may_be_called_as_the_rules_call_their_own(tmp_path):
+@pytest.mark.parametrize("names", [("tile", "result"), ("n", "at"), ("t0", "first1"), ("load", "partials")])
+def test_tensors_may_be_called_as_the_rules_call_their_own(tmp_path, names):
     body = 'e = np.exp(x - x.max(axis=-1, keepdims=True))\nreturn {"y": e / e.sum(axis=-1, keepdims=True)}'
-    spec = _aside(tmp_path, body, names=("tile", "result"))
+    spec = _aside(tmp_path, body, names=names)
     text = drafted(spec)
-    assert "tile: gm[f32], result: out[f32]" in text
+    assert f"{names[0]}: gm[f32], {names[1]}: out[f32]" in text
     checked(spec, text)
 
 
@@ -177,6 +183,8 @@ def test_half_precision_is_computed_in_float(tmp_path):
         ('return {"y": x @ x.T}', '["rows", "rows"]', "operator"),
         ('return {"y": np.sort(x, axis=-1)}', '["rows", "columns"]', "sort"),
         ('for k in range(3):\n    x = x * x\nreturn {"y": x}', '["rows", "columns"]', "statement"),
+        ('return {"y": x * (not x)}', '["rows", "columns"]', "expression"),
+        ('return {"y": np.pad(x, ((0, 0), (1, 1))) * 2.0}', '["rows", "columns"]', "padding"),
         (
             'return {"y": np.flip(np.cumsum(np.flip(x, axis=0), axis=0), axis=0)}',
             '["rows", "columns"]',

@@ -83,6 +83,10 @@ class Graph:
             self._known[key] = Node(op, tuple(args), tuple(dims), extra)
         return self._known[key]
 
+    def extent(self, dim: Dim) -> Number:
+        """Return the extent of a dimension."""
+        return product_of([Number(self.axis_text[axis], self.axis_size[axis], whole=True) for axis in dim])
+
     def number(self, value: Number) -> Node:
         """Return a number as a node."""
         return self.node("number", (), (), value)
@@ -168,3 +172,11 @@ def computed(op: str, *numbers: Number) -> Number:
     else:
         raise NotCoveredError(f"{op} of an attribute")
     return Number(text, value, whole)
+
+
+def product_of(numbers: Sequence[Number]) -> Number:
+    """Return the product of numbers."""
+    result = Number.of(1)
+    for each in numbers:
+        result = each if result.literal and result.value == 1 else computed("mul", result, each)
+    return result

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+from agents.ascend_craft.synthesis.formulas import FORMULAS, TEMPORARIES
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError
+from agents.ascend_craft.synthesis.holding import Holding
+from agents.ascend_craft.synthesis.places import Buffers, Mask, Place, Scalar, Vector
 
 _VECTOR = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "max": "vmax", "min": "vmin"}
 _WITH_NUMBER = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
@@ -18,70 +20,8 @@ NEUTRAL = {"sum": "0.0", "prod": "1.0", "max": "-3.4028234e38", "min": "3.402823
 COMBINE = {"sum": "add", "prod": "mul", "max": "vmax", "min": "vmin"}
 COMPARISONS = frozenset(_COMPARE)
 
-# Abramowitz and Stegun, Handbook of Mathematical Functions, 7.1.26: |error| <= 1.5e-7
-_ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
-_ERF_P = 0.3275911
 
-
-@dataclass(frozen=True)
-class Vector:
-    """A value with the vector axis: the buffer that has it."""
-
-    buffer: str
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """A value without it: the expression that gives it."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Mask:
-    """The outcome of a comparison of vectors."""
-
-    buffer: str
-
-
-Place = Vector | Scalar | Mask
-
-
-@dataclass
-class Buffers:
-    """Buffers of a program: what is allocated, and what of that is free.
-
-    Attributes:
-        tile: temporaries of the length of a tile; ``mask`` and ``small`` likewise.
-    """
-
-    sizes: dict[str, tuple[str, str]] = field(default_factory=dict)
-    free: dict[str, list[str]] = field(default_factory=lambda: {"t": [], "m": [], "s": []})
-    _count: Counter[str] = field(default_factory=Counter)
-
-    def take(self, kind: str = "t") -> str:
-        """Return a free buffer: ``t`` of a tile, ``m`` of its bits, ``s`` of eight elements."""
-        if self.free[kind]:
-            return self.free[kind].pop()
-        name = f"{kind}{self._count[kind]}"
-        self._count[kind] += 1
-        self.declare(name, *{"t": ("tile", "f32"), "m": ("tile // 8", "u8"), "s": ("8", "f32")}[kind])
-        return name
-
-    def give(self, name: str) -> None:
-        """Take a buffer back."""
-        kind = name[0]
-        if name[1:].isdigit() and name not in self.free[kind]:
-            self.free[kind].append(name)
-            self.free[kind].sort(reverse=True)
-
-    def declare(self, name: str, size: str, dtype: str) -> str:
-        """Note a buffer with a name of its own."""
-        self.sizes.setdefault(name, (size, dtype))
-        return name
-
-
-class Stage:
+class Stage(Holding):
     """Writes the instructions of one compute stage.
 
     Args:
@@ -102,12 +42,10 @@ class Stage:
         count: str,
         has_vector: Callable[[Node], bool],
     ) -> None:
+        super().__init__(buffers, known)
         self.lines: list[str] = []
-        self._buffers, self._known, self._count = buffers, dict(known), count
+        self._count = count
         self._numbers, self._fresh, self._has_vector = numbers, fresh, has_vector
-        self._uses: Counter[int] = Counter()
-        self._own: set[str] = set()
-        self._targets: dict[int, str] = {}
 
     def compute(self, needed: Sequence[Node], goals: Sequence[Node], targets: Mapping[int, str]) -> None:
         """Write what computes ``needed``, which are in order, arguments first.
@@ -121,23 +59,9 @@ class Stage:
         self._uses.update(id(goal) for goal in goals)
         self._targets = {key: name for key, name in targets.items() if self._uses[key] == 1}
         for node in reversed(needed):
-            self._pass_target(node)
+            self._pass_target(node, self._has_vector)
         for node in needed:
             self._known[id(node)] = self._emit(node)
-
-    def _pass_target(self, node: Node) -> None:
-        """Have what is only another name of a value computed where that is wanted."""
-        target = self._targets.get(id(node))
-        if node.op != "as" or target is None:
-            return
-        (source,) = node.args
-        computed = id(source) not in self._known and source.op not in ("input", "number", "pick", "reduce")
-        if computed and self._uses[id(source)] == 1 and self._has_vector(source):
-            self._targets[id(source)] = target
-
-    def place(self, node: Node) -> Place:
-        """Return where a node is."""
-        return self._known[id(node)]
 
     def vector(self, node: Node) -> str:
         """Return the buffer of a node, filled with its number if it has no vector axis."""
@@ -149,40 +73,6 @@ class Stage:
             self._say("fill", buffer, place.text)
             return buffer
         raise NotCoveredError("a comparison where a number is expected")
-
-    def done(self, node: Node) -> None:
-        """Count one use of a node, and take its buffer back after the last."""
-        self._uses[id(node)] -= 1
-        place = self._known.get(id(node))
-        if self._uses[id(node)] <= 0 and isinstance(place, (Vector, Mask)) and place.buffer in self._own:
-            self._own.discard(place.buffer)
-            self._buffers.give(place.buffer)
-
-    def keep(self, node: Node) -> Place:
-        """Return the place of a node, which the caller takes over."""
-        place = self.place(node)
-        if isinstance(place, Vector):
-            self._own.discard(place.buffer)
-        return place
-
-    def give_back(self) -> None:
-        """Take back all that the stage still has."""
-        for name in sorted(self._own):
-            self._buffers.give(name)
-        self._own.clear()
-
-    def owns(self, name: str) -> bool:
-        """Say whether a buffer is a temporary of this stage."""
-        return name in self._own
-
-    def _take(self, kind: str = "t") -> str:
-        name = self._buffers.take(kind)
-        self._own.add(name)
-        return name
-
-    def _drop(self, name: str) -> None:
-        self._own.discard(name)
-        self._buffers.give(name)
 
     def _say(self, op: str, dst: str, *operands: str, count: str | None = None) -> None:
         self.lines.append(f"{op}({', '.join([dst, *operands, count or self._count])})")
@@ -202,7 +92,7 @@ class Stage:
             return self._where(node)
         if node.op in _UNARY or node.op == "neg":
             return self._one(node)
-        if node.op in ("tanh", "erf"):
+        if node.op in FORMULAS:
             return self._composite(node)
         if node.op in _VECTOR:
             return self._two(node)
@@ -216,16 +106,6 @@ class Stage:
             self._say("copy", target, place.buffer)
             return Vector(target)
         return place
-
-    def _dst(self, node: Node) -> str:
-        return self._targets.get(id(node)) or self._take()
-
-    def _operands(self, node: Node) -> list[Place]:
-        return [self.place(each) for each in node.args]
-
-    def _release(self, node: Node) -> None:
-        for each in node.args:
-            self.done(each)
 
     def _one(self, node: Node) -> Place:
         (source,) = self._operands(node)
@@ -290,8 +170,11 @@ class Stage:
 
     def _where(self, node: Node) -> Place:
         test, yes, no = self._operands(node)
-        if not isinstance(test, Mask):
-            raise NotCoveredError("where with a condition that is no comparison of vectors")
+        if isinstance(test, Scalar):
+            raise NotCoveredError("where with a condition that is one for the whole vector")
+        mask = test.buffer if isinstance(test, Mask) else self._take("m")
+        if isinstance(test, Vector):
+            self._say("compares_ne", mask, test.buffer, "0.0")
         if isinstance(yes, Scalar):
             filled = self._take()
             self._say("fill", filled, yes.text)
@@ -299,12 +182,14 @@ class Stage:
         assert isinstance(yes, Vector)
         dst = self._targets.get(id(node)) or self._take()
         if isinstance(no, Scalar):
-            self._say("selects", dst, test.buffer, yes.buffer, no.text)
+            self._say("selects", dst, mask, yes.buffer, no.text)
         else:
             assert isinstance(no, Vector)
-            self._say("select", dst, test.buffer, yes.buffer, no.buffer)
+            self._say("select", dst, mask, yes.buffer, no.buffer)
         if isinstance(self.place(node.args[1]), Scalar):
             self._drop(yes.buffer)
+        if isinstance(test, Vector):
+            self._drop(mask)
         self._release(node)
         return Vector(dst)
 
@@ -312,42 +197,16 @@ class Stage:
         (source,) = self._operands(node)
         assert isinstance(source, Vector)
         dst = self._targets.get(id(node)) or self._take()
-        (self._tanh if node.op == "tanh" else self._erf)(dst, source.buffer)
+        self._compose(node.op, dst, source.buffer)
         self._release(node)
         return Vector(dst)
 
-    def _tanh(self, dst: str, x: str) -> None:
-        """1 - 2 / (exp(2 x) + 1): right at both ends, where exp overflows or vanishes."""
-        below = self._take()
-        self._say("muls", below, x, "2.0")
-        self._say("exp", below, below)
-        self._say("adds", below, below, "1.0")
-        self._say("fill", dst, "-2.0")
-        self._say("div", dst, dst, below)
-        self._say("adds", dst, dst, "1.0")
-        self._drop(below)
-
-    def _erf(self, dst: str, x: str) -> None:
-        size, t, sign = self._take(), self._take(), self._take()
-        self._say("abs", size, x)
-        self._say("maxs", size, size, "1.0e-30")
-        self._say("div", sign, x, size)
-        self._say("muls", t, size, repr(_ERF_P))
-        self._say("adds", t, t, "1.0")
-        self._say("fill", dst, "1.0")
-        self._say("div", t, dst, t)
-        self._say("muls", dst, t, repr(_ERF[4]))
-        for factor in reversed(_ERF[:4]):
-            self._say("adds", dst, dst, repr(factor))
-            self._say("mul", dst, dst, t)
-        self._say("mul", size, size, size)
-        self._say("muls", size, size, "-1.0")
-        self._say("exp", size, size)
-        self._say("mul", dst, dst, size)
-        self._say("muls", dst, dst, "-1.0")
-        self._say("adds", dst, dst, "1.0")
-        self._say("mul", dst, dst, sign)
-        for name in (size, t, sign):
+    def _compose(self, function: str, dst: str, x: str) -> None:
+        """Write a function that no instruction has."""
+        room = [self._take() for _ in range(TEMPORARIES[function])]
+        for op, to, *operands in FORMULAS[function](dst, x, *room):
+            self._say(op, to, *operands)
+        for name in room:
             self._drop(name)
 
     def _reduce(self, node: Node) -> Place:
@@ -391,7 +250,7 @@ class Stage:
         return Scalar(name)
 
     def _function_of_number(self, node: Node, number: str, name: str) -> None:
-        if node.op not in _UNARY and node.op not in ("tanh", "erf"):
+        if node.op not in _UNARY and node.op not in FORMULAS:
             raise NotCoveredError(f"the function {node.op}")
         count, self._count = self._count, "8"
         result = self._buffers.declare("result", "8", "f32")
@@ -400,7 +259,7 @@ class Stage:
             self._say(_UNARY[node.op], result, result)
         else:
             wide = self._take()
-            (self._tanh if node.op == "tanh" else self._erf)(wide, result)
+            self._compose(node.op, wide, result)
             self._say("copy", result, wide)
             self._drop(wide)
         self._count = count

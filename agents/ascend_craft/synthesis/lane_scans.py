@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from agents.ascend_craft.synthesis.graph import Node, descendants
-from agents.ascend_craft.synthesis.instructions import COMBINE, NEUTRAL, Vector
+from agents.ascend_craft.synthesis.instructions import COMBINE, NEUTRAL
+from agents.ascend_craft.synthesis.places import Vector
 from agents.ascend_craft.synthesis.positions import PositionStage
 
 if TYPE_CHECKING:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from agents.ascend_craft.synthesis.graph import Dim, Graph, Node, NotCoveredError, Number, computed
+from agents.ascend_craft.synthesis.graph import (
+    Dim,
+    Graph,
+    Node,
+    NotCoveredError,
+    Number,
+    computed,
+    product_of,
+)
+from agents.ascend_craft.synthesis.windows import Windows, padded, pooled, viewed
 
 _UNARY = {
     "exp": "exp",
@@ -56,23 +64,6 @@ _SAME = {
 
 
 @dataclass(frozen=True)
-class Windows:
-    """Windows of a padded tensor: what ``sliding_window_view`` gives, before it is reduced.
-
-    Attributes:
-        source: the tensor.
-        dims: for each dimension with windows: kernel, stride and padding before and after.
-        fill: value of the padding.
-        viewed: whether the windows have been taken.
-    """
-
-    source: Node
-    dims: Mapping[int, tuple[Number, Number, Number, Number]]
-    fill: float
-    viewed: bool = False
-
-
-@dataclass(frozen=True)
 class Function:
     """A function of the reference's own, or one of numpy's under another name."""
 
@@ -94,16 +85,6 @@ class NumpyCalls:
     def __init__(self) -> None:
         self._graph = Graph()
         self._outputs: dict[str, tuple[Dim, ...]] = {}
-
-    def _extent(self, dim: Dim) -> Number:
-        texts = self._graph.axis_text
-        return self._product([Number(texts[axis], self._graph.axis_size[axis], whole=True) for axis in dim])
-
-    def _product(self, numbers: Sequence[Number]) -> Number:
-        result = Number.of(1)
-        for each in numbers:
-            result = each if result.literal and result.value == 1 else computed("mul", result, each)
-        return result
 
     def _function(self, name: str, given: list[Any], keywords: dict[str, Any]) -> Any:
         if name == "vectorize" and isinstance(given[0], Function):
@@ -141,6 +122,8 @@ class NumpyCalls:
         if isinstance(value, tuple) and len(value) == 1:
             inner = self._node(value[0])
             return self._graph.node("as", (inner,), [(), *inner.dims])
+        if isinstance(value, Windows):
+            raise NotCoveredError("padding and windows that something else than one reduction is made of")
         if not isinstance(value, Node):
             raise NotCoveredError(f"{type(value).__name__} where a tensor is expected")
         return value
@@ -177,7 +160,7 @@ class NumpyCalls:
 
     def _reduced(self, kind: str, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
         if isinstance(value, Windows):
-            return self._pooled(kind, value, axis)
+            return pooled(self._graph, kind, value, axis, next(iter(self._outputs.values())))
         node, places = self._node(value), self._axes(self._node(value), axis)
         gone = tuple(name for place in places for name in node.dims[place])
         kept = tuple(() if k in places else dim for k, dim in enumerate(node.dims))
@@ -188,10 +171,10 @@ class NumpyCalls:
 
     def _np_mean(self, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
         if isinstance(value, Windows):
-            return self._pooled("mean", value, axis)
+            return pooled(self._graph, "mean", value, axis, next(iter(self._outputs.values())))
         total = self._reduced("sum", value, axis, keepdims)
         node = self._node(value)
-        count = self._product([self._extent(node.dims[place]) for place in self._axes(node, axis)])
+        count = product_of([self._graph.extent(node.dims[place]) for place in self._axes(node, axis)])
         return self._apply("mul", total, computed("div", Number.of(1.0), count))
 
     def _np_var(self, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
@@ -338,57 +321,8 @@ class NumpyCalls:
         return self._graph.node("as", (node,), [*dims, *node.dims[place:]])
 
     def _np_pad(self, value: Any, width: Any, mode: Any = "constant", constant_values: Any = None) -> Windows:
-        node = self._node(value)
-        fill = 0.0 if constant_values is None else constant_values.value
-        if mode != "constant" or len(width) != len(node.dims):
-            raise NotCoveredError("padding other than by a constant, told for each dimension")
-        dims = {
-            place: (Number.of(1), Number.of(1), before, after)
-            for place, (before, after) in enumerate(width)
-            if not (before.literal and before.value == 0 and after.literal and after.value == 0)
-        }
-        return Windows(node, dims, fill)
+        return padded(self._node(value), width, mode, constant_values)
 
     def _np_sliding_window_view(self, value: Any, window_shape: Any, axis: Any = None) -> Windows:
         windows = value if isinstance(value, Windows) else Windows(self._node(value), {}, 0.0)
-        kernels = window_shape if isinstance(window_shape, tuple) else (window_shape,)
-        places = self._axes(windows.source, axis)
-        if len(places) != len(kernels) or windows.viewed:
-            raise NotCoveredError("windows of windows")
-        dims = dict(windows.dims)
-        for place, kernel in zip(places, kernels, strict=True):
-            _, stride, before, after = dims.get(place, (None, Number.of(1), Number.of(0), Number.of(0)))
-            dims[place] = (kernel, stride, before, after)
-        if set(dims) != set(places):
-            raise NotCoveredError("padding of dimensions without windows")
-        return replace(windows, dims=dims, viewed=True)
-
-    def _strided(self, windows: Windows, keys: tuple[Any, ...]) -> Windows:
-        dims = dict(windows.dims)
-        keys = tuple(key for key in keys if key is not Ellipsis)
-        for place, key in enumerate(keys):
-            if not isinstance(key, slice):
-                raise NotCoveredError("an index into windows")
-            if key.step is not None:
-                if place not in dims:
-                    raise NotCoveredError("strides of dimensions without windows")
-                kernel, _, before, after = dims[place]
-                dims[place] = (kernel, key.step, before, after)
-        return replace(windows, dims=dims)
-
-    def _pooled(self, kind: str, windows: Windows, axis: Any) -> Node:
-        source, count = windows.source, len(windows.dims)
-        rank = len(source.dims)
-        given = axis if isinstance(axis, tuple) else (axis,)
-        places = sorted(int(each.value) % (rank + count) for each in given)
-        ordered = sorted(windows.dims)
-        if not windows.viewed or places != list(range(rank, rank + count)):
-            raise NotCoveredError("a reduction of other dimensions than all of the windows")
-        if ordered != list(range(rank - count, rank)):
-            raise NotCoveredError("windows over other dimensions than the last ones")
-        dims = list(source.dims)
-        shape = next(iter(self._outputs.values()))
-        for place in ordered:
-            dims[place] = shape[place]
-        extra = (kind, tuple(windows.dims[place] for place in ordered), windows.fill)
-        return self._graph.node("pool", (source,), dims, extra)
+        return viewed(windows, window_shape, self._axes(windows.source, axis))

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
-from agents.ascend_craft.synthesis.instructions import Place, Stage
+from agents.ascend_craft.synthesis.instructions import Stage
+from agents.ascend_craft.synthesis.places import Place
 from agents.ascend_craft.synthesis.positions import PositionStage
 from agents.ascend_craft.synthesis.sections import Root, Section, is_global
 from agents.ascend_craft.synthesis.writer import Tensors, Writer

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
-from agents.ascend_craft.synthesis.instructions import COMBINE, Mask, Place, Scalar, Vector
+from agents.ascend_craft.synthesis.instructions import COMBINE
+from agents.ascend_craft.synthesis.places import Mask, Place, Scalar, Vector
 from agents.ascend_craft.synthesis.scans import scan_lines
 from agents.ascend_craft.synthesis.sections import Root
 

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from agents.ascend_craft.synthesis.graph import Graph, NotCoveredError, descendants
-from agents.ascend_craft.synthesis.instructions import Place, Scalar, Stage
+from agents.ascend_craft.synthesis.instructions import Stage
+from agents.ascend_craft.synthesis.places import Place, Scalar
 from agents.ascend_craft.synthesis.section_writer import SectionWriter
 from agents.ascend_craft.synthesis.sections import Root, phases_of
 from agents.ascend_craft.synthesis.writer import CORE_LIMIT, Tensors, Writer, shorter, tile_of

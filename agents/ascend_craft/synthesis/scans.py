@@ -7,7 +7,8 @@ steps cross blocks of 32 bytes and gather; all others add from a boundary on.
 
 from __future__ import annotations
 
-from agents.ascend_craft.synthesis.instructions import COMBINE, NEUTRAL, Buffers
+from agents.ascend_craft.synthesis.instructions import COMBINE, NEUTRAL
+from agents.ascend_craft.synthesis.places import Buffers
 
 _LANES = 8  # floats of a block of 32 bytes
 _DOUBLE_STEPS = 6  # 8, 16; 32, 64; .. up to 16384 elements

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.ascend_craft.synthesis.graph import Dim, Graph, Node, NotCoveredError, Number
-from agents.ascend_craft.synthesis.numpy_calls import Function, NumpyCalls, SplitNeededError, Windows
+from agents.ascend_craft.synthesis.graph import Dim, Graph, Node, NotCoveredError, Number, product_of
+from agents.ascend_craft.synthesis.numpy_calls import Function, NumpyCalls, SplitNeededError
+from agents.ascend_craft.synthesis.windows import Windows, strided
 
 _OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "add",
@@ -27,6 +28,7 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,7 @@ class _Tracer(NumpyCalls):
             return self._apply(op, self._value(node.left, names), self._value(node.right, names))
         if isinstance(node, ast.UnaryOp):
             value = self._value(node.operand, names)
-            return self._apply("neg", value) if isinstance(node.op, ast.USub) else value
+            return self._signed(node, value)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             sides = self._value(node.left, names), self._value(node.comparators[0], names)
             return self._apply(_COMPARISONS[type(node.ops[0])], *sides)
@@ -192,6 +194,18 @@ class _Tracer(NumpyCalls):
             return self._attribute(node, names)
         if isinstance(node, ast.Call):
             return self._call(node, names)
+        raise NotCoveredError(f"the expression {ast.unparse(node)}")
+
+    def _signed(self, node: ast.UnaryOp, value: Any) -> Any:
+        if isinstance(node.op, ast.USub):
+            return self._apply("neg", value)
+        if isinstance(node.op, ast.UAdd):
+            return value
+        if isinstance(node.op, ast.Invert) and isinstance(value, Node):
+            opposite = _OPPOSITE.get(value.op)
+            return (
+                self._apply(opposite, *value.args) if opposite else self._apply("eq", value, Number.of(0.0))
+            )
         raise NotCoveredError(f"the expression {ast.unparse(node)}")
 
     def _name(self, name: str, names: dict[str, Any]) -> Any:
@@ -211,7 +225,7 @@ class _Tracer(NumpyCalls):
         if isinstance(value, tuple) and isinstance(key, Number):
             return value[int(key.value)]
         if isinstance(value, Windows):
-            return self._strided(value, key if isinstance(key, tuple) else (key,))
+            return strided(value, key if isinstance(key, tuple) else (key,))
         if isinstance(value, Node):
             return self._indexed(value, key if isinstance(key, tuple) else (key,))
         raise NotCoveredError(f"the index in {ast.unparse(node)}")
@@ -236,9 +250,9 @@ class _Tracer(NumpyCalls):
         if isinstance(node.value, ast.Name) and node.value.id in names:
             value = names[node.value.id]
             if isinstance(value, Node) and node.attr == "shape":
-                return tuple(self._extent(dim) for dim in value.dims)
+                return tuple(self._graph.extent(dim) for dim in value.dims)
             if isinstance(value, Node) and node.attr == "size":
-                return self._product([self._extent(dim) for dim in value.dims])
+                return product_of([self._graph.extent(dim) for dim in value.dims])
             if isinstance(value, Node) and node.attr == "ndim":
                 return Number.of(len(value.dims))
         return Function(node.attr)

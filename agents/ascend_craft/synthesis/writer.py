@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from agents.ascend_craft.synthesis.graph import Number
-from agents.ascend_craft.synthesis.instructions import Buffers
+from agents.ascend_craft.synthesis.places import Buffers
 from agents.ascend_craft.synthesis.tracing import TensorShape
 
 _UB_FLOATS = 48000

@@ -1,8 +1,8 @@
-"""Messages between clients, broker and workers, and their form on the wire.
+"""Messages between clients, broker and workers, and their wire format.
 
 A message is two frames: a header (magic, protocol version, kind, attempt, request id) and the payload (JSON
-of a record). Decoding checks in a fixed order: lengths, then version, then content. A message that cannot be
-decoded is a value (``CodecError``), so that nobody on the network can raise an exception in a daemon.
+of a record). Decoding checks in a fixed order: lengths, then version, then content. Decoding errors are
+values (``CodecError``), so that nobody on the network can raise an exception in a daemon.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _REQUEST_ID = re.compile(rf"[A-Za-z0-9_.-]{{0,{MAX_REQUEST_ID_CHARS}}}\Z")
 
 
 class Kind(Enum):
-    """What a message says; the value is its byte on the wire."""
+    """Kind of a message; the value is its byte on the wire."""
 
     SUBMIT = b"S"  # client -> broker: evaluate this request
     CANCEL = b"C"  # client -> broker: stop this request
@@ -84,10 +84,10 @@ _PAYLOADS: dict[Kind, type[Record] | None] = {
 
 @dataclass(frozen=True)
 class WireMessage:
-    """One message; ``payload`` has the type that belongs to ``kind``.
+    """One message; ``kind`` determines the type of ``payload``.
 
     Raises:
-        ValueError: the payload does not belong to the kind, or the id or attempt cannot be sent.
+        ValueError: the payload does not match the kind, or the id or attempt cannot be encoded.
     """
 
     kind: Kind
@@ -109,7 +109,7 @@ class WireMessage:
 
 @dataclass(frozen=True)
 class CodecError:
-    """Why frames are not a message; ``request_id`` is given if it could still be read."""
+    """Why frames are not a valid message; ``request_id`` is set if it could be decoded."""
 
     reason: str
     request_id: str = ""
@@ -129,7 +129,7 @@ def encode(message: WireMessage) -> list[bytes]:
 
 
 def decode(frames: Sequence[bytes]) -> WireMessage | CodecError:
-    """Return the message of ``frames``, or why there is none."""
+    """Return the message of ``frames``, or the reason why they are not one."""
     problem = _length_problem(frames)
     if problem:
         return CodecError(problem)

@@ -1,4 +1,4 @@
-"""What brokers, workers and operators of a daemon tell each other."""
+"""Messages that brokers, workers and operators of a daemon exchange."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ascend_gym.core.result_records import DeviceInfo
 
 
 class DaemonInfo(Record):
-    """What a daemon, or one worker of it, can do.
+    """Capabilities of a daemon or of one worker.
 
     Attributes:
-        device: what measures.
-        chips: chips that it can measure for.
-        slots: evaluations that it works on at a time.
+        device: device that measures.
+        chips: supported chips.
+        slots: number of evaluations at a time.
     """
 
     device: DeviceInfo
@@ -23,19 +23,19 @@ class DaemonInfo(Record):
 
 
 class DeviceGrant(Record):
-    """A device that a worker may use until it says that it is free."""
+    """A device that a worker may use until it reports that it is free."""
 
     device: int = Field(ge=0)
 
 
 class WorkerCount(Record):
-    """How many workers a daemon keeps."""
+    """Desired number of workers of a daemon."""
 
     workers: int = Field(ge=1, le=4096)
 
 
 class TenantStatus(Record):
-    """One tenant of a daemon: its jobs, and what it was charged so far."""
+    """Jobs and charges of one tenant of a daemon."""
 
     tenant: str
     queued: int

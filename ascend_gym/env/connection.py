@@ -1,4 +1,4 @@
-"""The evaluator of an environment: the caller's, or a daemon that is found when it is first needed."""
+"""The evaluator of an environment: the caller's, or a daemon that is connected at the first evaluation."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ from ascend_gym.env.evaluation import evaluate_all
 
 
 class Connection:
-    """Where evaluations are done; opened by the first of them, unless it is the caller's.
+    """A lazily opened evaluator.
 
-    A copy opens a connection of its own when it first evaluates; an evaluator of the caller's is shared by
-    deep copies, and pickled with the connection where it can be.
+    A copy opens its own connection at its first evaluation. An evaluator of the caller is shared by deep
+    copies, and pickled with the connection if possible.
     """
 
     def __init__(
         self, daemon: str | Sequence[str] | None, chip: str, evaluator: Evaluator | None = None
     ) -> None:
-        """Prepare to connect; nothing is opened yet.
+        """Prepare to connect, without opening anything yet.
 
         Args:
-            daemon: address, or several; ``None`` means those that the environment names, else a private one.
-            chip: the chip of a private daemon.
-            evaluator: the caller's own, which the caller closes.
+            daemon: one or several addresses; ``None`` uses those of the environment variable, else a private
+                daemon.
+            chip: chip of a private daemon.
+            evaluator: the caller's own evaluator, which the caller closes.
         """
         self._daemon, self._chip = daemon, chip
         self._evaluator = evaluator
@@ -40,10 +41,10 @@ class Connection:
         return {**self.__dict__, "_evaluator": None if self._owned else self._evaluator}
 
     def evaluate(self, requests: Sequence[EvalRequest]) -> list[EvalResult]:
-        """Return the results of all requests, in their order.
+        """Return the results of all requests, in order.
 
-        The evaluator bounds the wait: a daemon that stays silent becomes ``infra_error`` results. When the
-        connection is lost, the next evaluation connects, or starts a daemon, afresh.
+        The evaluator bounds the wait: a silent daemon yields ``infra_error`` results. After a lost
+        connection, the next evaluation reconnects or starts a new daemon.
         """
         if not requests:
             return []
@@ -55,7 +56,7 @@ class Connection:
             return [failed_result(request, Status.INFRA_ERROR, diagnostic) for request in requests]
 
     def close(self) -> None:
-        """Close the evaluator, and stop its private daemon, if it was opened here."""
+        """Close the evaluator and stop its private daemon, if this connection opened them."""
         if self._owned and self._evaluator is not None:
             self._evaluator.close()
             self._evaluator = None

@@ -1,4 +1,4 @@
-"""Evaluations from beginning to end."""
+"""Blocking evaluation of one or several requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def evaluate(evaluator: Evaluator, request: EvalRequest) -> EvalResult:
 
 
 def evaluate_all(evaluator: Evaluator, requests: Sequence[EvalRequest]) -> list[EvalResult]:
-    """Submit ``requests`` and wait for their results; what is under way is cancelled when that fails.
+    """Submit ``requests`` and wait for their results, in order; on an error, cancel those in flight.
 
     The evaluator bounds the wait itself: a daemon that stays silent
     becomes ``infra_error`` results. So does a request that cannot be submitted, where others can.

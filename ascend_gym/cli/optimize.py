@@ -1,4 +1,4 @@
-"""``ascend-gym optimize`` and ``ascend-gym resume``: run a search, or go on with one that was broken off."""
+"""``ascend-gym optimize`` and ``ascend-gym resume``: run a search, or resume an interrupted one."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ MethodOption = Annotated[
         autocompletion=methods_beginning,
     ),
 ]
-Budget = Annotated[int, typer.Option(min=1, help="Evaluations that may be spent.")]
+Budget = Annotated[int, typer.Option(min=1, help="Number of evaluations.")]
 Model = Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")]
 Seed = Annotated[int, typer.Option(help="Seed of the run.")]
 Out = Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")]
@@ -160,7 +160,7 @@ def resume(
     replay: Replay = False,
     as_json: Json = False,
 ) -> None:
-    """Go on with a search that was broken off, in the folder that holds its journal."""
+    """Resume an interrupted search from the folder with its journal."""
     settings = read_settings(folder)
     access = _access(base_url, concurrency, requests_per_minute, tokens_per_minute, timeout, cassette, replay)
     _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
@@ -220,7 +220,7 @@ def _run(
 
 
 def _exit_unless_done(outcome: SearchOutcome, folder: Path) -> None:
-    """Exit with the status of a search whose summary, the one document of ``--json``, is printed already."""
+    """Exit with the status of a search whose summary, the document of ``--json``, is already printed."""
     if outcome.stop_reason is StopReason.BASELINE_FAILED:
         note(f"ascend-gym: {outcome.spec.op_id}: {outcome.message}")
         raise typer.Exit(EXIT_MISUSE)

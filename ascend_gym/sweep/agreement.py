@@ -1,4 +1,4 @@
-"""When two records are of the same run: one must be the beginning of the other."""
+"""Consistency of two records of the same run: one must be a prefix of the other."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ascend_gym.sweep.run_records import RunRecord
 
 
 def goes_further(one: RunRecord, other: RunRecord) -> bool:
-    """Say whether ``one`` knows more of the same run than ``other``."""
+    """Return whether ``one`` contains more of the same run than ``other``."""
     return (one.steps, one.finished) > (other.steps, other.finished)
 
 
 def check_agreement(
     one: RunRecord, one_chain: Sequence[str], other: RunRecord, other_chain: Sequence[str]
 ) -> None:
-    """Check that two records with one id are of one run, as far as both go.
+    """Check that two records with one id agree in the part that both have.
 
     Args:
         one: a run.
-        one_chain: digest of its journal up to each evaluation; each follows from all before it.
+        one_chain: digest of its journal up to each evaluation; each depends on all before it.
         other: a run with the same id.
-        other_chain: likewise.
+        other_chain: the same for ``other``.
 
     Raises:
-        MisuseError: they differ; both are named.
+        MisuseError: they differ; the message names both.
     """
     common = min(len(one_chain), len(other_chain))
     for index in range(common):

@@ -13,11 +13,11 @@ from npu_daemon.service import open_service
 
 
 class InProcessEvaluator:
-    """Implements ``Evaluator`` by evaluating in the calling thread, one request per ``poll``.
+    """An ``Evaluator`` that evaluates in the calling thread, one request per ``poll``.
 
     Args:
         backend: builds, runs and prices.
-        cache_dir: where inputs and results are kept; default the cache root of this user.
+        cache_dir: folder for inputs and results; by default the user's cache root.
     """
 
     def __init__(self, backend: Backend, cache_dir: Path | None = None) -> None:
@@ -54,12 +54,12 @@ class InProcessEvaluator:
             self._finish(evaluation, cancelled(evaluation.request, "cancelled by the client"))
 
     def describe(self) -> DeviceInfo:
-        """Say what will measure."""
+        """Return the device that measures."""
         self._check_open()
         return self._service.describe()
 
     def close(self) -> None:
-        """Drop what is waiting. Further calls raise ``InfrastructureError``."""
+        """Drop waiting requests. Further calls raise ``InfrastructureError``."""
         self._waiting.clear()
         self._service.close()
         self._closed = True

@@ -1,4 +1,4 @@
-"""Questions of other threads about a broker's status."""
+"""Status requests from other threads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ANSWER_TIMEOUT_S = 10.0
 
 
 class StatusQuestions:
-    """Takes questions from any thread; the broker answers them in its own, from its state at that moment.
+    """Accepts status requests from any thread; the broker answers them in its own thread.
 
-    An answer is therefore never older than what the broker has told anybody before the question.
+    An answer is at least as recent as anything the broker has sent before the request.
 
     Attributes:
-        asked_fd: becomes readable when ``answer`` has something to do.
+        asked_fd: becomes readable when there are requests to answer.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class StatusQuestions:
             return None
 
     def answer(self, status: Callable[[], DaemonStatus]) -> None:
-        """Answer all questions that are open."""
+        """Answer all pending requests."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self.asked_fd, 4096):
                 continue

@@ -1,9 +1,10 @@
-"""What hand-written aclnn functions of cann-ops do around a kernel, operator by operator.
+"""Adaptation layers: what hand-written aclnn functions of cann-ops do around a kernel, by operator.
 
-The example of an operator calls an aclnn function. Most of these functions are generated and hand their
-arguments to the kernel as they are. A hand-written one (``op_host/aclnn_*.cpp``) may reorder axes, drop
-arguments or turn an array into a tensor first. A ``Layer`` says so, that the kernel gets what it gets on the
-device. Examples also leave outputs unchecked: ``cann_references`` computes those that are defined.
+The example of an operator calls an aclnn function. Most of these functions are generated and pass their
+arguments on unchanged. A hand-written one (``op_host/aclnn_*.cpp``) may first reorder axes, drop
+arguments or turn an array into a tensor. A ``Layer`` repeats these steps, so that the kernel gets the same
+arguments as on the device. Examples also leave outputs unchecked: ``references`` computes those that are
+defined.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ Layout = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Layer:
-    """The steps between the arguments of an aclnn call and those of its kernel.
+    """Steps between the arguments of an aclnn call and those of its kernel.
 
     Attributes:
-        arrange: arguments of the call to arguments in the order of the definition.
-        layouts: parameter name to the reordering of its axes, for inputs and outputs alike.
-        attributes: attributes that the function sets by itself.
+        arrange: converts arguments of the call to arguments in the order of the definition.
+        layouts: reordering of axes by parameter name, for inputs and outputs alike.
+        attributes: attributes that the function sets itself.
     """
 
     arrange: Arrange = tuple
@@ -39,7 +40,7 @@ class Layer:
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
 
     def shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape in which the kernel sees a parameter."""
+        """Return the shape of a parameter as the kernel sees it."""
         if name not in self.layouts:
             return shape
         return self.array(name, np.broadcast_to(np.uint8(0), shape)).shape
@@ -51,12 +52,16 @@ class Layer:
 
 
 def layer_of(op_type: str) -> Layer:
-    """Return the layer of an operator: one that changes nothing, unless it is listed."""
+    """Return the layer of an operator; the identity unless the operator is listed."""
     return _LAYERS.get(op_type, Layer())
 
 
 def permuted(*axes: int) -> Layout:
-    """Return the layout that puts the axes in this order; it refuses arrays with another number of axes."""
+    """Return the layout that transposes the axes into this order; it rejects arrays of other rank.
+
+    Raises:
+        OperatorFormatError: the returned layout raises it for arrays of other rank.
+    """
 
     def layout(array: Array) -> Array:
         if array.ndim != len(axes):
@@ -99,7 +104,7 @@ def _paddings_of_all_axes(arguments: Sequence[CallArgument]) -> list[CallArgumen
 
 
 def _with_mode(mode: str) -> Arrange:
-    """Return the arrangement of a padding gradient whose kernel is told how the tensor was padded."""
+    """Return the arrangement of a padding gradient whose kernel takes the padding mode."""
 
     def arrange(arguments: Sequence[CallArgument]) -> list[CallArgument]:
         grad, pairs, out = _paddings_of_all_axes(arguments)

@@ -1,6 +1,6 @@
-"""What the aclnn functions of the resizing operators do with sizes and scales (see ``cann_layers``).
+"""Adaptation layers of the resizing operators: sizes and scales (see ``layers``).
 
-They take one scale for each axis, 0 or less where none is meant; their kernels want lists, or the inverse.
+The functions take one scale per axis, 0 or less for none; their kernels expect lists, or the inverse.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reading a model's answer: whole files, edits or diffs become a candidate, or a clear problem.
+"""Parsing of a model's answer: whole files, edits or diffs become a candidate, or a clear problem.
 
-Nothing a model writes raises here: an answer that cannot be used is a ``ParseProblem`` value. Where an answer
-can be read in two ways it is refused, because a wrong guess costs an evaluation and misleads whoever learns.
+No answer raises: an unusable one is a ``ParseProblem`` value. An ambiguous answer is
+refused, because a wrong guess costs an evaluation and misleads a learner.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHOWN_CHARS = 200
 
 
 class ProblemKind(str, Enum):
-    """Why an answer could not be used."""
+    """Why an answer is unusable."""
 
     EMPTY = "empty"
     TOKEN_LIMIT = "token_limit"
@@ -54,7 +54,7 @@ class ProblemKind(str, Enum):
 
 @dataclass(frozen=True)
 class ParseProblem:
-    """An answer that is no candidate."""
+    """An answer that yields no candidate."""
 
     kind: ProblemKind
     message: str
@@ -64,7 +64,7 @@ class ParseProblem:
 
 
 class _ProblemError(Exception):
-    """A problem on its way out of this module's functions."""
+    """Carries a problem out of this module's functions."""
 
     def __init__(self, kind: ProblemKind, message: str) -> None:
         super().__init__(message)
@@ -76,17 +76,20 @@ def candidate_from_answer(
 ) -> Candidate | ParseProblem:
     """Apply an answer to ``base``.
 
-    Blocks are whole files, SEARCH/REPLACE edits or unified diffs. A block without a path counts where it can
-    mean only one file: edits that apply to one file alone, or a text with the entry points of one. Other
-    texts are taken for explanation when other blocks have a path. Edits apply in order; what they search for
-    must stand in exactly one place, see ``edit_blocks.applied``. A whole file must have no line that stands
-    for lines left out, and must keep the entry points. A changed file ends in a newline, because that is how
-    it stood in the prompt. Lone surrogates are replaced by U+FFFD.
+    Blocks are whole files, SEARCH/REPLACE edits or unified diffs. A block without a path counts if it can
+    only mean one file: edits that apply to a single file, or a text with the entry points of one. If other
+    blocks have a path, texts without one are taken as explanation. Edits apply in order; their SEARCH text
+    must match exactly one place, see ``edit_blocks.applied``. A whole file must not contain a placeholder
+    line for omitted code, and must keep the entry points. A changed file ends with a newline, as
+    in the prompt. Lone surrogates are replaced by U+FFFD.
 
     Args:
-        answer: the model's text.
-        base: what the model was shown.
+        answer: text of the model.
+        base: candidate that the model was shown.
         ending: why the model stopped.
+
+    Returns:
+        The candidate, or why the answer is unusable.
     """
     answer = without_thoughts(well_formed(answer))
     if answer.count("\n") == answer.count("\r\n"):  # line ends of the answer, not of a file in it
@@ -106,7 +109,7 @@ def candidate_from_answer(
 def render_edits(path: str, old: str, new: str) -> str:
     """Return SEARCH/REPLACE blocks under a path header that turn ``old`` into ``new``.
 
-    Each SEARCH part has a few lines around the change. Where no amount of them makes it unique, the
+    Each SEARCH part includes a few lines of context. If no amount of context makes it unique, the
     whole new file is returned as a fenced block instead.
     """
     before, after = old.split("\n"), new.split("\n")
@@ -231,7 +234,7 @@ def _changes(block: FencedSection, wanted: str | None) -> list[FilePatch]:
     """Return what a block changes by file, whatever its form.
 
     Raises:
-        MalformedEditError: edits or hunks do not say what is to be changed.
+        MalformedEditError: edits or hunks are malformed.
     """
     if block.has_edits:
         return [FilePatch(wanted, edits_in(block.body))]
@@ -254,10 +257,10 @@ def _known(wanted: str | None, texts: Mapping[str, str]) -> str:
 
 
 def _resolved(wanted: str | None, texts: Mapping[str, str]) -> str | None:
-    """Return the file meant by a path: itself, or the only one that it could be.
+    """Return the file that a path means: itself, or the only match.
 
-    A diff puts ``a/`` or ``b/`` before a path, others ``./`` or the folders above it; or they give a file's
-    name alone.
+    Diffs put ``a/`` or ``b/`` before a path, other answers ``./`` or parent folders, or only give a file
+    name.
     """
     wanted = (wanted or "").replace("\\", "/").strip(" `'\"")
     if wanted in texts:

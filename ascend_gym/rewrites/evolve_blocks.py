@@ -1,4 +1,4 @@
-"""The comments between which code is open to evolution."""
+"""The comments that mark code as open to evolution."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class StatusQuestions:
         self.asked_fd, self._wake_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def ask(self, timeout_s: float = _ANSWER_TIMEOUT_S) -> DaemonStatus | None:
-        """Return the status, or ``None`` while nobody answers: the broker is starting, stopping or stuck."""
+        """Return the status; ``None`` without an answer: the broker is starting, stopping or stuck."""
         question: futures.Future[DaemonStatus] = futures.Future()
         self._open.put(question)
         with contextlib.suppress(BlockingIOError):  # a full pipe wakes the broker too

@@ -97,7 +97,7 @@ def _largest(texts: Iterable[str]) -> float:
 
 
 def _differs(table: Table, column: int) -> bool:
-    """Say whether a column has numbers that are not all equal."""
+    """Return whether a column has numbers that are not all equal."""
     return len({_number(row[column]) for row in table.rows} - {float("-inf")}) > 1
 
 

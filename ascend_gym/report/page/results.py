@@ -166,7 +166,7 @@ class Results:
 def read_results(store: ResultsStore, runs: Sequence[RunRecord], reference: str | None = None) -> Results:
     """Read what a page needs of ``runs``.
 
-    A method is called by its variant, with model, chip or budget behind it where the runs have several.
+    A method is called by its variant, with model, chip or budget after it where the runs have several.
 
     Args:
         store: where they come from; stays open.

@@ -1,4 +1,4 @@
-"""Which methods, operators and seeds of a set of runs can be compared: a grid without gaps."""
+"""The methods, operators and seeds of a set of runs that can be compared: a grid without gaps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Cell = tuple[str, int]  # operator, seed
 
 
 class Grid(NamedTuple):
-    """What is compared: every method has a finished run for each operator and seed."""
+    """The compared runs: every method has a finished run for each operator and seed."""
 
     methods: tuple[str, ...]
     operators: tuple[str, ...]
@@ -17,23 +17,23 @@ class Grid(NamedTuple):
 
     @property
     def runs(self) -> int:
-        """How many runs are compared."""
+        """Number of compared runs."""
         return len(self.methods) * len(self.operators) * len(self.seeds)
 
 
 def largest_grid(
     finished: dict[str, set[Cell]], operators: Sequence[str], reference: str | None = None
 ) -> Grid:
-    """Return the grid that takes in most runs, of two methods at least where any two have a run in common.
+    """Return the grid with the most runs, of at least two methods if any two have a run in common.
 
-    A method with few finished runs is not compared where taking it in would leave out more runs of the
-    others; seeds and operators with gaps are left out likewise. Of equal grids that with more methods is
-    taken, then that with more seeds.
+    A method with few finished runs is left out if including it would exclude more runs of the
+    others; the same applies to seeds and operators with gaps. Of equal grids, the one with more methods is
+    chosen, then the one with more seeds.
 
     Args:
-        finished: operators and seeds of the finished runs of each method, the methods in their order.
-        operators: all operators in their order.
-        reference: method that is compared in any case.
+        finished: operators and seeds of the finished runs of each method, with methods in order.
+        operators: all operators in order.
+        reference: method that is always compared.
     """
     by_size = sorted(finished, key=lambda name: (name == reference, len(finished[name])))
     grids = [_grid_of(by_size[at:], finished, operators) for at in range(len(by_size))]
@@ -46,7 +46,7 @@ def _worth(grid: Grid) -> tuple[bool, int, int]:
 
 
 def _grid_of(methods: Sequence[str], finished: dict[str, set[Cell]], operators: Sequence[str]) -> Grid:
-    """Return the grid of exactly these methods that takes in most runs: the seeds with most operators."""
+    """Return the grid with the most runs of exactly these methods: the seeds with the most operators."""
     common = set.intersection(*(finished[name] for name in methods))
     counts = {seed: sum(seed == each for _, each in common) for _, seed in common}
     fullest = sorted(counts, key=lambda seed: (-counts[seed], seed))

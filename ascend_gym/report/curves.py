@@ -1,4 +1,4 @@
-"""How the best latency of a run fell with the evaluations that it was charged, read from its journal."""
+"""Curves of the best latency over charged evaluations, from the journal of a run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ascend_gym.search.journal import read_journal
 class Curve:
     """The best latency of one run after each charged evaluation.
 
-    For a method whose samples do not depend on each other or on the budget, as those of Best-of-N, the
-    point at n is what a run with a budget of n finds.
+    For a method whose samples depend neither on each other nor on the budget, such as Best-of-N, the
+    point at n is the result of a run with budget n.
 
     Attributes:
         best_us: ``best_us[n]`` is the lowest latency after n charged evaluations; the baseline's at 0.
             Empty if the baseline was not measured.
-        stop_reason: why the run ended; ``None`` if it can still go on.
+        stop_reason: why the run ended; ``None`` if it can still be resumed.
     """
 
     best_us: tuple[float, ...]
@@ -31,16 +31,17 @@ class Curve:
 
     @property
     def evaluations(self) -> int:
-        """Evaluations that were charged."""
+        """Number of charged evaluations."""
         return max(len(self.best_us) - 1, 0)
 
     def speedup_at(self, budget: int) -> float:
         """Return the speedup over the baseline after at most ``budget`` charged evaluations.
 
-        A run without a measured baseline has found nothing: its speedup is 1.
+        The speedup is 1 for a run whose baseline was not measured.
 
         Raises:
-            MisuseError: the budget is negative, or larger than what a run that can still go on has spent.
+            MisuseError: the budget is negative, or larger than the spending of a run that can still be
+                resumed.
         """
         if budget < 0:
             raise MisuseError(f"expected a budget of 0 or more evaluations, got {budget}")
@@ -57,13 +58,13 @@ def read_curve(folder: Path) -> Curve:
     """Read the curve of the run in ``folder``.
 
     Raises:
-        MisuseError: the journal was changed or damaged.
+        MisuseError: the journal was modified or damaged.
     """
     return curve_of(read_journal(folder))
 
 
 def curve_of(records: Sequence[Mapping[str, Any]]) -> Curve:
-    """Return the curve that the records of a journal describe."""
+    """Return the curve of a journal's records."""
     free_duplicates = False
     duplicate = False
     best_us: list[float] = []
@@ -83,7 +84,14 @@ def curve_of(records: Sequence[Mapping[str, Any]]) -> Curve:
 
 
 def _extend(best_us: list[float], index: int, latency_us: float | None, charged: bool) -> None:
-    """Add what one result changes: the baseline starts the curve, a charged evaluation goes one further."""
+    """Add one result: the baseline starts the curve, a charged evaluation extends it.
+
+    Args:
+        best_us: curve so far, extended in place.
+        index: number of the proposal; 0 is the baseline.
+        latency_us: latency, or ``None`` if it failed.
+        charged: whether the evaluation was charged.
+    """
     if index == 0:
         best_us.extend([] if latency_us is None else [latency_us])
     elif charged and best_us:

@@ -30,12 +30,10 @@ class _Accepted:
 
 
 class AcceptedOutputs:
-    """The last accepted outputs of recently judged cases, with their verdicts.
+    """The last accepted outputs of recently judged cases, with their verdicts; safe for two threads.
 
-    Two threads may use it.
-
-    A verdict follows from the bits of the outputs and from the data of the case: where both are the same, so
-    is the verdict. Comparing bits costs a sixth of judging.
+    A verdict is a function of the bits of the outputs and the data of the case, so equal bits have the same
+    verdict. Comparing bits takes a sixth of the time of judging.
 
     Args:
         limit_bytes: size of the cache; the outputs of the least recently judged case are dropped first.
@@ -74,7 +72,7 @@ class AcceptedOutputs:
                 self._by_case.popitem(last=False)
 
     def forget(self, case_data: Path) -> None:
-        """Drop what was kept for a case."""
+        """Drop the outputs of a case."""
         with self._lock:
             self._by_case.pop(case_data, None)
 

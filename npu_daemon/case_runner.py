@@ -32,9 +32,9 @@ T = TypeVar("T")
 
 @dataclass
 class Stopwatch:
-    """Wall seconds by phase; ``run`` is what the candidate is charged for, looking twice is not.
+    """Wall seconds by phase; ``run`` is charged to the candidate, second looks are not.
 
-    Phases may overlap: on other values a candidate runs while its first run is judged and priced.
+    Phases may overlap: a candidate runs on other values while its first run is judged and priced.
     """
 
     build: float = 0.0
@@ -45,7 +45,7 @@ class Stopwatch:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note_verifying(self, seconds: float) -> None:
-        """Count seconds of verification, which two threads may do."""
+        """Add seconds of verification; safe for two threads."""
         with self._lock:
             self.verify += seconds
 
@@ -93,8 +93,8 @@ class CaseRunner:
         """Build, run, judge and price one case.
 
         Args:
-            case: of the request.
-            on_run: called with it and its build when it has run well, before its outputs are judged.
+            case: case of the request.
+            on_run: called with the case and its build after a successful run, before its outputs are judged.
         """
         with ThreadPoolExecutor(max_workers=1) as beside:
             generated = beside.submit(self.data, case, self.protocol.input_seed)
@@ -128,14 +128,14 @@ class CaseRunner:
         rerun: int = 0,
         on_run: Callable[[], None] = lambda: None,
     ) -> CaseResult:
-        """Run in a fresh process, judge and price.
+        """Run a case in a fresh process, judge its outputs and price it.
 
         Args:
-            case: what is run.
-            built: of the candidate for it.
-            data: what it is run on and judged by.
-            rerun: see ``Backend.run``; others than 0 are not charged.
-            on_run: called when it has run well, before its outputs are judged.
+            case: case.
+            built: build of the candidate for the case.
+            data: inputs and expected outputs.
+            rerun: see ``Backend.run``; only run 0 is charged.
+            on_run: called after a successful run, before its outputs are judged.
         """
         result = self._run(case, built, data, rerun, self._price, on_run)
         if result.status is not Status.OK or not data.insensitive:

@@ -36,7 +36,7 @@ class InProcessEvaluator:
         return evaluation
 
     def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
-        """Return what has finished; if nothing has, evaluate the oldest request, however long it takes."""
+        """Return finished evaluations; without any, evaluate the oldest request, however long it takes."""
         self._check_open()
         if not self._finished and self._waiting:
             evaluation = self._waiting[0]
@@ -47,7 +47,7 @@ class InProcessEvaluator:
         return finished
 
     def cancel(self, evaluation: Evaluation) -> None:
-        """Stop a request if it has not been evaluated."""
+        """Cancel a request unless it has been evaluated."""
         self._check_open()
         if evaluation in self._waiting:
             self._waiting.remove(evaluation)

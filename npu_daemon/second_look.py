@@ -29,16 +29,16 @@ _NOT_ON_OTHER_VALUES = "passed once, but not with other values at other addresse
 
 
 class OtherValues:
-    """The run of a candidate on other values of its smallest case, beside work that needs no device.
+    """The run of a candidate on other values of its smallest case, overlapped with work that needs no device.
 
-    The values are drawn while the candidate is built. It runs on them while its last case is judged and
-    priced, unless pricing takes the device itself. Leaving the context waits for the run, not for the
-    drawing: what failed before need not know the values.
+    The values are generated while the candidate is built. It runs on them while its last case is judged and
+    priced, unless pricing itself needs the device. Leaving the context waits for the run, but not for the
+    generation of values, which a failed candidate does not need.
 
     Args:
-        runner: takes the cases of the request.
-        cases: of the request.
-        expected: whether the run will be wanted if all goes well: not of a candidate that can only be a
+        runner: evaluates the cases of the request.
+        cases: cases of the request.
+        expected: whether the run will be needed if all cases pass; not for a candidate that can only be a
             champion.
     """
 
@@ -52,11 +52,11 @@ class OtherValues:
         self._beside.submit(runner.other_data, self._smallest, self._seed)
 
     def note_run(self, case: Case, built: Built) -> None:
-        """Start the run if ``case``, whose first run is over, is the last one.
+        """Start the run if ``case``, whose first run has finished, is the last one.
 
         Args:
-            case: of the request.
-            built: of the candidate for it.
+            case: case of the request.
+            built: build of the candidate for it.
         """
         if not self._early or case is not self._last:
             return
@@ -64,7 +64,7 @@ class OtherValues:
         self._refused = self._beside.submit(self._run, (*earlier, built)[0])
 
     def refused(self, passed: PassedCase) -> CaseResult | None:
-        """Return what is wrong with the run, or ``None``.
+        """Return the failure of the run, or ``None``.
 
         Args:
             passed: the smallest case.
@@ -72,7 +72,7 @@ class OtherValues:
         return self._run(passed.built) if self._refused is None else self._refused.result()
 
     def wait(self) -> None:
-        """Wait until no run is under way."""
+        """Wait until no run is active."""
         wait([self._refused] if self._refused else [])
 
     def _run(self, built: Built) -> CaseResult | None:
@@ -95,8 +95,8 @@ def second_look(
     """Return the final results of the cases that ``runner`` passed, up to the first one that is refused.
 
     Args:
-        runner: has taken every case of its request.
-        others: the run on other values, which may be under way.
+        runner: has evaluated every case of its request.
+        others: the run on other values, which may still be in progress.
         champion: whether the candidate is faster than all before it.
         on_case: called before each run, as a sign of progress.
     """
@@ -128,7 +128,7 @@ def fresh_seed(request: EvalRequest) -> int:
 def _result(
     runner: CaseRunner, passed: PassedCase, on_case: Callable[[], None], others: OtherValues | None
 ) -> CaseResult:
-    """Return the result of a case of any candidate."""
+    """Return the final result of a case of an ordinary candidate."""
     if others is not None:
         on_case()
         refused = others.refused(passed)

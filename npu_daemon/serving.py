@@ -136,7 +136,7 @@ def load_backend(name: str) -> Callable[..., Backend]:
     """Return the class of a backend.
 
     Args:
-        name: a key of ``BACKENDS``, ``module:Class``, or an entry point of ``ENTRY_POINTS``. The class is
+        name: key of ``BACKENDS``, ``module:Class``, or an entry point of ``ENTRY_POINTS``. The class is
             called with ``cache_dir`` and ``chip``.
 
     Raises:

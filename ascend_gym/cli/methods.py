@@ -74,13 +74,13 @@ class RunSettings(BaseModel):
             for none, or for the preset's value.
         top_k: number of experiences shown to a step of kernel refinement.
         leave_one_out: whether experience with the operator itself and its near twins is left out.
-        least_score: experience that is less like a diagnosis than this (cosine) is not shown; ``None`` for
-            what suits the embedder.
-        islands: populations of AscendOptimizer's tiling search, conversations of iterate.
-        lowering: who translates AscendCraft's programs.
-        examples: which example AscendCraft, best-of-n and iterate show for an operator without sources.
+        least_score: minimum similarity (cosine) of experience to a diagnosis; ``None`` for the
+            embedder's default.
+        islands: populations of AscendOptimizer's tiling search, or conversations of iterate.
+        lowering: what translates AscendCraft's programs.
+        examples: example that AscendCraft, best-of-n and iterate show for an operator without sources.
         pass_builds: whether AscendCraft builds after each pass of a model.
-        builds: builds without an evaluation that AscendCraft may spend; ``None`` for any.
+        builds: limit of AscendCraft's builds without an evaluation; ``None`` for no limit.
         checkpoint: folder of the training, or one of its checkpoints, whose policy PPO uses.
     """
 
@@ -139,7 +139,7 @@ class RunSettings(BaseModel):
 
     @property
     def limits(self) -> Budget:
-        """What the run may spend."""
+        """Budget of the run."""
         return Budget(self.budget, self.device_seconds, self.tokens, self.usd, self.builds)
 
     def identity(self) -> dict[str, Any]:

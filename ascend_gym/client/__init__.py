@@ -25,7 +25,7 @@ def connect(
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> ZmqEvaluator:
-    """Return an evaluator on a daemon that is ready, or on several.
+    """Return an evaluator that uses one or several daemons; the first one is ready on return.
 
     Args:
         address: one or several daemon addresses. ``None`` uses those in ``ASCEND_GYM_DAEMON`` or, if that

@@ -187,7 +187,7 @@ class DaemonLink:
         self.heard_s = time.monotonic()
 
     def close(self) -> None:
-        """Disconnect; closing again does nothing."""
+        """Disconnect. May be called more than once."""
         self._release()
 
     def _note_connection(self, event: int) -> None:

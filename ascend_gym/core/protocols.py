@@ -82,7 +82,7 @@ class Evaluator(Protocol):
         """Return what has finished since the last call, waiting up to ``timeout_s`` for the first."""
 
     def cancel(self, evaluation: Evaluation) -> None:
-        """Stop a request if it has not finished; its result then has status ``cancelled``."""
+        """Cancel a request unless it has finished; its result then has status ``cancelled``."""
 
     def describe(self) -> DeviceInfo:
         """Return the device that measures."""

@@ -73,11 +73,12 @@ class ScalarCost(Record):
         access_cycles: a GetValue or SetValue of the unified buffer, or a load or store by pointer.
         global_miss_cycles: a scalar load from global memory that is not in the data cache.
         instruction_cycles: an instruction of the kernel's own code: loop control, address arithmetic.
-        fetch_cycles: beside that, where the core has not executed the instruction before.
-        fetch_turn_cycles: beside that, for each core of the launch: those that fetch the same take turns.
-        flag_cycles: a SetFlag with its WaitFlag, beside the waiting itself.
-        barrier_cycles: a PipeBarrier, beside the waiting itself.
-        sync_all_cycles: a SyncAll, beside the waiting itself.
+        fetch_cycles: additional cost of the first execution of an instruction on a core.
+        fetch_turn_cycles: further cost per core of the launch, because cores fetch the same instruction in
+            turn.
+        flag_cycles: a SetFlag with its WaitFlag, excluding the wait itself.
+        barrier_cycles: a PipeBarrier, excluding the wait itself.
+        sync_all_cycles: a SyncAll, excluding the wait itself.
     """
 
     access_cycles: float = Field(ge=0)

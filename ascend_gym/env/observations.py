@@ -39,7 +39,7 @@ class TextObservations:
     """Sources and diagnostics as text, with the corresponding numbers, in a ``Dict``."""
 
     def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
-        """Make the space."""
+        """Create the space."""
         self._actions, self._max_diagnostic_chars = actions, limits.max_diagnostic_chars
         plain = observation_space(limits.budget, limits.max_source_chars, limits.max_diagnostic_chars)
         self.space: spaces.Space[Any] = spaces.Dict({**plain.spaces, **_mask_spaces(actions)})
@@ -53,7 +53,7 @@ class FeatureObservations:
     """The features as a ``Box``; with an observed mask a ``Dict`` of ``observations`` and ``action_mask``."""
 
     def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
-        """Make the space."""
+        """Create the space."""
         self._actions = actions
         box, masks = feature_space(actions), _mask_spaces(actions)
         self.space: spaces.Space[Any] = spaces.Dict({"observations": box, **masks}) if masks else box
@@ -68,7 +68,7 @@ class MoveObservations:
     """The features of the episode and of each action in a ``Dict``, for the action family ``rules``."""
 
     def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
-        """Make the space.
+        """Create the space.
 
         Raises:
             MisuseError: the action family is not ``rules``.
@@ -94,7 +94,7 @@ class GraphObservations:
     """The incumbent's kernel as a ``Graph``, with the features, in a ``Dict``."""
 
     def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
-        """Make the space."""
+        """Create the space."""
         from ascend_gym.env.kernel_graph import graph_space, kernel_graph  # loads a C++ parser
 
         self._actions, self._graph_of = actions, kernel_graph

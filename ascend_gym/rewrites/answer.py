@@ -165,7 +165,7 @@ def _applied(answer: str, base: Candidate) -> Candidate:
 
 
 def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[FencedSection, str | None]]:
-    """Return the blocks that are part of the answer, each with the path that it is about."""
+    """Return the blocks that are part of the answer, each with its path."""
     blocks = list(sections(answer))
     found = blocks or list(headed_texts(answer))
     chosen = [(block, _path_of(block, texts)) for block in found]
@@ -183,7 +183,7 @@ def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[FencedSection, s
 
 
 def _path_of(block: FencedSection, texts: Mapping[str, str]) -> str | None:
-    """Return the path that a block is about, as the answer gives it; ``None`` where that is not sure."""
+    """Return the path of a block as the answer gives it; ``None`` if it is ambiguous."""
     if block.path:
         return block.path
     if block.has_patch:
@@ -221,7 +221,7 @@ def _apply(block: FencedSection, wanted: str | None, texts: dict[str, str]) -> N
 
 
 def _is_complete(block: FencedSection) -> bool:
-    """Say whether a block is whole although its fence is never closed."""
+    """Return whether a block is complete although its fence is not closed."""
     if block.has_patch:
         return False
     if not block.has_edits:
@@ -231,7 +231,7 @@ def _is_complete(block: FencedSection) -> bool:
 
 
 def _changes(block: FencedSection, wanted: str | None) -> list[FilePatch]:
-    """Return what a block changes by file, whatever its form.
+    """Return the changes of a block by file, whatever its form.
 
     Raises:
         MalformedEditError: edits or hunks are malformed.

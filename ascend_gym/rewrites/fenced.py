@@ -125,7 +125,7 @@ def sections(text: str) -> Iterator[FencedSection]:
 
 
 def headed_texts(text: str) -> Iterator[FencedSection]:
-    """Yield what stands below each header of an answer without any block; the header is but a hint."""
+    """Yield the text below each header of an answer without blocks; the header is only a hint."""
     path: str | None = None
     body: list[str] = []
     for line in [*text.split("\n"), None]:

@@ -236,7 +236,7 @@ class BrokerState:
         return actions
 
     def _holder(self, event: OfLease) -> WorkerRecord | None:
-        """Return the worker if it holds the lease that the event is about; any other is refused."""
+        """Return the worker if it holds the lease of the event; events of other leases are refused."""
         worker = self.workforce.holder(event.worker_id, event.job_id, event.attempt)
         if worker is None:
             self.counts["refused"] += 1

@@ -122,20 +122,20 @@ class Workforce:
         return [self.kill(worker) for worker in spare[: max(0, len(living) - self.wanted)]]
 
     def next_idle(self) -> WorkerRecord | None:
-        """Return the worker that can take a job and has waited longest for one."""
+        """Return the worker that has been idle for longest."""
         return next(iter(self._idle.values()), None)
 
     def leased(self) -> list[WorkerRecord]:
-        """Return the workers that have a job."""
+        """Return the workers with a job."""
         return list(self._leased.values())
 
     def ready(self, worker: WorkerRecord) -> None:
-        """Note that a worker has started."""
+        """Record that a worker has started."""
         worker.phase = WorkerPhase.IDLE
         self._idle[worker.worker_id] = worker
 
     def lease(self, worker: WorkerRecord, job_id: str, attempt: int, now_s: float) -> None:
-        """Give a job to an idle worker.
+        """Lease a job to an idle worker.
 
         Args:
             worker: idle worker.
@@ -149,7 +149,7 @@ class Workforce:
         worker.lease = Lease(job_id, attempt, now_s, now_s + LEASE_S)
 
     def holder(self, worker_id: str, job_id: str, attempt: int) -> WorkerRecord | None:
-        """Return the worker if it holds exactly this lease."""
+        """Return the worker if it holds exactly this lease, else ``None``."""
         worker = self._leased.get(worker_id)
         lease = worker.lease if worker else None
         if lease is None or (lease.job_id, lease.attempt) != (job_id, attempt):
@@ -157,7 +157,11 @@ class Workforce:
         return worker
 
     def end_lease(self, worker: WorkerRecord, now_s: float) -> float:
-        """Take its job and device from a worker, which is idle then; return for how long it had the job."""
+        """End a worker's lease and release its device; return the duration of the lease in seconds.
+
+        Raises:
+            ValueError: the worker has no lease.
+        """
         lease = worker.lease
         if lease is None:
             raise ValueError(f"{worker.worker_id} has no lease")
@@ -168,13 +172,13 @@ class Workforce:
         return now_s - lease.since_s
 
     def kill(self, worker: WorkerRecord) -> Action:
-        """Kill a worker, which must have no lease."""
+        """Kill a worker without a lease."""
         worker.phase = WorkerPhase.DYING
         self._idle.pop(worker.worker_id, None)
         return KillWorker(worker.worker_id)
 
     def remove(self, worker: WorkerRecord) -> None:
-        """Forget a worker whose process has ended, and which has no lease any more."""
+        """Remove a worker whose process has ended, and which has no lease."""
         del self.workers[worker.worker_id]
         self._idle.pop(worker.worker_id, None)
 

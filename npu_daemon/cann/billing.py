@@ -28,7 +28,7 @@ class Window:
 
     @property
     def main(self) -> DeviceTask:
-        """The longest of them."""
+        """The longest task."""
         return max(self.tasks, key=lambda task: task.duration_us)
 
 

@@ -66,7 +66,7 @@ class DeviceHost:
 def prepare_call(
     build: OppBuild, arguments: Sequence[Argument], inputs: Sequence[Sequence[Path]]
 ) -> OperatorCall | Failure:
-    """Return the call of a built operator; its header has to agree with the operator's definition."""
+    """Return the call of a built operator, or a failure if its header contradicts its definition."""
     files = {
         f"in-{index}-{item}.bin": path
         for index, paths in enumerate(inputs)
@@ -215,7 +215,7 @@ def _last_words(outcome: ProcessOutcome) -> str:
 
 
 def _slots(call: OperatorCall) -> int:
-    """Return at how many addresses each tensor lies in turn, within a limit of memory."""
+    """Return the number of addresses between which each tensor alternates, within a memory limit."""
     total_bytes = sum(path.stat().st_size for path in call.inputs.values())
     return ADDRESS_SLOTS if total_bytes * ADDRESS_SLOTS <= _SLOT_BUDGET_BYTES else 1
 

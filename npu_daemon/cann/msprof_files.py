@@ -1,4 +1,4 @@
-"""Reads the folder that ``msprof op`` leaves behind: one ``DeviceTask`` for each kernel that ran.
+"""Reads the output folder of ``msprof op``: one ``DeviceTask`` for each kernel that ran.
 
 Names of files and columns: the msopprof performance data reference for Atlas A2 (MindStudio operator tools,
 files OpBasicInfo, PipeUtilization, Memory, L2Cache, ResourceConflictRatio) and the layouts of its guide::
@@ -65,7 +65,7 @@ class DeviceTask:
 
 
 def read_tasks(folder: Path) -> list[DeviceTask]:
-    """Return the tasks of a profiler's output folder, those of one name in the order of their launch.
+    """Return the tasks in a profiler's output folder, those of one name in the order of their launch.
 
     Raises:
         ProfileFormatError: there is none, or a file is not as documented.
@@ -116,7 +116,7 @@ def number(row: Row, column: str, where: str) -> float | None:
 
 
 def profile_of(task: DeviceTask, duration_us: float) -> Profile:
-    """Return where the time of a task went; what the collected files do not tell is 0.
+    """Return the profile of a task; values that were not collected are 0.
 
     Args:
         task: task with ``PipeUtilization`` and, for bytes and instructions, ``Memory``.
@@ -143,7 +143,7 @@ def profile_of(task: DeviceTask, duration_us: float) -> Profile:
 
 
 def l2_hit_share(task: DeviceTask) -> float | None:
-    """Return the mean share of L2 accesses of the cores that hit, ``None`` where it was not collected."""
+    """Return the mean L2 hit rate of the cores; ``None`` if it was not collected."""
     rows = task.tables.get("L2Cache", ())
     rates = [
         value for kind in ("aic", "aiv") for value in _column(rows, f"{kind}_total_hit_rate(%)", zeros=True)
@@ -152,7 +152,7 @@ def l2_hit_share(task: DeviceTask) -> float | None:
 
 
 def bank_conflict_share(task: DeviceTask) -> float | None:
-    """Return the mean share of vector cycles lost to UB bank conflicts, ``None`` where not collected."""
+    """Return the mean share of vector cycles lost to UB bank conflicts; ``None`` if it was not collected."""
     rates = _column(task.tables.get("ResourceConflictRatio", ()), "aiv_vec_total_cflt_ratio", zeros=True)
     return sum(rates) / len(rates) if rates else None
 

@@ -89,7 +89,7 @@ def _present(position: int | None, arguments: Sequence[CallArgument]) -> int | N
 
 
 def _align(slots: tuple[Slot, ...], arguments: tuple[CallArgument, ...]) -> list[int | None] | None:
-    """Return the argument position of each slot, with the fewest slots left out; ``None`` if impossible."""
+    """Return the argument position of each slot, with the fewest slots omitted; ``None`` if impossible."""
 
     @cache
     def cost(slot: int, argument: int) -> int:

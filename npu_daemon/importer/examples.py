@@ -309,7 +309,7 @@ def _tensor_spec(
 
 
 def _constant_spec(parameter: ParameterDef, argument: CallArgument, columns: list[int]) -> TensorSpec:
-    """Return the small tensor that a scalar or an array becomes, in the dtype that the kernel takes."""
+    """Return the small tensor for a scalar or an array, in the dtype of the kernel."""
     count = len(argument.tensors) or (len(argument.value) if isinstance(argument.value, list) else 1)
     dtype = argument.tensors[0].dtype if argument.tensors else _CONSTANT_DTYPES[argument.kind]
     dtype = _column_dtype(parameter, columns) or dtype

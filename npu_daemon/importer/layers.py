@@ -84,18 +84,18 @@ def _without(*positions: int) -> Arrange:
 
 
 def _named(argument: CallArgument, *names: str) -> CallArgument:
-    """Return a mode that the call gives as a number by the name that the kernel's attribute has."""
+    """Return a numeric mode of the call by the name of the kernel's attribute."""
     return CallArgument(kind="string", value=names[int(argument.value)])
 
 
 def _updated(argument: CallArgument, result: CallArgument) -> CallArgument:
-    """Return an input that the kernel updates in place of the separate result of the call."""
+    """Return an input that the kernel updates in place, for the call's separate result."""
     tensor = argument.tensors[0].model_copy(update={"number": result.tensors[0].number})
     return argument.model_copy(update={"tensors": (tensor,)})
 
 
 def _paddings_of_all_axes(arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """(grad, self, padding, out): paddings of the last axes first become pairs of all axes in order."""
+    """(grad, self, padding, out): paddings of the last axes become pairs for all axes, in order."""
     grad, tensor, padding, out = arguments
     rank = max(len(tensor.tensors[0].shape), _PADDED_RANK)
     pairs = [padding.value[index : index + 2] for index in range(0, len(padding.value), 2)]
@@ -142,7 +142,7 @@ def _scatter_add(arguments: Sequence[CallArgument]) -> list[CallArgument]:
 
 
 def _scatter_elements(arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """The kernel works on the last axis: the function moves the first one there."""
+    """Move the first axis last, because the kernel works on the last axis."""
     x, axis, index, source, reduction, out = arguments
     if axis.value != 0:
         raise OperatorFormatError(f"main.cpp scatters along axis {axis.value}; only axis 0 is understood")
@@ -163,7 +163,7 @@ def _three_extents(argument: CallArgument) -> CallArgument:
 
 
 def _fake_quant(arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """One scale and one zero point become one for each row."""
+    """Repeat one scale and one zero point for each row."""
     x, scale, zero_point, _, *rest = arguments
     rows = x.tensors[0].shape[0]
     axis = CallArgument(kind="int", value=0)

@@ -48,7 +48,7 @@ def eager_result(request: EvalRequest, cases: Sequence[Case], backend: Backend) 
     target = backend.target(chip)
     device: DeviceInfo = backend.describe().model_copy(update={"chip": chip, "target": target})
     if target is None:
-        raise ValueError(f"nothing is known of the chip {chip!r}, so that framework calls have no price")
+        raise ValueError(f"there are no facts about the chip {chip!r}, so framework calls have no price")
     return EvalResult(
         request_digest=request.digest,
         candidate_digest=request.candidate.digest,

@@ -119,7 +119,9 @@ class Worker:
         if self._wake_read in ready:
             os.read(self._wake_read, 64)
         done = self._job is not None and self._job.future.done()
-        while not self._to_send.empty():  # what was told before the job was done is sent before its result
+        while (
+            not self._to_send.empty()
+        ):  # messages queued before the end of the job are sent before its result
             self._send(self._to_send.get())
         if done:
             self._answer()

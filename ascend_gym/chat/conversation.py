@@ -116,7 +116,7 @@ class Conversation:
     def _state(self, episode: Episode, last_answer: str, *, shown: bool) -> Message:
         spec, best = episode.spec, episode.incumbent_result
         sources = render_sources(episode.incumbent)
-        unchanged = "Its sources are as told before."
+        unchanged = "Its sources are the same as before."
         text = render(
             "state",
             package=__package__,

@@ -109,7 +109,7 @@ def bank_build(
     try:
         bank = build_bank(request, access, daemon, note)
     except KeyboardInterrupt as error:
-        note("interrupted; the same command goes on from here")
+        note("interrupted; the same command resumes it")
         raise typer.Exit(EXIT_INTERRUPTED) from error
     note(f"{out}: {len(bank)} experiences, {len(bank.motifs)} motifs, {time.monotonic() - began:.0f} s")
 

@@ -225,6 +225,6 @@ def _exit_unless_done(outcome: SearchOutcome, folder: Path) -> None:
         note(f"ascend-gym: {outcome.spec.op_id}: {outcome.message}")
         raise typer.Exit(EXIT_MISUSE)
     if outcome.stop_reason in RESUMABLE:
-        note(f"ascend-gym: {outcome.message}; go on with 'ascend-gym resume {folder}'")
+        note(f"ascend-gym: {outcome.message}; continue with 'ascend-gym resume {folder}'")
         interrupted = outcome.stop_reason is StopReason.INTERRUPTED
         raise typer.Exit(EXIT_INTERRUPTED if interrupted else EXIT_INFRASTRUCTURE)

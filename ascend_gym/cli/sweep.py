@@ -325,7 +325,7 @@ class _SweepRun:
                 note(f"{job.job_id}: {end.message}")
         endings = {end.ending for _, end in ends}
         if endings & {Ending.INTERRUPTED, Ending.INFRASTRUCTURE, Ending.LOST}:
-            note(f"not finished; go on with 'ascend-gym sweep --resume --out {self.out}'")
+            note(f"not finished; continue with 'ascend-gym sweep --resume --out {self.out}'")
             raise typer.Exit(EXIT_INTERRUPTED if Ending.INTERRUPTED in endings else EXIT_INFRASTRUCTURE)
         if Ending.REFUSED in endings:
             raise typer.Exit(EXIT_MISUSE)

@@ -53,7 +53,7 @@ def kept_plan(out: Path, plan: SweepPlan | None, *, resume: bool) -> SweepPlan:
         _begin(out, plan)
         return plan
     if not resume:
-        raise MisuseError(f"{out} holds a sweep already: go on with it by --resume, or name another --out")
+        raise MisuseError(f"{out} holds a sweep already: resume it with --resume, or name another --out")
     if plan not in (None, known):
         raise MisuseError(f"{out} holds a sweep with another plan: name another folder with --out")
     return known

@@ -86,7 +86,7 @@ def train(
 
     if resume is not None:
         if out is not None:
-            raise MisuseError("--out is for a new training, --resume goes on with one: give one of them")
+            raise MisuseError("--out is for a new training, --resume continues one: give only one of them")
         _run(_read_settings(resume), resume, evaluations, daemon)
         return
     names = operators.split(",") if operators else [] if op_dir else _names_of(suite)
@@ -130,7 +130,7 @@ def _run(settings: TrainingSettings, folder: Path, evaluations: int, daemon: lis
             done = train_policy(training, folder, evaluations, lambda now: note(_line(now, evaluations)))
         except KeyboardInterrupt:
             kept = last_checkpoint(folder)
-            note(f"ascend-gym: interrupted; go on from {kept or 'the beginning'} with --resume {folder}")
+            note(f"ascend-gym: interrupted; continue from {kept or 'the beginning'} with --resume {folder}")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     typer.echo(f"{done.evaluations} evaluations in {done.iterations} iterations: {last_checkpoint(folder)}")
 

@@ -17,11 +17,11 @@ from ascend_gym.core.records import DaemonInfo, Diagnostic, EvalRequest, EvalRes
 from ascend_gym.core.status import Status
 
 MAX_IN_FLIGHT = 500
-REQUESTS_PER_SLOT = 2  # one that is worked on, and one to go on with at once
+REQUESTS_PER_SLOT = 2  # one in progress, and one to start next without a delay
 BUSY_PAUSE_S = 0.5
 REMIND_S = 20.0
 SILENCE_S = 60.0
-FIRST_ANSWER_S = 10.0  # a daemon that is getting ready says twice a second that it is there
+FIRST_ANSWER_S = 10.0  # a daemon that is starting sends a message twice a second
 
 
 class RemoteEvaluation(Evaluation):

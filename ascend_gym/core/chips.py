@@ -54,7 +54,7 @@ def own_chips() -> Mapping[str, Path]:
     for path in chip_files():
         try:
             named[own_chip_name(path)] = path
-        except MisuseError:  # whoever asks for this file is told why; others can do without it
+        except MisuseError:  # a request for this file reports the error; other chips do not need it
             continue
     return named
 

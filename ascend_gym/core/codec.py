@@ -43,21 +43,21 @@ class Kind(Enum):
 
     SUBMIT = b"S"  # client -> broker: evaluate this request
     CANCEL = b"C"  # client -> broker: stop this request
-    DESCRIBE = b"D"  # client -> broker: what measures?
-    DEVICE = b"d"  # broker -> client: this does
-    REFUSED = b"x"  # broker -> client: the message makes no sense here, and why
+    DESCRIBE = b"D"  # client -> broker: report your device
+    DEVICE = b"d"  # broker -> client: the device
+    REFUSED = b"x"  # broker -> client: the message is invalid, with the reason
     BUSY = b"B"  # broker -> client: not accepted, because too much is waiting; send it again later
     RESULT = b"R"  # worker -> broker -> client: the answer
-    READY = b"r"  # worker -> broker: what I measure with; give me work
-    BEAT = b"b"  # worker -> broker: I hold this lease; broker -> client: I have your requests
-    WANT = b"w"  # worker -> broker: what this lease needs is built, I want a device to run it
+    READY = b"r"  # worker -> broker: ready for work, with the worker's device
+    BEAT = b"b"  # worker -> broker: the lease is alive; broker -> client: requests are in progress
+    WANT = b"w"  # worker -> broker: the build is done, requests a device for a run
     FREED = b"f"  # worker -> broker: the device of this lease is free again
     JOB = b"J"  # broker -> worker: evaluate this request
     GRANT = b"g"  # broker -> worker: run this lease on a device
-    STATUS = b"s"  # client -> broker: how are you?
-    REPORT = b"p"  # broker -> client: like this
+    STATUS = b"s"  # client -> broker: report your status
+    REPORT = b"p"  # broker -> client: the status
     DRAIN = b"q"  # operator -> broker: finish what runs, then stop
-    RESIZE = b"z"  # operator -> broker: keep another number of workers
+    RESIZE = b"z"  # operator -> broker: change the number of workers
 
 
 _KINDS = {kind.value: kind for kind in Kind}

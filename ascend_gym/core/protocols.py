@@ -252,7 +252,7 @@ class Message:
 class Ending(str, Enum):
     """Why a model stopped generating."""
 
-    COMPLETE = "complete"  # by itself, or nobody says
+    COMPLETE = "complete"  # on its own, or unknown
     TOKEN_LIMIT = "token_limit"  # its tokens were used up, reasoning included
     REFUSED = "refused"  # it refused, or a filter took the answer
 

@@ -40,7 +40,7 @@ class RewardRule(str, Enum):
 
     MEASURED = "measured"  # a latency exists: reward it
     FAILURE = "failure"  # the candidate failed: the failure penalty applies
-    NEUTRAL = "neutral"  # nobody's candidate is to blame: no reward, no penalty
+    NEUTRAL = "neutral"  # no verdict on the candidate: no reward, no penalty
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ MOVE_FEATURES: tuple[str, ...] = (*_KIND, *_PIPES, *_OF_MOVE, *_OF_RULE)
 ``family_*``            1 for the rule's kind of optimisation
 ``side_*``              1 for the side that it edits
 ``forward``             1 if the move goes the way that is expected to help
-``covers_all``          1 if it stands for many places at once
+``covers_all``          1 if it covers many places at once
 ``choice``              place of the choice among those of its site, from 0 in steps of 1/8
 ``moves_of_rule``       ln(1 + moves of the rule) / 2
 ``busiest_pipe``        busy share of the busiest pipe that the rule is meant to relieve, of the incumbent

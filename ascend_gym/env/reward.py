@@ -42,7 +42,7 @@ class Outcome:
 
 
 MAX_SLOWDOWN = 10.0
-"""Times the baseline's latency beyond which ``negative_latency`` tells correct candidates apart no more."""
+"""Multiple of the baseline's latency beyond which ``negative_latency`` rates correct candidates equally."""
 
 RewardFunction = Callable[[Outcome], float]
 """What an environment calls after each evaluation, whatever its status."""
@@ -133,7 +133,9 @@ def hap(outcome: Outcome, failure_penalty: float = 0.0) -> float:
     if outcome.latency_us is None:
         return _without_latency(outcome, 0.0 - failure_penalty)
     if outcome.floor_us is None:
-        raise MisuseError("rewards hap and hap_gain need floor_us: this backend tells none, choose another")
+        raise MisuseError(
+            "rewards hap and hap_gain need floor_us, which this backend lacks: choose another reward"
+        )
     return outcome.floor_us / outcome.latency_us
 
 
@@ -178,7 +180,7 @@ IMPROVEMENT_REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType(
 RATING_REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType(
     {"speedup": speedup, "negative_latency": negative_latency, "hap": hap}
 )
-"""Rewards by name that rate each candidate by itself, so that repeating the incumbent pays again."""
+"""Rewards by name that rate each candidate on its own, so repeating the incumbent is rewarded again."""
 
 REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType({**IMPROVEMENT_REWARDS, **RATING_REWARDS})
 """Reward functions by name: each takes an outcome and ``failure_penalty``."""

@@ -71,7 +71,7 @@ class BudgetLimit(OpWrapper, RecordConstructorArgs):
 
     def _require_budget(self) -> None:
         if self.evaluations_left == 0:
-            raise MisuseError("the budget of evaluations is spent: make another environment to go on")
+            raise MisuseError("the budget of evaluations is spent: make another environment to continue")
 
 
 class EpisodeRecorder(OpWrapper, RecordConstructorArgs):

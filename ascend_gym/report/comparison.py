@@ -157,7 +157,7 @@ class Comparison:
             counts = ", ".join(f"{name} ({count} finished)" for name, count in self.others.items())
             said.append(f"Not compared, for too few finished runs in common with the others: {counts}.")
         if self.left_out:
-            said.append(f"Left out, because a run is missing or can still go on: {', '.join(self.left_out)}.")
+            said.append(f"Left out, because a run is missing or not finished: {', '.join(self.left_out)}.")
         gone = sorted({seed for _, _, seed in self._curves} - set(self.seeds))
         if gone and self.operators:
             said.append(f"Seeds left out likewise: {', '.join(map(str, gone))}.")

@@ -138,7 +138,7 @@ def _geometric_mean(speedups: Sequence[float]) -> str:
 
 def _end_line(state: SweepState, update: Update) -> Text:
     each, end = state.jobs[update.job_id], update.end
-    assert end is not None, "only ends are told"
+    assert end is not None, "only ends are shown"
     job = each.job
     line = f"[{state.ended}/{len(state.jobs)}] {job.variant} on {job.operator}, seed {job.seed}: "
     if end.ending is Ending.FINISHED:

@@ -152,14 +152,16 @@ def _applied(answer: str, base: Candidate) -> Candidate:
     for path, text in changed.items():
         elision = first_elision(before[path], text)
         if elision is not None:
-            told = f"{path}: line {elision[0]}, {elision[1]!r}, stands for code that is left out"
-            raise _ProblemError(ProblemKind.ELIDED, f"{told}: give the whole file, or SEARCH/REPLACE edits")
+            message = f"{path}: line {elision[0]}, {elision[1]!r}, stands for code that is left out"
+            raise _ProblemError(
+                ProblemKind.ELIDED, f"{message}: give the whole file, or SEARCH/REPLACE edits"
+            )
     missing = missing_entries(before.values(), texts.values())
     if missing:
-        told = f"{', '.join(sorted(changed))}: {', '.join(missing)} is no longer there"
+        message = f"{', '.join(sorted(changed))}: {', '.join(missing)} is no longer there"
         raise _ProblemError(
             ProblemKind.PARTIAL_FILE,
-            f"{told}: a block under a path replaces the whole file; use edits for a part",
+            f"{message}: a block under a path replaces the whole file; use edits for a part",
         )
     return with_texts(base, changed)
 
@@ -189,8 +191,8 @@ def _path_of(block: FencedSection, texts: Mapping[str, str]) -> str | None:
     if block.has_patch:
         return block.last_path or block.hint
     if block.has_edits:
-        told = [path for path in (block.hint, block.last_path) if path and _applies(block, path, texts)]
-        fitting = told[:1] or [path for path in texts if _applies(block, path, texts)]
+        named = [path for path in (block.hint, block.last_path) if path and _applies(block, path, texts)]
+        fitting = named[:1] or [path for path in texts if _applies(block, path, texts)]
         return fitting[0] if len(fitting) == 1 else block.last_path
     hinted = _resolved(block.hint, texts) if block.hint else None
     whole = [path for path, text in texts.items() if stands_for(block.body, text)]
@@ -251,8 +253,8 @@ def _known(wanted: str | None, texts: Mapping[str, str]) -> str:
         )
     path = _resolved(wanted, texts)
     if path is None:
-        told = f"no file {wanted!r}; files: {sorted(texts)}; new files are refused"
-        raise _ProblemError(ProblemKind.UNKNOWN_PATH, told)
+        message = f"no file {wanted!r}; files: {sorted(texts)}; new files are refused"
+        raise _ProblemError(ProblemKind.UNKNOWN_PATH, message)
     return path
 
 

@@ -44,8 +44,8 @@ def is_elision(line: str) -> bool:
         return False
     if not line.lstrip().startswith(("//", "/*", "#")):
         return bool(_DOTS.match(line) and _LEFT_OUT.search(line))
-    told = _SAID_IN_WORDS.search(words) or (_DOTS_AT_END.search(words) and _LEFT_OUT.search(words))
-    return bool(_DOTS.match(words) or told)
+    is_placeholder = _SAID_IN_WORDS.search(words) or (_DOTS_AT_END.search(words) and _LEFT_OUT.search(words))
+    return bool(_DOTS.match(words) or is_placeholder)
 
 
 def first_elision(old: str, new: str) -> tuple[int, str] | None:

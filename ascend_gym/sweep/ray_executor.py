@@ -160,7 +160,7 @@ class RayExecutor:
         try:
             yield
         except (self._ray.exceptions.RayError, ConnectionError) as error:
-            raise InfrastructureError(f"the Ray cluster is gone: {error}; go on with --resume") from error
+            raise InfrastructureError(f"the Ray cluster is gone: {error}; resume with --resume") from error
 
     def _taken(self, answer: Any) -> Update | None:
         """Return an actor's answer, and poll it again unless its run has ended.

@@ -91,7 +91,7 @@ class JobJournal:
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._lock_fd)
-            raise MisuseError(f"another daemon uses {path}: give this one a --journal of its own") from error
+            raise MisuseError(f"another daemon uses {path}: give this one another --journal") from error
         try:
             self._database = sqlite3.connect(path, isolation_level=None)
             self._database.execute("PRAGMA journal_mode = WAL")

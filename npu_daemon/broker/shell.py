@@ -284,9 +284,9 @@ class Broker:
     def _tell_device(self) -> None:
         """Send clients the capabilities of the daemon or, until it is ready, a sign that it is starting."""
         offer = self._state.offer()
-        told = WireMessage(Kind.BEAT) if offer is None else WireMessage(Kind.DEVICE, payload=offer)
+        answer = WireMessage(Kind.BEAT) if offer is None else WireMessage(Kind.DEVICE, payload=offer)
         for client in list(self._curious):
-            self._send_client(client, told)
+            self._send_client(client, answer)
         if offer is not None:
             self._curious.clear()
 

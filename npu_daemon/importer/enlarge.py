@@ -40,7 +40,7 @@ _ASSIGNED = re.compile(r"[=,{]\s*$")
 _SHAPE_LINE = re.compile(r"shape|\bdim\w*\b|\w*(?:length|size)\s*=|\b[A-Za-z]\s*=\s*\d", re.IGNORECASE)
 _WINDOW_LINE = re.compile(r"kernel|stride|pad|dilation|group", re.IGNORECASE)  # sizes that stay
 _DATA = re.compile(r"(HostData\w*\s*=\s*\{|(?:np\.array|torch\.tensor)\(\s*\[)([^][{}()]*)(?=[]}])")
-_KEPT = "\0"  # stands for a list of data while the rest of the text is rewritten
+_KEPT = "\0"  # placeholder for a list of data while the rest of the text is rewritten
 _COMMENT = re.compile(r"^\s*(?:#(?!define)|//|/?\*)")
 
 

@@ -30,7 +30,7 @@ PR_SET_CHILD_SUBREAPER = 36
 MAX_PASSED_FDS = 64
 WATCH_INTERVAL_S = 0.02
 KILL_TIMEOUT_S = 5.0
-SIGNAL_EXIT = 128  # plus its number: how a wrapper tells the signal that ended its program
+SIGNAL_EXIT = 128  # plus its number: how a wrapper reports the signal that ended its program
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 

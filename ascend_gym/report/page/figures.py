@@ -99,8 +99,8 @@ def status_shares(results: Results) -> Chart:
         for series, status in enumerate(seen):
             end = begin + 100 * count[status] / count.total()
             if end > begin:
-                told = f"{name}: {count[status]} {status}"
-                chart.bar((begin, bottom), (end, bottom + 0.5), series, told)
+                tooltip = f"{name}: {count[status]} {status}"
+                chart.bar((begin, bottom), (end, bottom + 0.5), series, tooltip)
             begin = end
         chart.text((0.0, bottom + 0.58), name)
     for series, status in enumerate(seen):
@@ -124,13 +124,15 @@ def trajectory(results: Results, op_id: str) -> Chart:
     stages = list(stage_bands(results.steps[best.run_id]))
     for shade, (low, high, _) in enumerate(stages):
         chart.column(low, high, shade)
-    told = set()
+    labelled = set()
     for run in runs:
         name = results.names[run.run_id]
         curve = results.curves[run.run_id].best_us
         points: list[Point] = [(at, curve[0] / latency_us) for at, latency_us in enumerate(curve)]
-        chart.line(_corners(points), results.methods.index(name), "" if name in told else name, steps=True)
-        told.add(name)
+        chart.line(
+            _corners(points), results.methods.index(name), "" if name in labelled else name, steps=True
+        )
+        labelled.add(name)
     jumps = [
         (step.spent_evaluations, _speedup(results.steps[best.run_id][0], step), f"{step.kind}: {step.idx}")
         for step in results.steps[best.run_id][1:]

@@ -21,10 +21,10 @@ from ascend_gym.core.remove_tree import remove_tree
 DEFAULT_LIMIT_GIB = 4.0
 DEFAULT_LIMIT_BYTES = int(DEFAULT_LIMIT_GIB * 2**30)
 RESULTS_SHARE = 4
-"""One part in so many of the limit is the most that results take."""
+"""Results take at most the limit divided by this number."""
 
 IN_USE_S = 600.0
-"""What was used within this time is not removed: somebody may be working with it."""
+"""Entries used within this time are not removed, because they may still be in use."""
 
 INPUTS_FOLDER = "case_data"
 BUILDS_FOLDER = "builds"

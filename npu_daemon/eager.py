@@ -35,7 +35,7 @@ _COMBINING = re.compile(
     r"sum|mean|max|min|prod(uct)?|var|std|norm|(log_)?softmax|bmm|cum\w+"
     r"|\w+_loss|\w+_pool[123]d|\w+_norm(_statistics)?"
 )
-"""Calls whose kernels combine elements; all others are taken for element-wise ones, which cost less."""
+"""Calls whose kernels combine elements; all others count as element-wise, which cost less."""
 
 
 def eager_result(request: EvalRequest, cases: Sequence[Case], backend: Backend) -> EvalResult:

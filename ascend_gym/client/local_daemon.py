@@ -138,7 +138,7 @@ class LocalDaemon:
         raise error(f"{problem}; its messages:\n{said}")
 
     def _tell_what_takes_long(self, control: socket.socket, deadline_s: float) -> None:
-        """Log once what the daemon says it is doing, where it is not ready soon: on a new host it builds."""
+        """Log once what a slowly starting daemon is doing; on a new host it builds the simulator."""
         poll = select.poll()
         poll.register(control, select.POLLIN)
         while (left_s := deadline_s - time.monotonic()) > 0 and not poll.poll(1000 * min(_SOON_S, left_s)):

@@ -33,14 +33,15 @@ _POLL_S = 60.0
 
 
 class Evaluation:
-    """A request that an evaluator works on: the future of its result.
+    """The future of a request's result.
 
-    Waiting for one takes in the results of all others of the same evaluator, and belongs to its thread.
+    Waiting for one also processes the results of all others of the same evaluator. Use it only in the
+    evaluator's thread.
 
     Args:
-        evaluator: what it was submitted to.
-        request: what is to be evaluated.
-        request_id: the name that the evaluator gives it.
+        evaluator: evaluator that it was submitted to.
+        request: request.
+        request_id: id that the evaluator assigned.
     """
 
     def __init__(self, evaluator: Evaluator, request: EvalRequest, request_id: str = "") -> None:
@@ -50,11 +51,11 @@ class Evaluation:
 
     @property
     def done(self) -> bool:
-        """Whether the result is there."""
+        """Whether the result is available."""
         return self._result is not None
 
     def result(self) -> EvalResult:
-        """Return the result, waiting for it; the evaluator bounds the wait.
+        """Wait for the result and return it; the evaluator bounds the wait.
 
         Raises:
             InfrastructureError: the evaluator cannot be reached, or is closed.
@@ -64,7 +65,7 @@ class Evaluation:
         return self._result
 
     def cancel(self) -> None:
-        """Stop it if it is not done; its result then has status ``cancelled``."""
+        """Cancel it unless it is done; its result then has status ``cancelled``."""
         self._evaluator.cancel(self)
 
     def finish(self, result: EvalResult) -> None:
@@ -79,7 +80,7 @@ class Evaluator(Protocol):
         """Queue a request. Submitting an equal request twice gives two evaluations."""
 
     def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
-        """Return what has finished since the last call, waiting up to ``timeout_s`` for the first."""
+        """Return the evaluations finished since the last call, waiting up to ``timeout_s`` for the first."""
 
     def cancel(self, evaluation: Evaluation) -> None:
         """Cancel a request unless it has finished; its result then has status ``cancelled``."""
@@ -327,10 +328,10 @@ class Strategy(Protocol):
 
 
 class Builder(Protocol):
-    """Says whether candidates build, without evaluating them."""
+    """Checks whether candidates build, without evaluating them."""
 
     def build(self, candidate: Candidate) -> tuple[Diagnostic, ...]:
-        """Return what the compilers object to; nothing if both sides build.
+        """Return the compilers' diagnostics; empty if both sides build.
 
         Raises:
             BudgetExceededError: the budget does not cover another build.
@@ -340,10 +341,10 @@ class Builder(Protocol):
 
 @runtime_checkable
 class BuildingStrategy(Strategy, Protocol):
-    """A search method that has candidates built before it proposes any."""
+    """A search method that builds candidates before it proposes any."""
 
     def use_builder(self, builder: Builder) -> None:
-        """Take what builds; called once, before anything is proposed."""
+        """Set the builder; called once, before the first proposal."""
 
 
 class Embedder(Protocol):

@@ -45,21 +45,21 @@ class TenantStatus(Record):
 
 
 class DaemonStatus(Record):
-    """A daemon at one moment.
+    """State of a daemon at one moment.
 
     Attributes:
-        address: where clients connect.
-        info: what it can do; ``None`` before the first worker is ready.
+        address: address for clients.
+        info: its capabilities; ``None`` before the first worker is ready.
         up_seconds: wall seconds since it started.
-        draining: whether it will stop when what runs is finished.
-        workers: workers by phase of life.
-        devices: devices, of which ``devices_held`` are in use.
-        device_held_seconds: device time that workers have had, used or not.
-        charged_device_seconds: device time that was charged, including by earlier daemons with its journal.
-        queued: jobs that wait.
-        running: jobs with workers.
-        tenants: by name.
-        counts: events since it started, by name.
+        draining: whether it stops once the running jobs have finished.
+        workers: numbers of workers by phase.
+        devices: number of devices, of which ``devices_held`` are in use.
+        device_held_seconds: total time that workers have held devices, used or not.
+        charged_device_seconds: charged device time, including that of earlier daemons with its journal.
+        queued: number of waiting jobs.
+        running: number of jobs on workers.
+        tenants: tenants by name.
+        counts: numbers of events since it started, by name.
     """
 
     address: str

@@ -125,7 +125,7 @@ def _knobs(max_source_chars: int) -> ActionFamily:
 ACTIONS: Mapping[str, Callable[[int], ActionFamily]] = MappingProxyType(
     {"sources": SourceActions, "edits": EditActions, "rules": _rules, "knobs": _knobs}
 )
-"""Action families by name, each made with the longest source text in characters."""
+"""Action families by name; each is called with the maximum length of a source text in characters."""
 
 
 def require_text(what: str, text: object, max_chars: int) -> None:

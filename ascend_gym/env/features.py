@@ -13,7 +13,7 @@ from ascend_gym.env.episode import Episode
 from ascend_gym.env.spaces import PROFILE_FIELDS, STATUSES
 
 HISTORY = 8
-"""Evaluations that the features remember, the last first."""
+"""Number of past evaluations in the features, the last one first."""
 
 BOUND = 32.0
 """Features are clipped to -BOUND ... BOUND."""

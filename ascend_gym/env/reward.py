@@ -45,7 +45,7 @@ MAX_SLOWDOWN = 10.0
 """Multiple of the baseline's latency beyond which ``negative_latency`` rates correct candidates equally."""
 
 RewardFunction = Callable[[Outcome], float]
-"""What an environment calls after each evaluation, whatever its status."""
+"""Function that an environment calls after each evaluation, whatever its status."""
 
 
 def log_improvement(outcome: Outcome, failure_penalty: float = 0.0) -> float:

@@ -18,13 +18,13 @@ from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.moves import Move, moves_of
 
 SLOTS_PER_RULE = 8
-"""Places of a rule that the ``rules`` family can name."""
+"""Number of moves per rule in the ``rules`` family."""
 
 KNOBS = 32
-"""Knobs that the ``knobs`` family can turn."""
+"""Number of knobs in the ``knobs`` family."""
 
 KNOB_POSITIONS = 8
-"""Positions of a knob in the ``knobs`` family, the first of which leaves the source as it is."""
+"""Settings per knob in the ``knobs`` family; the first one leaves the source unchanged."""
 
 
 class RuleActions:

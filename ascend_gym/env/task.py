@@ -32,7 +32,7 @@ from ascend_gym.suite.requests import request_for
 Family = TypeVar("Family")
 
 MAX_NEUTRAL_IN_A_ROW = 3
-"""Evaluations without a verdict on the candidate after which an episode is truncated."""
+"""Number of consecutive evaluations without a verdict after which an episode is truncated."""
 
 
 @dataclass(frozen=True)

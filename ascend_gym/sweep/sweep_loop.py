@@ -26,11 +26,11 @@ class SweepLoop:
     Attributes:
         state: runs and daemons.
         executor: executes runs; its creator closes it.
-        folders: the files of the runs.
-        listeners: each called with every update of a run, after the update is recorded.
-        on_end: called with a run whose attempt has ended, after what can be begun is begun.
-        arguments: further arguments of the processes that make runs.
-        module: what they execute.
+        folders: files of the runs.
+        listeners: functions called with every update of a run, after it was recorded.
+        on_end: called with a run whose attempt has ended, after further runs were started.
+        arguments: further arguments of the processes that execute runs.
+        module: module that these processes execute.
     """
 
     state: SweepState

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from npu_daemon.cann.msprof_files import DeviceTask
 
 CLEANER = "asg_l2_clean"
-"""Prefix of the names of our own kernel, which is not billed."""
+"""Prefix of the name of our own kernel, whose time does not count."""
 
 
 class BillingError(ValueError):

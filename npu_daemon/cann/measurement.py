@@ -24,7 +24,7 @@ MAX_TASKS = 5000  # of --launch-count
 _OUTPUT = "profile"
 
 Execute = Callable[[int, Sequence[str]], ProcessOutcome]
-"""Runs an operator so many times under a profiler's command, given the arguments after ``msprof``."""
+"""Runs an operator a number of times under the profiler, given the arguments after ``msprof``."""
 
 
 class Diagnose(Protocol):

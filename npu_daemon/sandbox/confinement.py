@@ -28,7 +28,7 @@ LANDLOCK: Level = "landlock+seccomp+rlimits"
 BUBBLEWRAP: Level = "bubblewrap+seccomp+rlimits"
 RLIMITS: Level = "rlimits"
 CONFINING = (LANDLOCK, BUBBLEWRAP)
-"""Levels at which a program cannot open what is not its own for writing."""
+"""Levels at which a program can only open its own files for writing."""
 
 # linux/landlock.h: rights by the version of the interface that introduced them.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3

@@ -35,7 +35,7 @@ SIGNAL_EXIT = 128  # plus its number: how a wrapper reports the signal that ende
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 Program = Callable[[list[str], list[int]], NoReturn]
-"""What runs in the place of an executable: gets the arguments, and the descriptors that are passed on."""
+"""Function that runs in place of an executable, with the arguments and the inherited descriptors."""
 
 
 def prctl(option: int, value: int) -> None:

@@ -28,10 +28,10 @@ EXIT_INFRASTRUCTURE = 3
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
-Address = Annotated[str, typer.Option("--daemon", metavar="ADDR", help="The daemon.")]
+Address = Annotated[str, typer.Option("--daemon", metavar="ADDR", help="Address of the daemon.")]
 File = typer.Option(dir_okay=False)
 Devices = Annotated[
-    list[int] | None, typer.Option(help="Number of an NPU that --backend cann may use; may be repeated.")
+    list[int] | None, typer.Option(help="Number of an NPU that --backend cann may use; repeatable.")
 ]
 Chip = Annotated[
     str | None,
@@ -45,11 +45,11 @@ Chip = Annotated[
 ]
 ReferenceFolders = Annotated[
     list[Path] | None,
-    typer.Option("--reference-folder", help="Clients may name operators below it; may be repeated."),
+    typer.Option("--reference-folder", help="Accept clients' operators below this folder; repeatable."),
 ]
 ReferenceDigests = Annotated[
     list[str] | None,
-    typer.Option("--reference-digest", help="Clients may name this version of an operator."),
+    typer.Option("--reference-digest", help="Accept this version of a client's operator."),
 ]
 ToolkitFolder = Annotated[Path | None, typer.Option(help="Folder of the CANN toolkit, for --backend cann.")]
 
@@ -62,7 +62,7 @@ def _describe() -> None:
 @app.command()
 def serve(
     context: typer.Context,
-    config: Annotated[Path | None, typer.Option(help="TOML file of settings; options go before it.")] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file of settings; options override it.")] = None,
     bind: Annotated[
         str | None, typer.Option(help=f"tcp://HOST:PORT (or :*) or ipc:///PATH; default {DEFAULT_ADDRESS}.")
     ] = None,
@@ -74,21 +74,25 @@ def serve(
         int | None, typer.Option(min=0, help="Worker processes; 0 means one per core, up to 4.")
     ] = None,
     devices: Annotated[
-        int | None, typer.Option(min=0, help="How many of them may run something at a time; 0 means all.")
+        int | None, typer.Option(min=0, help="How many of them may run a candidate at a time; 0 means all.")
     ] = None,
     cache_dir: Annotated[Path | None, typer.Option(help="Default $ASCEND_GYM_CACHE.")] = None,
     cache_limit_gib: Annotated[float | None, typer.Option(help="Limit of the cache; default 4.")] = None,
     recording: Annotated[
         Path | None, typer.Option(help="results.sqlite that --backend replay serves.")
     ] = None,
-    input_secret: Annotated[Path | None, typer.Option(help="File that input values are drawn from.")] = None,
+    input_secret: Annotated[
+        Path | None, typer.Option(help="File with a secret from which input values are derived.")
+    ] = None,
     reference_folders: ReferenceFolders = None,
     reference_digests: ReferenceDigests = None,
     journal: Annotated[Path | None, typer.Option(help="File of accepted jobs; default in the cache.")] = None,
     keep_jobs: Annotated[
-        bool | None, typer.Option(help="Whether accepted jobs outlive the daemon; default yes.")
+        bool | None, typer.Option(help="Whether accepted jobs survive the daemon; default yes.")
     ] = None,
-    max_device_seconds: Annotated[float | None, typer.Option(help="Device time to charge in all.")] = None,
+    max_device_seconds: Annotated[
+        float | None, typer.Option(help="Limit of the total device time, in seconds.")
+    ] = None,
     secret_key: Annotated[Path | None, typer.Option(help="Own key, from npu-daemon keygen.")] = None,
     allowed_clients: Annotated[Path | None, typer.Option(help="Folder of clients' public keys.")] = None,
     device: Devices = None,
@@ -99,7 +103,7 @@ def serve(
     control_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
     private_folder: Annotated[Path | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Evaluate candidates for clients until SIGTERM (which finishes what runs) or SIGINT."""
+    """Evaluate candidates for clients until SIGTERM (which lets running jobs finish) or SIGINT."""
     given = {name: value for name, value in context.params.items() if value not in (None, [], ())}
     options = {name: given.get(name) for name in DaemonSettings.model_fields}
     settings = daemon_settings(
@@ -119,7 +123,15 @@ def worker(
     parent_pid: Annotated[int, typer.Option()],
     options: Annotated[str, typer.Option(help="JSON.")],
 ) -> None:
-    """Serve one broker; started by it."""
+    """Serve one broker, which starts this command.
+
+    Args:
+        connect: the broker's address for workers.
+        worker_id: id of this worker.
+        scratch_folder: folder for temporary files.
+        parent_pid: process id of the broker; the worker ends with it.
+        options: settings of the worker, as JSON.
+    """
     die_with_parent(parent_pid)
     tempfile.tempdir = str(scratch_folder)  # the broker removes it, even after a worker that was killed
     service = WorkerOptions.model_validate_json(options).open_service(scratch_folder.parent)
@@ -128,13 +140,13 @@ def worker(
 
 @app.command()
 def status(daemon: Address = DEFAULT_ADDRESS) -> None:
-    """Print what a daemon does, as JSON."""
+    """Print the state of a daemon as JSON."""
     _print(ask_daemon(daemon, Kind.STATUS))
 
 
 @app.command()
 def drain(daemon: Address = DEFAULT_ADDRESS) -> None:
-    """Have a daemon finish what runs and stop; jobs that wait are kept for the next one with its journal."""
+    """Let running jobs finish and stop the daemon; waiting jobs stay in its journal for the next one."""
     _print(ask_daemon(daemon, Kind.DRAIN))
 
 
@@ -142,16 +154,16 @@ def drain(daemon: Address = DEFAULT_ADDRESS) -> None:
 def resize(
     workers: Annotated[int, typer.Argument(min=1, metavar="WORKERS")], daemon: Address = DEFAULT_ADDRESS
 ) -> None:
-    """Have a daemon keep another number of workers; none is taken from its job."""
+    """Change the number of a daemon's workers; running jobs are not interrupted."""
     _print(ask_daemon(daemon, Kind.RESIZE, workers))
 
 
 @app.command()
 def keygen(
     name: Annotated[str, typer.Argument(help="daemon, client, or the name of a tenant.")],
-    folder: Annotated[Path, typer.Option(help="Where the key files go.")] = Path(),
+    folder: Annotated[Path, typer.Option(help="Folder for the key files.")] = Path(),
 ) -> None:
-    """Make a key pair: NAME.key to give away, NAME.key_secret to keep."""
+    """Generate a key pair: NAME.key to give away, NAME.key_secret to keep."""
     public, secret = generate_keys(folder, name)
     typer.echo(
         f"{public}: the public key, to be copied to the other side\n{secret}: the secret key, to be kept"
@@ -162,14 +174,14 @@ def keygen(
 def doctor(
     config: Annotated[Path | None, typer.Option(help="TOML file of settings, as for serve.")] = None,
     backend: Annotated[
-        str | None, typer.Option(help="simulator (default) or cann: what has to work.")
+        str | None, typer.Option(help="Backend that must work: simulator (default) or cann.")
     ] = None,
     chip: Chip = None,
     device: Devices = None,
     toolkit: ToolkitFolder = None,
-    json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
-    """Say what this host lacks for the simulator and for real NPUs; exit with 1 if BACKEND cannot work."""
+    """Check this host for the simulator and for real NPUs; exit with 1 if BACKEND cannot work."""
     options = {"backend": backend, "chip": chip, "cann": _cann_options(device, toolkit)}
     settings = daemon_settings(options, environment_settings(), config)
     report = examine(settings)

@@ -1,4 +1,4 @@
-"""Outputs that were judged correct: equal ones on the same case need no second comparison."""
+"""Cache of outputs that were judged correct: equal outputs of the same case need no second comparison."""
 
 from __future__ import annotations
 
@@ -30,15 +30,13 @@ class _Accepted:
 
 
 class AcceptedOutputs:
-    """For each case that was lately judged, the outputs that passed last, and what was said of them.
+    """The last accepted outputs of recently judged cases, with their verdicts; safe for two threads.
 
-    Two threads may use it.
-
-    A verdict follows from the bits of the outputs and from the data of the case: where both are the same, so
-    is the verdict. Comparing bits costs a sixth of judging.
+    A verdict is a function of the bits of the outputs and the data of the case, so equal bits have the same
+    verdict. Comparing bits takes a sixth of the time of judging.
 
     Args:
-        limit_bytes: how much to keep; outputs of the case that was not judged for the longest time go first.
+        limit_bytes: size of the cache; the outputs of the least recently judged case are dropped first.
     """
 
     def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
@@ -47,11 +45,12 @@ class AcceptedOutputs:
         self._lock = threading.Lock()
 
     def verdict(self, case_data: Path, outputs: Outputs) -> Verdict | None:
-        """Return the earlier verdict on equal outputs.
+        """Return the earlier verdict on equal outputs, or ``None``.
 
         Args:
-            case_data: folder of the data of the case, named after all that the verdict depends on.
-            outputs: for each output parameter, its arrays.
+            case_data: folder with the data of the case, whose name depends on everything that affects the
+                verdict.
+            outputs: arrays of each output parameter.
         """
         accepted = self._by_case.get(case_data)
         if accepted is None or not _equal(accepted.outputs, outputs):
@@ -62,7 +61,7 @@ class AcceptedOutputs:
         return accepted.verdict
 
     def note(self, case_data: Path, outputs: Outputs, verdict: Verdict) -> None:
-        """Keep outputs that are correct, which nobody may change any more."""
+        """Keep correct outputs; the arrays must not be modified afterwards."""
         accepted = _Accepted(outputs, verdict)
         with self._lock:
             self._by_case.pop(case_data, None)
@@ -73,7 +72,7 @@ class AcceptedOutputs:
                 self._by_case.popitem(last=False)
 
     def forget(self, case_data: Path) -> None:
-        """Drop what was kept for a case."""
+        """Drop the outputs of a case."""
         with self._lock:
             self._by_case.pop(case_data, None)
 

@@ -1,4 +1,4 @@
-"""Folders of builds, found again by a digest of everything that changes them."""
+"""Build folders, stored by a digest of all their inputs."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _LOCK_CHARS = 4
 
 
 class BuildStore:
-    """Builds once per content: two workers that want the same build share one.
+    """Builds equal contents once: workers that need the same build share one.
 
     Args:
-        root: holds the builds, in a folder for each kind; may be shared by processes.
+        root: folder of the builds, with a subfolder per kind; may be shared by processes.
     """
 
     def __init__(self, root: Path) -> None:
@@ -28,13 +28,19 @@ class BuildStore:
     def obtain(
         self, kind: str, key: str, make: Callable[[Path], Failure | None]
     ) -> tuple[Path, float] | Failure:
-        """Return the folder of a build and the seconds it took; failed builds leave nothing behind."""
+        """Return the folder of a build and the seconds it took.
+
+        Args:
+            kind: subfolder.
+            key: digest of all inputs of the build.
+            make: creates the build in a given folder; nothing is kept of a failed one.
+        """
         final = self._root / kind / key[:2] / key
         if final.exists():
             note_use(final)
             return final, 0.0
         final.parent.mkdir(parents=True, exist_ok=True)
-        # locks stay for ever, so there are few: builds of equal beginnings wait for each other
+        # Lock files are never removed, so there are few: builds whose digests share a prefix share a lock.
         with open(final.parent / f"{key[:_LOCK_CHARS]}.lock", "w", encoding="ascii") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if final.exists():

@@ -1,7 +1,7 @@
-"""What a cache folder holds, how much of it is kept, and how it is emptied.
+"""Contents, limit and clearing of a cache folder.
 
-Everything that is listed here can be made again. The rest (journals of accepted jobs, the index of imported
-operators) stays.
+Everything that is listed here can be recreated. Other files (journals of accepted jobs, the index of imported
+operators) are kept.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ascend_gym.core.remove_tree import remove_tree
 DEFAULT_LIMIT_GIB = 4.0
 DEFAULT_LIMIT_BYTES = int(DEFAULT_LIMIT_GIB * 2**30)
 RESULTS_SHARE = 4
-"""One part in so many of the limit is the most that results take."""
+"""Results take at most the limit divided by this number."""
 
 IN_USE_S = 600.0
-"""What was used within this time is not removed: somebody may be working with it."""
+"""Entries used within this time are not removed, because they may still be in use."""
 
 INPUTS_FOLDER = "case_data"
 BUILDS_FOLDER = "builds"
@@ -39,9 +39,9 @@ class _Part:
     """A part of the cache.
 
     Attributes:
-        name: for people.
-        entries: pattern of what is made and removed as a whole.
-        limited: whether entries are removed when the cache has grown beyond its limit.
+        name: name for users.
+        entries: glob pattern of entries, which are created and removed as a whole.
+        limited: whether entries are removed when the cache exceeds its limit.
     """
 
     name: str
@@ -62,7 +62,7 @@ _PARTS = (
 
 @dataclass(frozen=True)
 class PartSize:
-    """How much a part of the cache holds."""
+    """Size of a part of the cache."""
 
     name: str
     entries: int
@@ -71,13 +71,13 @@ class PartSize:
 
 
 def note_use(entry: Path) -> None:
-    """Note that an entry is used, unless it has just been removed."""
+    """Mark an entry as recently used, unless it has just been removed."""
     with contextlib.suppress(FileNotFoundError):
         os.utime(entry)
 
 
 def make_room(cache_dir: Path, limit_bytes: int) -> None:
-    """Remove the longest unused inputs and builds until they and the results take at most ``limit_bytes``."""
+    """Remove the least recently used inputs and builds until they and the results fit ``limit_bytes``."""
     entries = [entry for part in _PARTS if part.limited for entry in _entries(cache_dir, part)]
     sizes = {entry: _size_bytes(entry) for entry in entries}
     total_bytes = sum(sizes.values()) + sum(map(_size_bytes, cache_dir.glob(f"{RESULTS_NAME}*")))
@@ -90,7 +90,7 @@ def make_room(cache_dir: Path, limit_bytes: int) -> None:
 
 
 def part_sizes(cache_dir: Path) -> list[PartSize]:
-    """Return how much each part of the cache holds."""
+    """Return the size of each part of the cache."""
     found = [(part, list(_entries(cache_dir, part))) for part in _PARTS]
     return [
         PartSize(part.name, len(entries), sum(map(_size_bytes, entries)), part.limited)
@@ -99,11 +99,11 @@ def part_sizes(cache_dir: Path) -> list[PartSize]:
 
 
 def clear(cache_dir: Path) -> int:
-    """Remove everything that can be made again; return how many bytes that were.
+    """Remove everything that can be recreated; return the number of bytes freed.
 
     Raises:
         MisuseError: a daemon uses the cache.
-        OSError: something cannot be removed.
+        OSError: an entry cannot be removed.
     """
     if not cache_dir.exists():
         return 0
@@ -118,7 +118,7 @@ def clear(cache_dir: Path) -> int:
 
 @contextlib.contextmanager
 def in_use(cache_dir: Path) -> Iterator[None]:
-    """Keep others from clearing the cache for the block."""
+    """Prevent other processes from clearing the cache during the block."""
     with _locked(cache_dir, fcntl.LOCK_SH):
         yield
 
@@ -134,7 +134,7 @@ def _locked(cache_dir: Path, mode: int) -> Iterator[None]:
 
 
 def _entries(cache_dir: Path, part: _Part) -> Iterator[Path]:
-    """Yield the entries of a part; locks between them stay."""
+    """Yield the entries of a part, without lock files."""
     return (path for path in cache_dir.glob(part.entries) if path.suffix != _LOCK_SUFFIX)
 
 
@@ -153,7 +153,7 @@ def _used_s(entry: Path) -> float:
 
 
 def _size_bytes(entry: Path) -> int:
-    """Return the size of an entry, but for what another process removes or renames meanwhile."""
+    """Return the size of an entry, ignoring files that vanish meanwhile."""
     total_bytes = 0
     left = [str(entry)]
     while left:

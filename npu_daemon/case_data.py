@@ -1,4 +1,4 @@
-"""Inputs and expected outputs of cases, generated and audited once and kept as raw files."""
+"""Inputs and expected outputs of cases, generated and audited once, and stored as raw files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _INDEX_NAME = "index.json"
 
 @dataclass(frozen=True)
 class CaseData:
-    """What one case is run on and judged by.
+    """Data of one case.
 
     Attributes:
-        input_files: for each input parameter, its raw little-endian files.
-        expected: for each output parameter, its expected arrays (memory-mapped, read-only).
-        files: every file behind these, as generated.
-        folder: holds them.
-        insensitive: what the verdict of this case would accept although it is wrong, one sentence each.
+        input_files: raw little-endian files of each input parameter.
+        expected: expected arrays of each output parameter (memory-mapped, read-only).
+        files: all files behind these, with their original digests.
+        folder: folder of the files.
+        insensitive: one sentence for each kind of wrong output that the verdict of this case would accept.
     """
 
     input_files: tuple[tuple[Path, ...], ...]
@@ -53,15 +53,15 @@ class CaseDataCache:
     """A folder with the data of cases, by the digest of everything that determines them.
 
     Args:
-        folder: where to keep them; made if missing, may be shared by processes.
-        harness: identity of what generates inputs and judges.
-        secret: what values are drawn from beside the seed; empty for values that everybody can draw.
-        second_secret: likewise, for the values of second looks at champions; by default it is drawn anew.
+        folder: folder; created if missing, may be shared by processes.
+        harness: identity of the code that generates inputs and judges outputs.
+        secret: secret from which values are derived, together with the seed; empty for reproducible values.
+        second_secret: secret for the values of champions' second looks; by default random.
 
     Attributes:
         accepted: outputs that were correct on these data.
-        unchanged: looks after their files.
-        generated: how often data were not there yet.
+        unchanged: detects changes of their files.
+        generated: how often data had to be generated.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class CaseDataCache:
     def obtain(
         self, spec: OpSpec, oracle: Oracle, case: Case, seed: int, *, audited: bool = True
     ) -> CaseData:
-        """Return the data of ``case`` for ``seed``, generating what is not there yet.
+        """Return the data of ``case`` for ``seed``, generating them if necessary.
 
         Args:
-            spec: the operator.
-            oracle: draws inputs and computes what is expected.
-            case: one of the operator's.
-            seed: of the values.
-            audited: whether to find out what the verdict would accept although it is wrong.
+            spec: operator.
+            oracle: generates inputs and computes expected outputs.
+            case: one of the operator's cases.
+            seed: seed of the values.
+            audited: whether to find out which wrong outputs the verdict would accept.
         """
         if self._secret:
             seed = int(digest_of("secret seed", self._secret, seed)[:15], 16)
@@ -102,26 +102,26 @@ class CaseDataCache:
         return _read(entry, case)
 
     def obtain_secret(self, spec: OpSpec, oracle: Oracle, case: Case, seed: int) -> CaseData:
-        """Return data of ``case`` on values that no client can draw.
+        """Return data of ``case`` with values that no client can predict.
 
         Args:
-            spec: the operator.
-            oracle: draws inputs and computes expectations.
-            case: the case.
-            seed: distinguishes draws; the values also depend on the daemon's second secret.
+            spec: operator.
+            oracle: generates inputs and computes expected outputs.
+            case: case.
+            seed: distinguishes sets of values; they also depend on the daemon's second secret.
         """
         secret_seed = int(digest_of("second look", self._second_secret, seed)[:15], 16)
         return self.obtain(spec, oracle, case, secret_seed, audited=False)
 
     def marked(self, device: DeviceInfo) -> DeviceInfo:
-        """Return what identifies results on ``device``, whose values also follow from the secret."""
+        """Return ``device`` with the identity of the secret, on which results depend, too."""
         if not self._secret:
             return device
         digest = digest_of("secret values", device.toolchain_digest, self._secret)
         return device.model_copy(update={"toolchain_digest": digest})
 
     def forget(self, data: CaseData) -> None:
-        """Drop data, because something tampered with them."""
+        """Drop data that were tampered with."""
         self.accepted.forget(data.folder)
         self.unchanged.forget(data.files)
         with contextlib.suppress(OSError):

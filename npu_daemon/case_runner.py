@@ -1,4 +1,4 @@
-"""Takes the cases of one request through a backend: build, run, verdict, price."""
+"""Evaluates the cases of one request: build, run, verdict, price."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ T = TypeVar("T")
 
 @dataclass
 class Stopwatch:
-    """Wall seconds by phase; ``run`` is what the candidate is charged for, looking twice is not.
+    """Wall seconds by phase; ``run`` is charged to the candidate, second looks are not.
 
-    Phases may overlap: on other values a candidate runs while its first run is judged and priced.
+    Phases may overlap: a candidate runs on other values while its first run is judged and priced.
     """
 
     build: float = 0.0
@@ -45,7 +45,7 @@ class Stopwatch:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def note_verifying(self, seconds: float) -> None:
-        """Count seconds of verification, which two threads may do."""
+        """Add seconds of verification; safe for two threads."""
         with self._lock:
             self.verify += seconds
 
@@ -57,7 +57,7 @@ class Stopwatch:
 
 @dataclass(frozen=True)
 class PassedCase:
-    """A case on which a candidate was right, and what running it again takes."""
+    """A case that a candidate passed, with what is needed to run it again."""
 
     case: Case
     built: Built
@@ -67,10 +67,10 @@ class PassedCase:
 
 @dataclass
 class CaseRunner:
-    """Takes the cases of one request through the backend.
+    """Evaluates the cases of one request with a backend.
 
     Attributes:
-        passed: the cases on which the candidate was right, in their order.
+        passed: cases that the candidate passed, in order.
     """
 
     request: EvalRequest
@@ -84,7 +84,7 @@ class CaseRunner:
 
     @property
     def protocol(self) -> MeasureProtocol:
-        """How to evaluate."""
+        """Measurement protocol of the request."""
         return self.request.protocol
 
     def evaluate_case(
@@ -93,8 +93,8 @@ class CaseRunner:
         """Build, run, judge and price one case.
 
         Args:
-            case: of the request.
-            on_run: called with it and its build when it has run well, before its outputs are judged.
+            case: case of the request.
+            on_run: called with the case and its build after a successful run, before its outputs are judged.
         """
         with ThreadPoolExecutor(max_workers=1) as beside:
             generated = beside.submit(self.data, case, self.protocol.input_seed)
@@ -109,15 +109,15 @@ class CaseRunner:
         return result
 
     def data(self, case: Case, seed: int) -> CaseData:
-        """Return inputs and expectations of a case."""
+        """Return inputs and expected outputs of a case."""
         return self.case_data.obtain(self.spec, self.oracle, case, seed)
 
     def other_data(self, case: Case, seed: int) -> CaseData:
-        """Return inputs and expectations of a case on values that no result is told of."""
+        """Return data of a case with other values, which no result reveals."""
         return self.case_data.obtain(self.spec, self.oracle, case, seed, audited=False)
 
     def secret_data(self, case: Case, seed: int) -> CaseData:
-        """Return inputs and expectations of a case on values that nobody knows outside this daemon."""
+        """Return data of a case with values that are known only to this daemon."""
         return self.case_data.obtain_secret(self.spec, self.oracle, case, seed)
 
     def launch(
@@ -128,14 +128,14 @@ class CaseRunner:
         rerun: int = 0,
         on_run: Callable[[], None] = lambda: None,
     ) -> CaseResult:
-        """Run in a fresh process, judge and price.
+        """Run a case in a fresh process, judge its outputs and price it.
 
         Args:
-            case: what is run.
-            built: of the candidate for it.
-            data: what it is run on and judged by.
-            rerun: see ``Backend.run``; others than 0 are not charged.
-            on_run: called when it has run well, before its outputs are judged.
+            case: case.
+            built: build of the candidate for the case.
+            data: inputs and expected outputs.
+            rerun: see ``Backend.run``; only run 0 is charged.
+            on_run: called after a successful run, before its outputs are judged.
         """
         result = self._run(case, built, data, rerun, self._price, on_run)
         if result.status is not Status.OK or not data.insensitive:
@@ -143,12 +143,12 @@ class CaseRunner:
         return result.model_copy(update={"diagnostics": (*result.diagnostics, _insensitive(data))})
 
     def refusal(self, case: Case, built: Built, data: CaseData, rerun: int) -> CaseResult | None:
-        """Run and judge as ``launch`` does; return what is wrong with it, or ``None``.
+        """Run and judge a case like ``launch``; return the failure, or ``None``.
 
         Args:
-            case: what is run.
-            built: of the candidate for it.
-            data: what it is run on and judged by.
+            case: case.
+            built: build of the candidate for the case.
+            data: inputs and expected outputs.
             rerun: see ``Backend.run``.
         """
         return self._run(case, built, data, rerun, lambda *_: None)
@@ -178,7 +178,7 @@ class CaseRunner:
             self.backend.cleanup(run)
 
     def _judge(self, case: Case, run: RunOutput, data: CaseData) -> CaseResult | Verdict:
-        """Return the verdict on outputs, or the result of a case that they end."""
+        """Return the verdict on outputs, or the final result of the case if they are wrong."""
         started_s = time.perf_counter()
         tampering = self._tampering(case, data)
         if tampering is not None:
@@ -202,7 +202,7 @@ class CaseRunner:
         return measured.model_copy(update=told)
 
     def _tampering(self, case: Case, data: CaseData) -> CaseResult | None:
-        """Return the verdict on a run that changed a file it may only read; the files are dropped."""
+        """Return the result of a run that changed a read-only file, whose data are then dropped."""
         confined = self.backend.describe().sandbox in CONFINING
         complaint = self.case_data.unchanged.changed(data.files, confined=confined)
         if complaint is None:

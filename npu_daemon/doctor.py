@@ -1,4 +1,4 @@
-"""``npu-daemon doctor``: what a host has and lacks for each backend, with what to do about it."""
+"""``npu-daemon doctor``: checks of a host for each backend, with advice for each problem."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _Check = Callable[[DaemonSettings], list[Finding]]
 
 @dataclass(frozen=True)
 class Report:
-    """What was found, by backend."""
+    """Findings by backend."""
 
     simulator: tuple[Finding, ...]
     cann: tuple[Finding, ...]
 
     def usable(self, backend: str) -> bool:
-        """Whether nothing is missing for ``backend``; NPUs need all that the simulator needs too."""
+        """Whether nothing is missing for ``backend``; NPUs also need everything that the simulator needs."""
         needed = (*self.simulator, *self.cann) if backend == "cann" else self.simulator
         return all(finding.level != "missing" for finding in needed)
 
     def as_text(self) -> str:
-        """Return it for people: a line a finding, and below it what to do."""
+        """Return the report as text: one line per finding, followed by the advice."""
         lines = []
         for title, findings in (("simulator", self.simulator), ("cann", self.cann)):
             verdict = "ready" if self.usable(title) else "not usable on this host"
@@ -53,7 +53,7 @@ class Report:
         return "\n".join(lines)
 
     def as_json(self) -> str:
-        """Return it for programs."""
+        """Return the report as JSON."""
         sections: dict[Section, tuple[Finding, ...]] = {"simulator": self.simulator, "cann": self.cann}
         return json.dumps(
             {
@@ -65,11 +65,11 @@ class Report:
 
 
 def finding_lines(findings: Iterable[Finding], marks: Mapping[str, str]) -> list[str]:
-    """Return a line for each finding, and below it what to do.
+    """Return one line per finding, followed by the advice.
 
     Args:
-        findings: what was found.
-        marks: what each level is called.
+        findings: findings.
+        marks: label of each level.
     """
     width = max(map(len, marks.values()))
     lines = []
@@ -80,9 +80,9 @@ def finding_lines(findings: Iterable[Finding], marks: Mapping[str, str]) -> list
 
 
 def examine(settings: DaemonSettings) -> Report:
-    """Look at this host; nothing is changed but for a file that is written and removed.
+    """Check this host, changing nothing except for a test file, which is removed.
 
-    A check that cannot be carried out is a finding of its own.
+    A check that fails to run is reported as a finding.
     """
     own: tuple[_Check, ...] = (_modules, _compiler, _sandbox, _cache)
     return Report(
@@ -107,7 +107,7 @@ def _modules(settings: DaemonSettings) -> list[Finding]:
 
 
 def _compiler(settings: DaemonSettings) -> list[Finding]:
-    """Start the compiler that the simulator builds with, which is a package."""
+    """Check the simulator's compiler, which comes as a package, by starting it."""
     try:
         call_tool(clang("--version"))
         system_libraries()

@@ -1,7 +1,7 @@
-"""What the calls of a framework would cost, for operators without sources: no call is made.
+"""Prices of framework calls, for operators without sources; no call is made.
 
-A call launches one kernel. It takes the least that its traffic takes on the chip, and what the best
-hand-written kernels of its kind still take beyond that (chip file, benchmarks/framework_calls.py).
+Each call launches one kernel. Its price is the minimum time of its traffic on the chip plus the overhead of
+the best hand-written kernels of its kind (chip file, benchmarks/framework_calls.py).
 """
 
 from __future__ import annotations
@@ -35,16 +35,20 @@ _COMBINING = re.compile(
     r"sum|mean|max|min|prod(uct)?|var|std|norm|(log_)?softmax|bmm|cum\w+"
     r"|\w+_loss|\w+_pool[123]d|\w+_norm(_statistics)?"
 )
-"""Calls whose kernels combine elements; all others are taken for element-wise ones, which cost less."""
+"""Calls whose kernels combine elements; all others count as element-wise, which cost less."""
 
 
 def eager_result(request: EvalRequest, cases: Sequence[Case], backend: Backend) -> EvalResult:
-    """Return the price of the framework calls of each case, as the evaluation of the operator's skeleton."""
+    """Return the price of the framework calls of each case, as the evaluation of the operator's skeleton.
+
+    Raises:
+        ValueError: the backend has no facts about the chip.
+    """
     chip = request.protocol.chip
     target = backend.target(chip)
     device: DeviceInfo = backend.describe().model_copy(update={"chip": chip, "target": target})
     if target is None:
-        raise ValueError(f"nothing is known of the chip {chip!r}, so that framework calls have no price")
+        raise ValueError(f"there are no facts about the chip {chip!r}, so framework calls have no price")
     return EvalResult(
         request_digest=request.digest,
         candidate_digest=request.candidate.digest,
@@ -70,17 +74,18 @@ def _case_result(case: Case, target: TargetSheet) -> CaseResult:
 
 
 def call_us(call: FrameworkCall, target: TargetSheet) -> float:
-    """Return what the kernel of a call takes, in microseconds."""
+    """Return the price of a call, in microseconds."""
     combining = _COMBINING.fullmatch(call.name)
     beyond_us = target.combining_call_us if combining else target.elementwise_call_us
     return bound_us(call, target) + beyond_us
 
 
 def bound_us(call: FrameworkCall, target: TargetSheet) -> float:
-    """Return what a kernel with the traffic of a call takes at least, in microseconds.
+    """Return the minimum time of a kernel with the traffic of a call, in microseconds.
 
-    With as many blocks as serve it best: an empty launch of so many, and the longest of reading what is new
-    from HBM, reading and writing all through L2, and what so many cores can read and write.
+    For the best number of blocks, it is the time of an empty launch of that many blocks plus the longest of:
+    reading new data from HBM, reading and writing everything through L2, and the cores' own read and write
+    rates.
     """
     return min(launch.vector_us + _moving_us(call, launch, target) for launch in target.launches)
 

@@ -1,4 +1,4 @@
-"""A time that no kernel can be faster than: roofs of memory and cube over the work of a case."""
+"""Lower bound of a case's latency, from the roofs of memory and cube."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _DEPTHS = {8: "mmad_depth_8bit", 16: "mmad_depth_16bit"}  # by bits of an elemen
 
 
 def floor_us(spec: OpSpec, case: Case, chip: Chip) -> float:
-    """Return how long a launch for ``case`` takes at least, in microseconds, whatever the kernel does.
+    """Return the minimum time of a launch for ``case``, in microseconds, whatever the kernel does.
 
     The roofline bound (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009) with the compulsory traffic
-    of the case in place of what a kernel happens to move::
+    of the case in place of the traffic of a kernel::
 
         floor = launch + max(inputs / HBM rate, (inputs + outputs) / L2 rate, products / cube rate)
 
-    Inputs lie in HBM and are read once, if all of them bear on the outputs; outputs are written once, to the
-    cache. Launch is what the first block of an empty kernel costs. Products are known for operators whose
-    type begins with ``Matmul``; how much arithmetic others need is not, and one vector instruction for each
-    element of an output takes less time than writing that element.
+    Inputs are in HBM and are read once, if all of them affect the outputs; outputs are written once, to the
+    cache. Launch is the cost of the first block of an empty kernel. Products are known for operators whose
+    type begins with ``Matmul``. The arithmetic of others is not known, and one vector instruction per output
+    element takes less time than writing the element.
     """
     read_bytes = sum(tensor.size_bytes for tensor in case.inputs) if spec.reads_all_inputs else 0
     written_bytes = sum(tensor.size_bytes for tensor in case.outputs if not tensor.open)
@@ -33,7 +33,7 @@ def floor_us(spec: OpSpec, case: Case, chip: Chip) -> float:
 
 
 def _multiplying_us(chip: Chip, spec: OpSpec, case: Case) -> float:
-    """Return how long all cube cores take at least for a product of the first two inputs, if there is one."""
+    """Return the minimum time of all cube cores for a product of the first two inputs; 0 if there is none."""
     if not spec.op_type.lower().startswith("matmul") or len(case.inputs) < 2:
         return 0.0
     left, right, product = case.inputs[0], case.inputs[1], case.outputs[0]
@@ -45,7 +45,7 @@ def _multiplying_us(chip: Chip, spec: OpSpec, case: Case) -> float:
 
 
 def _multiplications(left: TensorSpec, right: TensorSpec, product: TensorSpec) -> int:
-    """Return M x N x K of one product of two matrices, each of them as it is or transposed; else 0."""
+    """Return M x N x K of the product of two matrices, either of which may be transposed; else 0."""
     matrices = (left.shapes, right.shapes, product.shapes)
     if any(len(shapes) != 1 or len(shapes[0]) != 2 for shapes in matrices):
         return 0

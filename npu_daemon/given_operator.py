@@ -1,4 +1,4 @@
-"""Operators that clients send as data: inputs and expected outputs instead of a reference."""
+"""Operators that clients send as data: inputs and expected outputs in place of a reference."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NOTE = Diagnostic(
 
 
 def given_spec(op_id: str, given: GivenOperator, candidate: Candidate) -> OpSpec:
-    """Return an operator without folder; what stands for its baseline is the candidate itself."""
+    """Return an operator without a folder, with the candidate itself in place of its baseline."""
     return OpSpec(
         op_id=op_id,
         op_type=given.op_type,
@@ -44,28 +44,28 @@ def given_spec(op_id: str, given: GivenOperator, candidate: Candidate) -> OpSpec
 
 
 def noted(result: EvalResult) -> EvalResult:
-    """Return a result that says what it was judged by."""
+    """Return the result with a note on what the outputs were compared with."""
     return result.model_copy(update={"diagnostics": (*result.diagnostics, NOTE)})
 
 
 class GivenOracle:
-    """Implements ``Oracle`` with the data of a client, whatever the seed."""
+    """An ``Oracle`` with the data of a client; the seed is ignored."""
 
     def __init__(self, given: GivenOperator) -> None:
         self._given = {each.case.case_id: each for each in given.cases}
 
     def inputs(self, case: Case, seed: int) -> list[list[Array]]:
-        """Return, for each input parameter, its arrays, one of each declared shape."""
+        """Return the arrays of each input parameter, one for each declared shape."""
         return _arrays(case.inputs, self._given[case.case_id].inputs)
 
     def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
-        """Return, for each output parameter, its expected arrays, one of each declared shape."""
+        """Return the expected arrays of each output parameter, one for each declared shape."""
         return _arrays(case.outputs, self._given[case.case_id].expected)
 
     def judge(
         self, case: Case, outputs: Sequence[Sequence[Array]], expected: Sequence[Sequence[Array]]
     ) -> Verdict:
-        """Compare outputs with expectations."""
+        """Compare outputs with expected outputs."""
         return judge(case, outputs, expected)
 
 

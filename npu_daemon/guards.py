@@ -1,4 +1,4 @@
-"""Checks that the trusted process makes on what an untrusted run left behind. They fail closed."""
+"""Checks by the trusted process after an untrusted run. They fail closed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class GuardedFile:
     """A file that no run may change.
 
     Attributes:
-        label: what it is, for messages.
-        path: where it is.
-        digest: what ``file_digest`` gives for what it must contain.
+        label: description for messages.
+        path: path of the file.
+        digest: ``file_digest`` of its original contents.
     """
 
     label: str
@@ -40,21 +40,21 @@ def file_digest(path: Path) -> str:
 
 
 class UnchangedFiles:
-    """Looks whether files that no run may change are as they were.
+    """Detects changes of files that no run may change.
 
-    Where runs are confined, none of them can open such a file for writing; then equal attributes, changed by
-    every write, stand for equal bytes, once these were read. Elsewhere all bytes are read each time.
+    Confined runs cannot open such a file for writing. Then, once the bytes were read, equal attributes (which
+    every write changes) imply equal bytes. Otherwise all bytes are read each time.
     """
 
     def __init__(self) -> None:
         self._seen: dict[Path, _Attributes] = {}
 
     def changed(self, files: Iterable[GuardedFile], *, confined: bool) -> Diagnostic | None:
-        """Return a diagnostic about the first file that is gone or has other bytes than before the run.
+        """Return a diagnostic about the first file that is missing or has changed; ``None`` if none has.
 
         Args:
-            files: what may not change.
-            confined: whether the run was kept from writing to them.
+            files: files to check.
+            confined: whether the run was prevented from writing to them.
         """
         for file in files:
             if not self._is_unchanged(file, confined=confined):
@@ -63,7 +63,7 @@ class UnchangedFiles:
         return None
 
     def forget(self, files: Iterable[GuardedFile]) -> None:
-        """Drop what is known of files."""
+        """Drop what is known about files."""
         for file in files:
             self._seen.pop(file.path, None)
 
@@ -80,7 +80,7 @@ class UnchangedFiles:
 
 
 def _attributes(path: Path) -> _Attributes | None:
-    """Return what changes with every write to a regular file; ``None`` where there is none."""
+    """Return the attributes that every write to a regular file changes; ``None`` if it does not exist."""
     try:
         status = path.lstat()
     except OSError:

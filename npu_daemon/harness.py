@@ -1,4 +1,4 @@
-"""Identity of what generates inputs, judges outputs and scores, whatever the backend."""
+"""Identity of the code that generates inputs, judges outputs and scores, whatever the backend."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def harness_sources() -> list[Path]:
 
 @lru_cache(maxsize=1)
 def harness_identity() -> str:
-    """Return the digest of the harness's version and of the packages that its arithmetic comes from."""
+    """Return the digest of the harness version and of the packages that its arithmetic depends on."""
     return digest_of("harness", HARNESS_VERSION, np.__version__, ml_dtypes.__version__)

@@ -13,11 +13,11 @@ from npu_daemon.service import open_service
 
 
 class InProcessEvaluator:
-    """Implements ``Evaluator`` by evaluating in the calling thread, one request per ``poll``.
+    """An ``Evaluator`` that evaluates in the calling thread, one request per ``poll``.
 
     Args:
         backend: builds, runs and prices.
-        cache_dir: where inputs and results are kept; default the cache root of this user.
+        cache_dir: folder for inputs and results; by default the user's cache root.
     """
 
     def __init__(self, backend: Backend, cache_dir: Path | None = None) -> None:
@@ -36,7 +36,7 @@ class InProcessEvaluator:
         return evaluation
 
     def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
-        """Return what has finished; if nothing has, evaluate the oldest request, however long it takes."""
+        """Return finished evaluations; without any, evaluate the oldest request, however long it takes."""
         self._check_open()
         if not self._finished and self._waiting:
             evaluation = self._waiting[0]
@@ -47,19 +47,19 @@ class InProcessEvaluator:
         return finished
 
     def cancel(self, evaluation: Evaluation) -> None:
-        """Stop a request if it has not been evaluated."""
+        """Cancel a request unless it has been evaluated."""
         self._check_open()
         if evaluation in self._waiting:
             self._waiting.remove(evaluation)
             self._finish(evaluation, cancelled(evaluation.request, "cancelled by the client"))
 
     def describe(self) -> DeviceInfo:
-        """Say what will measure."""
+        """Return the device that measures."""
         self._check_open()
         return self._service.describe()
 
     def close(self) -> None:
-        """Drop what is waiting. Further calls raise ``InfrastructureError``."""
+        """Drop waiting requests. Further calls raise ``InfrastructureError``."""
         self._waiting.clear()
         self._service.close()
         self._closed = True

@@ -1,4 +1,4 @@
-"""Log lines: for people, or one JSON object each for machines."""
+"""Log output as text or as JSON lines."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from datetime import datetime, timezone
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time, level, message, and the ``fields`` that were logged with it."""
+    """One JSON object per line: time, level, message, and the ``fields`` that were logged with it."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
+        """Return the formatted line."""
         line = {
             "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -30,7 +30,7 @@ def configure_logging(log_format: str, level: str) -> None:
 
     Args:
         log_format: ``text`` or ``json``.
-        level: the least that is logged.
+        level: minimum level to log.
     """
     handler = logging.StreamHandler(sys.stderr)
     text = logging.Formatter("npu-daemon: %(message)s")

@@ -15,17 +15,17 @@ _PREFIX = "npu_daemon_"
 
 
 class StatusCollector(Collector):
-    """Turns the status into metrics when they are read, in the thread of the reader.
+    """Converts the status into metrics at each scrape, in the scraping thread.
 
     Args:
-        ask: returns the status at that moment, or ``None`` while there is none.
+        ask: returns the current status, or ``None`` if it is not available.
     """
 
     def __init__(self, ask: Callable[[], DaemonStatus | None]) -> None:
         self._ask = ask
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metrics; none while there is no status."""
+        """Yield the metrics; none if the status is not available."""
         status = self._ask()
         if status is None:
             return
@@ -76,14 +76,14 @@ def _family(
 
 
 def serve_metrics(address: str, ask: Callable[[], DaemonStatus | None]) -> None:
-    """Serve metrics from a thread of their own.
+    """Serve metrics from a separate thread.
 
     Args:
         address: ``HOST:PORT``.
         ask: see ``StatusCollector``.
 
     Raises:
-        MisuseError: it is no such address.
+        MisuseError: the address is invalid.
         InfrastructureError: it cannot be bound.
     """
     host, _, port = address.rpartition(":")

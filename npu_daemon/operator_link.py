@@ -1,4 +1,4 @@
-"""One question of an operator to a daemon: status, drain, resize."""
+"""Administrative requests to a daemon: status, drain, resize."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from ascend_gym.core.records import DaemonStatus, Diagnostic, WorkerCount
 
 
 def ask_daemon(address: str, kind: Kind, workers: int | None = None, timeout_s: float = 10.0) -> DaemonStatus:
-    """Send a request of an operator and return the daemon's status after it.
+    """Send an administrative request and return the daemon's status after it.
 
     Args:
-        address: of the daemon.
+        address: address of the daemon.
         kind: ``STATUS``, ``DRAIN`` or ``RESIZE``.
-        workers: for ``RESIZE``, how many workers to keep.
+        workers: for ``RESIZE``, the number of workers to keep.
         timeout_s: how long to wait for the answer.
 
     Raises:
-        MisuseError: it is no address, or the daemon refuses.
+        MisuseError: the address is invalid, or the daemon refuses.
         DaemonUnreachableError: no answer came.
-        InfrastructureError: the answer is not one of our protocol.
+        InfrastructureError: the answer does not follow our protocol.
     """
     payload = None if workers is None else WorkerCount(workers=workers)
     keys = client_keys(address, keys_folder())

@@ -1,8 +1,8 @@
-"""Operators as installed on this host, and those of clients' own whose references may be executed here.
+"""Operators installed on this host, and clients' own operators whose references may be executed here.
 
-The reference of an operator is a program that runs in the trusted process, with all that its user may do. So
-a shared daemon takes it from installed suites and from where its owner says, and from nowhere else: a client
-names a folder, and candidates' own files lie in the daemon's cache.
+The reference of an operator is a program that runs in the trusted process with all rights of its user. A
+shared daemon therefore only accepts references from installed suites and from places that its owner permits.
+A client could otherwise name any folder, and candidates' own files are in the daemon's cache.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from npu_daemon.given_operator import GivenOracle, given_spec
 
 @dataclass(frozen=True)
 class TrustedReferences:
-    """Which operators outside of the installed suites a daemon may take.
+    """Operators outside the installed suites that a daemon may accept.
 
     Attributes:
-        folders: those that lie below one of these.
-        digests: those with one of these folder digests, wherever they lie.
-        barred: folders into which candidates' files are written; nothing below them is taken.
+        folders: folders below which operators are accepted.
+        digests: folder digests of operators that are accepted anywhere.
+        barred: folders that contain candidates' files; nothing below them is accepted.
     """
 
     folders: tuple[Path, ...] = ()
@@ -33,11 +33,11 @@ class TrustedReferences:
     barred: tuple[Path, ...] = ()
 
     def check(self, folder: Path, digest: str) -> None:
-        """Return if the operator in a folder may be taken.
+        """Check that the operator in a folder may be accepted.
 
         Args:
-            folder: as the client names it.
-            digest: of its content.
+            folder: folder as named by the client.
+            digest: digest of its contents.
 
         Raises:
             MisuseError: it may not.
@@ -54,10 +54,10 @@ class TrustedReferences:
 
 
 class OperatorCatalog:
-    """Operators and their oracles as installed on this host, loaded once per version.
+    """Operators of this host and their oracles, loaded once per version.
 
     Args:
-        trusted: operators of clients' own that may be taken; ``None`` for all of them.
+        trusted: clients' own operators that may be accepted; ``None`` for all.
     """
 
     def __init__(self, trusted: TrustedReferences | None = None) -> None:
@@ -65,10 +65,10 @@ class OperatorCatalog:
         self._loaded: dict[tuple[str, str | None], tuple[OpSpec, Oracle]] = {}
 
     def resolve(self, request: EvalRequest) -> tuple[OpSpec, Oracle]:
-        """Return the operator that ``request`` names and its oracle.
+        """Return the operator that ``request`` names, and its oracle.
 
         Raises:
-            MisuseError: there is no such operator, its folder cannot be understood, or its reference may not
+            MisuseError: the operator does not exist, its folder is invalid, or its reference may not
                 be executed here.
         """
         if request.given is not None:

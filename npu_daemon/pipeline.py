@@ -1,6 +1,6 @@
-"""The evaluation of one request: inputs, build, run, verdict and price of each selected case.
+"""Evaluation of one request: inputs, build, run, verdict and price of each selected case.
 
-Everything a candidate does wrong comes back as a status; exceptions are for infrastructure only.
+Faults of the candidate are returned as a status; exceptions are for infrastructure only.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TRUSTED_WORK_S = 300.0
 
 
 def case_limit_s(protocol: MeasureProtocol) -> float:
-    """Return how long may pass between two signs of progress: two builds, two runs and the trusted side."""
+    """Return the maximum time between two signs of progress: two builds, two runs and the trusted work."""
     return 2 * protocol.build_timeout_s + 2 * protocol.run_timeout_s + _TRUSTED_WORK_S
 
 
@@ -51,20 +51,20 @@ def evaluate(
     """Evaluate the candidate of ``request`` on its cases, up to the first case that fails.
 
     Args:
-        request: what to evaluate.
-        spec: the operator as loaded on this host.
+        request: request.
+        spec: operator as loaded on this host.
         backend: builds, runs and prices.
-        oracle: knows inputs and judges outputs of ``spec``.
-        case_data: keeps inputs and expected outputs.
+        oracle: generates inputs and judges outputs of ``spec``.
+        case_data: caches inputs and expected outputs.
         on_case: called before each case, as a sign of progress.
-        device: entered for each run of the candidate, timing on a device included, and only then: building
-            holds no device.
-        best_us: the latency in microseconds of the fastest candidate before this one, if there was one: a
-            faster one is looked at more closely. Without one, all but the operator's own sources are.
+        device: context manager, entered only for each run of the candidate (including timing on a device), so
+            that building holds no device.
+        best_us: latency in microseconds of the fastest earlier candidate, if any. A faster one is a champion
+            and gets a closer second look. Without one, every candidate except the operator's own sources is.
 
     Returns:
-        A result for every outcome: caller faults are ``invalid_request``, troubles of this host
-        ``infra_error``, and whatever the candidate did wrong its own status.
+        A result for every outcome: faults of the caller are ``invalid_request``, problems of this host
+        ``infra_error``, and faults of the candidate have their own status.
     """
     try:
         cases = select_cases(request, spec)
@@ -84,7 +84,7 @@ def evaluate(
 
 
 def select_cases(request: EvalRequest, spec: OpSpec) -> tuple[Case, ...]:
-    """Return the cases that ``request`` asks for.
+    """Return the cases that ``request`` selects.
 
     Raises:
         MisuseError: the request is about another operator folder than ``spec``, or names an unknown or
@@ -104,12 +104,12 @@ def select_cases(request: EvalRequest, spec: OpSpec) -> tuple[Case, ...]:
 
 
 def invalid_request(request: EvalRequest, message: str) -> EvalResult:
-    """Return the result of a request that cannot be evaluated through a fault of its sender."""
+    """Return the result of a request that cannot be evaluated because of an error of its sender."""
     return failed_result(request, Status.INVALID_REQUEST, Diagnostic(phase=Phase.REQUEST, message=message))
 
 
 def infra_error(request: EvalRequest, message: str) -> EvalResult:
-    """Return the result of a request that this host could not serve."""
+    """Return the result of a request that failed because of this host."""
     return failed_result(request, Status.INFRA_ERROR, Diagnostic(phase=Phase.SERVICE, message=message))
 
 
@@ -152,5 +152,5 @@ def _result(request: EvalRequest, results: Sequence[CaseResult], runner: CaseRun
 
 
 def _device(backend: Backend, chip: str) -> DeviceInfo:
-    """Return what measured: the backend as the chip that was asked for, with what is known of that."""
+    """Return the device that measured: the backend's, with the requested chip and the facts about it."""
     return backend.describe().model_copy(update={"chip": chip, "target": backend.target(chip)})

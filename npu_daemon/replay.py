@@ -1,4 +1,4 @@
-"""Recorded results in the place of evaluations, for research offline and exact re-analysis."""
+"""Recorded results in place of evaluations, for offline research and exact re-analysis."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from npu_daemon.store import recorded_results
 
 
 class ReplayService:
-    """Answers requests from a result store that another daemon filled (``results.sqlite`` in its cache).
+    """Answers requests from a result store of another daemon (``results.sqlite`` in its cache).
 
-    The answers are the recorded ones to the last bit, charges and phase times included. What was never
-    evaluated is answered as ``invalid_request``: it says nothing of the candidate, and trying again does not
+    The answers are the recorded ones bit for bit, including charges and phase times. A request that was never
+    evaluated ends as ``invalid_request``: this says nothing about the candidate, and retrying does not
     help.
 
     Args:
-        recording: the store.
-        chip: chip that the daemon says it measures for.
+        recording: result store.
+        chip: chip that the daemon reports by default.
 
     Raises:
-        MisuseError: it is no result store, it holds no result, or results of different simulators or devices.
+        MisuseError: it is not a result store, has no results, or results of different simulators or devices.
     """
 
     def __init__(self, recording: Path, chip: str) -> None:
@@ -38,11 +38,11 @@ class ReplayService:
         self._device = _common_device(recording, self._results).model_copy(update={"chip": chip})
 
     def describe(self) -> DeviceInfo:
-        """Say what measured the recorded results."""
+        """Return the device that measured the recorded results."""
         return self._device.model_copy(update={"backend": f"replay of {self._device.backend}"})
 
     def chips(self) -> tuple[str, ...]:
-        """Return the chips of the recording: those are part of each request, so any may be asked for."""
+        """Return all chips: the chip is part of each request, so any may be requested."""
         chips = {result.device.chip for result in self._results.values() if result.device}
         return tuple(sorted({*chips, self._device.chip}))
 
@@ -62,7 +62,7 @@ class ReplayService:
         return recorded
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing; no resources are held."""
 
 
 def _by_request(recording: Path) -> dict[str, EvalResult]:

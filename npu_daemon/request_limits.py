@@ -1,4 +1,4 @@
-"""What a daemon's owner lets requests ask for."""
+"""Limits of what requests may ask for."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _GIB = 2**30
 
 
 class RequestLimits(BaseModel):
-    """The most that the protocol of a request may ask for.
+    """Maximum values in the protocol of a request.
 
     Attributes:
-        max_timeout_s: seconds for a build, and for a run.
-        max_memory_gib: memory of a candidate's process, and bytes that it may write.
+        max_timeout_s: limit in seconds, for a build and for a run.
+        max_memory_gib: limit in GiB, for the memory of a candidate's process and for the bytes it may write.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -24,10 +24,10 @@ class RequestLimits(BaseModel):
     max_memory_gib: float = Field(default=16.0, gt=0)
 
     def check(self, protocol: MeasureProtocol) -> None:
-        """Return if a request may be evaluated as its protocol says.
+        """Check the limits of a request's protocol.
 
         Raises:
-            MisuseError: it asks for too much.
+            MisuseError: it exceeds a limit.
         """
         memory_bytes = int(self.max_memory_gib * _GIB)
         for name, limit in (

@@ -1,13 +1,13 @@
-"""What a candidate that passed has to pass again before its result is final.
+"""Second looks: further runs that a candidate must pass before its result is final.
 
-Every candidate runs its smallest case once more on other values, at other addresses, over other garbage: what
-it remembers, reads before writing or takes from an address differs there. The case, the values and the turns
-follow from operator, candidate and seed.
+Every candidate runs its smallest case once more with other values, other addresses and other garbage in
+uninitialised memory. This exposes candidates that remember values, read before they write, or depend on
+addresses. The case, the values and the rerun are determined by operator, candidate and seed.
 
-One that is faster than all that was measured before it, or the first that is not the operator's own sources
-(a champion), does so on every case, on values that follow from a secret of this daemon, and is measured
-there: nobody can have known them. Each of its latencies is measured again by a fresh process, too. So is a
-latency below the floor of its case, which no kernel can reach. A price is that of the first run, unless one
+A champion is a candidate that is faster than all earlier ones, or the first one that is not the operator's
+own sources. It repeats every case on values derived from a secret of this daemon, which nobody can have
+known, and is measured on them. Each of its latencies is also measured again in a fresh process, and so is any
+latency below the floor of its case, which no kernel can reach. The price is that of the first run, unless one
 of the others is slower by more than chance.
 """
 
@@ -29,16 +29,16 @@ _NOT_ON_OTHER_VALUES = "passed once, but not with other values at other addresse
 
 
 class OtherValues:
-    """The run of a candidate on other values of its smallest case, beside work that needs no device.
+    """The run of a candidate on other values of its smallest case, overlapped with work that needs no device.
 
-    The values are drawn while the candidate is built. It runs on them while its last case is judged and
-    priced, unless pricing takes the device itself. Leaving the context waits for the run, not for the
-    drawing: what failed before need not know the values.
+    The values are generated while the candidate is built. It runs on them while its last case is judged and
+    priced, unless pricing itself needs the device. Leaving the context waits for the run, but not for the
+    generation of values, which a failed candidate does not need.
 
     Args:
-        runner: takes the cases of the request.
-        cases: of the request.
-        expected: whether the run will be wanted if all goes well: not of a candidate that can only be a
+        runner: evaluates the cases of the request.
+        cases: cases of the request.
+        expected: whether the run will be needed if all cases pass; not for a candidate that can only be a
             champion.
     """
 
@@ -52,11 +52,11 @@ class OtherValues:
         self._beside.submit(runner.other_data, self._smallest, self._seed)
 
     def note_run(self, case: Case, built: Built) -> None:
-        """Start the run if ``case``, whose first run is over, is the last one.
+        """Start the run if ``case``, whose first run has finished, is the last one.
 
         Args:
-            case: of the request.
-            built: of the candidate for it.
+            case: case of the request.
+            built: build of the candidate for it.
         """
         if not self._early or case is not self._last:
             return
@@ -64,7 +64,7 @@ class OtherValues:
         self._refused = self._beside.submit(self._run, (*earlier, built)[0])
 
     def refused(self, passed: PassedCase) -> CaseResult | None:
-        """Return what is wrong with the run, or ``None``.
+        """Return the failure of the run, or ``None``.
 
         Args:
             passed: the smallest case.
@@ -72,7 +72,7 @@ class OtherValues:
         return self._run(passed.built) if self._refused is None else self._refused.result()
 
     def wait(self) -> None:
-        """Wait until no run is under way."""
+        """Wait until no run is active."""
         wait([self._refused] if self._refused else [])
 
     def _run(self, built: Built) -> CaseResult | None:
@@ -92,11 +92,11 @@ class OtherValues:
 def second_look(
     runner: CaseRunner, others: OtherValues, *, champion: bool, on_case: Callable[[], None] = lambda: None
 ) -> list[CaseResult]:
-    """Return the results of the cases that ``runner`` passed, up to the first that is refused after all.
+    """Return the final results of the cases that ``runner`` passed, up to the first one that is refused.
 
     Args:
-        runner: has taken every case of its request.
-        others: the run on other values, which may be under way.
+        runner: has evaluated every case of its request.
+        others: the run on other values, which may still be in progress.
         champion: whether the candidate is faster than all before it.
         on_case: called before each run, as a sign of progress.
     """
@@ -119,7 +119,7 @@ def _smallest(cases: Sequence[Case]) -> Case:
 
 
 def fresh_seed(request: EvalRequest) -> int:
-    """Return the seed of the other values: one of ``FRESH_SEEDS``, by the candidate."""
+    """Return the seed of the other values: one of ``FRESH_SEEDS``, determined by the candidate."""
     protocol = request.protocol
     number = int(digest_of("values", request.candidate.digest, protocol.input_seed)[:8], 16) % FRESH_SEEDS
     return int(digest_of("fresh seed", protocol.input_seed, number)[:15], 16)
@@ -128,7 +128,7 @@ def fresh_seed(request: EvalRequest) -> int:
 def _result(
     runner: CaseRunner, passed: PassedCase, on_case: Callable[[], None], others: OtherValues | None
 ) -> CaseResult:
-    """Return the result of a case of any candidate."""
+    """Return the final result of a case of an ordinary candidate."""
     if others is not None:
         on_case()
         refused = others.refused(passed)
@@ -141,7 +141,7 @@ def _result(
 
 
 def _champion_result(runner: CaseRunner, passed: PassedCase, on_case: Callable[[], None]) -> CaseResult:
-    """Return the result of a case of a champion."""
+    """Return the final result of a case of a champion."""
     on_case()
     data = runner.secret_data(passed.case, fresh_seed(runner.request))
     unknown = runner.launch(passed.case, passed.built, data, _OTHER_VALUES)
@@ -156,7 +156,7 @@ def _champion_result(runner: CaseRunner, passed: PassedCase, on_case: Callable[[
 
 
 def _measured_again(runner: CaseRunner, passed: PassedCase) -> CaseResult:
-    """Measure once more in a fresh process."""
+    """Measure a case once more in a fresh process."""
     again = runner.launch(passed.case, passed.built, passed.data, _SAME_VALUES)
     if again.status is not Status.OK:
         return _told(again, "passed once, but not when it was measured again")
@@ -208,7 +208,7 @@ def _below_floor(runner: CaseRunner, result: CaseResult) -> bool:
 
 
 def _suspicious(result: CaseResult) -> CaseResult:
-    """Refuse a latency that was measured twice and cannot be."""
+    """Refuse a latency that was below the floor twice."""
     (latency_us,) = _latencies_us(result)
     message = (
         f"suspicious: took {latency_us:g} us, and so it did in a fresh process, but launching and moving the "
@@ -225,7 +225,7 @@ def _suspicious(result: CaseResult) -> CaseResult:
 
 
 def _latencies_us(*results: CaseResult) -> Sequence[float]:
-    """Return the latencies of results that are ok."""
+    """Return the latencies of the results that are ok."""
     return [result.latency_us for result in results if result.latency_us is not None]
 
 

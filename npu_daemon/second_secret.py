@@ -1,4 +1,4 @@
-"""The secret that values of second looks follow from: made once for each folder of data, and never shown."""
+"""The secret from which values of second looks are derived; created once per data folder, and never shown."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _SECRET_BYTES = 32
 
 
 def obtain_secret(folder: Path) -> bytes:
-    """Return the secret of a folder, made with mode 600 where there is none; processes may ask at once.
+    """Return the secret of a folder, creating it with mode 600 if necessary; safe for concurrent processes.
 
     Raises:
-        InfrastructureError: others than its owner may read it, or it is no secret.
+        InfrastructureError: other users can read it, or it is not a valid secret.
     """
     path = folder / SECRET_NAME
     if not path.exists():
@@ -33,7 +33,7 @@ def obtain_secret(folder: Path) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """Write a secret of its own, unless another process was first."""
+    """Write a new secret, unless another process was first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, scratch = tempfile.mkstemp(prefix=f"{SECRET_NAME}-", dir=path.parent)  # for its owner only
     try:

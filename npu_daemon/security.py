@@ -1,8 +1,8 @@
-"""Who may speak to a daemon: bind addresses, CURVE keys, and the list of allowed clients.
+"""Access control of a daemon: bind addresses, CURVE keys, and the list of allowed clients.
 
-Keys are certificate files as libzmq's tools write them. Each client is a tenant: the name of its public key
-file in the folder of allowed clients. The folder is read at each handshake, so that clients are let in or
-shut out while the daemon runs; a connection that exists already is not cut.
+Keys are certificate files in the format of libzmq's tools. Each client is a tenant, named by its public key
+file in the folder of allowed clients. The folder is read at each handshake, so clients can be admitted or
+excluded while the daemon runs; existing connections are not closed.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def is_local(address: str) -> bool:
 
 @dataclass(frozen=True)
 class CurvePolicy:
-    """Encrypted connections from known clients only.
+    """Encrypted connections, from known clients only.
 
     Attributes:
         secret_key_file: the daemon's secret key, from ``npu-daemon keygen``.
-        clients_folder: public keys of the clients that may connect, ``TENANT.key`` each.
+        clients_folder: folder of the allowed clients' public keys, ``TENANT.key``.
         operators: tenants that may drain and resize the daemon.
     """
 
@@ -63,7 +63,7 @@ class CurvePolicy:
     operators: tuple[str, ...] = ()
 
     def tenant_of(self, public_key: bytes) -> str | None:
-        """Return the tenant whose public key (Z85 text) this is, or ``None``."""
+        """Return the tenant with this public key (Z85 text), or ``None``."""
         for path in sorted(self.clients_folder.glob("*.key")):
             if _TENANT.match(path.stem) and _public_key(path) == public_key:
                 return path.stem
@@ -82,7 +82,7 @@ def check_bind_address(address: str, policy: CurvePolicy | None = None) -> None:
     """Refuse to listen where strangers could send code.
 
     Raises:
-        MisuseError: it is no address, or other hosts could reach it and ``policy`` is ``None``.
+        MisuseError: the address is invalid, or other hosts could reach it and ``policy`` is ``None``.
     """
     if not is_local(address) and policy is None:
         raise MisuseError(
@@ -93,14 +93,15 @@ def check_bind_address(address: str, policy: CurvePolicy | None = None) -> None:
 
 
 class Gatekeeper:
-    """Answers libzmq's questions whether a client may connect (ZAP, RFC 27), from the broker's own loop.
+    """Answers libzmq's authentication requests (ZAP, RFC 27) from the broker's own loop.
 
     Args:
-        context: of the sockets that are guarded.
+        context: context of the guarded sockets.
         policy: who may connect.
 
     Raises:
-        MisuseError: the secret key cannot be read, others can read it, or there is no folder of clients.
+        MisuseError: the secret key cannot be read, other users can read it, or the folder of clients is
+            missing.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], policy: CurvePolicy) -> None:
@@ -115,14 +116,14 @@ class Gatekeeper:
         self.socket.bind(_ZAP_ADDRESS)
 
     def guard(self, socket: zmq.Socket[bytes]) -> None:
-        """Have a socket, not bound yet, let in only whom the policy allows."""
+        """Restrict a socket, before it is bound, to clients that the policy allows."""
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_PUBLICKEY, self._public_key)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._secret_key)
         socket.setsockopt(zmq.ZAP_DOMAIN, b"ascend-gym")
 
     def answer(self) -> None:
-        """Answer one question."""
+        """Answer one authentication request."""
         frames = self.socket.recv_multipart()
         self.socket.send_multipart(self._verdict(frames))
 

@@ -1,4 +1,4 @@
-"""One evaluation from a request alone: operator, earlier result, pipeline, result store."""
+"""Evaluation of a request: operator, earlier result, pipeline, result store."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are l
 
 
 def result_key(request: EvalRequest, device: DeviceInfo) -> str:
-    """Return the digest of everything that changes the answer to ``request`` on ``device``."""
+    """Return the digest of everything that affects the result of ``request`` on ``device``."""
     return digest_of(
         "result", request.digest, device.backend, device.chip, device.toolchain_digest, harness_identity()
     )
 
 
 def question_key(request: EvalRequest, device: DeviceInfo) -> str:
-    """Return the digest of what candidates compete for: everything in ``result_key`` but the candidate."""
+    """Return the digest of the question that candidates compete on: ``result_key`` without the candidate."""
     return digest_of(
         "question",
         request.folder_digest,
@@ -53,15 +53,15 @@ def question_key(request: EvalRequest, device: DeviceInfo) -> str:
 
 
 class EvaluationService:
-    """Answers requests on one backend, from the store where possible.
+    """Answers requests with one backend, from the store if possible.
 
     Args:
         backend: builds, runs and prices.
-        case_data: keeps inputs and expected outputs.
-        store: keeps results.
-        catalog: knows operators.
-        limits: what requests may ask for.
-        make_room: called now and then when inputs or builds have been added.
+        case_data: caches inputs and expected outputs.
+        store: stores results.
+        catalog: resolves operators.
+        limits: limits of requests.
+        make_room: called occasionally after inputs or builds were added.
     """
 
     def __init__(
@@ -81,11 +81,11 @@ class EvaluationService:
         self._limits = limits or RequestLimits()
 
     def describe(self) -> DeviceInfo:
-        """Say what measures."""
+        """Return the device that measures."""
         return self._case_data.marked(self._backend.describe())
 
     def chips(self) -> tuple[str, ...]:
-        """Return the chips that can be measured for."""
+        """Return the supported chips."""
         return self._backend.chips()
 
     def answer(
@@ -94,10 +94,10 @@ class EvaluationService:
         on_case: Callable[[], None] = lambda: None,
         device: DeviceGate = nullcontext,
     ) -> EvalResult:
-        """Return the earlier result of an equal request if that is allowed, else evaluate and store.
+        """Return the stored result of an equal request if that is allowed, else evaluate and store.
 
         Args:
-            request: what to evaluate.
+            request: request.
             on_case: called before each case, as a sign of progress.
             device: see ``evaluate``.
         """
@@ -130,7 +130,7 @@ class EvaluationService:
 
 
 def result_store(cache_dir: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> SqliteResultStore:
-    """Open the result store of a cache that is limited to ``limit_bytes``."""
+    """Open the result store of a cache with the total limit ``limit_bytes``."""
     return SqliteResultStore(cache_dir / RESULTS_NAME, limit_bytes // RESULTS_SHARE)
 
 
@@ -142,15 +142,15 @@ def open_service(
     trusted: TrustedReferences | None = None,
     limits: RequestLimits | None = None,
 ) -> EvaluationService:
-    """Return a service that keeps its data below ``cache_dir``, within ``limit_bytes``.
+    """Return a service that keeps its data below ``cache_dir``.
 
     Args:
         backend: builds, runs and prices.
-        cache_dir: may be shared with other services.
-        limit_bytes: of inputs, expectations, builds and results together.
-        secret: see ``CaseDataCache``. That of second looks lies in ``cache_dir``, made when there is none.
-        trusted: operators of clients' own whose references are executed; ``None`` for all of them.
-        limits: what requests may ask for.
+        cache_dir: cache folder; may be shared with other services.
+        limit_bytes: limit of inputs, expected outputs, builds and results together.
+        secret: see ``CaseDataCache``. The secret of second looks is kept in ``cache_dir``.
+        trusted: clients' own operators whose references may be executed; ``None`` for all.
+        limits: limits of requests.
     """
     case_data = CaseDataCache(cache_dir / INPUTS_FOLDER, harness_identity(), secret, obtain_secret(cache_dir))
     return EvaluationService(

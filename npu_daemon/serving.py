@@ -1,4 +1,4 @@
-"""Brokers and workers from their settings."""
+"""Composes brokers and workers from settings."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SECRET_BYTES = 16
 
 
 class WorkerOptions(BaseModel):
-    """What the worker processes of a daemon are told."""
+    """Settings of a daemon's worker processes."""
 
     backend: str
     chip: str
@@ -58,13 +58,13 @@ class WorkerOptions(BaseModel):
     reference_digests: tuple[str, ...] = ()
 
     def open_service(self, private_folder: Path) -> Service:
-        """Return what a worker serves.
+        """Open the service of a worker.
 
         Args:
-            private_folder: of the daemon, where candidates run.
+            private_folder: folder of the daemon in which candidates run.
 
         Raises:
-            MisuseError: there is no such backend, chip or recording.
+            MisuseError: the backend, chip or recording does not exist.
             InfrastructureError: the backend cannot work on this host.
         """
         if self.backend == REPLAY:
@@ -93,14 +93,14 @@ class WorkerOptions(BaseModel):
 def run_broker(
     settings: DaemonSettings, control_fd: int | None = None, private_folder: Path | None = None
 ) -> str | None:
-    """Serve until the daemon is stopped; return what went wrong, or ``None`` if that was asked for.
+    """Serve until the daemon is stopped; return what went wrong, or ``None`` after a requested stop.
 
     Args:
-        settings: of the daemon.
-        control_fd, private_folder: of a private daemon, see ``BrokerConfig``; it keeps no jobs.
+        settings: settings of the daemon.
+        control_fd, private_folder: for a private daemon, see ``BrokerConfig``; it keeps no jobs.
 
     Raises:
-        MisuseError: a setting is impossible here.
+        MisuseError: a setting is invalid on this host.
         InfrastructureError: the daemon cannot serve.
     """
     check_bind_address(settings.bind, settings.policy)
@@ -136,11 +136,11 @@ def load_backend(name: str) -> Callable[..., Backend]:
     """Return the class of a backend.
 
     Args:
-        name: a key of ``BACKENDS``, ``module:Class``, or an entry point of ``ENTRY_POINTS``. The class is
+        name: key of ``BACKENDS``, ``module:Class``, or an entry point of ``ENTRY_POINTS``. The class is
             called with ``cache_dir`` and ``chip``.
 
     Raises:
-        MisuseError: there is no such backend.
+        MisuseError: the backend does not exist.
     """
     brought = {each.name: each.value for each in entry_points(group=ENTRY_POINTS)}
     module_name, colon, class_name = (brought | BACKENDS).get(name, name).partition(":")
@@ -155,7 +155,7 @@ def load_backend(name: str) -> Callable[..., Backend]:
 
 
 def _check_backend(settings: DaemonSettings) -> None:
-    """Refuse here what would otherwise look like workers that cannot start."""
+    """Reject invalid settings here; in the workers they would look like failures to start."""
     if settings.backend == REPLAY:
         ReplayService(_required(settings.recording), settings.chip)
         return
@@ -169,10 +169,10 @@ def _check_backend(settings: DaemonSettings) -> None:
 
 
 def read_secret(path: Path) -> bytes:
-    """Return the content of the file that inputs are drawn from.
+    """Return the contents of the file from which inputs are derived.
 
     Raises:
-        MisuseError: it cannot be read, or is so short that it can be guessed.
+        MisuseError: it cannot be read, or is short enough to be guessed.
     """
     try:
         secret = path.read_bytes()
@@ -190,7 +190,7 @@ def _required(recording: Path | None) -> Path:
 
 
 def _worker_options(settings: DaemonSettings, *, private: bool) -> WorkerOptions:
-    """Return what workers are told; a private daemon trusts its client, who started it, with everything."""
+    """Return the settings of workers; a private daemon fully trusts its client, which started it."""
     recording, input_secret = settings.recording, settings.input_secret
     return WorkerOptions(
         backend=settings.backend,

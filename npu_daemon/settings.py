@@ -1,4 +1,4 @@
-"""Settings of a daemon: command line, else environment, else TOML file, else defaults."""
+"""Settings of a daemon; precedence: command line, environment, TOML file, defaults."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LISTS = frozenset({"operators", "reference_folders", "reference_digests", "cann
 
 
 class TenantQuota(BaseModel):
-    """What a tenant may have; see ``Quota``."""
+    """Quota of a tenant; see ``Quota``."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,36 +38,36 @@ class TenantQuota(BaseModel):
     max_device_seconds: float | None = Field(default=None, gt=0)
 
     def quota(self) -> Quota:
-        """Return it as the broker takes it."""
+        """Return the quota as the broker's record."""
         return Quota(self.max_running, self.max_queued, self.max_queued_mib, self.max_device_seconds)
 
 
 class DaemonSettings(BaseModel):
-    """What ``npu-daemon serve`` is told.
+    """Settings of ``npu-daemon serve``.
 
     Attributes:
         bind: address for clients.
         backend: ``simulator``, ``cann``, ``replay`` or ``module:Class``.
-        chip: chip to measure for by default.
+        chip: default chip.
         workers: processes that build and run; 0 for one per core, up to 4.
-        devices: how many of them may run something at a time; 0 for all.
-        cache_dir: builds, inputs and results.
-        cache_limit_gib: size of inputs, builds and results together, above which the longest unused go.
-        recording: result store that the replay backend serves.
+        devices: how many of them may run a candidate at a time; 0 for all.
+        cache_dir: folder for builds, inputs and results.
+        cache_limit_gib: limit of inputs, builds and results together; the least recently used are removed.
+        recording: result store for the replay backend.
         reference_folders: folders below which clients may name operators of their own, whose ``reference.py``
             is then executed in the trusted process.
-        reference_digests: folder digests of such operators, wherever they lie.
-        input_secret: file of at least 16 bytes that input values are drawn from, beside the request's seed.
+        reference_digests: folder digests of such operators, in any folder.
+        input_secret: file of at least 16 bytes from which input values are derived, together with the seed.
         journal: file of accepted jobs; by default one below ``cache_dir`` for this address.
         keep_jobs: whether to have a journal.
-        max_device_seconds: device time that may be charged in all.
+        max_device_seconds: limit of the total device time.
         secret_key, allowed_clients, operators: see ``CurvePolicy``.
-        metrics: ``HOST:PORT`` where Prometheus reads metrics.
-        log_format: lines for people or JSON.
-        log_level: what is logged.
-        quota, tenants: what tenants may have: by default, and by name.
-        limits: what each request may ask for.
-        cann: of the CANN backend.
+        metrics: ``HOST:PORT`` for Prometheus.
+        log_format: text or JSON lines.
+        log_level: minimum level to log.
+        quota, tenants: quotas of tenants: the default, and by name.
+        limits: limits of each request.
+        cann: settings of the CANN backend.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -105,24 +105,24 @@ class DaemonSettings(BaseModel):
 
     @property
     def worker_count(self) -> int:
-        """Worker processes."""
+        """Number of worker processes."""
         return self.workers or min(4, os.cpu_count() or 1)
 
     @property
     def device_count(self) -> int:
-        """How many workers may run something at a time."""
+        """Number of workers that may run a candidate at a time."""
         if self.backend == _CANN:
             return min(self.devices or len(self.cann.devices), len(self.cann.devices))
         return self.devices or self.worker_count
 
     @property
     def cache_limit_bytes(self) -> int:
-        """Limit of the cache."""
+        """Limit of the cache in bytes."""
         return int(self.cache_limit_gib * _GIB)
 
     @property
     def journal_path(self) -> Path | None:
-        """Where accepted jobs are kept; ``None`` for nowhere."""
+        """File of accepted jobs; ``None`` for no journal."""
         if not self.keep_jobs:
             return None
         if self.journal is not None:
@@ -133,7 +133,7 @@ class DaemonSettings(BaseModel):
 
     @property
     def policy(self) -> CurvePolicy | None:
-        """Who may connect; ``None`` for everybody who can reach the address."""
+        """Access policy; ``None`` admits everyone who can reach the address."""
         if self.secret_key is None or self.allowed_clients is None:
             return None
         return CurvePolicy(self.secret_key, self.allowed_clients, self.operators)
@@ -145,12 +145,12 @@ def daemon_settings(
     """Return the settings of a daemon.
 
     Args:
-        options: of the command line; those that are ``None`` were not given.
-        environment: by the names of the settings.
+        options: command-line options; ``None`` means not given.
+        environment: values of environment variables by setting.
         config: TOML file.
 
     Raises:
-        MisuseError: the file cannot be read, or a setting is unknown or has an impossible value.
+        MisuseError: the file cannot be read, or a setting is unknown or invalid.
     """
     try:
         from_file = read_toml(config) if config is not None else {}
@@ -164,7 +164,7 @@ def daemon_settings(
 
 
 def _merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings, later sources first; those of section ``cann`` one by one."""
+    """Merge settings of several sources, later ones first; section ``cann`` is merged key by key."""
     merged = {name: value for source in sources for name, value in source.items()}
     sections = [source[_CANN] for source in sources if _CANN in source]
     return {
@@ -174,7 +174,7 @@ def _merged(*sources: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return the environment's values: lists taken apart at commas, ``cann_*`` as a section."""
+    """Parse the values of environment variables: lists are comma-separated, ``cann_*`` form a section."""
     values: dict[str, Any] = {}
     section: dict[str, Any] = {}
     for name, value in environment.items():
@@ -185,7 +185,7 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _validated(source: str, values: Mapping[str, Any]) -> DaemonSettings:
-    """Check the settings of one source; the complaint says where the fault is."""
+    """Validate the settings of one source; the error message names the source."""
     try:
         return DaemonSettings.model_validate(values)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Content-addressed results in one SQLite file that several processes may share."""
+"""Content-addressed results in one SQLite file, which several processes may share."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ CREATE TABLE IF NOT EXISTS best_latencies (question TEXT PRIMARY KEY, latency_us
 
 
 class SqliteResultStore:
-    """Remembers results by the digest of everything that changes the answer.
+    """Stores results by the digest of everything that affects them.
 
     Safe for several processes (write-ahead log) and several threads (one lock). Results that say nothing
     about the candidate, because the caller or the infrastructure was at fault, are never stored.
 
     Args:
-        path: the database file; its folder is made.
-        limit_bytes: when the results take more than this, the oldest are removed.
+        path: database file; its folder is created.
+        limit_bytes: limit of the results; the oldest are removed.
     """
 
     def __init__(self, path: Path, limit_bytes: int = DEFAULT_LIMIT_BYTES // RESULTS_SHARE) -> None:
@@ -50,7 +50,7 @@ class SqliteResultStore:
         self._database.executescript(_SCHEMA)
 
     def get(self, key: str) -> EvalResult | None:
-        """Return the stored result marked as cached, or ``None``; an unreadable one counts as absent."""
+        """Return the stored result marked as cached, or ``None``; an unreadable one counts as missing."""
         with self._lock:
             row = self._database.execute("SELECT result FROM kept_results WHERE key = ?", (key,)).fetchone()
         if row is None:
@@ -62,7 +62,7 @@ class SqliteResultStore:
         return stored.model_copy(update={"cached": True, "seconds": PhaseSeconds()})
 
     def put(self, key: str, result: EvalResult) -> None:
-        """Store a result, unless it is one that must be found anew each time."""
+        """Store a result if it is storable."""
         if not is_storable(result):
             return
         with self._lock:
@@ -76,7 +76,7 @@ class SqliteResultStore:
                 self._prune()
 
     def best_us(self, question: str) -> float | None:
-        """Return the lowest latency in microseconds that was noted for a question, or ``None``."""
+        """Return the lowest noted latency for a question in microseconds, or ``None``."""
         with self._lock:
             row = self._database.execute(
                 "SELECT latency_us FROM best_latencies WHERE question = ?", (question,)
@@ -84,7 +84,7 @@ class SqliteResultStore:
         return None if row is None else float(row[0])
 
     def note_latency(self, question: str, latency_us: float) -> None:
-        """Note a latency; only the lowest of each question is kept."""
+        """Note a latency in microseconds; only the lowest of each question is kept."""
         with self._lock:
             self._database.execute(
                 "INSERT INTO best_latencies VALUES (?, ?) ON CONFLICT (question) "
@@ -117,5 +117,5 @@ def recorded_results(database: sqlite3.Connection) -> Iterator[str]:
 
 
 def is_storable(result: EvalResult) -> bool:
-    """Whether a result is a property of its request, rather than of the caller or of this host's troubles."""
+    """Whether a result is determined by its request, and not by the caller's or this host's faults."""
     return rule_of(result.status).blame not in (Blame.CALLER, Blame.INFRASTRUCTURE)

@@ -1,8 +1,8 @@
-"""A worker process: takes one job at a time from the broker, evaluates it and answers.
+"""A worker process: receives one job at a time from the broker, evaluates it and answers.
 
-The main thread owns the socket. While the evaluating thread makes progress, the main thread confirms the
-lease with heartbeats on the channel that carries the jobs; there it also asks for a device for each run. When
-a case takes longer than all its limits allow, the heartbeats end and the broker replaces this process.
+The main thread owns the socket. While the evaluating thread makes progress, the main thread keeps the
+lease alive with heartbeats on the channel that carries the jobs, and requests a device for each run. If
+a case takes longer than all its limits allow, the heartbeats stop and the broker replaces this process.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ BEAT_INTERVAL_MS = 1000
 
 
 def die_with_parent(parent_pid: int) -> None:
-    """Have the kernel kill this process when its parent ends, however that happens.
+    """Have the kernel kill this process when its parent ends in any way.
 
     Raises:
-        InfrastructureError: the parent is gone already.
+        InfrastructureError: the parent has already ended.
     """
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent_pid:
@@ -44,21 +44,21 @@ def die_with_parent(parent_pid: int) -> None:
 
 
 class Service(Protocol):
-    """What a worker serves."""
+    """Interface of a worker's service."""
 
     def describe(self) -> DeviceInfo:
-        """Say what measures."""
+        """Return the device that measures."""
 
     def chips(self) -> tuple[str, ...]:
-        """Return the chips that can be measured for."""
+        """Return the supported chips."""
 
     def answer(self, request: EvalRequest, on_case: Callable[[], None], device: DeviceGate) -> EvalResult:
-        """Evaluate."""
+        """Evaluate a request."""
 
 
 @dataclass
 class RunningJob:
-    """The job that the evaluating thread works on."""
+    """The job of the evaluating thread."""
 
     job_id: str
     attempt: int
@@ -69,7 +69,7 @@ class RunningJob:
     granted: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
     def may_continue(self, now_s: float) -> bool:
-        """Whether the current case is within the time that its limits allow, waiting for a device apart."""
+        """Whether the current case is within its time limits, excluding time spent waiting for a device."""
         return self.waits or now_s - self.progress_s < case_limit_s(self.request.protocol)
 
 
@@ -79,7 +79,7 @@ class Worker:
     Args:
         service: evaluates; see ``Service``.
         address: the broker's address for workers.
-        worker_id: the id that the broker gave to this process.
+        worker_id: id that the broker assigned to this process.
     """
 
     def __init__(self, service: Service, address: str, worker_id: str) -> None:
@@ -99,27 +99,29 @@ class Worker:
         self._poller.register(self._wake_read, zmq.POLLIN)
 
     def run(self) -> None:
-        """Announce readiness, then serve jobs for ever."""
+        """Announce readiness, then serve jobs forever."""
         self.announce()
         while True:
             self.serve_once(BEAT_INTERVAL_MS)
 
     def announce(self) -> None:
-        """Tell the broker that this worker can take a job."""
+        """Report to the broker that this worker can take a job."""
         info = DaemonInfo(device=self._service.describe(), chips=self._service.chips())
         self._send(WireMessage(Kind.READY, payload=info))
 
     def serve_once(self, timeout_ms: int) -> None:
-        """Wait up to ``timeout_ms`` for a job or its result, and answer or confirm the lease.
+        """Wait up to ``timeout_ms`` for a job or its result; send the result, or a heartbeat.
 
         Raises:
-            InfrastructureError: the broker sent something else than a job, or a second one.
+            InfrastructureError: the broker sent something other than a job, or a second job.
         """
         ready = dict(self._poller.poll(timeout_ms))
         if self._wake_read in ready:
             os.read(self._wake_read, 64)
         done = self._job is not None and self._job.future.done()
-        while not self._to_send.empty():  # what was told before the job was done is sent before its result
+        while (
+            not self._to_send.empty()
+        ):  # messages queued before the end of the job are sent before its result
             self._send(self._to_send.get())
         if done:
             self._answer()
@@ -129,7 +131,7 @@ class Worker:
             self._receive()
 
     def close(self) -> None:
-        """Disconnect; an evaluation that runs is awaited."""
+        """Disconnect, after waiting for the current evaluation."""
         self._executor.shutdown()
         self._context.destroy()
         os.close(self._wake_read)
@@ -169,7 +171,7 @@ class Worker:
 
     @contextmanager
     def _device(self, job: RunningJob) -> Iterator[None]:
-        """Hold a device, in the evaluating thread; the main thread speaks to the broker."""
+        """Hold a device, from the evaluating thread; the main thread communicates with the broker."""
         job.waits = True
         self._tell(WireMessage(Kind.WANT, job.job_id, job.attempt))
         job.granted.acquire()

@@ -1,1 +1,1 @@
-"""Episodes as conversations: what trainers of language models need of the environment."""
+"""Episodes as conversations, for trainers of language models."""

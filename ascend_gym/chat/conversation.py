@@ -1,4 +1,4 @@
-"""Episodes as chat messages: what a model is told and what its answers come to. Pure: no evaluator."""
+"""Episodes as chat messages: prompts, parsing of answers, and their rewards; pure, without evaluator."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from ascend_gym.search.llm.template import render
 
 @dataclass(frozen=True)
 class Turn:
-    """What an answer came to.
+    """The outcome of one answer.
 
     Attributes:
-        message: what the model is told next, as user; at the end of an episode how the last answer did.
-        reward: what the answer earned.
+        message: next user message; at the end of an episode it reports the outcome of the last answer.
+        reward: reward of the answer.
         terminated: whether the budget of evaluations is spent.
-        truncated: whether there was no verdict for too long.
-        info: the last evaluation in plain values, as ``AscendOp-v0`` tells it, and ``unusable``: whether the
-            answer stood for no candidate.
+        truncated: whether there were too many consecutive evaluations without a verdict.
+        info: the last evaluation in plain values, as in ``AscendOp-v0``, and ``unusable``: whether the
+            answer produced no candidate.
     """
 
     message: Message
@@ -46,24 +46,24 @@ class Turn:
 
 
 class Conversation:
-    """The rules of episodes that are held as conversations.
+    """Rules of episodes that are played as conversations.
 
-    The state is a user message that needs no earlier one: operator, cases, how the last answer did, the
-    fastest correct version so far with its measurement and sources, and the evaluations left. An action is an
-    assistant message with SEARCH/REPLACE edits or whole files. An answer that stands for no candidate costs
+    The state is a self-contained user message: operator, cases, outcome of the last answer, the
+    fastest correct version so far with its latency and sources, and the evaluations left. An action is an
+    assistant message with SEARCH/REPLACE edits or whole files. An answer that produces no candidate costs
     an evaluation and ``unusable_penalty``, and the next message says what was wrong with it.
 
     Args:
         operator: as in ``AscendOpEnv``.
-        budget: evaluations in an episode.
-        unusable_penalty: what an answer costs that stands for no candidate, besides ``failure_penalty``.
-        repeat_sources: whether sources are told in each message, or only after they changed: shorter, but
-            then a message needs the earlier ones.
+        budget: evaluations per episode.
+        unusable_penalty: penalty for an answer that produces no candidate, on top of ``failure_penalty``.
+        repeat_sources: whether each message contains the sources, or only after they changed, which is
+            shorter but makes a message depend on the earlier ones.
         **options: other arguments of ``Task``: ``op_dir``, ``chip``, ``reward``, ``failure_penalty``,
             ``max_source_chars``.
 
     Raises:
-        MisuseError: an argument cannot be.
+        MisuseError: an argument is invalid.
     """
 
     def __init__(
@@ -81,15 +81,15 @@ class Conversation:
         self._unusable_penalty, self._repeat_sources = unusable_penalty, repeat_sources
 
     def opening(self, episode: Episode) -> list[Message]:
-        """Return the messages with which an episode begins: the system's and the first state."""
+        """Return the first messages of an episode: the system message and the first state."""
         first = self._state(episode, "This is the first attempt.", shown=True)
         return [Message("system", system_prompt()), first]
 
     def trial(self, episode: Episode, answer: str) -> Trial:
-        """Return what an answer stands for; whatever a model writes is an answer.
+        """Parse an answer and return its effect; any text is accepted.
 
         Raises:
-            MisuseError: it is no text.
+            MisuseError: it is not a string.
         """
         if not isinstance(answer, str):
             raise MisuseError(f"an answer is a str, got {type(answer).__name__}")
@@ -100,7 +100,7 @@ class Conversation:
         return self.task.trial(episode, answer)
 
     def after(self, episode: Episode, trial: Trial, result: EvalResult) -> tuple[Episode, Turn]:
-        """Return the episode after an answer was evaluated, and what to tell the model."""
+        """Return the episode after the evaluation of an answer, and the resulting turn."""
         after, reward = self.task.after(episode, trial, result)
         unusable = trial.result is not None
         message = self._state(after, _verdict(episode, after, unusable), shown=after.improved)
@@ -116,7 +116,7 @@ class Conversation:
     def _state(self, episode: Episode, last_answer: str, *, shown: bool) -> Message:
         spec, best = episode.spec, episode.incumbent_result
         sources = render_sources(episode.incumbent)
-        unchanged = "Its sources are as told before."
+        unchanged = "Its sources are the same as before."
         text = render(
             "state",
             package=__package__,
@@ -136,7 +136,7 @@ class Conversation:
 
 
 def system_prompt() -> str:
-    """Return the system message of all episodes: the craft, the rules, and how to answer."""
+    """Return the system message of all episodes: kernel knowledge, the rules, and the answer format."""
     return f"{render('system')}\n{render('answer_files')}"
 
 
@@ -147,16 +147,18 @@ def _budget(episode: Episode) -> str:
 
 
 def _verdict(before: Episode, after: Episode, unusable: bool) -> str:
-    """Say how the last answer did."""
+    """Describe the outcome of the last answer."""
     result = after.last_result
     if result.latency_us is not None:
         gain = before.best_latency_us / result.latency_us
         compared = f"{gain:.3f} times as fast as the fastest before"
         effect = "It is the fastest so far." if after.improved else "It is not faster, and not kept."
         return f"Your last answer is correct and takes {result.latency_us:.2f} us, {compared}. {effect}"
-    told = describe_result(result)
+    report = describe_result(result)
     if unusable:
-        return f"Your last answer could not be used, and counts as an evaluation:\n{told}"
+        return f"Your last answer could not be used, and counts as an evaluation:\n{report}"
     if rule_of(result.status).reward is RewardRule.NEUTRAL:
-        return f"Your last answer could not be evaluated, through no fault of its own. Answer again:\n{told}"
-    return f"Your last answer failed and is not kept:\n{told}"
+        return (
+            f"Your last answer could not be evaluated, through no fault of its own. Answer again:\n{report}"
+        )
+    return f"Your last answer failed and is not kept:\n{report}"

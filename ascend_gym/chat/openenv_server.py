@@ -1,8 +1,8 @@
-"""Conversations as an OpenEnv environment, and the server of it. Needs the extra ``openenv``.
+"""Conversations as an OpenEnv environment, and its server. Needs the extra ``openenv``.
 
     uvicorn --factory my_module:make_app
 
-with ``make_app`` a function that returns ``app(operator=["gelu", "add"], budget=8)``.
+where ``make_app`` is a function that returns ``app(operator=["gelu", "add"], budget=8)``.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class AnswerAction(Action):
-    """What a model says: an assistant message with edits or whole files."""
+    """The answer of a model: an assistant message with edits or whole files."""
 
     content: str = Field(description="SEARCH/REPLACE edits or whole files under '### FILE: path' headers")
 
 
 class EpisodeObservation(Observation):
-    """What a model is told: the system's and the first user message, and after each answer a user message."""
+    """New messages: first the system and user message, then a user message after each answer."""
 
     messages: list[dict[str, str]] = Field(description="new messages, each with 'role' and 'content'")
 
 
 class EpisodeState(State):
-    """Where an episode stands."""
+    """State of an episode."""
 
     operator: str = Field(default="", description="id of the operator; empty before the first reset")
     speedup: float = Field(
@@ -44,13 +44,13 @@ class EpisodeState(State):
 
 
 class AscendOpenEnv(Environment[AnswerAction, EpisodeObservation, EpisodeState]):
-    """One conversation for each session of a client.
+    """One conversation per client session.
 
     Args:
         **options: arguments of ``ChatSession``.
 
     Raises:
-        MisuseError: an argument cannot be.
+        MisuseError: an argument is invalid.
     """
 
     SUPPORTS_CONCURRENT_SESSIONS = True
@@ -67,7 +67,7 @@ class AscendOpenEnv(Environment[AnswerAction, EpisodeObservation, EpisodeState])
         operator: str | None = None,
         **kwargs: Any,
     ) -> EpisodeObservation:
-        """Begin an episode; ``operator`` goes over to another one. See ``ChatSession.reset``."""
+        """Begin an episode; ``operator`` switches to another one. See ``ChatSession.reset``."""
         messages = self._session.reset(seed=seed, operator=operator)
         self._episode_state = EpisodeState(episode_id=episode_id or str(uuid4()), **self._where())
         return EpisodeObservation(
@@ -80,18 +80,18 @@ class AscendOpenEnv(Environment[AnswerAction, EpisodeObservation, EpisodeState])
         count = self._episode_state.step_count + 1
         episode_id = self._episode_state.episode_id
         self._episode_state = EpisodeState(episode_id=episode_id, step_count=count, **self._where())
-        told = {name: turn.info[name] for name in ("status", "unusable", "improved", "latency_us")}
+        metadata = {name: turn.info[name] for name in ("status", "unusable", "improved", "latency_us")}
         return EpisodeObservation(
-            messages=_plain([turn.message]), reward=turn.reward, done=turn.done, metadata=told
+            messages=_plain([turn.message]), reward=turn.reward, done=turn.done, metadata=metadata
         )
 
     @property
     def state(self) -> EpisodeState:
-        """Where the episode stands."""
+        """State of the episode."""
         return self._episode_state
 
     def close(self) -> None:
-        """Close the connection, and stop the private daemon, if this environment opened them."""
+        """Close the connection and stop the private daemon, if this environment opened them."""
         self._session.close()
 
     def _where(self) -> dict[str, Any]:
@@ -107,7 +107,7 @@ def app(*, max_concurrent_envs: int = 16, **options: Any) -> FastAPI:
     """Return the web application that serves environments.
 
     Args:
-        max_concurrent_envs: sessions at a time.
+        max_concurrent_envs: maximum number of sessions at a time.
         **options: arguments of ``ChatSession``.
     """
     return create_app(

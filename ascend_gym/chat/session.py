@@ -1,4 +1,4 @@
-"""A conversation with an evaluator behind it: what adapters and training loops hold."""
+"""A conversation with an evaluator, for adapters and training loops."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ascend_gym.env.task import is_over
 
 
 class ChatSession:
-    """One episode at a time as a conversation.
+    """One episode at a time, played as a conversation.
 
     Args:
         operator: as in ``AscendOpEnv``.
-        daemon: address, or several; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
-        chip: the chip whose cycles are counted.
-        evaluator: an evaluator of the caller's instead of a daemon; the caller closes it.
+        daemon: one or several addresses; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
+        chip: simulated or measured chip.
+        evaluator: an evaluator of the caller in place of a daemon; the caller closes it.
         **options: other arguments of ``Conversation``.
 
     Raises:
-        MisuseError: an argument cannot be.
+        MisuseError: an argument is invalid.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ChatSession:
 
     @property
     def episode(self) -> Episode:
-        """Where the episode stands.
+        """The current episode.
 
         Raises:
             MisuseError: there is none.
@@ -69,15 +69,15 @@ class ChatSession:
         """Begin an episode.
 
         Args:
-            seed: decides which of several operators it is.
-            operator: goes over to another operator for good.
+            seed: draws the operator if there are several.
+            operator: switches permanently to another operator.
 
         Returns:
             The system message and the first user message.
 
         Raises:
-            MisuseError: an unknown operator, or a request that the daemon does not accept.
-            OperatorFormatError: the operator's own sources do not evaluate.
+            MisuseError: an unknown operator, or a request that the daemon rejects as invalid.
+            OperatorFormatError: the evaluation of the operator's own sources fails.
             InfrastructureError: nothing could be evaluated.
         """
         if seed is not None:
@@ -90,10 +90,10 @@ class ChatSession:
         return self._conversation.opening(self._episode)
 
     def step(self, answer: str) -> Turn:
-        """Evaluate an answer; whatever a model writes, nothing raises.
+        """Evaluate an answer; no text of a model raises.
 
         Raises:
-            MisuseError: there is no episode, it is over, or the answer is no text.
+            MisuseError: there is no episode, it is over, or the answer is not a string.
         """
         before = self.episode
         if is_over(before):
@@ -105,6 +105,6 @@ class ChatSession:
         return turn
 
     def close(self) -> None:
-        """Close the connection, and stop the private daemon, if this session opened them."""
+        """Close the connection and stop the private daemon, if this session opened them."""
         self._connection.close()
         self._episode = None

@@ -1,6 +1,6 @@
 """Conversations as an environment of ``verifiers`` (its version 1 API). Needs the extra ``verifiers``.
 
-A plugin of verifiers is named by a package: this one is ``ascend_gym``, so that ``eval ascend_gym`` finds it.
+verifiers finds plugins by package name: ``eval ascend_gym`` loads this one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ascend_gym.suite.loader import is_suite, list_operators
 
 
 class AscendTasksetConfig(vf.TasksetConfig):
-    """What is played: one task for each operator."""
+    """Configuration of the task set: one task per operator."""
 
     operators: list[str] = Field(default_factory=lambda: ["core"])
     """Names of operators and suites."""
@@ -33,14 +33,14 @@ class AscendData(vf.TaskData):
 
 
 class AscendTask(vf.Task[AscendData]):
-    """Make one operator faster; the environment rewards it."""
+    """Make one operator faster; the environment computes the reward."""
 
 
 class AscendTaskset(vf.Taskset[AscendTask, AscendTasksetConfig]):
     """The operators of the configuration, in order."""
 
     def load(self) -> Iterator[AscendTask]:
-        """Yield one task for each operator."""
+        """Yield one task per operator."""
         for name in self.config.operators:
             for operator in [spec.op_id for spec in list_operators(name)] if is_suite(name) else [name]:
                 data = AscendData(name=operator, operator=operator, system_prompt=system_prompt())
@@ -48,11 +48,11 @@ class AscendTaskset(vf.Taskset[AscendTask, AscendTasksetConfig]):
 
 
 class AscendHarnessConfig(vf.HarnessConfig):
-    """Nothing to configure."""
+    """Empty configuration."""
 
 
 class AscendHarness(vf.Harness[AscendHarnessConfig]):
-    """A chat without tools: one model call answers each user message. It runs in this process."""
+    """A chat without tools: one model call per user message, in this process."""
 
     APPENDS_SYSTEM_PROMPT = True
     SUPPORTS_RESUME = True
@@ -69,19 +69,29 @@ class AscendHarness(vf.Harness[AscendHarnessConfig]):
         mcp_urls: dict[str, str],
         data: vf.TaskData,
     ) -> vf.ProgramResult:
-        """Ask the model for its next message; verifiers records it on the way."""
+        """Ask the model for its next message; verifiers records it in the trace.
+
+        Args:
+            ctx: model to ask.
+            trace: not used here.
+            runtime: not used; candidates run in the daemon's sandbox.
+            endpoint: base address of the model.
+            secret: its API key.
+            mcp_urls: not used; there are no tools.
+            data: task with its prompt.
+        """
         system, prompt = self.resolve_prompt(data)
-        told = (
+        messages_so_far = (
             [{"role": "user", "content": prompt}] if isinstance(prompt, str) else map(message_to_wire, prompt)
         )
-        messages: list[Any] = [{"role": "system", "content": system}, *told]
+        messages: list[Any] = [{"role": "system", "content": system}, *messages_so_far]
         async with AsyncOpenAI(base_url=endpoint, api_key=secret, max_retries=0) as client:
             await client.chat.completions.create(model=ctx.model, messages=messages)
         return vf.ProgramResult(exit_code=0, stdout="", stderr="")
 
 
 class AscendEnvConfig(vf.EnvConfig):
-    """How it is played; the fields are arguments of ``ChatSession``."""
+    """Configuration of the environment; the fields are arguments of ``ChatSession``."""
 
     optimizer: vf.AgentConfig = vf.AgentConfig(runtime=vf.SubprocessConfig())
     daemon: list[str] | None = None
@@ -95,7 +105,7 @@ class AscendEnvConfig(vf.EnvConfig):
 
 
 class AscendEnv(vf.Env[AscendEnvConfig]):
-    """The environment plays the user: it tells the state, the model answers with edits.
+    """The environment plays the user: it sends the state, and the model answers with edits.
 
     The reward of a rollout, ``ascend_gym``, is the sum of the rewards of its turns; metrics are ``speedup``,
     ``evaluations`` and ``unusable_answers``.

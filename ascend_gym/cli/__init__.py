@@ -1,7 +1,7 @@
-"""The ``ascend-gym`` command: parses, composes, and maps outcomes to exit statuses.
+"""The ``ascend-gym`` command: parses arguments, composes the parts, and maps outcomes to exit statuses.
 
-Exit status 0: the job was done, also when the candidate is bad. 2: misuse. 3: broken infrastructure.
-130: interrupted by SIGINT, 143: by SIGTERM; what was found by then is saved and printed.
+Exit status 0: the command did its job, even if the candidate is bad. 2: misuse. 3: broken infrastructure.
+130: interrupted by SIGINT, 143: by SIGTERM; results so far are saved and printed.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _run() -> None:
 
 
 def _fail(error: Exception, status: Status, exit_status: int) -> None:
-    """Report what ended a command before it could print its result."""
+    """Report why a command ended before it could print its result."""
     with suppress(OSError):
         note(f"ascend-gym: {error}")
     try:

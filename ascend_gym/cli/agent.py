@@ -1,4 +1,4 @@
-"""AscendOptimizer out of the settings of a run: bank, embedder, retrieval, lengths of the stages."""
+"""Composes AscendOptimizer from the settings of a run: bank, embedder, retrieval, stage lengths."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def ascend_optimizer_of(setting: Setting) -> Strategy:
     """Compose the agent.
 
     Raises:
-        MisuseError: the settings contradict each other, or bank or embedder are not at hand.
-        ModelError: the embeddings of the bank could not be had.
+        MisuseError: the settings contradict each other, or bank or embedder are not available.
+        ModelError: the endpoint gave no embeddings of the bank.
     """
     from agents.ascend_optimizer.agent import AscendOptimizer
 
@@ -46,7 +46,7 @@ def ascend_optimizer_of(setting: Setting) -> Strategy:
 
 
 def rewind_steps_of(settings: RunSettings) -> int:
-    """Return the evaluations of rewinding that a run is charged for: by version 2 of the paper 20 of 230."""
+    """Return the evaluations spent on rewinding; for version 2 of the paper, 20 of 230."""
     if settings.rewind_steps is not None:
         return settings.rewind_steps
     return settings.budget * 20 // 230 if settings.preset is Preset.PAPER_V2 else 0
@@ -68,9 +68,9 @@ def _own_rewinds_of(setting: Setting) -> OwnRewinds | None:
 
 
 def agent_settings(settings: RunSettings) -> AgentSettings:
-    """Return the agent's own settings; the stages change at a quarter of the budget, as 10 is of 40.
+    """Return the agent's own settings; stages alternate after a quarter of the budget, like 10 of 40.
 
-    A preset decides the schedule, and the lengths that are not given.
+    A preset determines the schedule, and the lengths that are not given.
 
     Raises:
         MisuseError: the settings contradict each other.
@@ -100,10 +100,10 @@ def agent_settings(settings: RunSettings) -> AgentSettings:
 
 
 def bank_of(settings: RunSettings) -> ExperienceBank:
-    """Return the bank that the settings name: the one that ships, or a file.
+    """Return the bank that the settings name: the included one, or a file.
 
     Raises:
-        MisuseError: there is no such bank, or it cannot be read.
+        MisuseError: the bank does not exist or cannot be read.
     """
     from agents.ascend_optimizer.bank import bank_at
 
@@ -111,7 +111,7 @@ def bank_of(settings: RunSettings) -> ExperienceBank:
 
 
 def agent_identity(settings: RunSettings) -> dict[str, Any]:
-    """Return what of the agent's composition the settings do not tell by themselves: the bank's contents."""
+    """Return the parts of the agent's identity that the settings do not contain: the bank's contents."""
     if {Ablation.EXPERIENCE, Ablation.KERNEL} & set(settings.ablate):
         return {"bank": None}
     return {"bank": bank_of(settings).digest}
@@ -123,20 +123,19 @@ def retriever_of(
     embedder: Callable[[str], Embedder] = embedder_named,
     learnt: Sequence[Experience] = (),
 ) -> ExperienceRetriever | None:
-    """Return where experience comes from; ``None`` where the ablations leave no use for it.
+    """Return the source of experience; ``None`` if the ablations make it unnecessary.
 
-    Experience of the bank with the operator itself, or with a near twin, is left out unless the settings
-    want it.
+    By default the bank's experience with the operator itself, or with a near twin, is left out.
 
     Args:
         settings: settings of the run.
-        op_id: the operator.
-        embedder: opens the embedding model of a name.
+        op_id: operator.
+        embedder: returns the embedding model of a given name.
         learnt: experience of the run itself, which is never left out.
 
     Raises:
-        MisuseError: bank or embedder are not at hand.
-        ModelError: the embeddings of the bank could not be had.
+        MisuseError: bank or embedder are not available.
+        ModelError: the endpoint gave no embeddings of the bank.
     """
     from agents.ascend_optimizer.bank import ExperienceBank
     from agents.ascend_optimizer.embedders import retriever_named

@@ -1,4 +1,4 @@
-"""``ascend-gym bank``: build experience banks, look into them, put them together."""
+"""``ascend-gym bank``: build, inspect, query, merge and export experience banks."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from ascend_gym.cli.search_options import (
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 
-app = typer.Typer(no_args_is_help=True, help="Build experience banks and look into them.")
+app = typer.Typer(no_args_is_help=True, help="Build and inspect experience banks.")
 
 BankFile = Annotated[
-    Path | None, typer.Option("--bank", metavar="FILE", help="Bank; by default the one that ships.")
+    Path | None, typer.Option("--bank", metavar="FILE", help="Bank; by default the included one.")
 ]
 _FOLDER = typer.Option(exists=True, file_okay=False, metavar="DIR")
 
 
 class Format(str, Enum):
-    """How a bank is exported."""
+    """Export format of a bank."""
 
     MARKDOWN = "md"
     JSON = "json"
@@ -49,12 +49,12 @@ def bank_build(
     op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
     budget: Annotated[int, typer.Option(min=1, help="Evaluations for each operator.")] = 20,
     strengthen: Annotated[
-        int, typer.Option(min=0, help="Part of the budget spent on a faster start, by greedy rewriting.")
+        int, typer.Option(min=0, help="Part of the budget for a faster starting point, by greedy rewriting.")
     ] = 0,
-    length: Annotated[int, typer.Option(min=1, help="Steps after which a trajectory ends.")] = 8,
-    patience: Annotated[int, typer.Option(min=1, help="Failures after which a trajectory ends.")] = 4,
+    length: Annotated[int, typer.Option(min=1, help="Maximum steps of a trajectory.")] = 8,
+    patience: Annotated[int, typer.Option(min=1, help="Consecutive failures that end a trajectory.")] = 4,
     max_slowdown: Annotated[
-        float, typer.Option(min=1, help="Factor of slowdown after which a trajectory ends.")
+        float, typer.Option(min=1, help="Slowdown factor at which a trajectory ends.")
     ] = 8.0,
     runs: Annotated[list[Path] | None, _FOLDER] = None,
     model: Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")] = "offline",
@@ -72,13 +72,15 @@ def bank_build(
     seed: Annotated[int, typer.Option(help="Seed of the construction.")] = 0,
     chip: Chip = "910B2",
     daemon: Daemon = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="The bank.")] = Path("bank.jsonl"),
+    out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="File of the bank.")] = Path(
+        "bank.jsonl"
+    ),
 ) -> None:
-    """Rewind operators and distil what each motif is worth; the same command goes on where it was broken off.
+    """Rewind operators and distil the value of each motif; repeat the command to resume it.
 
-    What may be spent holds for each operator.
+    Limits apply to each operator.
 
-    Journals and lessons lie in FILE.build. --runs names searches whose best candidates are rewound.
+    Journals and lessons are stored in FILE.build. --runs names searches whose best candidates are rewound.
     """
     options = locals()
     from agents.ascend_optimizer.construction import ConstructionSettings
@@ -89,7 +91,7 @@ def bank_build(
     try:
         bank = build_bank(request, ModelAccess.told(options), daemon, note)
     except KeyboardInterrupt as error:
-        note("interrupted; the same command goes on from here")
+        note("interrupted; the same command resumes it")
         raise typer.Exit(EXIT_INTERRUPTED) from error
     note(f"{out}: {len(bank)} experiences, {len(bank.motifs)} motifs, {time.monotonic() - began:.0f} s")
 
@@ -101,7 +103,7 @@ def bank_show(
     operator: Annotated[str | None, typer.Option(help="Only this operator.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the experiences of a bank, and how often each motif is in it."""
+    """List the experiences of a bank, and how often each motif occurs."""
     from collections import Counter
 
     from agents.ascend_optimizer.bank import bank_at
@@ -125,16 +127,16 @@ def bank_show(
 def bank_query(
     text: Annotated[str, typer.Argument(help="A bottleneck, in words.")],
     bank: BankFile = None,
-    k: Annotated[int, typer.Option("-k", min=1, help="How many to return.")] = 3,
+    k: Annotated[int, typer.Option("-k", min=1, help="Number of results.")] = 3,
     embedder: Annotated[
         str, typer.Option(help="'lexical', 'minilm', or an embedding model at the endpoint.")
     ] = "lexical",
     key: Annotated[
-        str, typer.Option(help="What is compared: 'bottleneck' or 'bottleneck+applicability'.")
+        str, typer.Option(help="Retrieval key: 'bottleneck' or 'bottleneck+applicability'.")
     ] = "bottleneck+applicability",
     base_url: Annotated[str | None, typer.Option(help="Endpoint; default $OPENAI_BASE_URL.")] = None,
 ) -> None:
-    """Retrieve the experiences whose bottleneck is most like TEXT, each of another motif."""
+    """Retrieve the experiences whose bottleneck is most similar to TEXT, one per motif."""
     from agents.ascend_optimizer.bank import bank_at
     from agents.ascend_optimizer.bank_text import one_line
     from agents.ascend_optimizer.embedders import remembering, retriever_named, vectors_for
@@ -148,10 +150,10 @@ def bank_query(
 
 @app.command("merge")
 def bank_merge(
-    banks: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Banks to put together.")],
+    banks: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Banks to merge.")],
     out: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="The merged bank.")],
 ) -> None:
-    """Put banks together; of what two know of one change, the stronger evidence stays."""
+    """Merge banks; of two experiences with the same change, the one with stronger evidence is kept."""
     from agents.ascend_optimizer.bank import ExperienceBank
 
     merged = ExperienceBank()
@@ -166,7 +168,7 @@ def bank_export(
     bank: BankFile = None,
     form: Annotated[Format, typer.Option("--format", help="Markdown or JSON.")] = Format.MARKDOWN,
 ) -> None:
-    """Print a bank as a page or as one JSON list."""
+    """Print a bank as a Markdown page or one JSON list."""
     from agents.ascend_optimizer.bank import bank_at
     from agents.ascend_optimizer.bank_text import to_json as bank_as_json
     from agents.ascend_optimizer.bank_text import to_markdown

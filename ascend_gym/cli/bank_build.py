@@ -1,4 +1,4 @@
-"""Composing the construction of an experience bank over a suite."""
+"""Composes the construction of an experience bank over a suite."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ _OF_MODELS = {
 
 @dataclass(frozen=True)
 class BuildRequest:
-    """A bank that is asked for.
+    """Specification of a bank.
 
     Attributes:
         suite: suite whose operators are rewound.
         operators: names of the operators; empty for all of the suite.
         runs: folders of searches whose best candidates are rewound.
-        settings: what decides the experience of each operator.
-        out: the file.
+        settings: settings that determine the experience of each operator.
+        out: output file.
     """
 
     suite: str
@@ -57,7 +57,7 @@ class BuildRequest:
     out: Path
 
     def specs(self) -> list[OpSpec]:
-        """Return the operators, each with the strongest implementation known as its baseline."""
+        """Return the operators, each with its strongest known implementation as baseline."""
         from agents.ascend_optimizer.strongest import strongest_known
 
         named = [load_operator(name) for name in self.operators] or list_operators(self.suite)
@@ -67,18 +67,18 @@ class BuildRequest:
 def build_bank(
     request: BuildRequest, access: ModelAccess, daemons: Sequence[str] | None, tell: Tell
 ) -> ExperienceBank:
-    """Build a bank, or go on with it, and write it to ``request.out``.
+    """Build a bank, or resume building it, and write it to ``request.out``.
 
     Args:
-        request: what to build.
-        access: how models are reached.
+        request: specification of the bank.
+        access: how to reach models.
         daemons: addresses of daemons; ``None`` for a private one.
-        tell: told what happens, line by line.
+        tell: called with each line of progress.
 
     Raises:
-        MisuseError: an operator cannot be rewound, or the folder is that of another construction.
-        InfrastructureError: evaluator or model broke; call again to go on.
-        KeyboardInterrupt: interrupted; call again to go on.
+        MisuseError: an operator cannot be rewound, or the folder belongs to another construction.
+        InfrastructureError: evaluator or model failed; call again to resume.
+        KeyboardInterrupt: interrupted; call again to resume.
     """
     from agents.ascend_optimizer.bank import ExperienceBank
 
@@ -121,7 +121,7 @@ def _harvested(
 
 
 def _line(spec: OpSpec, step: Step, budget: int) -> str:
-    """Say in a line how an evaluation ended."""
+    """Describe the outcome of an evaluation in one line."""
     origin, result = step.proposal.origin, step.result
     what = f"{origin['kind']} {origin.get('motif', '')}".strip()
     ended = result.status.value if result.latency_us is None else f"{result.latency_us:.2f} us"

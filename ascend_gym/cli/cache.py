@@ -1,4 +1,4 @@
-"""``ascend-gym cache``: what the cache of this user holds, and how it is emptied."""
+"""``ascend-gym cache``: show and clear this user's cache."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ascend_gym.report.summary import to_json
 if TYPE_CHECKING:
     from npu_daemon.settings import DaemonSettings
 
-app = typer.Typer(no_args_is_help=True, help="See what the cache holds, or empty it.")
+app = typer.Typer(no_args_is_help=True, help="Show or clear the cache.")
 
 _GIB = 2**30
 
 
 @app.command("show")
 def cache_show(as_json: Json = False) -> None:
-    """Show how much each part of the cache takes, and the limit."""
+    """Show the size of each part of the cache, and the limit."""
     from npu_daemon.cache_folder import part_sizes
 
     settings = _settings()
@@ -40,7 +40,7 @@ def cache_show(as_json: Json = False) -> None:
 
 @app.command("clear")
 def cache_clear() -> None:
-    """Remove inputs, builds, results and the built simulator; they are made again when they are needed."""
+    """Remove inputs, builds, results and the compiled simulator; they are recreated on demand."""
     from npu_daemon.cache_folder import clear
 
     folder = _settings().cache_dir
@@ -48,7 +48,7 @@ def cache_clear() -> None:
 
 
 def _settings() -> DaemonSettings:
-    """Return what a daemon of this user is told about its cache."""
+    """Return the cache settings of a daemon of this user."""
     from npu_daemon.settings import daemon_settings
 
     return daemon_settings({}, environment_settings(), None)

@@ -1,4 +1,4 @@
-"""``ascend-gym compare`` and ``ascend-gym leaderboard``: stored runs of methods side by side."""
+"""``ascend-gym compare`` and ``ascend-gym leaderboard``: comparisons of methods from stored runs."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ def compare(
     other: Annotated[
         str,
         typer.Argument(
-            metavar="B", help="The one that A is compared with.", autocompletion=methods_beginning
+            metavar="B", help="Method or variant to compare A with.", autocompletion=methods_beginning
         ),
     ],
     store: Store = RUNS / STORE_NAME,
     other_store: Annotated[
-        Path | None, typer.Option(metavar="FILE", exists=True, help="Store of B, if it is another.")
+        Path | None, typer.Option(metavar="FILE", exists=True, help="Store of B, if different.")
     ] = None,
     budget: Annotated[int | None, typer.Option(help="Only runs with this budget.")] = None,
-    at: Annotated[int | None, typer.Option(min=1, help="Evaluations that count; default the budget.")] = None,
+    at: Annotated[
+        int | None, typer.Option(min=1, help="Compare after this many evaluations; default the budget.")
+    ] = None,
     chip: Annotated[str | None, typer.Option(help="Only runs for this chip.")] = None,
     model: Annotated[str | None, typer.Option(help="Only runs with this model.")] = None,
     as_json: Json = False,
@@ -61,11 +63,11 @@ def compare(
 
 
 def leaderboard(
-    suite: Annotated[str, typer.Option(help="Which suite.")] = "core",
+    suite: Annotated[str, typer.Option(help="Suite.")] = "core",
     store: Store = RUNS / STORE_NAME,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="JSON file to write.")] = None,
 ) -> None:
-    """Rank the stored methods on a suite, each with the command that makes its row again (JSON)."""
+    """Rank the stored methods on a suite (JSON), each with the command that reproduces its row."""
     from ascend_gym.report import leaderboard as board
 
     operators = [spec.op_id for spec in list_operators(suite)]
@@ -83,10 +85,10 @@ def leaderboard(
 def _runs_of(
     store: ResultsStore, variant: str, budget: int | None, chip: str | None, model: str | None
 ) -> list[RunRecord]:
-    """Return the runs of a method that were told the same: one budget, one chip, one model.
+    """Return the runs of a method with one budget, one chip and one model.
 
     Raises:
-        MisuseError: there are none, or of several kinds.
+        MisuseError: there are none, or they differ in budget, chip or model.
     """
     found = [
         run

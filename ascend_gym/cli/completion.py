@@ -1,4 +1,4 @@
-"""What a shell completes: names of operators, suites, methods and chips."""
+"""Shell completion of operators, suites, methods and chips."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ascend_gym.core.chips import CHIPS
 
 
 def operators_beginning(incomplete: str) -> list[str]:
-    """Return the operators and suites that begin so; bare names until a suite is named."""
+    """Return matching operators and suites; bare names unless a suite is typed."""
     from ascend_gym.suite.loader import operator_names, suite_names
 
     names = operator_names()
@@ -17,14 +17,14 @@ def operators_beginning(incomplete: str) -> list[str]:
 
 
 def suites_beginning(incomplete: str) -> list[str]:
-    """Return the suites that begin so."""
+    """Return matching suites."""
     from ascend_gym.suite.loader import suite_names
 
     return _beginning(suite_names(), incomplete)
 
 
 def methods_beginning(incomplete: str) -> list[str]:
-    """Return the search methods that begin so."""
+    """Return matching search methods."""
     from ascend_gym.cli.methods import Method
     from ascend_gym.cli.outside_methods import entry_point_names
 
@@ -32,11 +32,11 @@ def methods_beginning(incomplete: str) -> list[str]:
 
 
 def chips_beginning(incomplete: str) -> list[str]:
-    """Return the chips that begin so."""
+    """Return matching chips."""
     return _beginning(CHIPS, incomplete)
 
 
 def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
-    """Return names that begin so; with a suite in front only where one has been written."""
+    """Return the names with a prefix, including the suite only if one is typed."""
     found = dict.fromkeys(name for name in names if name.startswith(incomplete))
     return [name for name in found if "/" in incomplete or "/" not in name]

@@ -1,4 +1,4 @@
-"""Composes AscendCraft: who drafts, who lowers; and the examples that direct generation is shown."""
+"""Composes AscendCraft (drafting and lowering), and the example shown in direct generation."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 
 def ascend_craft_of(setting: Setting) -> Strategy:
-    """Compose AscendCraft as the settings say.
+    """Compose AscendCraft from the settings.
 
-    The offline model drafts by rules, and lowers by them with seeded faults.
+    The offline model drafts by rules, and lowers by rules with seeded faults.
     """
     from agents.ascend_craft.agent import AscendCraft
     from agents.ascend_craft.draft import ModelDrafter, RuleDrafter
@@ -43,7 +43,7 @@ def ascend_craft_of(setting: Setting) -> Strategy:
 
 
 def example_text(spec: OpSpec, wanted: Examples) -> str:
-    """Return what direct generation is shown of another operator; empty for operators with sources."""
+    """Return the example operator shown in direct generation; empty for operators with sources."""
     example = None if spec.has_sources else example_for(spec, wanted)
     if example is None:
         return ""

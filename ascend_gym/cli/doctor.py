@@ -1,4 +1,4 @@
-"""``ascend-gym doctor``: what of this host and its packages works, what does not, and what to do about it."""
+"""``ascend-gym doctor``: checks of this host and its packages, with advice for each problem."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _BOUND = re.compile(r"(>=|<)\s*([\d.]+)")
 
 @dataclass(frozen=True)
 class Examination:
-    """What checks look at.
+    """Input of the checks.
 
     Attributes:
-        daemons: addresses of daemons that have to answer.
-        host: what the daemon's own checks found here.
+        daemons: addresses of daemons that should answer.
+        host: findings of the daemon's own checks on this host.
     """
 
     daemons: tuple[str, ...]
@@ -51,12 +51,12 @@ def doctor(
     daemon: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="ADDR", help="Daemon that has to answer; default $ASCEND_GYM_DAEMON; repeatable."
+            metavar="ADDR", help="Daemon that should answer; default $ASCEND_GYM_DAEMON; repeatable."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check compiler, sandbox, packages, cache, daemons and NPUs, and say what to do.
+    """Check compiler, sandbox, packages, cache, daemons and NPUs, and print advice.
 
     Exit status 3: there is a problem.
     """
@@ -76,7 +76,7 @@ def doctor(
 
 
 def _versions(examination: Examination) -> list[Finding]:
-    """Tell what runs, which is what a report of a fault needs."""
+    """Report the versions that a bug report needs."""
     from npu_daemon.cann.findings import ok
 
     system = (
@@ -86,7 +86,7 @@ def _versions(examination: Examination) -> list[Finding]:
 
 
 def _requirements(examination: Examination) -> list[Finding]:
-    """Compare the packages that are always needed with the versions asked for."""
+    """Compare the required packages with their required versions."""
     from npu_daemon.cann.findings import missing, ok, warning
 
     needed = [each for each in _declared() if each.extra is None]
@@ -104,7 +104,7 @@ def _requirements(examination: Examination) -> list[Finding]:
 
 
 def _extras(examination: Examination) -> list[Finding]:
-    """Tell of each extra whether its packages are there; nothing needs all of them."""
+    """Report for each extra whether its packages are installed; none is required."""
     from npu_daemon.cann.findings import Finding, ok, warning
 
     findings = []
@@ -135,7 +135,7 @@ def _extras(examination: Examination) -> list[Finding]:
 
 
 def _shared_names(examination: Examination) -> list[Finding]:
-    """Look for other distributions with packages called as ours are."""
+    """Look for other distributions with the same package names as ours."""
     from npu_daemon.cann.findings import ok, warning
 
     findings = []
@@ -155,12 +155,12 @@ def _shared_names(examination: Examination) -> list[Finding]:
 
 
 def _host(examination: Examination) -> list[Finding]:
-    """Pass on what the daemon's checks say of compiler, sandbox and cache."""
+    """Return the findings of the daemon's checks of compiler, sandbox and cache."""
     return list(examination.host.simulator)
 
 
 def _open_files(examination: Examination) -> list[Finding]:
-    """Look at the limit that many environments in one process run into first."""
+    """Check the limit of open files, which many environments in one process reach first."""
     from npu_daemon.cann.findings import ok, warning
 
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -171,7 +171,7 @@ def _open_files(examination: Examination) -> list[Finding]:
 
 
 def _daemons(examination: Examination) -> list[Finding]:
-    """Ask each daemon what it measures with."""
+    """Ask each daemon for its device."""
     from npu_daemon.cann.findings import ok
 
     if not examination.daemons:
@@ -202,7 +202,7 @@ def _daemon(address: str) -> Finding:
 
 
 def _cann(examination: Examination) -> list[Finding]:
-    """Sum up what the daemon's checks say of real NPUs, which nobody needs to have."""
+    """Summarise the daemon's checks for real NPUs, which are optional."""
     from npu_daemon.cann.findings import Finding, ok, warning
 
     lacking = [finding for finding in examination.host.cann if finding.level == "missing"]
@@ -230,21 +230,21 @@ CHECKS: Sequence[Callable[[Examination], list[Finding]]] = (
 
 @dataclass(frozen=True)
 class _Requirement:
-    """A package that ascend-gym declares, always or for an extra."""
+    """A dependency of ascend-gym, required or of an extra."""
 
     name: str
     bounds: str
     extra: str | None
 
     def installed(self) -> str | None:
-        """Return its version here; ``None`` if it is not installed."""
+        """Return the installed version; ``None`` if it is missing."""
         try:
             return version(self.name)
         except PackageNotFoundError:
             return None
 
     def complaint(self) -> str:
-        """Return what is wrong with what is installed; nothing if it is as asked for."""
+        """Return what is wrong with the installed version; an empty string if nothing."""
         found = self.installed()
         if found is None:
             return f"{self.name} is not installed"
@@ -254,7 +254,7 @@ class _Requirement:
 
 
 def _declared() -> list[_Requirement]:
-    """Return what the installed distribution declares for this Python; nothing without one."""
+    """Return the dependencies of the installed distribution for this Python; empty without one."""
     try:
         lines = requires(DISTRIBUTION) or []
     except PackageNotFoundError:
@@ -269,7 +269,7 @@ def _declared() -> list[_Requirement]:
 
 
 def _is_for_this_python(marker: str) -> bool:
-    """Say whether the Python that a marker asks for is this one; markers name the minor version only."""
+    """Return whether a marker applies to this Python version; markers only use the minor version."""
     asked = re.search(r"""python_version\s*(>=|<)\s*['"]([\d.]+)['"]""", marker)
     if asked is None:
         return True
@@ -277,6 +277,6 @@ def _is_for_this_python(marker: str) -> bool:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Return the release of a version as numbers that compare."""
+    """Return the release numbers of a version, for comparison."""
     numbers = tuple(int(part) for part in re.match(r"[\d.]*", text)[0].rstrip(".").split(".") if part)  # type: ignore[index]
     return numbers + (0,) * (4 - len(numbers))

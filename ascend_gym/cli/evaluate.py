@@ -1,4 +1,4 @@
-"""``ascend-gym evaluate``: one evaluation of an operator."""
+"""``ascend-gym evaluate``: evaluate a candidate and its operator's own sources."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ def evaluate(
     chip: Chip = "910B2",
     daemon: Daemon = None,
     as_data: Annotated[
-        bool, typer.Option("--as-data", help="Send inputs and expected outputs: for a daemon without OP.")
+        bool, typer.Option("--as-data", help="Send inputs and expected outputs, for a daemon without OP.")
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Show every case, and exit with 1 unless all of them are right.")
+        bool, typer.Option("--check", help="Show every case, and exit with 1 unless all are correct.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Evaluate an operator with another tiling or kernel source beside its own."""
+    """Evaluate an operator with another tiling or kernel source, and its own sources for comparison."""
     from ascend_gym.report.console import print_evaluation
 
     spec = load_operator(op, op_dir=op_dir)

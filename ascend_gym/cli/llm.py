@@ -18,7 +18,7 @@ def llm() -> None:
 def llm_serve(
     model: Annotated[str, typer.Option(help="'offline', or a model at $OPENAI_BASE_URL.")] = "offline",
     host: Annotated[
-        str, typer.Option(help="Address to listen on; whoever reaches it is answered.")
+        str, typer.Option(help="Address to listen on; there is no authentication.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks one.")] = 0,
 ) -> None:

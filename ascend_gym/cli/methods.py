@@ -1,4 +1,4 @@
-"""The search methods by name, and what a run of one needs to be told."""
+"""Search methods by name, and the settings of a run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from baselines.ppo_checkpoints import policy_digest, policy_path
 
 
 class Method(str, Enum):
-    """The search methods of this package."""
+    """Search methods of this package."""
 
     BEST_OF_N = "best-of-n"
     ITERATE = "iterate"
@@ -43,42 +43,42 @@ class Method(str, Enum):
 
 
 class RunSettings(BaseModel):
-    """Everything that decides the outcome of a run, and where its operator lies.
+    """All settings that affect the outcome of a run, and the location of its operator.
 
     Attributes:
         operator: name or id of the operator.
-        op_dir: folder of an operator outside of the suites.
-        method: search method; one from outside this package by a name that ``outside_methods`` resolves.
-        budget: evaluations that may be spent.
-        device_seconds: seconds of device time that may be spent; ``None`` for any.
-        tokens: tokens that models may read and write; ``None`` for any.
-        usd: US dollars that models may cost; ``None`` for any.
+        op_dir: folder of an operator outside the suites.
+        method: search method; for one from outside this package, a name that ``outside_methods`` resolves.
+        budget: number of evaluations that may be spent.
+        device_seconds: limit of device time; ``None`` for no limit.
+        tokens: limit of tokens that models read and write; ``None`` for no limit.
+        usd: limit of the models' cost in US dollars; ``None`` for no limit.
         price: price of the models at endpoints as ``IN,OUT``, in US dollars per million tokens.
         model: model of the search.
-        offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
+        offline_model: model for preparations made once per operator; ``None`` for ``model``.
         temperature: sampling temperature; ``None`` leaves it to the endpoint.
-        reasoning_effort: how much a model may reason, in its own words; ``None`` leaves it to the endpoint.
-        max_tokens: limit of an answer's length, reasoning included.
+        reasoning_effort: the endpoint's name of a reasoning effort; ``None`` leaves it to the endpoint.
+        max_tokens: maximum length of an answer, including reasoning.
         seed: seed of the run.
-        chip: chip whose cycles are counted.
-        duplicates: what proposing a known candidate costs.
+        chip: simulated or measured chip.
+        duplicates: cost of proposing a known candidate.
         preset: schedule of a paper for AscendOptimizer; ``None`` for ``schedule`` and lengths of our own.
         schedule: order of AscendOptimizer's stages.
-        ablate: what AscendOptimizer goes without.
-        bank: file of AscendOptimizer's experience bank; ``None`` for the one that ships.
+        ablate: parts of AscendOptimizer to disable.
+        bank: file of AscendOptimizer's experience bank; ``None`` for the included one.
         embedder: ``lexical``, ``minilm``, or an embedding model at the endpoint.
-        tiling_steps: evaluations of a pass of tiling search; ``None`` for a quarter of the
+        tiling_steps: evaluations per pass of tiling search; ``None`` for a quarter of the
             budget, at most 10.
-        refine_steps: evaluations of a pass of kernel refinement; likewise.
-        rewind_steps: evaluations that AscendOptimizer spends first on rewinding the operator itself; ``None``
-            for none, or for what the preset says.
-        top_k: pieces of experience shown to a step of kernel refinement.
+        refine_steps: evaluations per pass of kernel refinement; same default.
+        rewind_steps: evaluations that AscendOptimizer first spends on rewinding the operator itself; ``None``
+            for none, or for the preset's value.
+        top_k: number of experiences shown to a step of kernel refinement.
         leave_one_out: whether experience with the operator itself and its near twins is left out.
-        least_score: experience that is less like a diagnosis than this (cosine) is not shown; ``None`` for
-            what suits the embedder.
-        islands: populations of AscendOptimizer's tiling search, conversations of iterate.
-        lowering: who translates AscendCraft's programs.
-        examples: which example AscendCraft, best-of-n and iterate show for an operator without sources.
+        least_score: minimum similarity (cosine) of experience to a diagnosis; ``None`` for the
+            embedder's default.
+        islands: populations of AscendOptimizer's tiling search, or conversations of iterate.
+        lowering: what translates AscendCraft's programs.
+        examples: example that AscendCraft, best-of-n and iterate show for an operator without sources.
         pass_builds: whether AscendCraft builds after each pass of a model.
         builds: builds without an evaluation that AscendCraft may spend; ``None`` for any.
         tools: whether the model of iterate may look up calls and profiles before it answers.
@@ -134,18 +134,18 @@ class RunSettings(BaseModel):
 
     @property
     def method_name(self) -> str:
-        """What tables call the method."""
+        """Name of the method in tables."""
         return (
             self.method.value if isinstance(self.method, Method) else outside_methods.short_name(self.method)
         )
 
     @property
     def limits(self) -> Budget:
-        """What the run may spend."""
+        """Budget of the run."""
         return Budget(self.budget, self.device_seconds, self.tokens, self.usd, self.builds)
 
     def identity(self) -> dict[str, Any]:
-        """Return the settings that the journal's header does not tell otherwise."""
+        """Return the settings that the journal's header does not contain otherwise."""
         is_agent = self.method is Method.ASCEND_OPTIMIZER
         own = _OF_METHODS.get(self.method, set())
         of_others = set().union(*_OF_METHODS.values()) - own
@@ -160,13 +160,14 @@ class RunSettings(BaseModel):
 
 
 def run_settings(**settings: Any) -> RunSettings:
-    """Return the settings of a run as the options of the command line give them.
+    """Return the settings of a run from command-line options.
 
     Args:
-        settings: by name; ``None`` leaves the default, a path is taken from the working folder.
+        settings: options by name; ``None`` means the default, and paths are relative to the working
+            directory.
 
     Raises:
-        MisuseError: an option has a value that makes no sense.
+        MisuseError: an option has an invalid value.
     """
     given = {name: value for name, value in settings.items() if value is not None}
     paths = {name: str(value.resolve()) for name, value in given.items() if isinstance(value, Path)}
@@ -206,14 +207,14 @@ _TOLD_WHERE_USED = {Method.BEST_OF_N, Method.ITERATE}
 
 @dataclass(frozen=True)
 class Setting:
-    """What a method is composed of.
+    """Everything that a method is composed of.
 
     Attributes:
-        spec: the operator.
+        spec: operator.
         settings: settings of the run.
         online: asks the model of the search.
-        offline: asks the model of what is prepared once.
-        embedder: opens the embedding model of a name.
+        offline: asks the model for preparations made once per operator.
+        embedder: returns the embedding model of a given name.
     """
 
     spec: OpSpec
@@ -227,7 +228,7 @@ def strategy_of(setting: Setting) -> Strategy:
     """Compose the strategy that the settings name.
 
     Raises:
-        MisuseError: something that the method needs is not at hand.
+        MisuseError: something that the method needs is not available.
     """
     method = setting.settings.method
     factory = _FACTORIES[method] if isinstance(method, Method) else outside_methods.load(method)
@@ -304,7 +305,7 @@ def _ppo(setting: Setting) -> Strategy:
 
 
 def checkpoint_of(settings: RunSettings) -> Path:
-    """Return the folder that holds the policy of a run of PPO.
+    """Return the folder with the policy of a PPO run.
 
     Raises:
         MisuseError: the settings name none.
@@ -316,7 +317,7 @@ def checkpoint_of(settings: RunSettings) -> Path:
 
 @contextmanager
 def needing_training_packages(what: str) -> Iterator[None]:
-    """Say what to install where the block imports Ray or PyTorch and they are missing.
+    """Convert a missing Ray or PyTorch in the block into advice on what to install.
 
     Raises:
         MisuseError: they are missing.

@@ -1,4 +1,4 @@
-"""The models of a run: recorded beside its journal, charged to its ledger."""
+"""The language models of a run, recorded next to its journal and charged to its ledger."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ ANSWERS_NAME = "answers.jsonl"
 
 @dataclass(frozen=True)
 class ModelAccess:
-    """How models are reached; none of it changes the outcome of a run.
+    """How to reach models; does not affect the outcome of a run.
 
     Attributes:
-        base_url: address of the endpoint; ``None`` means the one that the environment names.
-        limits: attempts, rates and sizes of the calls.
-        concurrency: questions under way at a time.
-        cassette: file of answers to take from and add to.
-        replay: take all answers from ``cassette`` and ask nobody.
-        timeout_s: seconds for one answer, retries and waiting for rates included.
+        base_url: address of the endpoint; ``None`` for that of the environment variable.
+        limits: retries, rate limits and size limits of calls.
+        concurrency: maximum number of simultaneous questions.
+        cassette: file of recorded answers, to read and extend.
+        replay: whether to take all answers from ``cassette`` and ask no model.
+        timeout_s: seconds for one answer, including retries and rate limiting.
     """
 
     base_url: str | None = None
@@ -69,9 +69,9 @@ class ModelAccess:
 
 @dataclass(frozen=True)
 class Models:
-    """Who is asked: ``online`` during the search, ``offline`` for what is prepared once.
+    """Models of a run: ``online`` for the search, ``offline`` for preparations made once per operator.
 
-    ``embedder`` opens the embedding model of a name.
+    ``embedder`` returns the embedding model of a given name.
     """
 
     online: ModelClient
@@ -86,6 +86,12 @@ def opened_models(
     """Open the models that ``settings`` name.
 
     Answers of an endpoint are kept in ``folder``, so that a resumed run asks nothing twice.
+
+    Args:
+        settings: settings of the run.
+        access: how to reach models.
+        ledger: account that calls are charged to.
+        folder: folder of the run.
 
     Raises:
         MisuseError: there is no endpoint, a cassette cannot be read, or a price is missing.
@@ -111,12 +117,12 @@ def opened_models(
 
 
 def _is_free(name: str, access: ModelAccess) -> bool:
-    """Say whether the model is the offline one of this process, which costs no money."""
+    """Return whether the model is the offline one of this process, which costs no money."""
     return name == OFFLINE_MODEL and access.base_url is None
 
 
 def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Path, opened: ExitStack) -> Llm:
-    """Return a model that remembers what it answered; asking the offline one again costs nothing."""
+    """Return the model of that name with recorded answers; the offline model costs nothing to ask again."""
     if _is_free(name, access):
         return model_named(name)
     told = [name]
@@ -140,7 +146,7 @@ def _recorded(name: str, settings: RunSettings, access: ModelAccess, folder: Pat
 
 
 def _recorded_embedder(name: str, access: ModelAccess, folder: Path, opened: ExitStack) -> Embedder:
-    """Return an embedding model that remembers its vectors, in the files in which answers are kept."""
+    """Return an embedding model that caches its vectors in the files of recorded answers."""
     from ascend_gym.search.llm.embeddings import CassetteEmbedder, embedding_name
 
     embedder: Embedder | None = None
@@ -153,7 +159,7 @@ def _recorded_embedder(name: str, access: ModelAccess, folder: Path, opened: Exi
 
 
 def _tapes(access: ModelAccess, folder: Path) -> list[tuple[Path, CassetteMode]]:
-    """Return the files that remember answers, the one asked last first: the run's own stands before all."""
+    """Return the files of recorded answers, from the one that is asked last to the run's own, asked first."""
     own = (folder / ANSWERS_NAME, CassetteMode.RESUME)
     if access.cassette is None:
         return [own]

@@ -1,4 +1,4 @@
-"""``ascend-gym optimize`` and ``ascend-gym resume``: run a search, or go on with one that was broken off."""
+"""``ascend-gym optimize`` and ``ascend-gym resume``: run a search, or resume an interrupted one."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ MethodOption = Annotated[
         autocompletion=methods_beginning,
     ),
 ]
-Budget = Annotated[int, typer.Option(min=1, help="Evaluations that may be spent.")]
+Budget = Annotated[int, typer.Option(min=1, help="Number of evaluations.")]
 Model = Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")]
 Seed = Annotated[int, typer.Option(help="Seed of the run.")]
 Tools = Annotated[
@@ -210,11 +210,11 @@ def _run(
 
 
 def _exit_unless_done(outcome: SearchOutcome, folder: Path) -> None:
-    """Exit with the status of a search whose summary, the one document of ``--json``, is printed already."""
+    """Exit with the status of a search whose summary, the document of ``--json``, is already printed."""
     if outcome.stop_reason is StopReason.BASELINE_FAILED:
         note(f"ascend-gym: {outcome.spec.op_id}: {outcome.message}")
         raise typer.Exit(EXIT_MISUSE)
     if outcome.stop_reason in RESUMABLE:
-        note(f"ascend-gym: {outcome.message}; go on with 'ascend-gym resume {folder}'")
+        note(f"ascend-gym: {outcome.message}; continue with 'ascend-gym resume {folder}'")
         interrupted = outcome.stop_reason is StopReason.INTERRUPTED
         raise typer.Exit(EXIT_INTERRUPTED if interrupted else EXIT_INFRASTRUCTURE)

@@ -1,4 +1,4 @@
-"""What several commands share: options, the evaluator, consoles and exit statuses."""
+"""Shared parts of commands: options, the evaluator, consoles and exit statuses."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Operator = Annotated[
         metavar="OP", help="Operator, such as gelu or core/gelu.", autocompletion=operators_beginning
     ),
 ]
-Suite = Annotated[str, typer.Option(help="Which suite.", autocompletion=suites_beginning)]
+Suite = Annotated[str, typer.Option(help="Suite.", autocompletion=suites_beginning)]
 OpDir = Annotated[Path | None, typer.Option(help="Folder of an operator of your own, named OP.")]
 Daemon = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ADDR",
-        help="Daemon, such as tcp://host:5710; may be repeated; by default a private one is started.",
+        help="Daemon, such as tcp://host:5710; repeatable; by default a private one is started.",
     ),
 ]
 
@@ -72,7 +72,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on s
 
 @contextmanager
 def opened_evaluator(daemons: Sequence[str] | None, chip: str) -> Iterator[Evaluator]:
-    """Connect to ``daemons``, or start a private one; closed on leaving."""
+    """Connect to ``daemons``, or start a private one; closed after the block."""
     from ascend_gym.client import DaemonOptions, connect
 
     addresses = daemons or default_daemon_addresses()
@@ -87,7 +87,7 @@ def opened_evaluator(daemons: Sequence[str] | None, chip: str) -> Iterator[Evalu
 
 @contextmanager
 def opened_daemons(daemons: Sequence[str] | None, chip: str) -> Iterator[Sequence[str]]:
-    """Yield the addresses of ``daemons``, or that of a private one, which is stopped on leaving."""
+    """Yield the addresses of ``daemons``, or that of a private one, which is stopped after the block."""
     from ascend_gym.client import DaemonOptions, LocalDaemon
 
     addresses = daemons or default_daemon_addresses()
@@ -100,7 +100,7 @@ def opened_daemons(daemons: Sequence[str] | None, chip: str) -> Iterator[Sequenc
 
 
 def prepare_simulator(chip: str) -> None:
-    """Build the simulator here and not in the daemon, so that people learn why the first start takes time."""
+    """Build the simulator in this process, so that users see why the first start takes time."""
     from npu_daemon.simulator.chips import load_chip
     from npu_daemon.simulator.toolchain import obtain_toolchain
 
@@ -115,17 +115,25 @@ def evaluated(
     protocol: MeasureProtocol,
     case_ids: tuple[str, ...] = (),
 ) -> EvalResult:
-    """Evaluate one candidate and wait for its result."""
+    """Evaluate one candidate and wait for its result.
+
+    Args:
+        evaluator: evaluator without other requests in flight.
+        spec: operator.
+        candidate: candidate to evaluate.
+        protocol: measurement protocol.
+        case_ids: cases to evaluate; empty means all.
+    """
     return evaluate_request(evaluator, request_for(spec, candidate, protocol, case_ids))
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Return a console that prints text as it is."""
+    """Return a console that prints text without markup."""
     return Console(stderr=stderr, markup=False, highlight=False)
 
 
 def note(message: str) -> None:
-    """Tell a person something that is no result."""
+    """Print a message that is not part of the result."""
     print(message, file=sys.stderr, flush=True)
 
 
@@ -133,7 +141,7 @@ def case_of(spec: OpSpec, case_id: str) -> Case:
     """Return the case of that name.
 
     Raises:
-        MisuseError: the operator has none.
+        MisuseError: the operator has no such case.
     """
     known = {case.case_id: case for case in spec.cases}
     if case_id not in known:
@@ -142,7 +150,7 @@ def case_of(spec: OpSpec, case_id: str) -> Case:
 
 
 def source_text(path: Path | None) -> str | None:
-    """Return the text of a source file with its line ends as they are; ``None`` for no file.
+    """Return the text of a source file with its line ends unchanged; ``None`` without a file.
 
     Raises:
         MisuseError: it is not UTF-8.

@@ -1,6 +1,6 @@
-"""Search methods from outside this package: ``FILE.py:CLASS``, ``MODULE:CLASS``, or an entry point's name.
+"""Search methods from outside this package: ``FILE.py:CLASS``, ``MODULE:CLASS``, or an entry point.
 
-Whatever is named is called with a ``Setting`` and returns a ``Strategy``.
+The named object is called with a ``Setting`` and returns a ``Strategy``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _PLACED = re.compile(r"(?P<place>[^:,]+):(?P<attribute>[A-Za-z_]\w*)")
 
 
 def resolved(method: str) -> str:
-    """Return a name by which the method is found from any working folder: paths of files are absolute.
+    """Return the method's name with an absolute path, so that it is valid in any working directory.
 
     Raises:
-        MisuseError: there is no such entry point or file, or it is none of the forms.
+        MisuseError: the entry point or file does not exist, or the name has none of the forms.
     """
     placed = _PLACED.fullmatch(method)
     if placed is None:
@@ -44,13 +44,13 @@ def resolved(method: str) -> str:
 
 
 def short_name(method: str) -> str:
-    """Return what tables call a method: the class of a file or module, the name of an entry point."""
+    """Return the method's name in tables: the class of a file or module, or the entry point."""
     placed = _PLACED.fullmatch(method)
     return placed["attribute"] if placed else method
 
 
 def identity(method: str) -> dict[str, str]:
-    """Return what tells a method of a file from others: its name and the digest of the file.
+    """Return the identity of a method: its name and the digest of its file.
 
     Raises:
         MisuseError: the file cannot be read.
@@ -67,7 +67,7 @@ def identity(method: str) -> dict[str, str]:
 
 
 def entry_point_names() -> list[str]:
-    """Return the names of all methods that installed packages bring."""
+    """Return the names of all methods of installed packages."""
     return sorted(entry_points(group=GROUP).names)
 
 
@@ -75,7 +75,7 @@ def load(method: str) -> Callable[[Any], Strategy]:
     """Import a method.
 
     Raises:
-        MisuseError: it cannot be imported, or is nothing that can be called.
+        MisuseError: it cannot be imported, or is not callable.
     """
     placed = _PLACED.fullmatch(method)
     try:
@@ -102,7 +102,7 @@ def _entry_point(name: str) -> EntryPoint:
 
 
 def _module(place: str) -> ModuleType:
-    """Import a module by name, from the working folder too, or the file at a path."""
+    """Import a module by name, also from the working directory, or the file at a path."""
     if not place.endswith(".py"):
         if "" not in sys.path and str(Path.cwd()) not in sys.path:
             sys.path.append(str(Path.cwd()))

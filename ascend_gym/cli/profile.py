@@ -1,4 +1,4 @@
-"""``ascend-gym profile``: where the time of an operator, or of a program with launches, goes."""
+"""``ascend-gym profile``: time profile of an operator or of a program with launches."""
 
 from __future__ import annotations
 
@@ -47,28 +47,28 @@ _Define = Annotated[
 _Arg = Annotated[list[str] | None, typer.Option(help="Argument of the program's main; repeatable.")]
 _DataDir = Annotated[
     Path | None,
-    typer.Option(exists=True, file_okay=False, help="Folder that the program runs in, with its data files."),
+    typer.Option(exists=True, file_okay=False, help="Working folder of the program, with its data files."),
 ]
 _PriceOnly = Annotated[
     bool,
     typer.Option(
-        "--price-only", help="Skip matrix products of --asc: same prices, sooner; outputs are wrong."
+        "--price-only", help="Skip matrix products of --asc: same prices, faster, but wrong outputs."
     ),
 ]
 _TraceFile = Annotated[
     Path | None, typer.Option(dir_okay=False, help="Write a Chrome/Perfetto trace to this file.")
 ]
 _OutDir = Annotated[
-    Path | None, typer.Option(file_okay=False, help="Write CSV files as msopprof does to this folder.")
+    Path | None, typer.Option(file_okay=False, help="Write CSV files in msopprof's format to this folder.")
 ]
-_MaxEvents = Annotated[int, typer.Option(min=1, help="Events of each launch that the trace may hold.")]
-_Timeout = Annotated[float, typer.Option(min=0.1, help="CPU seconds that the run may take.")]
-_Cold = Annotated[bool, typer.Option("--cold", help="Price first launches, before which nothing was loaded.")]
+_MaxEvents = Annotated[int, typer.Option(min=1, help="Maximum events per launch in the trace.")]
+_Timeout = Annotated[float, typer.Option(min=0.1, help="Limit of the run in CPU seconds.")]
+_Cold = Annotated[bool, typer.Option("--cold", help="Price first launches, without anything loaded before.")]
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """Launches, or why there are none; with what a program printed."""
+    """Launches, or why there are none, with the output of a program."""
 
     launches: tuple[LaunchProfile, ...]
     failure: Failure | None = None
@@ -80,7 +80,7 @@ class _Outcome:
 
 @dataclass(frozen=True)
 class _Subject:
-    """What is profiled: an operator with its case and sources, or a program."""
+    """What to profile: an operator with its case and sources, or a program."""
 
     op: str | None
     op_dir: Path | None
@@ -132,7 +132,7 @@ def profile(
 
 
 def _exit_status(outcome: _Outcome) -> int:
-    """Return 0 where a launch was profiled: without one the job was not done, whoever is to blame."""
+    """Return 0 if a launch was profiled; otherwise the job was not done, whoever is to blame."""
     if outcome.launches:
         return 0
     if outcome.failure is None:

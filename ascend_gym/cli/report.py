@@ -1,4 +1,4 @@
-"""``ascend-gym report``: stored runs as one page, and its figures and tables for papers."""
+"""``ascend-gym report``: stored runs as an HTML report, with figures and tables for papers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _CLUSTERS = 6
 
 def report(
     runs: Annotated[
-        list[str] | None, typer.Argument(metavar="[RUN]...", help="Ids or how they begin; by default all.")
+        list[str] | None, typer.Argument(metavar="[RUN]...", help="Ids or prefixes of ids; by default all.")
     ] = None,
     store: Store = RUNS / STORE_NAME,
-    html: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="Where the page goes.")] = Path(
+    html: Annotated[Path, typer.Option(metavar="FILE", dir_okay=False, help="Output file.")] = Path(
         "report.html"
     ),
     chip: Annotated[str | None, typer.Option(help="Only runs on this chip.")] = None,
@@ -50,14 +50,15 @@ def report(
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Search methods on Ascend C operators",
     bank: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Experience bank to show; by default the one that ships."),
+        typer.Option(metavar="FILE", help="Experience bank to show; by default the included one."),
     ] = None,
     export: Annotated[
-        Path | None, typer.Option(metavar="DIR", file_okay=False, help="Figures as SVG, tables as LaTeX.")
+        Path | None,
+        typer.Option(metavar="DIR", file_okay=False, help="Also write figures as SVG and tables as LaTeX."),
     ] = None,
     png: Annotated[bool, typer.Option("--png", help="With --export: figures as PNG too.")] = False,
 ) -> None:
-    """Write a page about stored runs: one file that needs no network, for screens, phones and paper."""
+    """Write an HTML report about stored runs: one file without external resources."""
     from ascend_gym.report.page.document import results_page
     from ascend_gym.report.page.files import write_exports, write_page
     from ascend_gym.report.page.results import read_results
@@ -74,10 +75,10 @@ def report(
 
 
 def _chosen(runs: Sequence[RunRecord], methods: Sequence[str], operators: Sequence[str]) -> list[RunRecord]:
-    """Return the runs of the methods and operators named; all where none is named.
+    """Return the runs of the given methods and operators; all if none are given.
 
     Raises:
-        MisuseError: there is no run of one of them.
+        MisuseError: one of them has no run.
     """
     known_methods = {run.variant for run in runs}
     known_operators = {name for run in runs for name in (run.op_id, run.op_id.rpartition("/")[2])}
@@ -99,7 +100,7 @@ def _chosen(runs: Sequence[RunRecord], methods: Sequence[str], operators: Sequen
 
 
 def _landscape(bank: Path | None) -> Chart | None:
-    """Return the figure of an experience bank; ``None`` if there is too little to compare."""
+    """Return the figure of an experience bank; ``None`` if it has too few entries."""
     from agents.ascend_optimizer.bank import bank_at
     from agents.ascend_optimizer.lexical import LexicalEmbedder
     from ascend_gym.report.page.figures import landscape

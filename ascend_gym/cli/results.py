@@ -1,4 +1,4 @@
-"""``ascend-gym runs``: look at the runs of a results store, bring runs together, take them elsewhere."""
+"""``ascend-gym runs``: list, show, compare, import, merge and export stored runs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ascend_gym.sweep.store import ResultsStore
 STORE_NAME = "results.sqlite"
 
 Store = Annotated[Path, typer.Option(metavar="FILE", help="Results store.")]
-RunName = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or how it begins.")]
+RunName = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or a prefix of it.")]
 
-app = typer.Typer(no_args_is_help=True, help="Look at stored runs, merge and export them.")
+app = typer.Typer(no_args_is_help=True, help="Inspect, merge and export stored runs.")
 
 
 @app.command("list")
 def runs_list(
     store: Store = RUNS / STORE_NAME,
-    op: Annotated[str | None, typer.Option(help="Only of this operator, such as core/gelu.")] = None,
-    method: Annotated[str | None, typer.Option(help="Only of this method or variant.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Only with this seed.")] = None,
+    op: Annotated[str | None, typer.Option(help="Only runs on this operator, such as core/gelu.")] = None,
+    method: Annotated[str | None, typer.Option(help="Only runs of this method or variant.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Only runs with this seed.")] = None,
     as_json: Json = False,
 ) -> None:
     """List runs with their speedups."""
@@ -44,7 +44,7 @@ def runs_list(
 
 @app.command("show")
 def runs_show(run: RunName, store: Store = RUNS / STORE_NAME, as_json: Json = False) -> None:
-    """Show a run: settings, provenance, statuses, costs, what became the best when, and the best's diff."""
+    """Show a run: settings, provenance, statuses, costs, improvements, and the best candidate's diff."""
     from ascend_gym.report.stored_runs import print_run, run_document
 
     with ResultsStore(store) as results:
@@ -57,7 +57,7 @@ def runs_show(run: RunName, store: Store = RUNS / STORE_NAME, as_json: Json = Fa
 
 @app.command("diff")
 def runs_diff(one: RunName, other: RunName, store: Store = RUNS / STORE_NAME, as_json: Json = False) -> None:
-    """Show in what two runs differ: settings, versions, outcome, costs, and their best candidates."""
+    """Compare two runs: settings, versions, outcome, costs, and their best candidates."""
     from ascend_gym.report.stored_runs import print_differences, run_differences
 
     with ResultsStore(store) as results:
@@ -73,7 +73,7 @@ def runs_import(
     folders: Annotated[list[Path], typer.Argument(metavar="DIR...", exists=True, file_okay=False)],
     store: Store = RUNS / STORE_NAME,
 ) -> None:
-    """Read the folders of runs, finished or not, and all below them, into a store."""
+    """Import run folders, finished or not, and all below them, into a store."""
     with ResultsStore(store, write=True) as results:
         _tell(import_runs(results, run_folders(folders), variant_in), store)
 
@@ -83,14 +83,14 @@ def runs_merge(
     others: Annotated[list[Path], typer.Argument(metavar="FILE...", exists=True, dir_okay=False)],
     store: Store = RUNS / STORE_NAME,
 ) -> None:
-    """Put the runs of other stores into one; runs that contradict each other are refused."""
+    """Merge the runs of other stores into one; contradicting runs are refused."""
     with ResultsStore(store, write=True) as results:
         _tell(merge_stores(results, others), store)
 
 
 @app.command("export")
 def runs_export(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the files.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Output folder.")],
     store: Store = RUNS / STORE_NAME,
     file_format: Annotated[Format, typer.Option("--format", help="Parquet needs pyarrow.")] = Format.CSV,
 ) -> None:
@@ -101,7 +101,7 @@ def runs_export(
 
 
 def variant_in(folder: Path) -> str | None:
-    """Return what the method with its settings is called by ``run.json``; ``None`` without that file."""
+    """Return the method's name with its settings from ``run.json``; ``None`` without that file."""
     from ascend_gym.cli.runs import read_settings
     from ascend_gym.cli.variants import variant_name
 

@@ -1,4 +1,4 @@
-"""A run in a folder of its own: its settings lie beside its journal, so that anybody can go on with it."""
+"""A run in its own folder, with its settings next to its journal so that anyone can resume it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def settings_text(settings: RunSettings) -> bytes:
 
 
 def discard_unused(folder: Path) -> None:
-    """Remove the folder of a run that ended before it began: one in which there is nothing but settings."""
+    """Remove the folder of a run that ended before it began, with nothing but settings in it."""
     empty_logs = {JOURNAL_NAME, TIMINGS_NAME, ANSWERS_NAME}
     held = list(folder.iterdir())
     if all(
@@ -49,7 +49,7 @@ def read_settings(folder: Path) -> RunSettings:
     """Read the settings of the run in a folder.
 
     Raises:
-        MisuseError: the folder holds none.
+        MisuseError: the folder has none.
     """
     path = folder / SETTINGS_NAME
     try:
@@ -74,20 +74,20 @@ def run_in_folder(
     on_event: Callable[[Step], None] | None = None,
     command: Sequence[str] | None = None,
 ) -> SearchOutcome:
-    """Run the search that ``settings`` describe, or go on with it, writing its journal into ``folder``.
+    """Execute or resume the search that ``settings`` describe, with its journal in ``folder``.
 
     Args:
-        folder: an existing folder.
-        spec: the operator of the run.
-        settings: all that decides the outcome.
-        evaluator: evaluates; stays open.
-        access: how models are reached.
-        in_flight: evaluations under way at a time.
-        on_event: called with each step as it is observed.
-        command: what the run can be repeated with; by default this process's command line.
+        folder: existing folder.
+        spec: operator of the run.
+        settings: all settings that affect the outcome.
+        evaluator: evaluator; stays open.
+        access: how to reach models.
+        in_flight: maximum number of simultaneous evaluations.
+        on_event: called with each step.
+        command: command that repeats the run; by default this process's command line.
 
     Raises:
-        MisuseError: the folder holds the journal of another search, or a model or package is not at hand.
+        MisuseError: the folder has the journal of another search, or a model or package is not available.
     """
     ledger = BudgetLedger(settings.limits)
     protocol = MeasureProtocol(chip=settings.chip, stalls=settings.model != OFFLINE_MODEL)

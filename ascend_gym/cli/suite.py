@@ -1,4 +1,4 @@
-"""``ascend-gym suite``: look at operators, check them, import them."""
+"""``ascend-gym suite``: list, show, check, create and import operators."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from ascend_gym.suite.scaffold import DEFAULT_MODEL, begin_operator
 OptionalOperator = Annotated[
     str | None,
     typer.Argument(
-        metavar="OP", help="core/gelu, gelu or a name of yours.", autocompletion=operators_beginning
+        metavar="OP", help="core/gelu, gelu or an operator of your own.", autocompletion=operators_beginning
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="Every operator of a suite.")]
@@ -39,7 +39,7 @@ Level = Annotated[
 ]
 Category = Annotated[list[str] | None, typer.Option(help="Only operators of this category; repeatable.")]
 
-app = typer.Typer(no_args_is_help=True, help="Look at operators and check them.")
+app = typer.Typer(no_args_is_help=True, help="List, show, check, create and import operators.")
 
 
 @app.command("list")
@@ -52,7 +52,7 @@ def suite_list(
     chip: Chip = "910B2",
     as_json: Json = False,
 ) -> None:
-    """List the operators of a suite: level, category, cases, latency of their own sources, floor."""
+    """List the operators of a suite: level, category, cases, baseline latency, floor."""
     from ascend_gym.cli.suite_checks import baselines_us, mean_floor_us
     from ascend_gym.report.console import print_operators
     from ascend_gym.report.summary import operator_row, to_json
@@ -77,9 +77,9 @@ def suite_import(
     cann_ops: Annotated[Path, typer.Option(metavar="DIR", exists=True, file_okay=False)],
     op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
 ) -> None:
-    """Make operators of a cann-ops checkout known by name; the checkout stays where it is.
+    """Register the operators of a cann-ops checkout by name; the checkout stays where it is.
 
-    Programs of its examples run once, confined; what they say is kept as manifests in the cache.
+    Example programs run once, confined; the manifests made from them are kept in the cache.
     """
     from ascend_gym.suite.imported import IMPORTED_SUITE, register, select_operators
     from ascend_gym.suite.loader import missing_requirements
@@ -97,10 +97,10 @@ def suite_import(
 @app.command("new")
 def suite_new(
     op: Annotated[str, typer.Argument(metavar="OP", help="Name of the new operator, such as scale_rows.")],
-    like: Annotated[str, typer.Option(metavar="OP", help="Operator to begin from.")] = DEFAULT_MODEL,
-    parent: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Where its folder goes.")] = Path(),
+    like: Annotated[str, typer.Option(metavar="OP", help="Operator to copy.")] = DEFAULT_MODEL,
+    parent: Annotated[Path, typer.Option("--dir", metavar="DIR", help="Parent of the new folder.")] = Path(),
 ) -> None:
-    """Begin an operator of your own: a folder that evaluates, as a copy of another under a new name."""
+    """Create an operator of your own as a working copy of another one."""
     folder = begin_operator(op, parent, load_operator(like))
     typer.echo(f"{folder}: change its sources, reference.py and op.toml, then")
     typer.echo(f"ascend-gym suite validate {op} --op-dir {folder}")
@@ -127,10 +127,10 @@ def suite_audit(
     suite: Suite = "core",
     level: Level = None,
     category: Category = None,
-    seed: Annotated[int, typer.Option(help="Of the inputs.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Show whether each case tells right outputs from zeros, constants, copies and half-done ones."""
+    """Check that each case tells correct outputs from zeros, constants, copies and incomplete ones."""
     from ascend_gym.report.console import print_check
     from ascend_gym.report.summary import to_json
     from ascend_gym.suite.audit import audit_case
@@ -165,7 +165,7 @@ def suite_validate(
     daemon: Daemon = None,
     chip: Chip = "910B2",
 ) -> None:
-    """Check that verdicts on an operator can be relied on and that its own sources evaluate."""
+    """Check that an operator's verdicts are reliable and that its own sources evaluate."""
     from ascend_gym.cli.suite_checks import validations
     from ascend_gym.report.console import print_check
 
@@ -188,7 +188,7 @@ def _chosen(
     level: list[int] | None,
     category: list[str] | None,
 ) -> list[OpSpec]:
-    """Return the operator that is named, or those of a suite."""
+    """Return the named operator, or those of a suite."""
     if (op is None) != (every or bool(level or category)):
         raise MisuseError("name one operator, or say --all, --level or --category")
     if op is not None:

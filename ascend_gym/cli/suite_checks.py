@@ -1,4 +1,4 @@
-"""Evaluations and audits of many operators, which the commands of ``ascend-gym suite`` print."""
+"""Evaluations and audits of several operators for ``ascend-gym suite``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Key = tuple[str, str, bool]  # operator, case, whether it is measured once more
 
 
 def mean_floor_us(spec: OpSpec, chip: str) -> float:
-    """Return the geometric mean over the cases of what no kernel can be faster than, in microseconds."""
+    """Return the geometric mean of the cases' floors (lower bounds of the latency), in microseconds."""
     from npu_daemon.floor import floor_us
     from npu_daemon.simulator.chips import load_chip
 
@@ -29,7 +29,7 @@ def mean_floor_us(spec: OpSpec, chip: str) -> float:
 def baselines_us(
     evaluator: Evaluator, specs: Sequence[OpSpec], protocol: MeasureProtocol
 ) -> dict[str, float | None]:
-    """Return the latency of each operator's own sources in microseconds, ``None`` where they fail.
+    """Return the latency of each operator's own sources in microseconds; ``None`` if they fail.
 
     Raises:
         InfrastructureError: the evaluator cannot be reached.
@@ -39,7 +39,7 @@ def baselines_us(
 
 
 def mentioned_keys(spec: OpSpec) -> set[int]:
-    """Return the tiling keys that an operator's kernel compares with, where they are numbers."""
+    """Return the numeric tiling keys that an operator's kernel tests for."""
     return {int(key) for file in spec.baseline.kernel.files for key in _TILING_KEY.findall(file.text)}
 
 
@@ -48,9 +48,9 @@ def validations(
 ) -> Iterator[tuple[OpSpec, str, list[str]]]:
     """Yield operator, check and complaints for each check of each operator.
 
-    Each case is audited, and the operator's own sources have to be right on it and not below its floor. The
-    smallest case is measured twice and has to give the same latency. Tiling keys that no case reaches are
-    named, which is no complaint. The evaluator works while cases are audited here.
+    Each case is audited, and the operator's own sources must be correct on it and not below its floor. The
+    smallest case is measured twice and must give the same latency. Tiling keys that no case reaches are
+    reported, but are no complaint. Cases are audited in this process while the evaluator works.
 
     Raises:
         InfrastructureError: the evaluator cannot be reached.

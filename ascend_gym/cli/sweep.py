@@ -116,28 +116,33 @@ Chips = Annotated[
 ]
 Model = Annotated[str | None, typer.Option(help="'offline', or a model at the endpoint.")]
 MaxTokens = Annotated[
-    int | None, typer.Option(min=1, help="Limit of an answer's length, reasoning included.")
+    int | None, typer.Option(min=1, help="Maximum length of an answer, including reasoning.")
 ]
-KnownCost = Annotated[Duplicates | None, typer.Option(help="What a known candidate costs.")]
+KnownCost = Annotated[Duplicates | None, typer.Option(help="Cost of proposing a candidate again.")]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the sweep.")]
 RayAddress = Annotated[
-    str, typer.Option(help="none: processes of this host; local, auto, HOST:PORT, ray://HOST:PORT.")
+    str, typer.Option(help="none (local processes), local, auto, HOST:PORT or ray://HOST:PORT.")
 ]
 Daemons = Annotated[
     list[str] | None,
-    typer.Option("--daemon", metavar="ADDR[=RUNS]", help="Daemon and its runs at a time; repeatable."),
+    typer.Option(
+        "--daemon", metavar="ADDR[=RUNS]", help="Daemon, and its maximum simultaneous runs; repeatable."
+    ),
 ]
 LocalDaemons = Annotated[int, typer.Option(min=0, help="Private daemons to start on this host.")]
-Workers = Annotated[int, typer.Option(min=0, help="Workers of each; 0 lets them choose.")]
-RunsPerDaemon = Annotated[int, typer.Option(min=1, help="Runs at a time on each daemon.")]
+Workers = Annotated[int, typer.Option(min=0, help="Workers per private daemon; 0 lets it choose.")]
+RunsPerDaemon = Annotated[int, typer.Option(min=1, help="Maximum simultaneous runs per daemon.")]
 EstimateFrom = Annotated[
     Path | None, typer.Option(metavar="FILE", exists=True, help="Results store for --dry-run's estimate.")
 ]
 Loggers = Annotated[
-    list[LoggerName] | None, typer.Option("--logger", help="Experiment logger, into --out; repeatable.")
+    list[LoggerName] | None,
+    typer.Option("--logger", help="Experiment logger, writing into --out; repeatable."),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on with the sweep in --out.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take; do nothing.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Resume the sweep in --out.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Print the number of runs and evaluations; execute nothing.")
+]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress.")]
 
 
@@ -190,14 +195,14 @@ def sweep(
 
 
 def _child_arguments(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the arguments of the processes that make runs."""
+    """Return the arguments of the processes that execute runs."""
     given = {name: options[name] for name in _CHILD_OPTIONS if options[name] is not None}
     words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
     return (*words, "--command", json.dumps(sys.argv))
 
 
 def _told_plan(plan_file: Path | None, options: Mapping[str, Any]) -> SweepPlan | None:
-    """Return the plan that file and options tell; ``None`` if they tell nothing."""
+    """Return the plan of file and options; ``None`` if neither specifies anything."""
     flags = {name: options[option] for option, name in _PLAN_OPTIONS.items()}
     flags["op_dirs"] = [str(folder) for folder in options["op_dir"] or ()]
     if plan_file is None and not any(flags.values()):
@@ -232,7 +237,7 @@ def _tell_estimate(
 
 @dataclass
 class _SweepRun:
-    """One sweep, begun or resumed, in its folder."""
+    """A sweep in its folder, new or resumed."""
 
     out: Path
     plan: SweepPlan
@@ -241,7 +246,7 @@ class _SweepRun:
     loggers: tuple[LoggerName, ...]
 
     def make(self, hosts: Hosts, arguments: tuple[str, ...]) -> None:
-        """Make all runs that have not ended; print what they found; exit with the status of the sweep."""
+        """Execute all runs that have not ended, print the results, and exit with the status of the sweep."""
         from ascend_gym.report.sweep_view import SweepView
 
         jobs = jobs_of(self.plan)
@@ -267,7 +272,7 @@ class _SweepRun:
             self._exit_unless_done(state)
 
     def _listeners(self, state: SweepState, opened: ExitStack) -> list[Callable[[Update], None]]:
-        """Open what else is told of updates: the event log, and experiment loggers."""
+        """Open the other receivers of updates: the event log and experiment loggers."""
         jobs = {job_id: each.job for job_id, each in state.jobs.items()}
         told = {job_id: each.index for job_id, each in state.jobs.items()}
         loggers = tuple(logger_named(name, self.out / "loggers") for name in self.loggers)
@@ -322,20 +327,20 @@ class _SweepRun:
                 note(f"{job.job_id}: {end.message}")
         endings = {end.ending for _, end in ends}
         if endings & {Ending.INTERRUPTED, Ending.INFRASTRUCTURE, Ending.LOST}:
-            note(f"not finished; go on with 'ascend-gym sweep --resume --out {self.out}'")
+            note(f"not finished; continue with 'ascend-gym sweep --resume --out {self.out}'")
             raise typer.Exit(EXIT_INTERRUPTED if Ending.INTERRUPTED in endings else EXIT_INFRASTRUCTURE)
         if Ending.REFUSED in endings:
             raise typer.Exit(EXIT_MISUSE)
 
 
 class RunRecorder:
-    """Puts runs into the store as they end."""
+    """Stores runs as they end."""
 
     def __init__(self, store: ResultsStore, folders: RunFolders) -> None:
         self._store, self._folders, self._operators = store, folders, Operators()
 
     def restore(self, state: SweepState) -> None:
-        """Take in the runs of an earlier process: those that have ended need nothing more."""
+        """Mark runs that an earlier process has completed."""
         for each in state.jobs.values():
             run = self.ended(each.job)
             if run is None:
@@ -346,7 +351,7 @@ class RunRecorder:
                 state.has_ended_before(each.job.job_id, RunEnd(Ending.FINISHED, run.message))
 
     def ended(self, job: Job) -> RunRecord | None:
-        """Store what is known of a run; return it, or ``None`` if nothing is."""
+        """Store the state of a run; return it, or ``None`` if it has not begun."""
         folder = self._folders.folder(job)
         if not self._folders.has_begun(job):
             return None
@@ -359,7 +364,7 @@ class RunRecorder:
 
 
 class _EventLog:
-    """Every update as a JSON line in the sweep's folder, for dashboards."""
+    """Writes every update as a JSON line into the sweep's folder, for dashboards."""
 
     def __init__(self, out: Path) -> None:
         self._file: IO[str] = (out / EVENTS_NAME).open("a", encoding="utf-8")

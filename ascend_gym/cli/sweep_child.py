@@ -1,7 +1,7 @@
-"""One run of a sweep, in a process of its own that ``ForkServer`` makes; its argument is the run's folder.
+"""One run of a sweep, in a child process of ``ForkServer``; its argument is the run's folder.
 
-Each step is a JSON line on standard output, and so is the end; what libraries print goes to standard error.
-The run is interrupted when standard input ends. Exit status 0: the end was told; 2: it cannot be made.
+Each step and the end are JSON lines on standard output; output of libraries goes to standard error.
+The run is interrupted when standard input ends. Exit status 0: the end was reported; 2: the run is invalid.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _ENDINGS = {StopReason.INFRASTRUCTURE: Ending.INFRASTRUCTURE, StopReason.INTERRU
 
 
 def prepare() -> None:
-    """Do what every run would: import what it needs, and read the sources for its provenance."""
+    """Do the common work of all runs: imports, and reading the sources for provenance."""
     for module in _PREPARED:
         import_module(module)
     own_digests()
 
 
 def main() -> None:
-    """Make the run, or go on with it, and exit with its status."""
+    """Execute or resume the run, and exit with its status."""
     arguments = _parse()
     teller = _Teller()
     over = threading.Event()
@@ -117,10 +117,10 @@ def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
 
 
 class _Teller:
-    """Tells of each step on what was standard output, and sends there nothing else."""
+    """Writes each step to the original standard output, which carries nothing else."""
 
     def __init__(self) -> None:
-        self._told_to = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
+        self._stream = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
         os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
         self._baseline_us: float | None = None
 
@@ -137,12 +137,12 @@ class _Teller:
 
     def tell(self, **event: Any) -> None:
         """Write one line."""
-        self._told_to.write(json.dumps(event) + "\n")
-        self._told_to.flush()
+        self._stream.write(json.dumps(event) + "\n")
+        self._stream.flush()
 
 
 def _end_with_parent(interrupts: Interrupts, over: threading.Event) -> None:
-    """Interrupt the run when standard input ends; if it does not stop, end the process."""
+    """Interrupt the run when standard input ends; if it does not stop, kill the process."""
     while os.read(sys.stdin.fileno(), 1):  # not sys.stdin.read(): its lock may be held when Python ends
         continue
     if over.is_set():

@@ -1,4 +1,4 @@
-"""Where a sweep's runs are made: daemons, and processes of this host or Ray."""
+"""Daemons and executor of a sweep: local processes or Ray."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ OWN_PROCESSES = (NO_RAY, "local")  # all of these run on this host
 
 @dataclass(frozen=True)
 class Hosts:
-    """What a sweep is made on; none of it changes its outcome.
+    """Where a sweep executes; does not affect its outcome.
 
     Attributes:
-        ray_address: ``none`` for processes of this host; ``local``, ``auto`` or an address of Ray.
-        daemons: addresses, each with ``=RUNS`` after it if it takes another number of runs at a time; several
-            joined by commas serve the same runs together.
-        local_daemons: private daemons to start on this host for each chip.
+        ray_address: ``none`` for local processes; ``local``, ``auto`` or an address of Ray.
+        daemons: addresses, each optionally with ``=RUNS`` for its maximum number of simultaneous runs;
+            several joined by commas serve the same runs together.
+        local_daemons: number of private daemons to start on this host per chip.
         workers: workers of each of them; 0 lets them choose.
-        runs_per_daemon: runs at a time on each daemon.
+        runs_per_daemon: maximum number of simultaneous runs per daemon.
     """
 
     ray_address: str = NO_RAY
@@ -41,7 +41,7 @@ def opened_hosts(hosts: Hosts, chips: Sequence[str]) -> Iterator[tuple[list[Daem
     """Open daemons and executor for the block.
 
     Raises:
-        MisuseError: an address makes no sense, Ray is missing, or a chip has no daemon.
+        MisuseError: an address is invalid, Ray is missing, or a chip has no daemon.
         InfrastructureError: no daemon answers, or there is no Ray cluster.
     """
     with ExitStack() as opened:
@@ -69,7 +69,7 @@ def _daemons(hosts: Hosts, chips: Sequence[str], opened: ExitStack) -> list[Daem
 
 
 def _described(name: str, runs: int) -> DaemonSlots | None:
-    """Return the daemon, or several joined by commas, asked for its chip; ``None`` if none answers."""
+    """Return a daemon, or several joined by commas, with its chip; ``None`` if none answers."""
     from ascend_gym.client import connect
 
     address, equals, own_runs = name.partition("=")

@@ -1,4 +1,4 @@
-"""A sweep's plan as runs with settings, and an estimate of what it takes."""
+"""Converts a sweep's plan into runs with settings, and estimates their cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def jobs_of(plan: SweepPlan) -> list[Job]:
     """Return the runs of a plan.
 
     Raises:
-        MisuseError: an operator or method is not known, or a variant has a budget of its own.
+        MisuseError: an operator or method is unknown, or a variant has a budget of its own.
     """
     common = plan.common_settings()
     jobs = []
@@ -50,10 +50,10 @@ def as_written_now(text: bytes) -> bytes:
 
 
 def kept_plan(out: Path, plan: SweepPlan | None, *, resume: bool) -> SweepPlan:
-    """Return the plan of the sweep in ``out``, written there when it is begun.
+    """Return the plan of the sweep in ``out``; for a new sweep, write it there first.
 
     Raises:
-        MisuseError: there is one that is not to be resumed, or has another plan; or there is no plan.
+        MisuseError: there is a sweep that is not to be resumed, or has another plan; or there is no plan.
     """
     path = out / PLAN_NAME
     known = SweepPlan.model_validate_json(path.read_bytes()) if path.exists() else None
@@ -63,7 +63,7 @@ def kept_plan(out: Path, plan: SweepPlan | None, *, resume: bool) -> SweepPlan:
         _begin(out, plan)
         return plan
     if not resume:
-        raise MisuseError(f"{out} holds a sweep already: go on with it by --resume, or name another --out")
+        raise MisuseError(f"{out} holds a sweep already: resume it with --resume, or name another --out")
     if plan not in (None, known):
         raise MisuseError(f"{out} holds a sweep with another plan: name another folder with --out")
     return known
@@ -78,7 +78,7 @@ def _begin(out: Path, plan: SweepPlan) -> None:
 
 
 def equal_budgets(plan: SweepPlan) -> str:
-    """Say in one line what every run may spend."""
+    """Describe the budget of every run in one line."""
     rest = plan.limits.model_dump(mode="json", exclude={"duplicates", "price"}, exclude_none=True)
     also = "".join(f", at most {value:g} {name.replace('_', ' ')}" for name, value in rest.items())
     budgets = " or ".join(map(str, plan.budgets))
@@ -88,15 +88,16 @@ def equal_budgets(plan: SweepPlan) -> str:
 
 
 def estimate(jobs: Sequence[Job], store: ResultsStore | None, at_a_time: int) -> dict[str, Any]:
-    """Estimate what runs take, from what earlier evaluations in a store took.
+    """Estimate the cost of runs from earlier evaluations in a store.
 
     Args:
-        jobs: the runs.
-        store: earlier results; without any of a method, hours and tokens are unknown (``None``).
-        at_a_time: evaluations under way at a time.
+        jobs: runs.
+        store: earlier results; for methods without any, hours and tokens are unknown (``None``).
+        at_a_time: number of simultaneous evaluations.
 
     Returns:
-        Runs, evaluations (and baselines, which are not charged), hours, tokens; what the last two rest on.
+        Runs, evaluations (and baselines, which are not charged), hours, tokens, and the basis of the last
+        two.
     """
     measured = store.query(_MEASURED) if store is not None else iter(())
     by_method = {variant: (count, seconds, tokens) for variant, count, seconds, tokens in measured}

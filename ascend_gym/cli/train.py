@@ -1,4 +1,4 @@
-"""``ascend-gym train``: train a policy with PPO on many operators, or go on with it."""
+"""``ascend-gym train``: train a policy with PPO on several operators, or resume a training."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ SETTINGS_NAME = "training.json"
 
 
 class ActionsOfPpo(str, Enum):
-    """The action families that PPO trains on."""
+    """Action families that PPO can train on."""
 
     RULES = "rules"
     KNOBS = "knobs"
 
 
 class TrainingSettings(BaseModel):
-    """Everything that decides the outcome of a training but its length.
+    """All settings that affect the outcome of a training, except its length.
 
     Attributes:
-        operators: names or ids of the operators; none means those of ``op_dirs`` only.
-        op_dirs: folders of operators outside of the suites.
+        operators: names or ids of the operators; none means only those of ``op_dirs``.
+        op_dirs: folders of operators outside the suites.
         family: action family.
-        budget: evaluations of an episode.
-        cases: cases of an operator that are evaluated, the smallest first; ``None`` for all.
-        chip: chip whose cycles are counted.
+        budget: evaluations per episode.
+        cases: number of cases to evaluate per operator, the smallest first; ``None`` for all.
+        chip: simulated or measured chip.
         seed: seed of the training.
-        runners: processes that play episodes; 0 plays in the training's own.
+        runners: processes that play episodes; 0 plays in the training process.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -62,23 +62,23 @@ def train(
     suite: Annotated[str, typer.Option(help="Suite to train on, unless --operators names them.")] = "core",
     operators: Annotated[str | None, typer.Option(metavar="A,B,C", help="Operators to train on.")] = None,
     op_dir: Annotated[
-        list[Path] | None, typer.Option(exists=True, file_okay=False, help="Folder of one more operator.")
+        list[Path] | None, typer.Option(exists=True, file_okay=False, help="Folder of a further operator.")
     ] = None,
     evaluations: Evaluations = 4000,
     family: Annotated[ActionsOfPpo, typer.Option(help="Action family.")] = ActionsOfPpo.RULES,
-    budget: Annotated[int, typer.Option(min=1, help="Evaluations of an episode.")] = 20,
+    budget: Annotated[int, typer.Option(min=1, help="Evaluations per episode.")] = 20,
     cases: Annotated[
-        int | None, typer.Option(min=1, help="Evaluate on so many cases, the smallest first; default all.")
+        int | None, typer.Option(min=1, help="Evaluate on this many cases, the smallest first; default all.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the training.")] = 0,
     chip: Chip = "910B2",
     daemon: Daemon = None,
-    runners: Annotated[int, typer.Option(min=0, help="Processes that play; 0: this one.")] = 0,
+    runners: Annotated[int, typer.Option(min=0, help="Processes that play episodes; 0: this one.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="New folder for checkpoints and events; default below runs/.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(exists=True, file_okay=False, help="Go on with the training in DIR.")
+        Path | None, typer.Option(exists=True, file_okay=False, help="Resume the training in DIR.")
     ] = None,
 ) -> None:
     """Train a policy on several operators with PPO, for 'ascend-gym optimize --method ppo'."""
@@ -86,7 +86,7 @@ def train(
 
     if resume is not None:
         if out is not None:
-            raise MisuseError("--out is for a new training, --resume goes on with one: give one of them")
+            raise MisuseError("--out is for a new training, --resume continues one: give only one of them")
         _run(_read_settings(resume), resume, evaluations, daemon)
         return
     names = operators.split(",") if operators else [] if op_dir else _names_of(suite)
@@ -130,7 +130,7 @@ def _run(settings: TrainingSettings, folder: Path, evaluations: int, daemon: lis
             done = train_policy(training, folder, evaluations, lambda now: note(_line(now, evaluations)))
         except KeyboardInterrupt:
             kept = last_checkpoint(folder)
-            note(f"ascend-gym: interrupted; go on from {kept or 'the beginning'} with --resume {folder}")
+            note(f"ascend-gym: interrupted; continue from {kept or 'the beginning'} with --resume {folder}")
             raise typer.Exit(EXIT_INTERRUPTED) from None
     typer.echo(f"{done.evaluations} evaluations in {done.iterations} iterations: {last_checkpoint(folder)}")
 

@@ -1,4 +1,4 @@
-"""Methods with settings of their own, written as one word, for comparisons of several."""
+"""Methods with settings of their own, written as one word, for comparisons."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def variant_settings(variant: str, **settings: Any) -> RunSettings:
 
     A method from outside this package is ``FILE.py:CLASS``, ``MODULE:CLASS``, or the name of an entry point.
 
-    A setting is ``name=value``, or ``no-PART`` for a part of the method that is left out:
+    A setting is ``name=value``, or ``no-PART`` to disable a part of the method:
     ``ascend-optimizer:no-experience`` runs with ``ablate=["experience"]``.
 
     Args:
-        variant: the method and what is special about it.
-        settings: what is common to all runs: operator, budget, seed ...
+        variant: method with its special settings.
+        settings: common settings of all runs: operator, budget, seed ...
 
     Raises:
-        MisuseError: there is no such method, or it has no such setting.
+        MisuseError: the method does not exist, or has no such setting.
     """
     name, specials = _split(variant)
     try:
@@ -51,7 +51,7 @@ def variant_settings(variant: str, **settings: Any) -> RunSettings:
 
 
 def _split(variant: str) -> tuple[str, str | None]:
-    """Return the method, which has a colon of its own where it is ``FILE.py:CLASS``, and its settings."""
+    """Return the method, whose name may contain a colon itself (``FILE.py:CLASS``), and its settings."""
     name, colon, rest = variant.partition(":")
     if name not in {*(method.value for method in Method), *entry_point_names()} and colon:
         attribute, colon, rest = rest.partition(":")
@@ -78,7 +78,7 @@ def _own_settings(specials: list[str]) -> dict[str, Any]:
 
 
 def variant_name(settings: RunSettings) -> str:
-    """Return the method and what is special about it, as ``variant_settings`` reads it."""
+    """Return the method with its special settings, in the format of ``variant_settings``."""
     told = settings.model_dump(mode="json", exclude_defaults=True, exclude=set(_COMMON))
     ablated = [f"{_ABLATION}{part}" for part in told.pop("ablate", [])]
     specials = [*ablated, *(f"{name}={value}" for name, value in sorted(told.items()))]

@@ -1,4 +1,4 @@
-"""Evaluator over ZeroMQ and automatic start of a private local daemon."""
+"""Evaluator over ZeroMQ, with automatic start of a private local daemon."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def connect(
     connect_timeout_s: float = CONNECT_TIMEOUT_S,
     start_timeout_s: float = START_TIMEOUT_S,
 ) -> ZmqEvaluator:
-    """Return an evaluator on a daemon that is ready, or on several.
+    """Return an evaluator that uses one or several daemons; the first one is ready on return.
 
     Args:
-        address: daemon to use, or several; ``None`` uses those that ``ASCEND_GYM_DAEMON`` names or, if that
-            is unset, a private daemon that is started for this process and ends with the last evaluator
+        address: one or several daemon addresses. ``None`` uses those in ``ASCEND_GYM_DAEMON`` or, if that
+            is unset, starts a private daemon for this process, which ends with the last evaluator
             that uses it.
-        options: what a private daemon is started with.
+        options: options for a private daemon.
         connect_timeout_s: how long a daemon may be unreachable.
-        start_timeout_s: how long a daemon may take to get ready; the first start builds the simulator.
+        start_timeout_s: how long a daemon may take to start; the first start builds the simulator.
 
     Raises:
-        MisuseError: it is not an address, the private daemon refuses the options, or daemons measure
-            differently.
+        MisuseError: an address is invalid, the private daemon rejects the options, or the daemons' results
+            are not comparable.
         DaemonUnreachableError: no daemon answers.
         InfrastructureError: the private daemon did not start.
     """

@@ -1,4 +1,4 @@
-"""One connection to a daemon: a DEALER socket, and whether anybody is at its other end."""
+"""A connection to one daemon over a DEALER socket, with monitoring of the other end."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ _HUNG_UP = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL  # a guarded daemon does so to c
 
 
 class DaemonLink:
-    """Sends and receives messages for one thread; a lost connection is made again by itself.
+    """Sends and receives messages for one thread, and reconnects automatically.
 
     Args:
         address: ``tcp://HOST:PORT`` or ``ipc://PATH``.
         connect_timeout_s: how long the daemon may be unreachable before ``check_reachable`` raises.
-        private_daemon: the daemon at ``address`` if it is one of this process; its end is noticed at once.
-        on_close: called once when this link is closed or collected.
+        private_daemon: the daemon at ``address`` if this process owns it, so that its end is detected at
+            once.
+        on_close: called once when this link is closed or garbage collected.
 
     Attributes:
         connect_timeout_s: as given.
-        connections: how often a connection has been made.
-        heard_s: monotonic time of the last message, or of when the first one was due.
+        connections: how often a connection was established.
+        heard_s: monotonic time of the last message, or since when the first one is expected.
 
     Raises:
-        MisuseError: ``address`` is not one, or there is a key for its host that cannot be used.
+        MisuseError: ``address`` is invalid, or the key for its host is unusable.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class DaemonLink:
 
     @property
     def sources(self) -> list[zmq.Socket[bytes] | int]:
-        """What becomes readable when something has happened on this link."""
+        """Sockets and descriptors that become readable when something happens on this link."""
         daemon = [] if self._private_daemon is None else [self._private_daemon.ended_fd]
         return [self._socket, self._monitor, *daemon]
 
@@ -95,15 +96,15 @@ class DaemonLink:
 
     @property
     def is_connected(self) -> bool:
-        """Whether somebody is at the other end, as far as is known."""
+        """Whether a daemon is at the other end, as far as is known."""
         return self._connected_s is not None
 
     def send(self, message: WireMessage) -> None:
-        """Send, or keep until there is a connection.
+        """Send a message, or queue it until there is a connection.
 
         Raises:
             MisuseError: the message is too large.
-            InfrastructureError: too much is waiting to be sent.
+            InfrastructureError: the queue is full.
         """
         try:
             frames = encode(message)
@@ -117,10 +118,10 @@ class DaemonLink:
             ) from error
 
     def received(self) -> list[WireMessage]:
-        """Take note of lost and made connections and return the messages that have arrived.
+        """Process connection events and return the messages that have arrived.
 
         Raises:
-            InfrastructureError: something else than our protocol has arrived.
+            InfrastructureError: the other end does not speak our protocol.
         """
         with suppress(zmq.Again):
             while True:
@@ -146,10 +147,10 @@ class DaemonLink:
                 yield [frame.bytes for frame in receive_frames(self._socket)]
 
     def check_reachable(self) -> None:
-        """Raise if there has been no daemon at the other end for too long.
+        """Raise if no daemon has been at the other end for too long.
 
         Raises:
-            DaemonUnreachableError: as it says.
+            DaemonUnreachableError: as above.
         """
         if self.is_connected:
             return
@@ -170,7 +171,7 @@ class DaemonLink:
         raise self.no_answer(self.connect_timeout_s)
 
     def no_answer(self, waited_s: float) -> DaemonUnreachableError:
-        """Return the error that says that nobody has answered for so long, and what to do."""
+        """Return the error for a daemon that has not answered for ``waited_s``, with advice."""
         advice = (
             "close this evaluator and connect again"
             if self._private_daemon
@@ -182,11 +183,11 @@ class DaemonLink:
         )
 
     def expect_answers(self) -> None:
-        """Count the daemon's silence from this moment on."""
+        """Measure the daemon's silence from now on."""
         self.heard_s = time.monotonic()
 
     def close(self) -> None:
-        """Disconnect; closing again does nothing."""
+        """Disconnect. May be called more than once."""
         self._release()
 
     def _note_connection(self, event: int) -> None:
@@ -201,9 +202,10 @@ class DaemonLink:
         self.connections += 1
 
     def _note_loss(self, now_s: float) -> None:
-        """Count the time without an answer from now on, if there was somebody to answer until now.
+        """Start measuring the time without an answer, unless it is running already.
 
-        What accepts connections and closes them again is nobody: a tunnel with a dead end, a load balancer.
+        A peer that accepts connections and closes them again does not count as a daemon: it may be a tunnel
+        with a dead end or a load balancer.
         """
         if self._connected_s is not None:
             if self._spoken_to or now_s - self._connected_s >= self.connect_timeout_s:
@@ -233,7 +235,7 @@ def _release(
     owner_pid: int,
     on_close: Callable[[], None] | None,
 ) -> None:
-    """Close all; a context knows its sockets only weakly, and would wait for those it has forgotten."""
+    """Close all sockets: a context holds them weakly, and would wait for forgotten ones on exit."""
     if os.getpid() != owner_pid:  # a forked child must not touch its parent's sockets
         return
     for socket in sockets:

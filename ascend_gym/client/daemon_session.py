@@ -1,4 +1,4 @@
-"""The requests of one client that are with one daemon, and what is known of that daemon."""
+"""A client's requests at one daemon, and the state of that daemon."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from ascend_gym.core.records import DaemonInfo, Diagnostic, EvalRequest, EvalRes
 from ascend_gym.core.status import Status
 
 MAX_IN_FLIGHT = 500
-REQUESTS_PER_SLOT = 2  # one that is worked on, and one to go on with at once
+REQUESTS_PER_SLOT = 2  # one in progress, and one to start next without a delay
 BUSY_PAUSE_S = 0.5
 REMIND_S = 20.0
 SILENCE_S = 60.0
-FIRST_ANSWER_S = 10.0  # a daemon that is getting ready says twice a second that it is there
+FIRST_ANSWER_S = 10.0  # a daemon that is starting sends a message twice a second
 
 
 class RemoteEvaluation(Evaluation):
     """A request to daemons.
 
     Attributes:
-        session: the daemon that has it, or is about to; ``None`` while it waits for one.
-        failed_at: addresses of daemons that could not serve it.
+        session: the daemon that has it or will get it next; ``None`` while it waits for one.
+        failed_at: addresses of daemons that failed to serve it.
         cancelled: whether its result is no longer wanted.
     """
 
@@ -38,24 +38,25 @@ class RemoteEvaluation(Evaluation):
         self.cancelled = False
 
     def cancelled_result(self) -> EvalResult:
-        """Return the result of a request that was withdrawn before it was evaluated."""
+        """Return the result of a request that was cancelled before it was evaluated."""
         complaint = Diagnostic(phase=Phase.SERVICE, message="cancelled by the client")
         return failed_result(self.request, Status.CANCELLED, complaint)
 
 
 class DaemonSession:
-    """Sends requests to one daemon and takes in its answers; never waits.
+    """Sends requests to one daemon and processes its answers, without blocking.
 
-    A lost connection is made again by itself, and what has not been answered is then submitted again under
+    It reconnects automatically and then resubmits unanswered requests under
     the same ids, which the daemon recognises. At most ``max_in_flight`` requests are with the daemon at a
-    time, and fewer when it says that it is busy; the others wait here.
+    time, and fewer if it reports that it is busy; the others wait here.
 
     Args:
         address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of a daemon.
         connect_timeout_s: how long the daemon may be unreachable before ``check_reachable`` raises.
-        private_daemon: the daemon at ``address`` if it is one of this process; its end is noticed at once.
-        on_close: called once when this session is closed or collected.
-        max_in_flight: requests that the daemon may have at a time.
+        private_daemon: the daemon at ``address`` if this process owns it, so that its end is detected at
+            once.
+        on_close: called once when this session is closed or garbage collected.
+        max_in_flight: maximum number of requests with the daemon at a time.
 
     Attributes:
         info: what the daemon said that it can do, once it has.
@@ -67,7 +68,7 @@ class DaemonSession:
         dropped_messages: answers to questions that are not open, and therefore ignored.
 
     Raises:
-        MisuseError: ``address`` is not one.
+        MisuseError: ``address`` is invalid.
     """
 
     def __init__(
@@ -101,18 +102,18 @@ class DaemonSession:
 
     @property
     def pause_s(self) -> float:
-        """How long to wait for the daemon at most before ``receive`` and ``check_reachable`` are due."""
+        """Maximum seconds to wait for the daemon before ``receive`` and ``check_reachable`` are due."""
         pause_s = BUSY_PAUSE_S if self._waiting else min(REMIND_S, SILENCE_S, FIRST_ANSWER_S)
         return pause_s if self.link.is_connected else min(pause_s, self.link.connect_timeout_s)
 
     @property
     def held(self) -> int:
-        """How many requests it has been given that have not finished."""
+        """Number of its requests that have not finished."""
         return len(self._held)
 
     @property
     def load(self) -> float:
-        """Requests that have not finished for each slot of the daemon."""
+        """Unfinished requests per slot of the daemon."""
         return self.held / (self.info.slots if self.info else 1)
 
     @property
@@ -123,10 +124,10 @@ class DaemonSession:
         return self.held < REQUESTS_PER_SLOT * self.info.slots
 
     def submit(self, evaluation: RemoteEvaluation) -> None:
-        """Send a request, or keep it; one that is too large to be sent ends as ``invalid_request``.
+        """Send a request, or queue it; one that is too large to send ends as ``invalid_request``.
 
         Raises:
-            InfrastructureError: too much is waiting to be sent.
+            InfrastructureError: the queue is full.
         """
         self._submitted += 1
         request_id = evaluation.request_id = f"{self._submitted}"
@@ -140,24 +141,24 @@ class DaemonSession:
             raise
 
     def cancel(self, evaluation: RemoteEvaluation) -> None:
-        """Stop a request: at the daemon if it has been sent, else here."""
+        """Cancel a request, at the daemon if it has been sent, else here."""
         if evaluation.request_id in self._sent:
             self.link.send(WireMessage(Kind.CANCEL, evaluation.request_id))
         else:
             self._finish(evaluation.request_id, evaluation.cancelled_result())
 
     def ask_info(self) -> None:
-        """Ask the daemon what it can do; the answer becomes ``info`` when it has been received."""
+        """Ask the daemon for its capabilities; ``info`` has the answer once it was received."""
         self.info = None
         self._asked = True
         self.link.expect_answers()
         self.link.send(WireMessage(Kind.DESCRIBE))
 
     def receive(self) -> list[tuple[RemoteEvaluation, EvalResult]]:
-        """Take in what has arrived, send what may be sent, and return what has finished.
+        """Process received messages, send queued ones, and return what has finished.
 
         Raises:
-            InfrastructureError: something else than our protocol has arrived.
+            InfrastructureError: the other end does not speak our protocol.
         """
         messages = self.link.received()
         if self.link.connections > self._connections:
@@ -170,10 +171,10 @@ class DaemonSession:
         return finished
 
     def check_reachable(self) -> None:
-        """Raise if the daemon cannot be reached, or has been silent, for too long.
+        """Raise if the daemon has been unreachable or silent for too long.
 
         Raises:
-            DaemonUnreachableError: as it says.
+            DaemonUnreachableError: as above.
         """
         self.link.check_reachable()
         silent_s = time.monotonic() - self.link.heard_s
@@ -187,7 +188,7 @@ class DaemonSession:
             )
 
     def withdraw(self) -> list[RemoteEvaluation]:
-        """Give up what is pending, here and, at the next connection, there; return it, oldest first."""
+        """Give up all pending requests here and, at the next connection, there; return them, oldest first."""
         self._withdrawn += self._sent
         evaluations = list(self._held.values())
         for request_id in list(self._held):
@@ -214,7 +215,7 @@ class DaemonSession:
         self._submit_again()
 
     def _remind(self) -> None:
-        """Ask a daemon once more that is connected but silent: an answer may have been lost on its way."""
+        """Ask again if a connected daemon is silent, because an answer may have been lost."""
         now_s = time.monotonic()
         silent = self.link.is_connected and now_s - self.link.heard_s > REMIND_S
         if self._sent and silent and self._reminded_s < self.link.heard_s:
@@ -258,7 +259,7 @@ class DaemonSession:
     def _postpone(self, request_id: str) -> None:
         """Keep a request that the daemon did not accept, and send nothing more for a while.
 
-        From here on the daemon gets as many requests at a time as it has accepted, then slowly more.
+        Afterwards the daemon gets at most as many requests at a time as it has accepted, then slowly more.
         """
         if request_id not in self._sent:
             return

@@ -1,4 +1,4 @@
-"""A private daemon as a child process, started when needed and gone when not."""
+"""A private daemon as a child process, started on demand and stopped when no longer used."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class DaemonOptions:
-    """What a private daemon is started with.
+    """Options of a private daemon.
 
     Attributes:
         backend: ``simulator``, or ``module:Class`` of another backend.
-        chip: chip to measure for.
-        workers: worker processes; 0 lets the daemon choose.
-        cache_dir: builds, inputs and results; ``None`` is the cache root of this user.
+        chip: chip to measure or simulate.
+        workers: number of worker processes; 0 lets the daemon choose.
+        cache_dir: folder for builds, inputs and results; ``None`` is the user's cache root.
     """
 
     backend: str = "simulator"
@@ -55,21 +55,21 @@ class DaemonOptions:
 
 
 class LocalDaemon:
-    """A daemon that belongs to this process: nobody else can reach it, and it ends when this process does.
+    """A daemon that belongs to this process: nobody else can reach it, and it ends with the process.
 
-    It is ready when the constructor returns. It ends on ``close``, when the object is collected, and when
-    this process ends in whatever way, because its control socket is then closed.
+    It is ready when the constructor returns. It ends on ``close``, when the object is garbage collected, and
+    when this process ends in any way, because its control socket is then closed.
 
     Args:
-        options: what to start.
-        start_timeout_s: how long it may take; the first start on a host builds the simulator.
+        options: options of the daemon.
+        start_timeout_s: how long starting may take; the first start on a host builds the simulator.
 
     Attributes:
         ended_fd: descriptor that becomes readable when the daemon ends, also in forked children.
 
     Raises:
-        MisuseError: it refuses the options.
-        InfrastructureError: it did not get ready; the message quotes what it said.
+        MisuseError: the daemon rejects the options.
+        InfrastructureError: it did not become ready; the message quotes its output.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class LocalDaemon:
         raise error(f"{problem}; its messages:\n{said}")
 
     def _tell_what_takes_long(self, control: socket.socket, deadline_s: float) -> None:
-        """Log once what the daemon says it is doing, where it is not ready soon: on a new host it builds."""
+        """Log once what a slowly starting daemon is doing; on a new host it builds the simulator."""
         poll = select.poll()
         poll.register(control, select.POLLIN)
         while (left_s := deadline_s - time.monotonic()) > 0 and not poll.poll(1000 * min(_SOON_S, left_s)):
@@ -147,19 +147,19 @@ class LocalDaemon:
                 return
 
     def has_ended(self) -> bool:
-        """Whether the daemon is gone; for an open one."""
+        """Whether the daemon process has ended. Must not be called after ``close``."""
         poll = select.poll()
         poll.register(self.ended_fd, select.POLLIN)
         return bool(poll.poll(0))
 
     def messages(self) -> str:
-        """Return the end of what the daemon has written so far."""
+        """Return the end of the daemon's output so far."""
         written_bytes = os.fstat(self._messages.fileno()).st_size
         start = max(0, written_bytes - _QUOTED_BYTES)
         return os.pread(self._messages.fileno(), _QUOTED_BYTES, start).decode(errors="replace").strip()
 
     def close(self) -> None:
-        """Stop the daemon and wait until it is gone."""
+        """Stop the daemon and wait until it has ended."""
         self._reap()
 
     def __enter__(self) -> LocalDaemon:
@@ -182,7 +182,7 @@ def _reap(
     ended_fd: int,
     owner_pid: int,
 ) -> None:
-    """Stop the daemon; in a forked child only let go of it, since it belongs to the parent."""
+    """Stop the daemon; in a forked child only release its resources, since it belongs to the parent."""
     messages.close()
     os.close(ended_fd)
     if os.getpid() != owner_pid:
@@ -201,7 +201,7 @@ def _reap(
 
 @dataclass
 class SharedDaemons:
-    """The private daemons of this process: one per set of options, for as long as somebody uses it."""
+    """The private daemons of this process: one per set of options, with reference counting."""
 
     daemons: dict[DaemonOptions, LocalDaemon] = field(default_factory=dict)
     _users: Counter[LocalDaemon] = field(default_factory=Counter)
@@ -210,7 +210,7 @@ class SharedDaemons:
     def acquire(self, options: DaemonOptions, start_timeout_s: float) -> LocalDaemon:
         """Return the daemon with ``options``, starting one if there is none or it has ended.
 
-        A forked child uses the daemon that its parent had at that time.
+        A forked child uses the daemon that its parent had at the time of the fork.
         """
         with self._lock:
             daemon = self.daemons.get(options)
@@ -220,7 +220,7 @@ class SharedDaemons:
             return daemon
 
     def release(self, daemon: LocalDaemon) -> None:
-        """Give up one use; the daemon is stopped after the last one."""
+        """Release one use; the daemon is stopped after the last one."""
         with self._lock:
             self._users[daemon] -= 1
             if self._users[daemon]:

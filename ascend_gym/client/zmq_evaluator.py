@@ -1,4 +1,4 @@
-"""The evaluator on daemons: one, or several that share the requests."""
+"""The evaluator that uses one daemon, or several that share the requests."""
 
 from __future__ import annotations
 
@@ -34,29 +34,30 @@ log = logging.getLogger("ascend_gym.client")
 
 
 class ZmqEvaluator:
-    """Implements ``Evaluator`` on the daemon at ``address``, or on all of several that measure alike.
+    """An ``Evaluator`` on the daemon at ``address``, or on several whose results are comparable.
 
     It belongs to one thread. A single daemon gets all requests at once, as many as it accepts, and again
-    when a lost connection has been made anew. With several, a request goes to a daemon that has its chip and
-    the most room; the rest wait here, so that a daemon that is fast, or joins later, gets more of them. What
-    a lost daemon had is given to the others; it serves again when it is back. A daemon that ends a request as
-    ``infra_error`` is not asked for it again as long as there are others with its chip; where all that have
-    the chip are lost, the request ends so too. Each request is answered once.
+    after a reconnect. With several daemons, a request goes to the one with its chip and
+    the most room; the others wait here, so that a daemon that is fast, or joins later, gets more of them.
+    Requests of a lost daemon go to the others, and it serves again when it returns. If a daemon ends a
+    request as ``infra_error``, others with its chip are tried; if all daemons with
+    the chip are lost, the request ends as ``infra_error``, too. Each request is answered once.
 
     Args:
-        address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of a daemon, or several; at least one must get ready,
-            the others may join later.
+        address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of one or several daemons; at least one must become
+            ready, the others may join later.
         connect_timeout_s: how long a daemon may be unreachable before it counts as lost.
-        ready_timeout_s: how long the first daemon may take to get ready to evaluate.
-        private_daemon: the daemon at ``address`` if it is one of this process; its end is noticed at once.
-        on_close: called once when this evaluator is closed or collected.
-        max_in_flight: requests that a daemon may have at a time.
+        ready_timeout_s: how long the first daemon may take to become ready.
+        private_daemon: the daemon at ``address`` if this process owns it, so that its end is detected at
+            once.
+        on_close: called once when this evaluator is closed or garbage collected.
+        max_in_flight: maximum number of requests with a daemon at a time.
 
     Attributes:
-        address: the daemons, in or out of service, separated by commas.
+        address: all daemons, in or out of service, separated by commas.
 
     Raises:
-        MisuseError: an address is none, or is given twice.
+        MisuseError: an address is invalid or given twice.
     """
 
     def __init__(
@@ -88,20 +89,20 @@ class ZmqEvaluator:
 
     @property
     def infos(self) -> dict[str, DaemonInfo]:
-        """What the daemons in service can do, by address."""
+        """Capabilities of the daemons in service, by address."""
         return {each.address: each.info for each in self._sessions if each.in_service and each.info}
 
     @property
     def dropped_messages(self) -> int:
-        """Answers to questions that are not open, and therefore ignored."""
+        """Number of ignored answers, to requests that are no longer open."""
         return sum(session.dropped_messages for session in self._sessions)
 
     def submit(self, request: EvalRequest) -> Evaluation:
-        """Queue a request; one that is too large to be sent ends as ``invalid_request``.
+        """Queue a request; one that is too large to send ends as ``invalid_request``.
 
         Raises:
-            InfrastructureError: this evaluator is closed, too much is waiting to be sent, or none of several
-                daemons gets ready.
+            InfrastructureError: this evaluator is closed, its queue is full, or none of several
+                daemons becomes ready.
         """
         self._check_open()
         evaluation = RemoteEvaluation(self, request)
@@ -114,10 +115,10 @@ class ZmqEvaluator:
         return evaluation
 
     def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
-        """Return what has finished, waiting up to ``timeout_s`` for the first if something is pending.
+        """Return finished evaluations, waiting up to ``timeout_s`` for the first if any request is pending.
 
         Raises:
-            DaemonUnreachableError: something is pending, and all daemons have been unreachable for too long.
+            DaemonUnreachableError: a request is pending, and all daemons have been unreachable for too long.
             InfrastructureError: the only daemon does not speak our protocol.
         """
         self._check_open()
@@ -134,7 +135,7 @@ class ZmqEvaluator:
         return finished
 
     def cancel(self, evaluation: Evaluation) -> None:
-        """Stop a request if it has not finished; its result then has status ``cancelled``."""
+        """Cancel a request unless it has finished; its result then has status ``cancelled``."""
         self._check_open()
         if evaluation.done or not isinstance(evaluation, RemoteEvaluation):
             return
@@ -146,13 +147,13 @@ class ZmqEvaluator:
             self._answer(evaluation, evaluation.cancelled_result())
 
     def describe(self) -> DeviceInfo:
-        """Say what measures: the first daemon in service, which the others agree with but for host and chip.
+        """Return the device of the first daemon in service; the others differ only in host and chip.
 
-        Waits until the first is ready, for the others at most as long as they may be unreachable.
+        Waits until the first is ready, and for the others at most as long as they may be unreachable.
 
         Raises:
-            DaemonUnreachableError: no daemon can be reached, or none gets ready.
-            MisuseError: two daemons measure differently.
+            DaemonUnreachableError: no daemon can be reached, or none becomes ready.
+            MisuseError: the results of two daemons are not comparable.
         """
         self._check_open()
         if self._only is not None:
@@ -163,14 +164,14 @@ class ZmqEvaluator:
         return next(iter(self.infos.values())).device
 
     def close(self) -> None:
-        """Withdraw what is pending and disconnect. Further calls raise ``InfrastructureError``."""
+        """Cancel pending requests and disconnect. Further calls raise ``InfrastructureError``."""
         for session in self._sessions:
             session.close()
 
     # --- daemons that come and go ---
 
     def _join(self) -> None:
-        """Wait, once, for all daemons until the patience with unreachable ones ends, then for the first."""
+        """Wait once for all daemons until the connect timeout, then for the first one."""
         if self._device is not None:
             return
         started_s = time.monotonic()
@@ -196,7 +197,7 @@ class ZmqEvaluator:
                 log.warning("%s is not in service: %s", session.address, session.problem)
 
     def _receive(self, *, strict: bool = False) -> None:
-        """Take in what the daemons say and give them what waits."""
+        """Process messages of the daemons and send them waiting requests."""
         for session in self._sessions:
             try:
                 for evaluation, result in session.receive():
@@ -246,7 +247,7 @@ class ZmqEvaluator:
         return bool(self._waiting) or any(session.held for session in self._sessions)
 
     def _dispatch(self) -> None:
-        """Give waiting requests to the daemons with the least to do, oldest first."""
+        """Send waiting requests to the least loaded daemons, oldest first."""
         kept: deque[RemoteEvaluation] = deque()
         while self._waiting and any(session.has_room for session in self._sessions):
             evaluation = self._waiting.popleft()
@@ -285,13 +286,13 @@ class ZmqEvaluator:
 
 
 def _able(sessions: Sequence[DaemonSession], request: EvalRequest) -> list[DaemonSession]:
-    """Return the daemons in service that have the chip; if none has, any may say so."""
+    """Return the daemons in service with the chip; if none has it, all of them, which then refuse."""
     serving = [session for session in sessions if session.in_service]
     return [session for session in serving if request.protocol.chip in session.chips] or serving
 
 
 def _choose(sessions: Sequence[DaemonSession], evaluation: RemoteEvaluation) -> DaemonSession | None:
-    """Return the daemon for a request, or ``None`` while those that can serve it have no room."""
+    """Return the daemon for a request; ``None`` while those that can serve it have no room."""
     able = _able(sessions, evaluation.request)
     fresh = [session for session in able if session.address not in evaluation.failed_at] or able
     free = [session for session in fresh if session.has_room]
@@ -299,7 +300,7 @@ def _choose(sessions: Sequence[DaemonSession], evaluation: RemoteEvaluation) -> 
 
 
 def _lost_chip(sessions: Sequence[DaemonSession], chip: str) -> str | None:
-    """Return what to say of a chip that only lost daemons have; ``None`` for other chips."""
+    """Return the message about a chip that only lost daemons have; ``None`` for other chips."""
     having = [session for session in sessions if chip in session.chips]
     if not having or any(session.in_service for session in having):
         return None
@@ -308,7 +309,7 @@ def _lost_chip(sessions: Sequence[DaemonSession], chip: str) -> str | None:
 
 
 def _difference(reference: DeviceInfo, device: DeviceInfo) -> str | None:
-    """Return why results of two devices cannot be compared, or ``None``."""
+    """Return why results of two devices are not comparable; ``None`` if they are."""
     for name in ("backend", "toolchain_digest"):
         expected, found = getattr(reference, name), getattr(device, name)
         if expected != found:

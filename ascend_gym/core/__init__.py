@@ -1,4 +1,4 @@
-"""Records, status table, errors, digests and protocols that every other layer is built from.
+"""Records, status table, errors, digests and protocols that all other layers build on.
 
-Depends on the standard library and pydantic only, so that importing it costs little.
+Depends only on the standard library and pydantic, so importing it is cheap.
 """

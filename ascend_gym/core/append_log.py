@@ -19,25 +19,25 @@ from ascend_gym.core.errors import InfrastructureError, MisuseError
 class AppendLog:
     """JSON objects, one per line; each is on disk when ``append`` returns.
 
-    Opening a file whose last line was torn by a crash removes that line and keeps all before it. Several
-    processes may append to one file; each sees what was in it when it was opened.
+    If a crash left the last line incomplete, opening the file removes that line and keeps all others. Several
+    processes may append to one file; each sees the records that existed when it opened the file.
 
     Attributes:
-        path: the file.
-        records: the objects in it, in order.
-        torn_bytes: bytes of a torn last line that were removed on opening.
+        path: file.
+        records: objects in the file, in order.
+        torn_bytes: size in bytes of an incomplete last line that was removed on opening.
     """
 
     def __init__(self, path: Path, *, alone: bool = False) -> None:
-        """Open ``path`` and read what is in it; the file and its folder are created when missing.
+        """Open ``path`` and read its records; the file and its folder are created if missing.
 
         Args:
-            path: the file.
-            alone: refuse a file that another process has opened so; a killed process holds nothing.
+            path: file.
+            alone: whether to lock the file against other processes; the lock ends with the process.
 
         Raises:
-            MisuseError: the file cannot be opened; a line other than the last is not a JSON object: the file
-                is no such log; another process writes it.
+            MisuseError: the file cannot be opened; a line other than the last is not a JSON object, so this
+                is not a log; or another process has locked it.
         """
         self.path = path
         try:
@@ -61,7 +61,7 @@ class AppendLog:
         """Write one object; it is on disk on return. Keys are sorted, so equal objects give equal bytes.
 
         Raises:
-            InfrastructureError: the disk does not take it.
+            InfrastructureError: writing fails, for example because the disk is full.
         """
         line = canonical_json(record).encode() + b"\n"
         if self._file.closed:
@@ -83,7 +83,7 @@ class AppendLog:
         self._sync()
 
     def close(self) -> None:
-        """Close the file; what was appended stays."""
+        """Close the file; its records remain."""
         self._file.close()
 
     def __enter__(self) -> AppendLog:
@@ -96,7 +96,7 @@ class AppendLog:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Keep other processes out for the block, or for as long as the file is open."""
+        """Lock the file against other processes, for the block or for as long as the file is open."""
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | (fcntl.LOCK_NB if self._alone else 0))
         except BlockingIOError as error:
@@ -117,10 +117,10 @@ class AppendLog:
 
 
 def read_log(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a log, which is left as it is; a torn last line is not among them.
+    """Return the objects of a log without changing it; an incomplete last line is ignored.
 
     Raises:
-        MisuseError: there is no such file, or a line other than the last is not a JSON object.
+        MisuseError: the file does not exist, or a line other than the last is not a JSON object.
     """
     if not path.is_file():
         raise MisuseError(f"{path}: there is no such file")
@@ -128,12 +128,12 @@ def read_log(path: Path) -> list[dict[str, Any]]:
 
 
 def canonical_json(record: dict[str, Any]) -> str:
-    """Return the one JSON text of ``record``: sorted keys, no spaces, no NaN."""
+    """Return the canonical JSON text of ``record``: sorted keys, no spaces, no NaN."""
     return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _read(path: Path) -> tuple[list[dict[str, Any]], int, int]:
-    """Return the objects of a log, the bytes of its whole lines, and those of a torn last one."""
+    """Return the objects of a log, and the byte sizes of its complete lines and of an incomplete last one."""
     content = path.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     records = [_decoded(path, number, line) for number, line in enumerate(whole.splitlines(), 1)]

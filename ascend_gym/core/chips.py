@@ -1,4 +1,4 @@
-"""The chips whose cycles can be counted, by the names that requests use: ours, and those of users' files."""
+"""Names of supported chips, as requests use them: built-in ones, and those of users' chip files."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ def require_chip(name: str) -> str:
     """Return the name that requests use for a chip.
 
     Args:
-        name: one of ``CHIPS``; a file ``FILE.toml`` that describes a chip, which this process and those that
-            it starts know from then on; or the name of one of ``own_chips``, with or without its digest.
+        name: one of ``CHIPS``; a file ``FILE.toml`` that describes a chip, which this process and its
+            children know from then on; or the name of one of ``own_chips``, with or without its digest.
 
     Raises:
-        MisuseError: there is no such chip, or the file has no usable name for one.
+        MisuseError: the chip does not exist, or the file has no usable name for it.
     """
     if name in CHIPS:
         return name
@@ -40,29 +40,30 @@ def require_chip(name: str) -> str:
 
 
 def no_such_chip(name: str, known: list[str]) -> str:
-    """Return what to say of a name that is none of the chips that are ``known``."""
+    """Return the message about a name that is none of the ``known`` chips."""
     told = f"no chip is named {name!r}{nearest(name, known)}; there are: {', '.join(known)}"
     return f"{told}; the file of another one can be given as --chip-file FILE.toml or by {ENV_CHIP_FILES}"
 
 
 def own_chips() -> Mapping[str, Path]:
-    """Return the files that describe chips of users, by the chips' names; files that name none are left out.
+    """Return the chip files of users by chip name, without files that do not define a name.
 
-    They are those that ``$ASCEND_GYM_CHIP_FILES`` lists and those that ``require_chip`` was given.
+    They are the files in ``$ASCEND_GYM_CHIP_FILES`` and those that were given to ``require_chip``.
     """
     named: dict[str, Path] = {}
     for path in chip_files():
         try:
             named[own_chip_name(path)] = path
-        except MisuseError:  # whoever asks for this file is told why; others can do without it
+        except MisuseError:  # a request for this file reports the error; other chips do not need it
             continue
     return named
 
 
 def own_chip_name(path: Path) -> str:
-    """Return ``NAME@DIGEST`` for the file of a chip: its figures are part of its name.
+    """Return ``NAME@DIGEST`` for a chip file.
 
-    So a result belongs to the figures that it was priced with, and daemons with another file do not answer.
+    The digest of its figures is part of the name, so that a result belongs to the figures that it was priced
+    with, and daemons with another version of the file refuse.
 
     Raises:
         MisuseError: the file cannot be read, or its ``name`` is missing, is one of ours or has other letters

@@ -1,8 +1,8 @@
-"""Messages between clients, broker and workers, and their form on the wire.
+"""Messages between clients, broker and workers, and their wire format.
 
 A message is two frames: a header (magic, protocol version, kind, attempt, request id) and the payload (JSON
-of a record). Decoding checks in a fixed order: lengths, then version, then content. A message that cannot be
-decoded is a value (``CodecError``), so that nobody on the network can raise an exception in a daemon.
+of a record). Decoding checks in a fixed order: lengths, then version, then content. Decoding errors are
+values (``CodecError``), so that nobody on the network can raise an exception in a daemon.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ _REQUEST_ID = re.compile(rf"[A-Za-z0-9_.-]{{0,{MAX_REQUEST_ID_CHARS}}}\Z")
 
 
 class Kind(Enum):
-    """What a message says; the value is its byte on the wire."""
+    """Kind of a message; the value is its byte on the wire."""
 
     SUBMIT = b"S"  # client -> broker: evaluate this request
     CANCEL = b"C"  # client -> broker: stop this request
-    DESCRIBE = b"D"  # client -> broker: what measures?
-    DEVICE = b"d"  # broker -> client: this does
-    REFUSED = b"x"  # broker -> client: the message makes no sense here, and why
+    DESCRIBE = b"D"  # client -> broker: report your device
+    DEVICE = b"d"  # broker -> client: the device
+    REFUSED = b"x"  # broker -> client: the message is invalid, with the reason
     BUSY = b"B"  # broker -> client: not accepted, because too much is waiting; send it again later
     RESULT = b"R"  # worker -> broker -> client: the answer
-    READY = b"r"  # worker -> broker: what I measure with; give me work
-    BEAT = b"b"  # worker -> broker: I hold this lease; broker -> client: I have your requests
-    WANT = b"w"  # worker -> broker: what this lease needs is built, I want a device to run it
+    READY = b"r"  # worker -> broker: ready for work, with the worker's device
+    BEAT = b"b"  # worker -> broker: the lease is alive; broker -> client: requests are in progress
+    WANT = b"w"  # worker -> broker: the build is done, requests a device for a run
     FREED = b"f"  # worker -> broker: the device of this lease is free again
     JOB = b"J"  # broker -> worker: evaluate this request
     GRANT = b"g"  # broker -> worker: run this lease on a device
-    STATUS = b"s"  # client -> broker: how are you?
-    REPORT = b"p"  # broker -> client: like this
+    STATUS = b"s"  # client -> broker: report your status
+    REPORT = b"p"  # broker -> client: the status
     DRAIN = b"q"  # operator -> broker: finish what runs, then stop
-    RESIZE = b"z"  # operator -> broker: keep another number of workers
+    RESIZE = b"z"  # operator -> broker: change the number of workers
 
 
 _KINDS = {kind.value: kind for kind in Kind}
@@ -84,10 +84,10 @@ _PAYLOADS: dict[Kind, type[Record] | None] = {
 
 @dataclass(frozen=True)
 class WireMessage:
-    """One message; ``payload`` has the type that belongs to ``kind``.
+    """One message; ``kind`` determines the type of ``payload``.
 
     Raises:
-        ValueError: the payload does not belong to the kind, or the id or attempt cannot be sent.
+        ValueError: the payload does not match the kind, or the id or attempt cannot be encoded.
     """
 
     kind: Kind
@@ -109,7 +109,7 @@ class WireMessage:
 
 @dataclass(frozen=True)
 class CodecError:
-    """Why frames are not a message; ``request_id`` is given if it could still be read."""
+    """Why frames are not a valid message; ``request_id`` is set if it could be decoded."""
 
     reason: str
     request_id: str = ""
@@ -129,7 +129,7 @@ def encode(message: WireMessage) -> list[bytes]:
 
 
 def decode(frames: Sequence[bytes]) -> WireMessage | CodecError:
-    """Return the message of ``frames``, or why there is none."""
+    """Return the message of ``frames``, or the reason why they are not one."""
     problem = _length_problem(frames)
     if problem:
         return CodecError(problem)

@@ -1,4 +1,4 @@
-"""Settings that come from the process environment: the only module that reads it."""
+"""Settings from environment variables; no other module reads them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def cache_root() -> Path:
     It is ``$ASCEND_GYM_CACHE``, else ``ascend-gym`` below ``$XDG_CACHE_HOME``, else ``~/.cache/ascend-gym``.
 
     Raises:
-        MisuseError: none of them is set, and this user has no home folder.
+        MisuseError: neither variable is set, and this user has no home folder.
     """
     configured = os.environ.get(ENV_CACHE)
     if configured:
@@ -41,10 +41,10 @@ def cache_root() -> Path:
 
 
 def usable_cache(folder: Path) -> Path:
-    """Return a cache folder, after making it if it is not there.
+    """Return a cache folder, creating it if necessary.
 
     Raises:
-        InfrastructureError: it cannot be made or written to.
+        InfrastructureError: it cannot be created or written to.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def usable_cache(folder: Path) -> Path:
 
 
 def default_daemon_addresses() -> tuple[str, ...]:
-    """Return the addresses in ``$ASCEND_GYM_DAEMON``, separated by commas; none when it is unset."""
+    """Return the comma-separated addresses in ``$ASCEND_GYM_DAEMON``; empty if it is unset."""
     configured = os.environ.get(ENV_DAEMON, "").split(",")
     return tuple(address.strip() for address in configured if address.strip())
 
@@ -77,15 +77,15 @@ def add_chip_file(path: Path) -> None:
 
 
 def keys_folder() -> Path:
-    """Return the folder of keys for daemons: ``$ASCEND_GYM_KEYS`` or ``~/.config/ascend-gym/keys``."""
+    """Return the folder of daemon and client keys: ``$ASCEND_GYM_KEYS`` or ``~/.config/ascend-gym/keys``."""
     configured = os.environ.get(ENV_KEYS)
     return Path(configured) if configured else Path.home() / ".config" / "ascend-gym" / "keys"
 
 
 def daemon_settings() -> dict[str, str]:
-    """Return the settings of a daemon that the environment has, by their names in lower case.
+    """Return the daemon settings from environment variables, by their lower-case names.
 
-    ``NPU_DAEMON_MAX_DEVICE_SECONDS=60`` is ``{"max_device_seconds": "60"}``.
+    ``NPU_DAEMON_MAX_DEVICE_SECONDS=60`` becomes ``{"max_device_seconds": "60"}``.
     """
     return {
         name.removeprefix(DAEMON_SETTING_PREFIX).lower(): value
@@ -95,20 +95,20 @@ def daemon_settings() -> dict[str, str]:
 
 
 def openai_base_url() -> str | None:
-    """Return ``$OPENAI_BASE_URL``, the address of an OpenAI-compatible endpoint, or ``None`` when unset."""
+    """Return ``$OPENAI_BASE_URL``, the address of an OpenAI-compatible endpoint; ``None`` if unset."""
     return os.environ.get(ENV_OPENAI_BASE_URL) or None
 
 
 def openai_api_key() -> str | None:
-    """Return ``$OPENAI_API_KEY``, or ``None`` when unset."""
+    """Return ``$OPENAI_API_KEY``; ``None`` if unset."""
     return os.environ.get(ENV_OPENAI_API_KEY) or None
 
 
 def set_up_own_ray() -> None:
-    """Prepare this process for starting a Ray of its own that obeys nobody else; before Ray is imported.
+    """Require a token for a Ray instance that this process starts; call before importing Ray.
 
-    Ray listens on all interfaces, and a token that it makes up itself would stay in the home folder, where
-    later clusters insist on it. What the user has set stays as it is.
+    Ray listens on all interfaces. A token that Ray generates itself would be saved in the home folder, and
+    later clusters would then require it. Variables that the user has set are kept.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if "ray" in sys.modules:  # it has read the settings of its authentication
@@ -119,6 +119,6 @@ def set_up_own_ray() -> None:
 
 
 def child_environment(**settings: str) -> dict[str, str]:
-    """Return this process's environment with ``settings``, and without the endpoint's key, for a child."""
+    """Return the environment of a child process: ours with ``settings``, without the endpoint's key."""
     inherited = {name: value for name, value in os.environ.items() if name != ENV_OPENAI_API_KEY}
     return {**inherited, **settings}

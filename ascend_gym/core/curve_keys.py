@@ -1,7 +1,7 @@
 """Key pairs for encrypted connections (CURVE), as files: ``NAME.key`` is public, ``NAME.key_secret`` is not.
 
-A client finds its keys in ``$ASCEND_GYM_KEYS``: ``HOST.key`` is the public key of the daemon on ``HOST``, and
-``client.key_secret`` its own. Without a key for the host, the connection is plain.
+A client looks for keys in ``$ASCEND_GYM_KEYS``: ``HOST.key`` is the public key of the daemon on ``HOST``, and
+``client.key_secret`` the client's own. Without a key for the host, the connection is not encrypted.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ SECRET_SUFFIX = ".key_secret"
 
 
 def generate_keys(folder: Path, name: str) -> tuple[Path, Path]:
-    """Make a key pair; return the public and the secret file.
+    """Generate a key pair; return the public and the secret file.
 
     Raises:
-        MisuseError: there is a file of that name already.
+        MisuseError: a file of that name already exists.
     """
     import zmq.auth  # only programs with sockets need it
 
@@ -47,7 +47,7 @@ def load_secret_key(path: Path) -> tuple[bytes, bytes]:
     """Return public and secret key (Z85 text) of a secret key file.
 
     Raises:
-        MisuseError: it cannot be read, is no secret key, or others than its owner may read it.
+        MisuseError: it cannot be read, is not a secret key, or is readable by other users than its owner.
     """
     import zmq.auth
 
@@ -69,7 +69,7 @@ def load_public_key(path: Path) -> bytes:
     """Return the public key (Z85 text) of a key file.
 
     Raises:
-        MisuseError: it cannot be read or is no key.
+        MisuseError: it cannot be read or is not a key.
     """
     import zmq.auth
 
@@ -83,24 +83,24 @@ def load_public_key(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class ClientKeys:
-    """What a client needs for an encrypted connection; keys are Z85 text."""
+    """Keys for a client's encrypted connection, as Z85 text."""
 
     daemon: bytes
     public: bytes
     secret: bytes
 
     def guard(self, socket: zmq.Socket[bytes]) -> None:
-        """Have a socket, not connected yet, speak to the owner of the daemon's key only."""
+        """Restrict a socket, before it connects, to the owner of the daemon's key."""
         socket.curve_serverkey = self.daemon
         socket.curve_publickey = self.public
         socket.curve_secretkey = self.secret
 
 
 def client_keys(address: str, folder: Path) -> ClientKeys | None:
-    """Return the keys for the daemon at an address; ``None`` if it is a plain one.
+    """Return the keys for the daemon at an address; ``None`` if the connection is not encrypted.
 
     Raises:
-        MisuseError: a key file cannot be used, or the client's own is missing.
+        MisuseError: a key file is unusable, or the client's own is missing.
     """
     scheme, _, rest = address.partition("://")
     host = rest.rpartition(":")[0].strip("[]")

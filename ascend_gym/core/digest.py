@@ -63,12 +63,12 @@ def _encode_text(value: str) -> bytes:
 
 @lru_cache(maxsize=1024)
 def _encode_field_name(name: str) -> bytes:
-    """Encode a key of a mapping: as a rule one of the few names of fields."""
+    """Encode a key of a mapping; cached, because few different field names occur."""
     return _encode_text(name)
 
 
 def _encode_other(value: Any) -> bytes:
-    """Encode what is of no plain type itself: a model, an enumeration member, another mapping or sequence."""
+    """Encode values of other types: models, enumeration members, further mappings and sequences."""
     if isinstance(value, BaseModel):
         return _frame(b"R", _encode_sequence([type(value).__name__, value.model_dump(mode="json")]))
     for plain in (bytes, bool, int, float, str):

@@ -19,7 +19,7 @@ class OperatorNotFoundError(MisuseError):
 
 
 class OperatorFormatError(MisuseError):
-    """An operator folder exists but cannot be understood."""
+    """An operator folder exists but is invalid."""
 
 
 class InfrastructureError(AscendGymError):
@@ -31,7 +31,7 @@ class DaemonUnreachableError(InfrastructureError):
 
 
 class BudgetExceededError(AscendGymError):
-    """A reservation would overshoot the budget."""
+    """A reservation would exceed the budget."""
 
 
 class ModelError(InfrastructureError):

@@ -1,4 +1,4 @@
-"""What is asked: how to evaluate which candidate of which operator, or of one that is sent as data."""
+"""Evaluation requests: candidate, operator (by name or sent as data), and measurement protocol."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_OPEN_BYTES = 2**28
 
 
 class GivenArray(Record):
-    """The elements of one tensor: little-endian bytes in base64, which may be wider than the tensor's own."""
+    """Elements of one tensor: little-endian bytes in base64, possibly of a wider type than the tensor's."""
 
     dtype: DType
     data: str
@@ -35,12 +35,12 @@ class GivenArray(Record):
 
     @property
     def raw(self) -> bytes:
-        """The bytes."""
+        """The decoded bytes."""
         return base64.b64decode(self.data)
 
 
 class GivenCase(Record):
-    """A case with its data: for each parameter the arrays of its tensors; none for what is absent or open."""
+    """A case with its data: the arrays of each parameter; empty for parameters that are absent or open."""
 
     case: Case
     inputs: tuple[tuple[GivenArray, ...], ...]
@@ -74,7 +74,7 @@ class GivenCase(Record):
 
 
 class GivenOperator(Record):
-    """An operator that the daemon does not have, as data: nothing of it is executed but the candidate."""
+    """An operator sent as data because the daemon does not have it; only the candidate is executed."""
 
     op_type: str
     auto_sync: bool
@@ -83,7 +83,7 @@ class GivenOperator(Record):
 
     @cached_property
     def digest(self) -> str:
-        """Identity of operator and data."""
+        """Identity of the operator and its data."""
         return digest_of("given operator", self)
 
 
@@ -91,10 +91,10 @@ class MeasureProtocol(Record):
     """How an evaluation is carried out; part of the identity of its result.
 
     Attributes:
-        chip: chip that is measured or simulated.
+        chip: chip to measure or simulate.
         input_seed: seed of the input data.
-        repeats: samples of each latency.
-        noise: relative spread of simulated samples, for research on noisy rewards; 0 leaves them as computed.
+        repeats: number of samples per latency.
+        noise: relative spread of simulated samples, for research on noisy rewards; 0 for exact samples.
         noise_seed: seed of that noise.
         build_timeout_s: limit of each build.
         run_timeout_s: limit of the run of one case.
@@ -116,19 +116,18 @@ class MeasureProtocol(Record):
 
 
 class EvalRequest(Record):
-    """What a client asks of a daemon.
+    """A client's request for an evaluation.
 
     Attributes:
         op_id: operator, resolved on the daemon's host.
         op_folder: absolute operator folder on the daemon's host, for operators outside installed suites.
-        folder_digest: the client's view of the folder; a daemon that sees another one refuses.
+        folder_digest: the client's digest of the folder; a daemon whose folder has another digest refuses.
         given: the operator as data, named ``given/NAME``; ``folder_digest`` is then that of the data.
-        candidate: what to evaluate.
-        case_ids: which cases; empty means all.
-        protocol: how.
-        use_cache: whether an equal earlier result, or that of an equal request under way, may be returned.
-        priority: among the requests of one tenant those with the highest are served first; changes when an
-            answer comes, not what it says.
+        candidate: candidate to evaluate.
+        case_ids: cases to evaluate; empty means all.
+        protocol: how to measure.
+        use_cache: whether the result may come from the cache, or from an equal request in flight.
+        priority: order among the requests of one tenant, highest first; does not change the result.
     """
 
     version: int = RECORD_VERSION
@@ -154,7 +153,7 @@ class EvalRequest(Record):
 
     @cached_property
     def digest(self) -> str:
-        """Identity of the question (without the toolchain, which the daemon adds)."""
+        """Identity of the request, without the toolchain, which the daemon adds."""
         return digest_of(
             "request",
             self.version,

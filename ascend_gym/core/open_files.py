@@ -1,4 +1,4 @@
-"""What to do when a process has no file descriptors left."""
+"""Hint for processes that run out of file descriptors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _REASON = os.strerror(errno.EMFILE)
 
 
 def limit_hint(message: str) -> str:
-    """Return what to do about a message that says that too many files are open; nothing for any other."""
+    """Return advice if an error message says that too many files are open, else an empty string."""
     if _REASON not in message:
         return ""
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""Child interpreters that import the same installation as this process, whatever the working folder holds."""
+"""Child interpreters that import the same installation as this process, from any working directory."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ _PACKAGES_FOLDER = str(Path(__file__).resolve().parents[2])
 def own_python_command(module: str) -> list[str]:
     """Return the command that calls ``main()`` of ``module`` in a new interpreter; append its arguments.
 
-    The child imports from where this process does and never from the working folder, unless that was named
-    (in ``PYTHONPATH``, or as the folder of the running script). ``python -m module`` would look there first.
+    The child imports from the same folders as this process. Unlike with ``python -m module``, the working
+    directory is not among them, unless it was named in ``PYTHONPATH`` or contains the running script.
     """
     steps = (
         f"import sys; sys.path[:] = {_import_folders()!r}",
@@ -25,7 +25,7 @@ def own_python_command(module: str) -> list[str]:
 
 
 def _import_folders() -> list[str]:
-    """Return the import path without ``""``, which means the working folder, and with our packages."""
+    """Return the import path with our packages and without ``""``, the working directory."""
     folders = [folder for folder in sys.path if isinstance(folder, str) and folder]
     known = any(Path(folder).resolve() == Path(_PACKAGES_FOLDER) for folder in folders)
     return folders if known else [_PACKAGES_FOLDER, *folders]

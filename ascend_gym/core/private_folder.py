@@ -1,7 +1,7 @@
-"""Folders for sockets and scratch files that only this user can reach.
+"""Folders for sockets and scratch files that only this user can access.
 
-A marker file in the folder is locked by every process that uses it. The kernel drops the locks of a process
-that is killed, so a folder whose marker nobody holds has been left behind and may be removed.
+Every process that uses such a folder locks its marker file. The kernel drops the locks of a killed
+process, so a folder with an unlocked marker is abandoned and may be removed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _MAX_FOLDER_CHARS = 80  # the path of a Unix socket has at most 107 bytes
 
 
 class PrivateFolder:
-    """A folder with mode 0700 and a path short enough for sockets, which this process uses.
+    """A folder with mode 0700 that this process uses, with a path short enough for sockets.
 
     Args:
-        path: a private folder that another process uses and shares; ``None`` makes a new one.
+        path: private folder of another process, to share; ``None`` creates a new one.
 
     Raises:
-        OSError: it cannot be made, or there is no such folder.
+        OSError: it cannot be created, or does not exist.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -39,18 +39,18 @@ class PrivateFolder:
         self.path = path
 
     def remove(self) -> None:
-        """Remove the folder, also while others use it. For once only."""
+        """Remove the folder, even if others use it. Call only once."""
         with contextlib.suppress(OSError):
             remove_tree(self.path)
         self.leave()
 
     def leave(self) -> None:
-        """Use it no longer, but let it be; a forked child does so with the folder of its parent."""
+        """Stop using the folder without removing it, as a forked child does with the folder of its parent."""
         os.close(self._lock_fd)
 
 
 def remove_abandoned_folders() -> None:
-    """Remove the private folders of this user that killed processes have left behind."""
+    """Remove this user's private folders whose processes were killed."""
     for path in _parent().glob(f"{_PREFIX}*"):
         try:
             _remove_unless_used(path)
@@ -64,7 +64,7 @@ def _parent() -> Path:
 
 
 def _make() -> tuple[Path, int]:
-    """Make a folder whose marker is locked from the moment on when it has its name."""
+    """Create a folder whose marker is already locked when the folder gets its final name."""
     path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_parent()))
     unnamed = path / "new"
     lock_fd = os.open(unnamed, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,4 +1,4 @@
-"""The interfaces of the project, each declared once."""
+"""Interfaces of the project, each declared once."""
 
 from __future__ import annotations
 
@@ -33,14 +33,15 @@ _POLL_S = 60.0
 
 
 class Evaluation:
-    """A request that an evaluator works on: the future of its result.
+    """The future of a request's result.
 
-    Waiting for one takes in the results of all others of the same evaluator, and belongs to its thread.
+    Waiting for one also processes the results of all others of the same evaluator. Use it only in the
+    evaluator's thread.
 
     Args:
-        evaluator: what it was submitted to.
-        request: what is to be evaluated.
-        request_id: the name that the evaluator gives it.
+        evaluator: evaluator that it was submitted to.
+        request: request.
+        request_id: id that the evaluator assigned.
     """
 
     def __init__(self, evaluator: Evaluator, request: EvalRequest, request_id: str = "") -> None:
@@ -50,11 +51,11 @@ class Evaluation:
 
     @property
     def done(self) -> bool:
-        """Whether the result is there."""
+        """Whether the result is available."""
         return self._result is not None
 
     def result(self) -> EvalResult:
-        """Return the result, waiting for it; the evaluator bounds the wait.
+        """Wait for the result and return it; the evaluator bounds the wait.
 
         Raises:
             InfrastructureError: the evaluator cannot be reached, or is closed.
@@ -64,7 +65,7 @@ class Evaluation:
         return self._result
 
     def cancel(self) -> None:
-        """Stop it if it is not done; its result then has status ``cancelled``."""
+        """Cancel it unless it is done; its result then has status ``cancelled``."""
         self._evaluator.cancel(self)
 
     def finish(self, result: EvalResult) -> None:
@@ -73,31 +74,31 @@ class Evaluation:
 
 
 class Evaluator(Protocol):
-    """Evaluates candidates somewhere: in this process or on daemons."""
+    """Evaluates candidates, in this process or on daemons."""
 
     def submit(self, request: EvalRequest) -> Evaluation:
         """Queue a request. Submitting an equal request twice gives two evaluations."""
 
     def poll(self, timeout_s: float) -> list[tuple[Evaluation, EvalResult]]:
-        """Return what has finished since the last call, waiting up to ``timeout_s`` for the first."""
+        """Return the evaluations finished since the last call, waiting up to ``timeout_s`` for the first."""
 
     def cancel(self, evaluation: Evaluation) -> None:
-        """Stop a request if it has not finished; its result then has status ``cancelled``."""
+        """Cancel a request unless it has finished; its result then has status ``cancelled``."""
 
     def describe(self) -> DeviceInfo:
-        """Say what will measure."""
+        """Return the device that measures."""
 
     def close(self) -> None:
-        """Release everything. Further calls raise ``InfrastructureError``."""
+        """Release all resources. Further calls raise ``InfrastructureError``."""
 
 
 @dataclass(frozen=True)
 class Built:
-    """A candidate built for one case's dtypes.
+    """A candidate built for the dtypes of one case.
 
     Attributes:
         handle: backend-private description of the build.
-        seconds: wall seconds spent building (0 when it came from the cache).
+        seconds: wall seconds spent building (0 if it came from the cache).
     """
 
     handle: Any
@@ -115,13 +116,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class RunOutput:
-    """What a run left behind.
+    """Outputs of a run.
 
     Attributes:
-        outputs: for each output parameter of the case, its arrays (one unless the parameter is a list).
-        handle: backend-private remains (trace file, launch geometry) that ``measure`` needs.
-        seconds: wall seconds of executing, the tiling program included.
-        diagnostics: warnings, which say nothing of whether the outputs are right.
+        outputs: arrays of each output parameter of the case (one array unless the parameter is a list).
+        handle: backend-private data (trace file, launch geometry) for ``measure``.
+        seconds: wall seconds of execution, including the tiling program.
+        diagnostics: warnings that do not affect whether the outputs are correct.
     """
 
     outputs: tuple[tuple[Array, ...], ...]
@@ -134,22 +135,22 @@ class Backend(Protocol):
     """Builds, runs and prices candidates: the simulator, a real NPU, or recorded results.
 
     Attributes:
-        measures_on_device: whether ``measure`` runs the candidate, and so needs a device as ``run`` does.
+        measures_on_device: whether ``measure`` runs the candidate and therefore needs a device like ``run``.
     """
 
     measures_on_device: bool
 
     def describe(self) -> DeviceInfo:
-        """Say what this backend measures with."""
+        """Return the device with which this backend measures."""
 
     def chips(self) -> tuple[str, ...]:
-        """Return the chips that it can measure for."""
+        """Return the chips that the backend can measure."""
 
     def target(self, chip: str) -> TargetSheet | None:
-        """Return what is known of one of these chips; ``None`` if that is nothing."""
+        """Return the known facts about one of these chips; ``None`` if there are none."""
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
-        """Return ``None`` if the backend can evaluate the operator, else the reason it cannot."""
+        """Return ``None`` if the backend can evaluate the operator, else the reason why not."""
 
     def build(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
@@ -157,10 +158,13 @@ class Backend(Protocol):
         """Build ``candidate`` for ``case``.
 
         Args:
-            spec: the operator.
+            spec: operator.
             case: shapes, types and attributes.
             candidate: tiling and kernel sources.
             protocol: time limits.
+
+        Returns:
+            The build, or the candidate's fault.
         """
 
     def run(
@@ -171,25 +175,28 @@ class Backend(Protocol):
         protocol: MeasureProtocol,
         rerun: int = 0,
     ) -> RunOutput | Failure:
-        """Execute in a fresh process on ``inputs``.
+        """Execute a build in a fresh process on ``inputs``.
 
         Args:
-            built: what to execute.
-            case: what it was built for.
+            built: build to execute.
+            case: case that it was built for.
             inputs: raw little-endian files, one per tensor, in parameter order.
             protocol: limits.
-            rerun: 0 for the first run. Each rerun has its buffers at other addresses, over other garbage;
-                outputs and latency of a sound candidate do not depend on it.
+            rerun: 0 for the first run. Each rerun places its buffers at other addresses with other
+                uninitialised contents; outputs and latency of a sound candidate do not depend on it.
+
+        Returns:
+            The outputs, or the candidate's fault.
         """
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
-        """Price a run whose outputs were judged correct."""
+        """Price a run whose outputs were accepted as correct."""
 
     def repeatability(self, protocol: MeasureProtocol) -> float:
-        """Return by what share two measurements of one build may differ by chance: 0 if they never do."""
+        """Return the relative difference that two measurements of one build may have by chance."""
 
     def cleanup(self, run: RunOutput) -> None:
-        """Remove what the run left behind."""
+        """Remove the files of a run."""
 
 
 @dataclass(frozen=True)
@@ -205,15 +212,15 @@ class Verdict:
 
 
 class Oracle(Protocol):
-    """Knows the inputs of a case and judges outputs."""
+    """Generates the inputs of a case and judges outputs."""
 
     def inputs(self, case: Case, seed: int) -> list[list[Array]]:
-        """Return, for each input parameter, its arrays: one of each shape that the case declares for it."""
+        """Return the arrays of each input parameter, one for each shape that the case declares for it."""
 
     def expected(self, case: Case, inputs: Sequence[Sequence[Array]]) -> list[list[Array]]:
-        """Return, for each output parameter, its expected arrays, one of each declared shape.
+        """Return the expected arrays of each output parameter, one for each declared shape.
 
-        They are float64 where outputs are rounded.
+        They are float64 if the outputs are rounded.
         """
 
     def judge(
@@ -222,11 +229,11 @@ class Oracle(Protocol):
         outputs: Sequence[Sequence[Array]],
         expected: Sequence[Sequence[Array]],
     ) -> Verdict:
-        """Compare outputs with expectations."""
+        """Compare outputs with expected outputs."""
 
 
 class ResultStore(Protocol):
-    """Remembers results by the digest of everything that changes the answer."""
+    """Stores results by the digest of everything that affects them."""
 
     def get(self, key: str) -> EvalResult | None:
         """Return the stored result, or ``None``."""
@@ -244,24 +251,24 @@ class Message:
 
 
 class Ending(str, Enum):
-    """Why a model stopped."""
+    """Why a model stopped generating."""
 
-    COMPLETE = "complete"  # by itself, or nobody says
+    COMPLETE = "complete"  # on its own, or unknown
     TOKEN_LIMIT = "token_limit"  # its tokens were used up, reasoning included
     REFUSED = "refused"  # it refused, or a filter took the answer
 
 
 @dataclass(frozen=True)
 class Completion:
-    """What a model answered; lone surrogates in ``text`` and ``model`` are replaced by U+FFFD.
+    """An answer of a model; lone surrogates in ``text`` and ``model`` are replaced by U+FFFD.
 
     Attributes:
-        text: the answer.
-        prompt_tokens: tokens read; 0 if the model did not tell.
-        completion_tokens: tokens written, reasoning included; 0 if the model did not tell.
-        model: what the model calls itself.
-        recorded: whether the answer comes from a recording, and therefore costs nothing.
-        ending: why it stopped.
+        text: answer.
+        prompt_tokens: number of tokens read; 0 if the model did not report it.
+        completion_tokens: number of tokens written, including reasoning; 0 if the model did not report it.
+        model: the model's own name for itself.
+        recorded: whether the answer comes from a recording and therefore costs nothing.
+        ending: why the model stopped.
     """
 
     text: str
@@ -277,7 +284,7 @@ class Completion:
 
 
 class Llm(Protocol):
-    """A language model, or something that reads and answers like one."""
+    """A language model, or a substitute that answers prompts like one."""
 
     def complete(
         self, messages: Sequence[Message], *, seed: int, max_tokens: int, deadline_s: float
@@ -285,46 +292,46 @@ class Llm(Protocol):
         """Answer ``messages``.
 
         Args:
-            messages: the conversation so far.
-            seed: same seed and messages give the same answer where the model allows it.
-            max_tokens: upper limit of the answer's length.
+            messages: conversation so far.
+            seed: equal seeds and messages give equal answers, if the model supports it.
+            max_tokens: maximum length of the answer.
             deadline_s: wall seconds after which to give up.
 
         Raises:
-            ModelError: no answer could be had.
+            ModelError: the model gave no answer.
         """
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """A candidate that a strategy wants evaluated, with a note of where it came from."""
+    """A candidate that a strategy wants to have evaluated, with a note of its origin."""
 
     candidate: Candidate
     origin: Mapping[str, Any]
 
 
 class Strategy(Protocol):
-    """A search method: asks for evaluations and learns from them.
+    """A search method: proposes candidates and learns from their results.
 
-    What it proposes follows from its seed, its model's answers and the results observed so far, so that a
-    run can be resumed by running it again on the recorded results.
+    Proposals must be a function of the seed, the model's answers and the results observed so far, so that a
+    run can be resumed by replaying it on the recorded results.
     """
 
     def propose(self, limit: int) -> list[Proposal]:
-        """Return up to ``limit`` proposals; an empty list when none is possible before more results."""
+        """Return up to ``limit`` proposals; an empty list if none is possible before further results."""
 
     def observe(self, proposal: Proposal, result: EvalResult) -> None:
-        """Learn the outcome of an earlier proposal."""
+        """Process the result of an earlier proposal."""
 
     def close(self) -> None:
-        """Release what the strategy holds; nothing is proposed or observed after it."""
+        """Release resources; nothing is proposed or observed afterwards."""
 
 
 class Builder(Protocol):
-    """Says whether candidates build, without evaluating them."""
+    """Checks whether candidates build, without evaluating them."""
 
     def build(self, candidate: Candidate) -> tuple[Diagnostic, ...]:
-        """Return what the compilers object to; nothing if both sides build.
+        """Return the compilers' diagnostics; empty if both sides build.
 
         Raises:
             BudgetExceededError: the budget does not cover another build.
@@ -334,22 +341,22 @@ class Builder(Protocol):
 
 @runtime_checkable
 class BuildingStrategy(Strategy, Protocol):
-    """A search method that has candidates built before it proposes any."""
+    """A search method that builds candidates before it proposes any."""
 
     def use_builder(self, builder: Builder) -> None:
-        """Take what builds; called once, before anything is proposed."""
+        """Set the builder; called once, before the first proposal."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors whose inner products say how alike they are."""
+    """Maps texts to vectors whose inner products measure similarity."""
 
     @property
     def name(self) -> str:
-        """Identity of the embedding, for whatever stores vectors."""
+        """Identity of the embedding, for caches of vectors."""
 
     def embed(self, texts: Sequence[str]) -> Array:
         """Return a float32 array of shape ``(len(texts), d)`` whose rows have length 1.
 
         Raises:
-            ModelError: the embeddings could not be had.
+            ModelError: the endpoint gave no embeddings.
         """

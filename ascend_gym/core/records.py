@@ -1,8 +1,8 @@
-"""Frozen records that travel between agents, environment, daemon and store; import them from here.
+"""Frozen records that agents, environment, daemon and store exchange; import them from here.
 
-Five families: what is asked about (``request_records``), what is asked (``evaluation_records``), what is
-answered (``result_records``), what is known of a chip (``target_records``), and what the parts of a daemon
-tell each other (``service_records``). A record that breaks its own rules cannot be built.
+There are five families: operators and candidates (``request_records``), requests (``evaluation_records``),
+results (``result_records``), chip facts (``target_records``), and messages between the parts of a daemon
+(``service_records``). Constructors enforce each record's invariants.
 """
 
 from ascend_gym.core.evaluation_records import (

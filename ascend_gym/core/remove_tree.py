@@ -1,7 +1,7 @@
 """Removes a folder whatever a candidate has put into it: any depth, any number of files, any permissions.
 
-Links are removed and never followed. Neither recursion nor long paths occur: a folder within the tree that is
-not empty is moved up to the top of the tree first, so that every folder is emptied from there.
+Links are removed and never followed. Neither recursion nor long paths occur, because a non-empty subfolder is
+first moved up to the top of the tree, and every folder is emptied there.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ _OWNER_MAY_ALL = 0o700
 
 
 def remove_tree(path: Path) -> None:
-    """Remove a folder and all that is in it; one that is not there, or vanishes meanwhile, is removed too.
+    """Remove a folder and its contents; a folder that does not exist, or vanishes meanwhile, is no error.
 
-    Nothing may be writing into it any more.
+    No process may still be writing into it.
 
     Args:
-        path: a folder. A link to one is refused.
+        path: folder. A link to a folder is refused.
 
     Raises:
-        OSError: something in it cannot be removed; everything else is.
+        OSError: an entry cannot be removed; all others are.
     """
     try:
         with _opened(str(path), None) as top:
@@ -39,11 +39,11 @@ def remove_tree(path: Path) -> None:
 
 @contextlib.contextmanager
 def scratch_folder(*, prefix: str, parent: Path | None = None) -> Iterator[Path]:
-    """Make a folder for temporary files that candidates may write to; it is removed after the block.
+    """Create a folder for temporary files that candidates may write to; it is removed after the block.
 
     Args:
-        prefix: of its name.
-        parent: where it is made; default the folder for temporary files.
+        prefix: prefix of its name.
+        parent: parent folder; by default the system's folder for temporary files.
     """
     path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
     try:
@@ -69,7 +69,7 @@ class _Removal:
         """Remove everything in the folder.
 
         Raises:
-            OSError: the first thing that could not be removed.
+            OSError: the first error.
         """
         self._empty(self._top)
         emptied = 0
@@ -87,7 +87,7 @@ class _Removal:
         return f"removed-{self._token}-{number}"
 
     def _empty(self, folder: int) -> None:
-        """Remove the files of a folder and move its own folders to the top."""
+        """Remove the files of a folder and move its subfolders to the top."""
         removed = True
         while removed:  # a file system may leave names out while others are removed: look again
             removed = False
@@ -98,7 +98,7 @@ class _Removal:
                     removed = self._remove(entry, folder) or removed
 
     def _remove(self, entry: os.DirEntry[str], folder: int) -> bool:
-        """Remove one entry, or move it to the top; say whether it is gone from here."""
+        """Remove one entry, or move it to the top; return whether it is gone from this folder."""
         with self._noted():
             if entry.is_dir(follow_symlinks=False):
                 self._move_up(entry.name, folder)
@@ -117,7 +117,7 @@ class _Removal:
 
     @contextlib.contextmanager
     def _noted(self) -> Iterator[None]:
-        """Go on after a failure, but keep the first one; what is not there any more is none."""
+        """Continue after an error but keep the first one; a missing entry is no error."""
         try:
             yield
         except FileNotFoundError:
@@ -128,7 +128,7 @@ class _Removal:
 
 @contextlib.contextmanager
 def _opened(name: str, parent: int | None) -> Iterator[int]:
-    """Open a folder that its owner may read, write and search, if need be after giving these rights."""
+    """Open a folder with read, write and search permission, granting them first if necessary."""
     try:
         folder = os.open(name, _FOLDER, dir_fd=parent)
     except PermissionError:

@@ -1,4 +1,4 @@
-"""What is asked about: operators, their cases, and candidates."""
+"""Operators, their cases, and candidates."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ AttributeValue = bool | int | float | str | tuple[int, ...] | tuple[float, ...]
 
 
 class Record(BaseModel):
-    """Base of all records: frozen, and closed to unknown fields."""
+    """Base class of all records: frozen, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with other values in ``update``; properties that were kept are computed again."""
+        """Return a copy with the fields in ``update`` replaced; cached properties are recomputed."""
         copied = super().model_copy(update=update, deep=deep)
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[name]
@@ -65,12 +65,12 @@ class DType(str, Enum):
         return _BITS[self]
 
     def size_bytes(self, count: int) -> int:
-        """Return the size of ``count`` elements; of int4, two share a byte."""
+        """Return the size of ``count`` elements in bytes; two int4 elements share a byte."""
         return -(-count * self.bits // 8)
 
     @property
     def is_floating(self) -> bool:
-        """Whether elements are (pairs of) floating-point numbers."""
+        """Whether elements are floating-point numbers or pairs of them."""
         return self in (DType.FLOAT16, DType.FLOAT32, DType.BFLOAT16, DType.FLOAT64, DType.COMPLEX64)
 
 
@@ -94,11 +94,11 @@ _BITS = {
 
 
 class Injection(Record):
-    """A value that some elements of an input have instead of what was drawn.
+    """A value that replaces some elements of a random input.
 
     Attributes:
         value: NaN, an infinity, zero, or any other number.
-        share: of the elements, at least one; where they lie follows from the seed.
+        share: share of the elements, rounded up to at least one; the seed determines which.
     """
 
     value: int | float
@@ -106,22 +106,22 @@ class Injection(Record):
 
 
 class ValueRange(Record):
-    """How the elements of an input are drawn.
+    """How the elements of an input are generated.
 
     ``uniform`` draws from [low, high]; ``normal`` has mean ``low`` and standard deviation ``high``;
     ``integers`` draws whole numbers from [low, high]; ``permutation`` shuffles 0..n-1; ``fixed`` and ``file``
-    draw nothing.
+    are not random.
 
     Attributes:
         kind: one of these.
-        low: see there.
-        high: see there.
-        distinct: how many different values are drawn at most, so that elements tie; 0 for no limit.
-        inject: values put in afterwards, in this order.
-        contents: of ``fixed``: the elements in row-major order, those of a list of tensors one tensor after
-            the other, of complex numbers real and imaginary parts by turns; or one for all.
-        file: of ``file``: path relative to the folder of the ``op.toml``. ``{index}`` stands for the position
-            in a list of tensors, ``{variant}`` for 0, 1 and so on, which the seed chooses from.
+        low: see above.
+        high: see above.
+        distinct: maximum number of different values, so that elements tie; 0 for no limit.
+        inject: values that replace some elements afterwards, in this order.
+        contents: for ``fixed``: all elements in row-major order, or one value for all. Lists of tensors
+            are concatenated; complex numbers alternate real and imaginary parts.
+        file: for ``file``: path relative to the folder of the ``op.toml``. ``{index}`` is replaced by the
+            position in a list of tensors, ``{variant}`` by 0, 1 and so on, chosen by the seed.
     """
 
     kind: Literal["uniform", "normal", "integers", "permutation", "fixed", "file"] = "uniform"
@@ -135,7 +135,7 @@ class ValueRange(Record):
     @field_validator("contents", mode="before")
     @classmethod
     def _flatten(cls, contents: Any) -> Any:
-        """Take nested lists, as of rows, and a number for all."""
+        """Flatten nested lists, such as rows; accept a single number for all elements."""
         if isinstance(contents, int | float):
             return (contents,)
         while isinstance(contents, list) and any(isinstance(each, list) for each in contents):
@@ -149,11 +149,16 @@ class ValueRange(Record):
 
     @property
     def has_variants(self) -> bool:
-        """Whether there is a data file for each of several variants."""
+        """Whether there are several data files to choose from."""
         return "{variant}" in self.file
 
     def file_of(self, index: int, variant: int) -> str:
-        """Return the path of the data file of the tensor at a position of a list, in one of the variants."""
+        """Return the path of a data file.
+
+        Args:
+            index: position of the tensor in a list of tensors.
+            variant: number of the variant.
+        """
         return self.file.replace("{index}", str(index)).replace("{variant}", str(variant))
 
 
@@ -165,8 +170,8 @@ class TensorSpec(Record):
         dtype: element type.
         shapes: one shape for a plain tensor, several for a list ("dynamic") parameter.
         dynamic: whether the parameter is a list of tensors.
-        values: how an input is filled; ignored for outputs.
-        optional_absent: an optional input that the case leaves out (passed as a null pointer).
+        values: how an input is generated; ignored for outputs.
+        optional_absent: an optional input that the case omits (passed as a null pointer).
         open: an output without a reference: it is not compared, and a kernel need not write it.
     """
 
@@ -195,10 +200,10 @@ class TensorSpec(Record):
 
 
 class Tolerance(Record):
-    """Numerical agreement that a verdict asks for, per output dtype.
+    """Numerical agreement that a verdict requires, per output dtype.
 
-    An element is bad when ``|real - expected| > atol + rtol * |expected|``; the output is accepted when at
-    most ``max_bad_share`` of its elements are bad and no bad element is off by more than ``10 x`` its bound.
+    An element is bad if ``|real - expected| > atol + rtol * |expected|``; the output is accepted if at
+    most ``max_bad_share`` of its elements are bad and no bad element exceeds its bound more than ``10 x``.
     """
 
     atol: float = Field(ge=0)
@@ -207,12 +212,12 @@ class Tolerance(Record):
 
 
 class FrameworkCall(Record):
-    """One call of a framework that computes a part of an operator, by what it has to move.
+    """One framework call that computes part of an operator, with the bytes that it moves.
 
     Attributes:
-        name: what is called.
-        fresh_bytes: bytes of inputs that no call before it has read: they come from HBM.
-        read_bytes: bytes of all that it reads.
+        name: called function.
+        fresh_bytes: bytes of inputs that no earlier call has read, so that they come from HBM.
+        read_bytes: bytes of all its inputs.
         written_bytes: bytes that it writes.
     """
 
@@ -223,15 +228,15 @@ class FrameworkCall(Record):
 
 
 class Case(Record):
-    """One concrete problem: shapes, dtypes, attributes and how inputs are drawn.
+    """One concrete problem: shapes, dtypes, attributes and input values.
 
     Attributes:
         case_id: unique among the cases of an operator.
         inputs: input parameters in order.
         outputs: output parameters in order.
-        attributes: by name.
-        tolerance: by type of output.
-        eager: for an operator without sources, the calls by which a framework computes it.
+        attributes: attributes by name.
+        tolerance: tolerance by output dtype.
+        eager: for an operator without sources, the framework calls that compute it.
     """
 
     case_id: str
@@ -243,7 +248,7 @@ class Case(Record):
 
     @property
     def traffic_bytes(self) -> int:
-        """Bytes of all inputs and outputs: what a kernel must move at least for dense operators."""
+        """Bytes of all inputs and outputs, which kernels of dense operators have to move at least."""
         return sum(tensor.size_bytes for tensor in (*self.inputs, *self.outputs))
 
 
@@ -275,7 +280,7 @@ class SourceFile(Record):
 
 
 class Sources(Record):
-    """The files of one side (host or kernel); ``main`` is the file that rewrites act on."""
+    """Files of one side (host or kernel); ``main`` is the file that rewrites edit."""
 
     files: tuple[SourceFile, ...]
     main: str
@@ -300,7 +305,7 @@ class Sources(Record):
         return next(file.text for file in self.files if file.path == self.main)
 
     def with_main_text(self, text: str) -> Sources:
-        """Return a copy whose main file has another text."""
+        """Return a copy with the text of the main file replaced."""
         files = tuple(
             SourceFile(path=file.path, text=text) if file.path == self.main else file for file in self.files
         )
@@ -326,16 +331,16 @@ class Candidate(Record):
 
     @property
     def tiling_text(self) -> str:
-        """Main host source: what a tiling rewrite replaces."""
+        """Text of the main host source, which tiling rewrites edit."""
         return self.host.main_text
 
     @property
     def kernel_text(self) -> str:
-        """Main kernel source: what a kernel rewrite replaces."""
+        """Text of the main kernel source, which kernel rewrites edit."""
         return self.kernel.main_text
 
     def rewritten(self, *, tiling: str | None = None, kernel: str | None = None) -> Candidate:
-        """Return a copy with another tiling and / or kernel main text; ``None`` keeps the old one."""
+        """Return a copy with new main texts; ``None`` keeps the present one."""
         return Candidate(
             host=self.host if tiling is None else self.host.with_main_text(tiling),
             kernel=self.kernel if kernel is None else self.kernel.with_main_text(kernel),
@@ -344,23 +349,23 @@ class Candidate(Record):
 
 
 class OpSpec(Record):
-    """An operator of a suite: its identity, its cases and its baseline implementation.
+    """An operator of a suite: its identity, cases and baseline implementation.
 
     Attributes:
         op_id: ``suite/name``.
         op_type: CamelCase type as registered by OP_ADD.
         folder: absolute path of the operator folder on the host that loaded it.
         level: difficulty level, 1 to 3.
-        category: what kind of operator it is.
+        category: kind of operator.
         description: one line for people and prompts.
         auto_sync: whether the operator is compiled with automatic synchronisation.
-        reads_all_inputs: whether every element of every input bears on the output, so that a kernel that
-            leaves some unread cannot have computed it.
-        cases: the cases; the speedup is the geometric mean over them.
-        hidden_cases: further cases that can be asked for by id; prompts and searches do not have them.
-        baseline: the sources in the folder; for an operator without any its skeleton, which stands for the
-            calls of a framework and is priced as they are.
-        folder_digest: digest of everything in the folder that changes a verdict.
+        reads_all_inputs: whether every element of every input affects the output, so that a kernel that
+            leaves some unread cannot be correct.
+        cases: cases; the speedup is the geometric mean over them.
+        hidden_cases: further cases that can be requested by id; prompts and searches do not see them.
+        baseline: sources in the folder. For an operator without sources, a skeleton that represents the
+            framework calls and has their price.
+        folder_digest: digest of everything in the folder that affects a verdict.
     """
 
     op_id: str
@@ -390,14 +395,14 @@ class OpSpec(Record):
 
     @property
     def has_sources(self) -> bool:
-        """Whether there is an implementation to begin with; if not, ``baseline`` is a skeleton."""
+        """Whether there is an implementation to start from; if not, ``baseline`` is a skeleton."""
         return not self.cases[0].eager
 
     def case(self, case_id: str) -> Case:
-        """Return the case of that id.
+        """Return the case with that id.
 
         Raises:
-            KeyError: there is no such case; the message lists the ids.
+            KeyError: it does not exist; the message lists the ids.
         """
         for case in (*self.cases, *self.hidden_cases):
             if case.case_id == case_id:

@@ -1,4 +1,4 @@
-"""What is answered: diagnostics, profiles, results, and what they cost."""
+"""Evaluation results: diagnostics, profiles, outcomes of cases, and the charge."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_DIAGNOSTIC_CHARS = 20_000
 
 
 class Phase(str, Enum):
-    """Where in the pipeline something happened."""
+    """Phase of the evaluation pipeline."""
 
     REQUEST = "request"
     BUILD_TILING = "build_tiling"
@@ -35,18 +35,18 @@ class Phase(str, Enum):
 
 
 class Diagnostic(Record):
-    """One message that a person or an agent can act on.
+    """A message on which a person or an agent can act.
 
-    Lone surrogates, which a compiler may quote from a source, are replaced by U+FFFD. Very long texts, as a
-    candidate may provoke, lose their middle: results are kept by the thousand.
+    Lone surrogates, which a compiler may quote from a source, are replaced by U+FFFD. The middle of a very
+    long text, which a candidate may provoke, is dropped, because results are stored by the thousand.
 
     Attributes:
-        phase: where it happened.
-        message: what was expected, what came, what to do.
+        phase: phase in which the problem occurred.
+        message: what was expected, what was found, and what to do.
         call: the Ascend C call concerned, for example ``DataCopy(GM->UB)``.
         file: source path relative to the operator folder.
         line: one-based line in ``file``.
-        block_idx: the block (core) on which it happened.
+        block_idx: index of the block in which it occurred.
     """
 
     phase: Phase
@@ -69,10 +69,10 @@ class Diagnostic(Record):
 
 
 class Profile(Record):
-    """Where the time of one launch went, in the field names of msprof.
+    """Time profile of one launch, with the field names of msprof.
 
-    Times are in microseconds and averaged over the cores of a kind: vector cores ``aiv``, cube cores
-    ``aic``. A ratio is that time over ``aiv_time`` or ``aic_time``. Fields of a kind of core that did not
+    Times are in microseconds, averaged over the cores of a kind: ``aiv`` for vector cores, ``aic`` for cube
+    cores. Ratios are relative to ``aiv_time`` or ``aic_time``. Fields of a kind of core that did not
     run are zero.
     """
 
@@ -114,7 +114,7 @@ _PROFILE_VALUES = attrgetter(*Profile.model_fields)
 
 
 class Launch(Record):
-    """What the tiling program decided for one case."""
+    """Launch parameters that the tiling program chose for one case."""
 
     block_dim: int = Field(ge=1)
     tiling_key: int = Field(ge=0)
@@ -123,7 +123,7 @@ class Launch(Record):
 
 
 class Accuracy(Record):
-    """How far the outputs are from the reference."""
+    """Deviation of the outputs from the reference."""
 
     max_abs_error: float
     max_rel_error: float
@@ -132,12 +132,12 @@ class Accuracy(Record):
 
 
 class CoreTimes(Record):
-    """What the means of a profile do not tell.
+    """Differences between cores, which the means of a profile hide.
 
     Attributes:
-        slowest_us: longest time that one core was at work, in microseconds.
-        wait_ratios: share of core time that each pipe waits for others although it has work, by the names of
-            msopprof, such as ``aiv_vec_wait_ratio``.
+        slowest_us: longest busy time of a core, in microseconds.
+        wait_ratios: for each pipe, the share of core time in which it has work but waits for others, by the
+            names of msopprof, such as ``aiv_vec_wait_ratio``.
     """
 
     slowest_us: float = Field(ge=0)
@@ -161,7 +161,7 @@ class Stall(Record):
 
 
 class CaseResult(Record):
-    """Outcome of one case; the status fixes which fields exist.
+    """Outcome of one case; the status determines which fields are set.
 
     ``floor_us`` is a time in microseconds that no candidate can beat on this chip, and ``cores`` tells how
     far cores differ and what they wait for; ``None`` where the backend does not know. ``stalls`` are the
@@ -192,7 +192,7 @@ class CaseResult(Record):
 
     @property
     def latency_us(self) -> float | None:
-        """Median of the samples in microseconds, or ``None`` if the case did not succeed."""
+        """Median of the samples in microseconds; ``None`` if the case did not succeed."""
         if not self.samples_us:
             return None
         ordered = sorted(self.samples_us)
@@ -201,7 +201,7 @@ class CaseResult(Record):
 
 
 class PhaseSeconds(Record):
-    """Wall seconds that an evaluation took, by phase."""
+    """Wall seconds of an evaluation, by phase."""
 
     queue: float = 0.0
     build: float = 0.0
@@ -212,9 +212,9 @@ class PhaseSeconds(Record):
 
 
 class DeviceInfo(Record):
-    """What measured a result, or what would.
+    """The device that measured a result, or that would.
 
-    ``target`` is what is known of the chip; results have it where the backend knows it.
+    ``target`` has the known facts about the chip; it is set in results if the backend has it.
     """
 
     backend: str
@@ -226,14 +226,14 @@ class DeviceInfo(Record):
 
 
 class Charge(Record):
-    """What an evaluation costs the budget."""
+    """Cost of an evaluation in terms of the budget."""
 
     evaluations: int = Field(default=0, ge=0)
     device_seconds: float = Field(default=0.0, ge=0)
 
 
 class EvalResult(Record):
-    """The answer to an ``EvalRequest``; ``ok`` exactly when every case is."""
+    """Answer to an ``EvalRequest``; it is ``ok`` if and only if every case is."""
 
     version: int = RECORD_VERSION
     request_digest: str
@@ -265,14 +265,14 @@ class EvalResult(Record):
 
     @cached_property
     def latency_us(self) -> float | None:
-        """Geometric mean over the cases of their latencies in microseconds; ``None`` unless ok."""
+        """Geometric mean of the cases' latencies in microseconds; ``None`` unless ok."""
         if self.status is not Status.OK:
             return None
         return _geometric_mean([case.latency_us for case in self.cases if case.latency_us])
 
     @cached_property
     def floor_us(self) -> float | None:
-        """Geometric mean over the cases of their floors in microseconds; ``None`` unless ok and all known."""
+        """Geometric mean of the cases' floors in microseconds; ``None`` unless ok and all are known."""
         floors_us = [case.floor_us for case in self.cases if case.floor_us]
         if self.status is not Status.OK or len(floors_us) < len(self.cases):
             return None
@@ -280,7 +280,7 @@ class EvalResult(Record):
 
     @cached_property
     def mean_profile(self) -> Mapping[str, float] | None:
-        """Each field of the profile, averaged over the cases; ``None`` when nothing was measured."""
+        """Arithmetic mean of each profile field over the cases; ``None`` if nothing was measured."""
         profiles = [case.profile for case in self.cases if case.profile is not None]
         if not profiles:
             return None
@@ -294,7 +294,7 @@ def _geometric_mean(values: Sequence[float]) -> float:
 
 
 def failed_result(request: EvalRequest, status: Status, diagnostic: Diagnostic, **fields: Any) -> EvalResult:
-    """Build the result of a request that ended before any case could."""
+    """Return the result of a request that failed before any case ran."""
     return EvalResult(
         request_digest=request.digest,
         candidate_digest=request.candidate.digest,

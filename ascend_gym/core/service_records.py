@@ -1,4 +1,4 @@
-"""What brokers, workers and operators of a daemon tell each other."""
+"""Messages that brokers, workers and operators of a daemon exchange."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ascend_gym.core.result_records import DeviceInfo
 
 
 class DaemonInfo(Record):
-    """What a daemon, or one worker of it, can do.
+    """Capabilities of a daemon or of one worker.
 
     Attributes:
-        device: what measures.
-        chips: chips that it can measure for.
-        slots: evaluations that it works on at a time.
+        device: device that measures.
+        chips: supported chips.
+        slots: number of evaluations at a time.
     """
 
     device: DeviceInfo
@@ -23,19 +23,19 @@ class DaemonInfo(Record):
 
 
 class DeviceGrant(Record):
-    """A device that a worker may use until it says that it is free."""
+    """A device that a worker may use until it reports that it is free."""
 
     device: int = Field(ge=0)
 
 
 class WorkerCount(Record):
-    """How many workers a daemon keeps."""
+    """Desired number of workers of a daemon."""
 
     workers: int = Field(ge=1, le=4096)
 
 
 class TenantStatus(Record):
-    """One tenant of a daemon: its jobs, and what it was charged so far."""
+    """Jobs and charges of one tenant of a daemon."""
 
     tenant: str
     queued: int
@@ -45,21 +45,21 @@ class TenantStatus(Record):
 
 
 class DaemonStatus(Record):
-    """A daemon at one moment.
+    """State of a daemon at one moment.
 
     Attributes:
-        address: where clients connect.
-        info: what it can do; ``None`` before the first worker is ready.
+        address: address for clients.
+        info: its capabilities; ``None`` before the first worker is ready.
         up_seconds: wall seconds since it started.
-        draining: whether it will stop when what runs is finished.
-        workers: workers by phase of life.
-        devices: devices, of which ``devices_held`` are in use.
-        device_held_seconds: device time that workers have had, used or not.
-        charged_device_seconds: device time that was charged, including by earlier daemons with its journal.
-        queued: jobs that wait.
-        running: jobs with workers.
-        tenants: by name.
-        counts: events since it started, by name.
+        draining: whether it stops once the running jobs have finished.
+        workers: numbers of workers by phase.
+        devices: number of devices, of which ``devices_held`` are in use.
+        device_held_seconds: total time that workers have held devices, used or not.
+        charged_device_seconds: charged device time, including that of earlier daemons with its journal.
+        queued: number of waiting jobs.
+        running: number of jobs on workers.
+        tenants: tenants by name.
+        counts: numbers of events since it started, by name.
     """
 
     address: str

@@ -1,4 +1,4 @@
-"""The closed set of evaluation statuses and the one table that says what each means."""
+"""The closed set of evaluation statuses, and the one table of their consequences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 
 class Status(str, Enum):
-    """How an evaluation (or one case of it) ended."""
+    """Outcome of an evaluation, or of one case."""
 
     OK = "ok"
     BUILD_ERROR = "build_error"
@@ -26,7 +26,7 @@ class Status(str, Enum):
 
 
 class Blame(str, Enum):
-    """Who has to act when an evaluation ends with a given status."""
+    """Who has to act on a status."""
 
     NOBODY = "nobody"
     CANDIDATE = "candidate"
@@ -36,22 +36,22 @@ class Blame(str, Enum):
 
 
 class RewardRule(str, Enum):
-    """How a reward function has to treat a status."""
+    """How a reward function treats a status."""
 
     MEASURED = "measured"  # a latency exists: reward it
     FAILURE = "failure"  # the candidate failed: the failure penalty applies
-    NEUTRAL = "neutral"  # nobody's candidate is to blame: no reward, no penalty
+    NEUTRAL = "neutral"  # no verdict on the candidate: no reward, no penalty
 
 
 @dataclass(frozen=True)
 class StatusRule:
-    """What follows from a status.
+    """Consequences of a status.
 
     Attributes:
         blame: who has to act.
         charged: whether the evaluation counts against the budget.
-        retried: whether the daemon tries again by itself before reporting it.
-        reward: the reward rule that applies.
+        retried: whether the daemon retries before reporting it.
+        reward: reward rule.
     """
 
     blame: Blame

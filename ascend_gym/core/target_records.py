@@ -1,4 +1,4 @@
-"""What is known of the chip that candidates are measured for: the facts by which people write kernels."""
+"""Facts about the target chip that kernel authors need."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ascend_gym.core.request_records import Record
 
 
 class LaunchCost(Record):
-    """What a launch costs that computes nothing.
+    """Cost of a launch that computes nothing.
 
     Attributes:
-        blocks: blocks launched, at most one a core.
-        vector_us: latency of an empty kernel of so many vector cores, in microseconds.
-        cube_us: the same for cube cores; ``None`` where the chip has fewer.
+        blocks: number of blocks, at most one per core.
+        vector_us: latency of an empty kernel on this many vector cores, in microseconds.
+        cube_us: the same for cube cores; ``None`` if the chip has fewer.
     """
 
     blocks: int = Field(ge=1)
@@ -22,13 +22,13 @@ class LaunchCost(Record):
 
 
 class VectorRate(Record):
-    """How fast a class of vector instructions is, once it has started.
+    """Throughput of a class of vector instructions, after the start cost.
 
     Attributes:
         group: name of the class.
-        instructions: what belongs to it, by the names of their calls.
-        elems_16bit: elements of 16 bits a cycle.
-        elems_32bit: elements of 32 bits a cycle.
+        instructions: names of the calls in the class.
+        elems_16bit: 16-bit elements per cycle.
+        elems_32bit: 32-bit elements per cycle.
     """
 
     group: str
@@ -38,20 +38,20 @@ class VectorRate(Record):
 
 
 class CopyCost(Record):
-    """What copies between global memory and a core cost.
+    """Cost of copies between global memory and a core.
 
     Attributes:
         hbm_gb_per_s: rate of HBM for all cores together.
         l2_gb_per_s: rate of L2 for all cores together.
-        core_hbm_bytes_per_cycle: what one vector core reads from HBM at most.
-        core_l2_bytes_per_cycle: what one vector core reads from L2 at most.
-        core_write_bytes_per_cycle: what one vector core writes at most.
-        start_cycles: from one copy of a pipe to its next, beside the bytes.
-        burst_cycles: for each further burst (row) of a copy.
-        read_latency_cycles: from the start of a read from HBM to its data, while nothing else is under way.
+        core_hbm_bytes_per_cycle: maximum read rate of one vector core from HBM.
+        core_l2_bytes_per_cycle: maximum read rate of one vector core from L2.
+        core_write_bytes_per_cycle: maximum write rate of one vector core.
+        start_cycles: start cost of each copy on a pipe, on top of its bytes.
+        burst_cycles: cost of each further burst (row) of a copy.
+        read_latency_cycles: from the start of a read from HBM to its data, without other traffic.
         write_latency_cycles: the same for a write.
-        line_bytes: bytes that HBM and L2 exchange: rows and tiles that begin on such a boundary are fetched
-            without a remainder.
+        line_bytes: transfer unit of HBM and L2: aligned rows and tiles are fetched without a
+            remainder.
     """
 
     hbm_gb_per_s: float = Field(gt=0)
@@ -67,17 +67,18 @@ class CopyCost(Record):
 
 
 class ScalarCost(Record):
-    """What the scalar unit takes, in cycles.
+    """Costs of the scalar unit, in cycles.
 
     Attributes:
         access_cycles: a GetValue or SetValue of the unified buffer, or a load or store by pointer.
         global_miss_cycles: a scalar load from global memory that is not in the data cache.
         instruction_cycles: an instruction of the kernel's own code: loop control, address arithmetic.
-        fetch_cycles: beside that, where the core has not executed the instruction before.
-        fetch_turn_cycles: beside that, for each core of the launch: those that fetch the same take turns.
-        flag_cycles: a SetFlag with its WaitFlag, beside the waiting itself.
-        barrier_cycles: a PipeBarrier, beside the waiting itself.
-        sync_all_cycles: a SyncAll, beside the waiting itself.
+        fetch_cycles: additional cost of the first execution of an instruction on a core.
+        fetch_turn_cycles: further cost per core of the launch, because cores fetch the same instruction in
+            turn.
+        flag_cycles: a SetFlag with its WaitFlag, excluding the wait itself.
+        barrier_cycles: a PipeBarrier, excluding the wait itself.
+        sync_all_cycles: a SyncAll, excluding the wait itself.
     """
 
     access_cycles: float = Field(ge=0)
@@ -91,19 +92,19 @@ class ScalarCost(Record):
 
 
 class CubeCost(Record):
-    """What a cube core computes and moves.
+    """Costs of a cube core's computations and copies.
 
     Attributes:
-        start_cycles: of an ``Mmad``, beside its fractals.
-        depth_8bit: k of the product of 16 x k and k x 16 that one cycle takes, for elements of 8 bits.
+        start_cycles: start cost of an ``Mmad``, on top of its fractals.
+        depth_8bit: k of the product of 16 x k and k x 16 that one cycle computes, for 8-bit elements.
         depth_16bit: the same for half and bfloat16.
         depth_32bit: the same for float.
         l1_l0a_bytes_per_cycle: from L1 to L0A.
         l1_l0b_bytes_per_cycle: from L1 to L0B.
         l0c_gm_bytes_per_cycle: from L0C to global memory (Fixpipe), counted as float or int32.
-        core_hbm_bytes_per_cycle: what one cube core reads from HBM at most.
-        core_l2_bytes_per_cycle: what one cube core reads from L2 at most.
-        row_cycles: for each row of a copy into L1.
+        core_hbm_bytes_per_cycle: maximum read rate of one cube core from HBM.
+        core_l2_bytes_per_cycle: maximum read rate of one cube core from L2.
+        row_cycles: cost of each row of a copy into L1.
     """
 
     start_cycles: float = Field(ge=0)
@@ -119,32 +120,33 @@ class CubeCost(Record):
 
 
 class TargetSheet(Record):
-    """Facts about a chip, as whatever measures for it knows them.
+    """Facts about a chip, as its backend knows them.
 
     Attributes:
         chip: name of the chip, such as ``910B2``.
         clock_mhz: core cycles per microsecond.
-        aiv_cores: vector cores.
-        aic_cores: cube cores.
-        ub_bytes: unified buffer of a vector core; kernels have ``ub_reserved_bytes`` fewer.
-        ub_reserved_bytes: bytes of it that belong to the system.
+        aiv_cores: number of vector cores.
+        aic_cores: number of cube cores.
+        ub_bytes: unified buffer of a vector core; kernels can use ``ub_reserved_bytes`` fewer.
+        ub_reserved_bytes: part of it that is reserved for the system.
         l1_bytes: L1 of a cube core.
         l0a_bytes: L0A of a cube core.
         l0b_bytes: L0B of a cube core.
         l0c_bytes: L0C of a cube core.
-        l2_bytes: L2, which all cores share.
-        event_ids: events between each pair of pipes.
-        launches: what empty launches cost.
-        vector_start_cycles: what a vector instruction takes to its results beside its elements.
-        function_start_cycles: likewise of functions, such as Exp, and divisions.
-        vector_issue_cycles: of that, what an instruction behind it waits for that does not need its results.
-        vector_rates: how fast the classes of vector instructions are.
+        l2_bytes: L2, shared by all cores.
+        event_ids: number of events between each pair of pipes.
+        launches: costs of empty launches.
+        vector_start_cycles: latency of a vector instruction, on top of its elements.
+        function_start_cycles: the same for functions, such as Exp, and divisions.
+        vector_issue_cycles: the part of it that an independent next instruction waits for.
+        vector_rates: throughput of the classes of vector instructions.
         copies: copies between global memory and a vector core.
-        scalar: the scalar unit.
+        scalar: scalar unit.
         cube: cube cores.
-        starts_with_empty_l2: whether nothing is in L2 when a measurement begins; ``None`` where it depends.
-        elementwise_call_us: what a framework's element-wise kernel takes beyond the bound of its traffic.
-        combining_call_us: likewise, one that combines elements: reductions, normalisations, scans, windows.
+        starts_with_empty_l2: whether L2 is empty when a measurement begins; ``None`` if that varies.
+        elementwise_call_us: overhead of a framework's element-wise kernel over its traffic bound.
+        combining_call_us: the same for kernels that combine elements: reductions, normalisations, scans,
+            windows.
     """
 
     chip: str

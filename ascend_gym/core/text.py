@@ -1,4 +1,4 @@
-"""Text for messages: well-formed, not too long, with the name that was probably meant."""
+"""Helpers for message texts: well-formed Unicode, limited length, "did you mean"."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def well_formed(text: str) -> str:
 
 
 def shortened(text: str, max_chars: int) -> str:
-    """Return ``text``, or its beginning and its end where it is longer than ``max_chars``."""
+    """Return ``text``, or only its beginning and end if it is longer than ``max_chars``."""
     if len(text) <= max_chars:
         return text
     end = max_chars // 4
@@ -22,13 +22,13 @@ def shortened(text: str, max_chars: int) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ``, did you mean 'x'?`` for the known name most like ``name``; nothing if none is like it."""
+    """Return ``, did you mean 'x'?`` for the most similar known name; an empty string if none is similar."""
     near = get_close_matches(name, list(known), n=1)
     return f", did you mean {near[0]!r}?" if near else ""
 
 
 def without_thoughts(text: str) -> str:
-    """Drop what some servers leave of the reasoning in the text; not all show where it begins."""
+    """Remove reasoning that some servers leave in the text, even if its opening tag is missing."""
     _, end, rest = text.rpartition(_THOUGHT_ENDS)
     if end:
         return rest.lstrip()

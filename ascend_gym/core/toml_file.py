@@ -1,4 +1,4 @@
-"""Reading TOML on every supported Python, and what to say of keys that are not known."""
+"""Reading TOML on every supported Python version, and explaining unknown keys."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def unknown_key(model: type[BaseModel], where: Sequence[str | int]) -> str:
-    """Return what to say of a key that its table does not have: the nearest one that it has, and all.
+    """Return the message for an unknown key: the most similar valid key, and all valid ones.
 
     Args:
-        model: what the whole file is read as.
-        where: the key with what leads to it, as pydantic's errors tell it.
+        model: model of the whole file.
+        where: path of the key, as in pydantic's errors.
     """
     table = model
     for part in where[:-1]:
@@ -49,11 +49,14 @@ def unknown_key(model: type[BaseModel], where: Sequence[str | int]) -> str:
 
 
 def line_of(text: str, where: Sequence[str | int]) -> int:
-    """Return the number of the line, from 1, where a key of a TOML document stands, or what it belongs to.
+    """Return the one-based line of a key in a TOML document, or that of its closest known parent.
 
     Args:
-        text: the document.
-        where: the key with what leads to it, as pydantic's errors tell it; 0 is returned where none is known.
+        text: document.
+        where: path of the key, as in pydantic's errors.
+
+    Returns:
+        The line; 0 if no part of the path is found.
     """
     counts: dict[_Place, int] = {}
     table: _Place = ()
@@ -76,13 +79,13 @@ def line_of(text: str, where: Sequence[str | int]) -> int:
 
 
 def explained(path: Path, text: str, error: ValidationError, model: type[BaseModel]) -> str:
-    """Return what is wrong with a TOML document as ``file:line: key: reason`` clauses, without what follows.
+    """Return what is wrong with a TOML document as ``file:line: key: reason`` clauses.
 
     Args:
-        path: of the document.
-        text: the document.
-        error: what pydantic said of it.
-        model: what the whole document is read as.
+        path: path of the document.
+        text: document.
+        error: pydantic's validation error.
+        model: model of the whole document.
     """
     details = error.errors()
     clauses = []
@@ -104,7 +107,7 @@ def _bare(name: str) -> str:
 
 
 def _opened_table(header: re.Match[str], counts: dict[_Place, int]) -> _Place:
-    """Return the place of the table that a header opens; tables of an array are counted."""
+    """Return the place of the table that a header opens, counting the tables of an array."""
     place: _Place = ()
     names = [_bare(name) for name in header[2].split(".")]
     for depth, name in enumerate(names, 1):
@@ -122,7 +125,7 @@ def _next_index(counts: dict[_Place, int], place: _Place) -> int:
 
 
 def _table_in(annotation: Any) -> type[BaseModel] | None:
-    """Return the model that an annotation is about, such as ``tuple[Model, ...]``."""
+    """Return the model in an annotation such as ``tuple[Model, ...]``."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     inner = (_table_in(argument) for argument in get_args(annotation))

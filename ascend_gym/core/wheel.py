@@ -1,4 +1,4 @@
-"""Where the compiler is: a wheel that every installation has, so that no compiler of the system is needed."""
+"""Location of the compiler, which comes as a wheel so that no system compiler is needed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ COMPILER_PACKAGE = "ziglang"
 
 @cache
 def compiler_folder() -> Path:
-    """Return where the wheel is installed.
+    """Return the folder of the installed wheel.
 
     Raises:
-        InfrastructureError: it is not.
+        InfrastructureError: it is not installed.
     """
     found = find_spec(COMPILER_PACKAGE)
     if found is None or found.origin is None:
@@ -28,7 +28,7 @@ def compiler_folder() -> Path:
 
 
 def compiler_program() -> str:
-    """Return the program whose first argument says which tool it is: ``clang``, ``c++``, ``ld.lld``, ``ar``.
+    """Return the program whose first argument selects the tool: ``clang``, ``c++``, ``ld.lld``, ``ar``.
 
     Raises:
         InfrastructureError: the wheel is not installed.

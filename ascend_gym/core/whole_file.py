@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file in one step: after a crash it is the old or the new one, never half of it.
+    """Write a file atomically: after a crash it has either the old or the new contents.
 
-    One process at a time may write a file; its folder is created when missing.
+    Only one process at a time may write a file; its folder is created if missing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = path.with_name(f"{path.name}.part")

@@ -1,4 +1,4 @@
-"""Action families: the space that an agent acts in, and the candidate that an action stands for."""
+"""Action families: each defines an action space and how its actions produce candidates."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Mask = np.ndarray[Any, np.dtype[np.int8]]
 
 
 class ActionFamily(Protocol):
-    """One way to act. Spaces are the same for all operators.
+    """Interface of an action family. Spaces are the same for all operators.
 
     Attributes:
-        space: what an agent chooses from.
-        mask_space: what tells the actions that mean something, or ``None`` where all may.
-        mask_is_observed: whether the mask is part of the observation, as masking agents expect it.
-        vector_length: length of what ``vector`` returns.
+        space: action space.
+        mask_space: space of action masks; ``None`` if all actions are always valid.
+        mask_is_observed: whether the mask is part of the observation, as masking agents expect.
+        vector_length: length of the array that ``vector`` returns.
     """
 
     space: spaces.Space[Any]
@@ -33,7 +33,12 @@ class ActionFamily(Protocol):
     vector_length: int
 
     def candidate(self, spec: OpSpec, incumbent: Candidate, action: Any) -> Candidate | Diagnostic:
-        """Return what ``action`` stands for; a diagnostic where that is no candidate.
+        """Return the candidate that ``action`` produces, or a diagnostic if it produces none.
+
+        Args:
+            spec: operator.
+            incumbent: candidate that the action is applied to.
+            action: member of ``space``.
 
         Raises:
             MisuseError: the action is outside the space.
@@ -41,15 +46,15 @@ class ActionFamily(Protocol):
         ...
 
     def mask(self, spec: OpSpec, incumbent: Candidate) -> Mask | None:
-        """Return a member of ``mask_space``: 1 where an action means something."""
+        """Return the mask, a member of ``mask_space`` with 1 for valid actions; ``None`` if all are valid."""
         ...
 
     def vector(self, action: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Return an action as numbers from 0 to 1, float32 of shape ``(vector_length,)``."""
+        """Encode an action as numbers from 0 to 1, float32 of shape ``(vector_length,)``."""
         ...
 
     def number(self, action: Any) -> int | None:
-        """Return the number of an action where the family numbers its actions, else ``None``."""
+        """Return the number of an action; ``None`` if the family does not number its actions."""
         ...
 
 
@@ -69,16 +74,16 @@ class _Unmasked:
 
 
 class SourceActions(_Unmasked):
-    """The whole new text of either main source; an empty text keeps the incumbent's."""
+    """Complete new texts of the main host and kernel sources; an empty text keeps the incumbent's."""
 
     def __init__(self, max_source_chars: int) -> None:
-        """Take texts of up to ``max_source_chars`` characters."""
+        """Create the space for texts of at most ``max_source_chars`` characters."""
         self._max_chars = max_source_chars
         texts = [(side, UnicodeText(max_source_chars)) for side in ("tiling", "kernel")]
         self.space: spaces.Space[Any] = spaces.Dict(dict(texts))
 
     def candidate(self, spec: OpSpec, incumbent: Candidate, action: Any) -> Candidate | Diagnostic:
-        """Return the incumbent with the texts replaced; see ``ActionFamily``."""
+        """Return the incumbent with its texts replaced; see ``ActionFamily``."""
         if not isinstance(action, dict) or set(action) != {"tiling", "kernel"}:
             raise MisuseError(f"an action is a dict with 'tiling' and 'kernel', got {action!r:.200}")
         for side, text in action.items():
@@ -87,19 +92,19 @@ class SourceActions(_Unmasked):
 
 
 class EditActions(_Unmasked):
-    """A text with SEARCH/REPLACE blocks, or whole files, as language models write them.
+    """A text with SEARCH/REPLACE blocks or whole files, as language models write them.
 
-    ``ascend_gym.rewrites.answer`` tells the format. A text that does not apply to the incumbent costs an
+    ``ascend_gym.rewrites.answer`` describes the format. A text that does not apply to the incumbent costs an
     evaluation and ends as ``build_error``.
     """
 
     def __init__(self, max_source_chars: int) -> None:
-        """Take texts of up to ``max_source_chars`` characters."""
+        """Create the space for texts of at most ``max_source_chars`` characters."""
         self._max_chars = max_source_chars
         self.space: spaces.Space[Any] = UnicodeText(max_source_chars)
 
     def candidate(self, spec: OpSpec, incumbent: Candidate, action: Any) -> Candidate | Diagnostic:
-        """Return the incumbent with the edits made; see ``ActionFamily``."""
+        """Return the incumbent with the edits applied; see ``ActionFamily``."""
         require_text("the action", action, self._max_chars)
         answer = candidate_from_answer(action, incumbent)
         return no_candidate(str(answer)) if isinstance(answer, ParseProblem) else answer
@@ -120,14 +125,19 @@ def _knobs(max_source_chars: int) -> ActionFamily:
 ACTIONS: Mapping[str, Callable[[int], ActionFamily]] = MappingProxyType(
     {"sources": SourceActions, "edits": EditActions, "rules": _rules, "knobs": _knobs}
 )
-"""Action families by name, each made with the longest source text in characters."""
+"""Action families by name; each is called with the maximum length of a source text in characters."""
 
 
 def require_text(what: str, text: object, max_chars: int) -> None:
     """Check a text.
 
+    Args:
+        what: name of the text in messages.
+        text: the value to check.
+        max_chars: maximum length in characters.
+
     Raises:
-        MisuseError: it is no text, has lone surrogates, or is longer than ``max_chars`` characters.
+        MisuseError: it is not a string, has lone surrogates, or is too long.
     """
     if not isinstance(text, str) or not is_unicode(text):
         raise MisuseError(f"{what} must be a str without lone surrogates, got {text!r:.80}")
@@ -138,5 +148,5 @@ def require_text(what: str, text: object, max_chars: int) -> None:
 
 
 def no_candidate(message: str) -> Diagnostic:
-    """Return the diagnostic of an action that stands for no candidate."""
+    """Return the diagnostic of an action that produces no candidate."""
     return Diagnostic(phase=Phase.REQUEST, message=message)

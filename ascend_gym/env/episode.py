@@ -1,4 +1,4 @@
-"""The state of one episode and its transitions: pure data, no evaluator and no gymnasium."""
+"""State of an episode and its transitions: pure data, without evaluator or gymnasium."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class Attempt:
     """One charged evaluation.
 
     Attributes:
-        move: number of the action, where the action family numbers its actions.
-        latency_us: latency of the candidate; ``None`` where it failed.
-        incumbent_latency_us: best latency before it.
+        move: number of the action, if the action family numbers its actions.
+        latency_us: latency of the candidate in microseconds; ``None`` if it failed.
+        incumbent_latency_us: best latency before it, in microseconds.
     """
 
     move: int | None
@@ -27,33 +27,33 @@ class Attempt:
 
     @property
     def log_gain(self) -> float | None:
-        """The logarithm of how many times as fast as the incumbent it was; ``None`` where it failed."""
+        """Natural logarithm of the speedup over the incumbent; ``None`` if the candidate failed."""
         return math.log(self.incumbent_latency_us / self.latency_us) if self.latency_us else None
 
     @property
     def improved(self) -> bool:
-        """Whether it gave a new incumbent."""
+        """Whether the candidate became the incumbent."""
         return self.latency_us is not None and self.latency_us < self.incumbent_latency_us
 
 
 @dataclass(frozen=True)
 class Episode:
-    """Where an episode stands.
+    """State of an episode.
 
     Attributes:
-        spec: the operator.
-        budget: evaluations that may be charged.
+        spec: operator.
+        budget: number of evaluations that may be charged.
         spent: evaluations charged so far.
-        baseline_latency_us: latency of the operator's own sources.
-        incumbent: the fastest correct candidate so far; at first the operator's own sources, or the skeleton
-            of an operator without any, which the first correct candidate replaces however fast it is.
-        incumbent_result: its evaluation, always ok.
-        last_candidate: what was evaluated last.
+        baseline_latency_us: latency of the operator's own sources, in microseconds.
+        incumbent: fastest correct candidate so far; initially the operator's own sources, or the skeleton
+            of an operator without sources, which the first correct candidate replaces whatever its latency.
+        incumbent_result: evaluation of the incumbent, always ok.
+        last_candidate: candidate that was evaluated last.
         last_result: its evaluation.
-        neutral_in_a_row: how many evaluations in a row said nothing about their candidate.
-        incumbent_vector: the action that led to the incumbent, in numbers; ``None`` without one.
-        improved: whether the last evaluation gave a new incumbent.
-        attempts: the charged evaluations in turn.
+        neutral_in_a_row: number of consecutive evaluations without a verdict on their candidate.
+        incumbent_vector: numeric encoding of the action that led to the incumbent; ``None`` without one.
+        improved: whether the last candidate became the incumbent.
+        attempts: charged evaluations in order.
     """
 
     spec: OpSpec
@@ -74,7 +74,7 @@ class Episode:
         """Begin with the operator's own sources as incumbent; their evaluation is not charged.
 
         Raises:
-            ValueError: the baseline was not measured, so that there is nothing to compare with.
+            ValueError: the baseline was not measured, so there is nothing to compare with.
         """
         return cls(
             spec=spec,
@@ -89,21 +89,21 @@ class Episode:
 
     @property
     def is_unwritten(self) -> bool:
-        """Whether the operator has no sources, and no candidate was correct yet."""
+        """Whether the operator has no sources and no candidate was correct yet."""
         return not self.spec.has_sources and self.incumbent.digest == self.spec.baseline.digest
 
     @property
     def best_latency_us(self) -> float:
-        """Latency that a candidate has to beat, in microseconds: of the incumbent.
+        """Latency in microseconds that a candidate has to beat: that of the incumbent.
 
-        Without sources it is at most that of the framework calls, so that what is slower earns nothing.
+        Without sources it is at most that of the framework calls, so slower candidates earn nothing.
         """
         incumbent_us = _measured_latency_us(self.incumbent_result)
         return incumbent_us if self.spec.has_sources else min(incumbent_us, self.baseline_latency_us)
 
     @property
     def speedup(self) -> float:
-        """Latency of the baseline over that of the incumbent; at least 1."""
+        """Latency of the baseline divided by that of the incumbent; at least 1."""
         return self.baseline_latency_us / self.best_latency_us
 
     @property
@@ -112,7 +112,7 @@ class Episode:
         return self.budget - self.spent
 
     def outcome(self, result: EvalResult) -> Outcome:
-        """Return what a reward function may know of ``result``, the evaluation of the next candidate."""
+        """Return the input of the reward function for ``result``, the evaluation of the next candidate."""
         return Outcome(
             status=result.status,
             latency_us=result.latency_us,
@@ -125,13 +125,13 @@ class Episode:
     def after(
         self, candidate: Candidate, result: EvalResult, vector: Any = None, move: int | None = None
     ) -> Episode:
-        """Return the episode after ``candidate`` was evaluated: faster and correct makes it the incumbent.
+        """Return the episode after an evaluation; a correct, faster candidate becomes the incumbent.
 
         Args:
-            candidate: what was evaluated.
+            candidate: evaluated candidate.
             result: its evaluation.
-            vector: the action that stands for it, in numbers.
-            move: the number of that action, where it has one.
+            vector: numeric encoding of the action that produced it.
+            move: number of that action, if it has one.
 
         Raises:
             ValueError: the budget is spent.

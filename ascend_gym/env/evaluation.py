@@ -18,10 +18,10 @@ def evaluate(evaluator: Evaluator, request: EvalRequest) -> EvalResult:
 
 
 def evaluate_all(evaluator: Evaluator, requests: Sequence[EvalRequest]) -> list[EvalResult]:
-    """Submit ``requests`` and wait for their results; what is under way is cancelled when that fails.
+    """Submit ``requests`` and wait for their results, in order; on an error, cancel those in flight.
 
-    The evaluator bounds the wait itself: a daemon that stays silent
-    becomes ``infra_error`` results. So does a request that cannot be submitted, where others can.
+    The evaluator bounds the wait: a silent daemon yields ``infra_error`` results. If only some requests
+    cannot be submitted, they end as ``infra_error``, too.
 
     Raises:
         InfrastructureError: the evaluator cannot be reached.

@@ -1,4 +1,4 @@
-"""What an agent may know of an episode in numbers: entries keep their meaning over operators."""
+"""Numeric features of an episode; each entry has the same meaning for all operators."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ascend_gym.env.episode import Episode
 from ascend_gym.env.spaces import PROFILE_FIELDS, STATUSES
 
 HISTORY = 8
-"""Evaluations that the features remember, the last first."""
+"""Number of past evaluations in the features, the last one first."""
 
 BOUND = 32.0
 """Features are clipped to -BOUND ... BOUND."""
@@ -30,7 +30,7 @@ def feature_names(actions: ActionFamily) -> tuple[str, ...]:
     """Return the names of the features in order.
 
     ==================  ====================================================================================
-    ``budget_left``     share of the budget that is left
+    ``budget_left``     remaining share of the budget
     ``log_speedup``     ln(L_baseline / L_incumbent)
     ``status_*``        1 for the status of the last evaluation
     ``measured_k``      1 if the k-th last charged evaluation gave a latency L, else 0
@@ -38,8 +38,8 @@ def feature_names(actions: ActionFamily) -> tuple[str, ...]:
     ``ai*_*_ratio``     busy share of each pipe, of the incumbent
     ``log_*``           ln(1 + x) of the other fields of its profile
     ``share_*``         share of each kind among its instructions
-    ``log_bytes_rate``  ln(1 + bytes moved per us): where it stands under the roof of the memory
-    ``action_k``        the incumbent's own action, where the action family has a vector of it
+    ``log_bytes_rate``  ln(1 + bytes moved per us): position under the memory roof
+    ``action_k``        the incumbent's own action, if the action family encodes actions as vectors
     ==================  ====================================================================================
     """
     return (
@@ -62,7 +62,7 @@ def feature_space(actions: ActionFamily) -> spaces.Box:
 
 
 def features(episode: Episode, actions: ActionFamily) -> Features:
-    """Return the features of an episode, in the order of ``feature_names``."""
+    """Return the features of an episode, float32 of shape ``(len(feature_names(actions)),)``."""
     values = [
         episode.budget_left / episode.budget,
         math.log(episode.speedup),

@@ -1,4 +1,4 @@
-"""The kernel as a graph: its functions, loops, branches, calls and queues, for graph neural networks."""
+"""The kernel as a graph of functions, loops, branches, calls and queues, for graph neural networks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ascend_gym.rewrites.syntax import Call, Source, parse
 
 
 class NodeKind(str, Enum):
-    """What a node of the graph stands for."""
+    """Kind of a graph node."""
 
     FUNCTION = "function"
     LOOP = "loop"
@@ -35,7 +35,7 @@ class NodeKind(str, Enum):
 
 
 class EdgeKind(str, Enum):
-    """How two nodes are related."""
+    """Relation between two nodes."""
 
     CONTAINS = "contains"  # a function, loop or branch -> what stands right inside it
     NEXT = "next"  # -> what follows at the same place
@@ -65,15 +65,15 @@ _MEASURES = 2  # behind the one-hot kind: depth of loops, ln(1 + arguments)
 def graph_space() -> spaces.Graph:
     """Return the space of kernel graphs.
 
-    A node is float32 of shape ``(len(NodeKind) + 2,)``: its kind, one-hot, then the number of loops around it
-    over 8 and ln(1 + number of arguments) of a call. An edge is the number of its ``EdgeKind``.
+    A node is float32 of shape ``(len(NodeKind) + 2,)``: its kind, one-hot, then the number of enclosing loops
+    divided by 8, and ln(1 + number of arguments) of a call. An edge is the number of its ``EdgeKind``.
     """
     node = spaces.Box(0.0, 32.0, (len(_KINDS) + _MEASURES,), np.float32)
     return spaces.Graph(node_space=node, edge_space=spaces.Discrete(len(_EDGES)))
 
 
 def kernel_graph(candidate: Candidate) -> spaces.GraphInstance:
-    """Return the graph of a candidate's kernel files: nodes in the order of the text, then queues by name."""
+    """Return the graph of a candidate's kernel files: nodes in source order, then queues by name."""
     return spaces.GraphInstance(*(array.copy() for array in _arrays(candidate)))
 
 
@@ -108,7 +108,12 @@ class _Graph:
             self.depths[node] = depth
 
     def arrays(self) -> Arrays:
-        """Return nodes, edges and their ends, with the edges between files and to queues."""
+        """Return nodes, edges and edge links, including the edges between files and to queues.
+
+        Returns:
+            Nodes, float32 of shape ``(nodes, len(NodeKind) + 2)``; edge kinds of shape ``(edges,)``; node
+            numbers of both ends of each edge, of shape ``(edges, 2)``.
+        """
         for name in sorted(set(self.callers) & set(self.functions)):
             pairs = [(caller, function) for caller in self.callers[name] for function in self.functions[name]]
             self.edges += [(caller, function, EdgeKind.CALLS) for caller, function in pairs]
@@ -124,7 +129,7 @@ class _Graph:
         return nodes, kinds, links
 
     def _places(self, source: Source) -> Iterator[tuple[int, int, int]]:
-        """Add nodes in the order of the text; yield each with the block around it and the loops around it."""
+        """Add nodes in source order; yield each with its enclosing block and number of enclosing loops."""
         waiting: list[tuple[Node, int, int]] = [(source.root, -1, 0)]
         while waiting:
             syntax, block, depth = waiting.pop()

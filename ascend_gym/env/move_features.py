@@ -1,7 +1,7 @@
-"""What an agent may know of each action of the ``rules`` family, in numbers.
+"""Numeric features of each action of the ``rules`` family.
 
-They mean the same for all operators, so that an agent can share its judgement over operators and rules: what
-a move is expected to relieve and how busy that is, and how the move and its rule have done in the episode.
+They have the same meaning for all operators, so an agent can generalise over operators and rules: what
+a move is expected to relieve, how busy that pipe is, and how the move and its rule have done in the episode.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MOVE_FEATURES: tuple[str, ...] = (*_KIND, *_PIPES, *_OF_MOVE, *_OF_RULE)
 ``family_*``            1 for the rule's kind of optimisation
 ``side_*``              1 for the side that it edits
 ``forward``             1 if the move goes the way that is expected to help
-``covers_all``          1 if it stands for many places at once
+``covers_all``          1 if it covers many places at once
 ``choice``              place of the choice among those of its site, from 0 in steps of 1/8
 ``moves_of_rule``       ln(1 + moves of the rule) / 2
 ``busiest_pipe``        busy share of the busiest pipe that the rule is meant to relieve, of the incumbent
@@ -70,9 +70,9 @@ def move_space() -> spaces.Box:
 
 
 def move_features(episode: Episode) -> Array:
-    """Return what is known of each action: float32 of shape ``(actions, len(MOVE_FEATURES))``.
+    """Return the features of each action, float32 of shape ``(actions, len(MOVE_FEATURES))``.
 
-    Rows of actions that the mask rules out are 0.
+    Rows of masked actions are 0.
     """
     rows = _kinds(episode.incumbent).copy()
     profile = episode.incumbent_result.mean_profile or {}
@@ -95,7 +95,7 @@ def move_features(episode: Episode) -> Array:
 
 @lru_cache(maxsize=1024)
 def _kinds(candidate: Candidate) -> Array:
-    """Return the rows with what depends on the sources alone."""
+    """Return the rows with the features that depend only on the sources."""
     moves = numbered_moves(candidate)
     rows = np.zeros(move_space().shape, np.float32)
     per_rule = Counter(number // SLOTS_PER_RULE for number in moves)
@@ -112,7 +112,7 @@ def _kinds(candidate: Candidate) -> Array:
 
 
 def _since_improvement(attempts: Sequence[Attempt]) -> Sequence[Attempt]:
-    """Return the attempts that began at the incumbent."""
+    """Return the attempts since the last improvement."""
     improvements = [number for number, attempt in enumerate(attempts) if attempt.improved]
     return attempts[improvements[-1] + 1 :] if improvements else attempts
 
@@ -129,7 +129,7 @@ def _last(attempt: Attempt | None) -> tuple[float, float, float]:
 
 
 def _record(attempts: Sequence[Attempt]) -> tuple[float, float, float, float, float]:
-    """Return what is known of a rule."""
+    """Return the statistics of a rule's attempts."""
     if not attempts:
         return 0.0, 0.0, 0.0, 0.0, 0.0
     gains = [attempt.log_gain or 0.0 for attempt in attempts]

@@ -1,4 +1,4 @@
-"""Observation families: what an agent sees of an episode, as text, as numbers or as a graph."""
+"""Observation families: encodings of an episode as text, numbers or a graph."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ascend_gym.env.spaces import observation_space, observe
 
 
 class ObservationFamily(Protocol):
-    """One way to see. Spaces are the same for all operators."""
+    """Interface of an observation family. Spaces are the same for all operators."""
 
     space: spaces.Space[Any]
 
     def observe(self, episode: Episode) -> Any:
-        """Return what an agent sees, a member of ``space``; later steps do not change it."""
+        """Return the observation, a member of ``space``; later steps do not modify it."""
         ...
 
 
@@ -36,10 +36,10 @@ class TextLimits:
 
 
 class TextObservations:
-    """Sources and diagnostics as text beside the numbers that belong to them, in a ``Dict``."""
+    """Sources and diagnostics as text, with the corresponding numbers, in a ``Dict``."""
 
     def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
-        """Make the space."""
+        """Create the space."""
         self._actions, self._max_diagnostic_chars = actions, limits.max_diagnostic_chars
         plain = observation_space(limits.budget, limits.max_source_chars, limits.max_diagnostic_chars)
         self.space: spaces.Space[Any] = spaces.Dict({**plain.spaces, **_mask_spaces(actions)})
@@ -53,25 +53,25 @@ class FeatureObservations:
     """The features as a ``Box``; with an observed mask a ``Dict`` of ``observations`` and ``action_mask``."""
 
     def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
-        """Make the space."""
+        """Create the space."""
         self._actions = actions
         box, masks = feature_space(actions), _mask_spaces(actions)
         self.space: spaces.Space[Any] = spaces.Dict({"observations": box, **masks}) if masks else box
 
     def observe(self, episode: Episode) -> Any:
-        """Return the numbers; ``ascend_gym.env.features.feature_names`` tells what they mean."""
+        """Return the features; ``ascend_gym.env.features.feature_names`` names them."""
         seen, masks = features(episode, self._actions), _masks(self._actions, episode)
         return {"observations": seen, **masks} if masks else seen
 
 
 class MoveObservations:
-    """The features beside what is known of each action, for the action family ``rules``, in a ``Dict``."""
+    """The features of the episode and of each action in a ``Dict``, for the action family ``rules``."""
 
     def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
-        """Make the space.
+        """Create the space.
 
         Raises:
-            MisuseError: the actions are not rewrite rules.
+            MisuseError: the action family is not ``rules``.
         """
         from ascend_gym.env.move_features import move_features, move_space  # loads a C++ parser
         from ascend_gym.env.rewrite_actions import RuleActions
@@ -85,16 +85,16 @@ class MoveObservations:
         )
 
     def observe(self, episode: Episode) -> Any:
-        """Return the numbers; see ``ascend_gym.env.features`` and ``ascend_gym.env.move_features``."""
+        """Return the features; see ``ascend_gym.env.features`` and ``ascend_gym.env.move_features``."""
         seen = {"observations": features(episode, self._actions), "moves": self._moves_of(episode)}
         return {**seen, **_masks(self._actions, episode)}
 
 
 class GraphObservations:
-    """The incumbent's kernel as a ``Graph`` beside the features, in a ``Dict``."""
+    """The incumbent's kernel as a ``Graph``, with the features, in a ``Dict``."""
 
     def __init__(self, actions: ActionFamily, limits: TextLimits) -> None:
-        """Make the space."""
+        """Create the space."""
         from ascend_gym.env.kernel_graph import graph_space, kernel_graph  # loads a C++ parser
 
         self._actions, self._graph_of = actions, kernel_graph
@@ -103,7 +103,7 @@ class GraphObservations:
         )
 
     def observe(self, episode: Episode) -> Any:
-        """Return the graph and the numbers; see ``ascend_gym.env.kernel_graph``."""
+        """Return graph and features; see ``ascend_gym.env.kernel_graph``."""
         seen = {"graph": self._graph_of(episode.incumbent), "features": features(episode, self._actions)}
         return {**seen, **_masks(self._actions, episode)}
 

@@ -1,4 +1,4 @@
-"""``AscendOp-v0``: optimise one Ascend C operator by rewriting its sources."""
+"""``AscendOp-v0``: optimise an Ascend C operator by rewriting its sources."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ascend_gym.env.task import Task, is_over, is_terminated, is_truncated
 
 @dataclass(frozen=True)
 class EnvState:
-    """Where an environment stands; it may be set as often as wanted, in other environments as well.
+    """Saved state of an environment; it can be restored repeatedly and in other environments.
 
     Attributes:
         episode: the episode.
         actions: action family of the environment.
-        cases: number of cases that it evaluates on, ``None`` for all.
-        chip: the chip whose cycles are counted.
-        rng_state: state of the generator that draws operators.
+        cases: number of cases that it evaluates; ``None`` for all.
+        chip: simulated or measured chip.
+        rng_state: state of the random generator that draws operators.
     """
 
     episode: Episode
@@ -42,44 +42,45 @@ class EnvState:
 class AscendOpEnv(gymnasium.Env[Any, Any]):
     """An episode of optimising one operator under a budget of evaluations.
 
-    The state is the incumbent, the fastest correct candidate so far (at first the operator's own
-    sources). An action stands for a candidate: in the family ``sources``, ``{"tiling": ..., "kernel": ...}``
-    replaces the whole text of either main source of the incumbent, and an empty text keeps it. The candidate
-    is compiled, run, checked and timed; when it is correct and faster it becomes the incumbent. Nothing that
-    a candidate does raises.
+    The state is the incumbent, the fastest correct candidate so far (initially the operator's own
+    sources). Each action produces a candidate: in the family ``sources``, ``{"tiling": ..., "kernel": ...}``
+    replaces the complete text of the incumbent's main sources, and an empty text keeps it. The candidate
+    is compiled, run, checked and timed; if it is correct and faster, it becomes the incumbent. No candidate,
+    however faulty, raises an exception.
 
-    The episode terminates when the budget is spent: ``budget_left`` is part of the observation, so the
-    end is a property of the state and not an outside time limit. It is truncated after
-    ``MAX_NEUTRAL_IN_A_ROW`` evaluations in a row that failed for reasons outside the candidate (a broken
-    daemon, say); these are not charged. The evaluation of the baseline on reset is not charged either, and a
-    result from the cache is charged like a fresh one, so that an episode does not depend on the cache.
+    The episode terminates when the budget is spent. ``budget_left`` is part of the observation, so
+    termination is a property of the state and not an external time limit. The episode is truncated after
+    ``MAX_NEUTRAL_IN_A_ROW`` consecutive evaluations that failed for reasons outside the candidate (for
+    example a broken daemon); these are not charged. The evaluation of the baseline on reset is not charged
+    either. A result from the cache is charged like a fresh one, so that an episode does not depend on the
+    cache.
 
-    A copy, by ``copy.deepcopy`` or ``pickle``, goes on with the same episode, independently of the original.
+    A copy, by ``copy.deepcopy`` or ``pickle``, continues the same episode independently of the original.
 
     Args:
         operator: name in an installed suite (``gelu``, ``core/gelu``), a loaded operator, a list of these, or
             the name of a suite (``core``); of several, each reset draws one by its seed.
-        op_dir: folder of an operator of your own, of that name.
+        op_dir: folder of an operator of your own, whose name is ``operator``.
         actions: action family in ``ascend_gym.env.actions.ACTIONS``.
         observations: observation family in ``ascend_gym.env.observations.OBSERVATIONS``.
-        budget: evaluations in an episode, at least 1.
-        cases: evaluate on so many of the operator's cases, the smallest first; by default on all. Fewer are
-            cheaper, and a candidate that is wrong on the others goes unnoticed.
-        daemon: address such as ``tcp://10.0.0.5:5710``, or several; by default ``$ASCEND_GYM_DAEMON``, else a
-            private daemon with the simulator, started on the first reset.
-        chip: the chip whose cycles are counted.
+        budget: evaluations per episode, at least 1.
+        cases: evaluate on this many of the operator's cases, the smallest first; by default on all. Fewer are
+            cheaper, but errors on the other cases go unnoticed.
+        daemon: one or several addresses such as ``tcp://10.0.0.5:5710``; by default ``$ASCEND_GYM_DAEMON``,
+            else a private daemon with the simulator, started on the first reset.
+        chip: simulated or measured chip.
         reward: name in ``ascend_gym.env.reward.REWARDS``, or a function of an ``Outcome``. ``speedup``,
-            ``hap`` and ``negative_latency`` rate each candidate by itself, so that repeating the incumbent
-            pays again; the others pay for improvements only.
-        failure_penalty: what a failed candidate costs, for rewards given by name.
-        max_source_chars: longest source text in the spaces, in characters.
-        max_diagnostic_chars: length in characters to which diagnostics are cut.
-        render_mode: ``ansi`` for a summary in words, ``rgb_array`` for a picture of the evaluations so far,
+            ``hap`` and ``negative_latency`` rate each candidate on its own, so repeating the incumbent
+            is rewarded again; the others reward improvements only.
+        failure_penalty: penalty for a failed candidate, for rewards given by name.
+        max_source_chars: maximum length of source texts in the spaces, in characters.
+        max_diagnostic_chars: maximum length of diagnostics, in characters; longer ones are cut.
+        render_mode: ``ansi`` for a text summary, ``rgb_array`` for a plot of the evaluations so far,
             or ``None``.
-        evaluator: an evaluator of the caller's instead of a daemon; the caller closes it.
+        evaluator: an evaluator of the caller in place of a daemon; the caller closes it.
 
     Raises:
-        MisuseError: an argument cannot be, or the operator's sources do not fit ``max_source_chars``.
+        MisuseError: an argument is invalid, or the operator's sources exceed ``max_source_chars``.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": [*RENDER_MODES], "render_fps": 1}  # type: ignore[misc]
@@ -107,12 +108,16 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         """Begin an episode with the operator's own sources.
 
         Args:
-            seed: seeds ``np_random``, which draws one of several operators; nothing else is drawn.
-            options: ``{"operator": ...}`` goes over to another operator, or to several, for good.
+            seed: seed of ``np_random``, which draws the operator if there are several; nothing else is
+                random.
+            options: ``{"operator": ...}`` switches permanently to another operator or several.
+
+        Returns:
+            Observation and info.
 
         Raises:
-            MisuseError: an unknown option or operator, or a request that the daemon does not accept.
-            OperatorFormatError: the operator's own sources do not evaluate.
+            MisuseError: an unknown option or operator, or a request that the daemon rejects as invalid.
+            OperatorFormatError: the evaluation of the operator's own sources fails.
             InfrastructureError: nothing could be evaluated.
         """
         super().reset(seed=seed)
@@ -123,10 +128,11 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         return self._task.observe(self._episode), self._task.info(self._episode)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Evaluate the candidate that ``action`` stands for.
+        """Evaluate the candidate that ``action`` produces.
 
         Returns:
-            Observation, reward, terminated (the budget is spent), truncated (no verdict for too long), info.
+            Observation, reward, terminated (the budget is spent), truncated (too many evaluations without a
+            verdict), info.
 
         Raises:
             ResetNeeded: there is no episode, or it is over.
@@ -143,11 +149,11 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         return seen, reward, is_terminated(after), is_truncated(after), info
 
     def render(self) -> Any:
-        """Return the episode as ``render_mode`` says: a text, uint8 of shape (300, 480, 3), or ``None``."""
+        """Render the episode in ``render_mode``: a text, uint8 of shape (300, 480, 3), or ``None``."""
         return rendered(self.render_mode, self._episode, [spec.op_id for spec in self._task.operators])
 
     def close(self) -> None:
-        """Close the connection, and stop the private daemon, if this environment opened them."""
+        """Close the connection and stop the private daemon, if this environment opened them."""
         self._connection.close()
         self._episode = None
 
@@ -161,10 +167,10 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         return self._under_way().incumbent
 
     def action_masks(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Return which actions mean something, as ``sb3_contrib.MaskablePPO`` asks for it.
+        """Return the mask of valid actions in the form that ``sb3_contrib.MaskablePPO`` expects.
 
         Returns:
-            bool of shape ``(actions,)``; for knobs their positions one knob after the other.
+            bool of shape ``(actions,)``; for knobs, the settings of one knob after the other.
 
         Raises:
             ResetNeeded: there is no episode.
@@ -178,7 +184,7 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         return mask.astype(np.bool_).ravel()
 
     def get_state(self) -> EnvState:
-        """Return where the environment stands, for ``set_state``; it may be pickled.
+        """Return the state of the environment for ``set_state``; it can be pickled.
 
         Raises:
             ResetNeeded: there is no episode.
@@ -187,14 +193,14 @@ class AscendOpEnv(gymnasium.Env[Any, Any]):
         return EnvState(self._under_way(), **self._task.kind, rng_state=rng_state)
 
     def set_state(self, state: EnvState) -> tuple[Any, dict[str, Any]]:
-        """Go on from where an environment stood; nothing is evaluated.
+        """Restore a saved state without an evaluation.
 
         Returns:
-            Observation and info as they were there.
+            Observation and info at the time of saving.
 
         Raises:
-            MisuseError: the state is of an environment with another budget, action family, chip or number of
-                cases, or its sources do not fit this one.
+            MisuseError: the state belongs to an environment with another budget, action family, chip or
+                number of cases, or its sources exceed the limit of this one.
         """
         if state.episode.budget != self._task.budget:
             budgets = f"{state.episode.budget} evaluations, this environment {self._task.budget}"

@@ -1,4 +1,4 @@
-"""What ``render`` returns: an episode in words, or as a picture of its evaluations."""
+"""Rendering of an episode, as text or as a plot of its evaluations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Colour = tuple[int, int, int]
 _WHITE, _INK, _GREY = (255, 255, 255), (40, 40, 40), (170, 170, 170)
 _FASTER, _CORRECT, _FAILED = (0, 130, 60), (60, 100, 200), (200, 40, 40)
 
-# Letters of 3 x 5 dots: an octal digit for each row.
+# Letters of 3 x 5 dots: one octal digit per row.
 _CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./:-_,"
 _ROWS = (
     "25755 65656 34443 65556 74647 74644 34553 55755 72227 11152 55655 44447 57755 65555 25552 65644 25563 "
@@ -41,14 +41,14 @@ def require_render_mode(mode: str | None) -> None:
     """Check a render mode.
 
     Raises:
-        MisuseError: there is no such mode.
+        MisuseError: the mode does not exist.
     """
     if mode is not None and mode not in RENDER_MODES:
         raise MisuseError(f"render_mode must be None or one of {', '.join(RENDER_MODES)}, got {mode!r}")
 
 
 def rendered(mode: str | None, episode: Episode | None, operators: Sequence[str]) -> str | Picture | None:
-    """Return an episode in a render mode, or the names of the operators where there is no episode."""
+    """Render an episode; without one, the names of the operators."""
     if mode is None:
         return None
     if episode is None:
@@ -76,10 +76,10 @@ def _summary(episode: Episode) -> str:
 
 
 def _picture(episode: Episode) -> Picture:
-    """Draw the latencies of an episode over its evaluations.
+    """Plot the latencies of an episode over its evaluations.
 
-    Squares are correct candidates, green where they became the incumbent; red marks at the foot are failures;
-    the grey line is the baseline, the green one the incumbent. The latency axis is logarithmic.
+    Squares are correct candidates, green if they became the incumbent; red marks at the bottom are failures.
+    The grey line is the baseline, the green one the incumbent. The latency axis is logarithmic.
     """
     picture = _written(_blank(), [*_headings(episode), _last(episode)])
     known_us = [attempt.latency_us for attempt in episode.attempts if attempt.latency_us]
@@ -126,7 +126,7 @@ def _written(picture: Picture, lines: Sequence[str]) -> Picture:
 
 
 def _write(picture: Picture, words: str, left: int, top: int) -> Picture:
-    """Write in capitals what fits the width; characters without a glyph are left blank."""
+    """Draw text in capital letters, as much as fits the width; characters without a glyph are left blank."""
     advance = 4 * _DOT
     for number, character in enumerate(words.upper()[: (WIDTH - left) // advance]):
         glyph = _GLYPHS.get(character)

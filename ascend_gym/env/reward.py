@@ -1,11 +1,10 @@
 """Reward functions: pure functions of an evaluation's outcome and the incumbent.
 
-They are of two kinds, and in both a candidate that failed never earns more than one that is correct.
-*Improvement* rewards pay for what is new: the undiscounted return of an episode depends on its baseline and
-its best latency alone. A candidate that is not faster than the incumbent adds nothing to it, nor does the
-incumbent itself. *Rating* rewards judge each candidate by itself: repeating the incumbent pays at every step
-as much as finding it did, so that in episodes of several steps an agent may gain by no longer searching. They
-suit episodes of one evaluation, bandits and the comparison of single answers.
+There are two kinds; in both, a failed candidate never earns more than a correct one. *Improvement* rewards
+depend on progress: the undiscounted return of an episode is a function of its baseline and its best latency
+only. A candidate that is not faster than the incumbent adds nothing. *Rating* rewards rate each candidate on
+its own: repeating the incumbent is rewarded at every step, so in long episodes an agent may gain by no longer
+searching. They suit episodes of one evaluation, bandits and the comparison of single answers.
 """
 
 from __future__ import annotations
@@ -22,16 +21,16 @@ from ascend_gym.core.status import RewardRule, Status, rule_of
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a reward function may know.
+    """Input of a reward function.
 
     Attributes:
-        status: how the evaluation of the candidate ended.
-        latency_us: latency of the candidate; ``None`` unless the status is ok.
-        incumbent_latency_us: best latency before this evaluation.
-        baseline_latency_us: latency of the operator's own sources.
+        status: outcome of the candidate's evaluation.
+        latency_us: latency of the candidate in microseconds; ``None`` unless the status is ok.
+        incumbent_latency_us: best latency before this evaluation, in microseconds.
+        baseline_latency_us: latency of the operator's own sources, in microseconds.
         is_last: whether this evaluation spends the budget.
-        floor_us: what no candidate can be faster than, on average over the cases as the latencies are;
-            ``None`` where the backend knows none.
+        floor_us: lower bound of any candidate's latency in microseconds, averaged over the cases like the
+            latencies; ``None`` if the backend has none.
     """
 
     status: Status
@@ -43,21 +42,21 @@ class Outcome:
 
 
 MAX_SLOWDOWN = 10.0
-"""Times the baseline's latency beyond which ``negative_latency`` tells correct candidates apart no more."""
+"""Multiple of the baseline's latency beyond which ``negative_latency`` rates correct candidates equally."""
 
 RewardFunction = Callable[[Outcome], float]
-"""What an environment calls after each evaluation, whatever its status."""
+"""Function that an environment calls after each evaluation, whatever its status."""
 
 
 def log_improvement(outcome: Outcome, failure_penalty: float = 0.0) -> float:
     """Return the logarithm of the improvement over the incumbent.
 
-    With L the latencies, for a correct candidate::
+    With latencies L, for a correct candidate::
 
         r = max(0, ln(L_incumbent / L_candidate))
 
-    ``-failure_penalty`` for a candidate that failed, and 0 where the status blames nobody's candidate.
-    A faster candidate becomes the incumbent, so that without penalties the undiscounted return of an
+    A failed candidate earns ``-failure_penalty``, and an evaluation without a verdict on the candidate 0.
+    A faster candidate becomes the incumbent, so without penalties the undiscounted return of an
     episode telescopes to ln(L_baseline / L_best), the logarithm of the final speedup.
     """
     if outcome.latency_us is None:
@@ -66,9 +65,9 @@ def log_improvement(outcome: Outcome, failure_penalty: float = 0.0) -> float:
 
 
 def speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
-    """Rate the candidate by how many times as fast as the baseline it is: r = L_baseline / L_candidate.
+    """Rate the candidate by its speedup over the baseline: r = L_baseline / L_candidate.
 
-    ``-failure_penalty`` for a candidate that failed, and 0 where the status blames nobody's candidate.
+    A failed candidate earns ``-failure_penalty``, and an evaluation without a verdict on the candidate 0.
     """
     if outcome.latency_us is None:
         return _without_latency(outcome, 0.0 - failure_penalty)
@@ -76,14 +75,14 @@ def speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
 
 
 def speedup_gain(outcome: Outcome, failure_penalty: float = 0.0) -> float:
-    """Return by how much the candidate raises the speedup over the baseline.
+    """Return the increase of the speedup over the baseline.
 
     For a correct candidate::
 
         r = max(0, L_baseline / L_candidate - L_baseline / L_incumbent)
 
-    Failures and neutral statuses as for ``speedup``. Without penalties the undiscounted return of an episode
-    is its final speedup less 1.
+    Failures and evaluations without a verdict as for ``speedup``. Without penalties the undiscounted return
+    of an episode is its final speedup minus 1.
     """
     return _gain(speedup, outcome, failure_penalty)
 
@@ -95,8 +94,9 @@ def negative_latency(outcome: Outcome, failure_penalty: float = 0.0) -> float:
 
         r = -min(L_candidate / L_baseline, MAX_SLOWDOWN)
 
-    A candidate that failed costs more than every correct one,
-    r = -(``MAX_SLOWDOWN`` + 1) - ``failure_penalty``. 0 where the status blames nobody's candidate.
+    A failed candidate costs more than every correct one,
+    r = -(``MAX_SLOWDOWN`` + 1) - ``failure_penalty``. An evaluation without a verdict on the candidate earns
+    0.
     """
     if outcome.latency_us is None:
         return _without_latency(outcome, -(MAX_SLOWDOWN + 1.0) - failure_penalty)
@@ -104,13 +104,13 @@ def negative_latency(outcome: Outcome, failure_penalty: float = 0.0) -> float:
 
 
 def final_log_speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
-    """Return the logarithm of the final speedup when the budget is spent, and 0 before: a sparse reward.
+    """Return the logarithm of the final speedup at the last evaluation, and 0 before: a sparse reward.
 
-    At the last evaluation, with the candidate itself among the best::
+    At the last evaluation, where the candidate itself may be the best::
 
         r = ln(L_baseline / L_best)
 
-    A candidate that failed costs ``failure_penalty`` besides, at any time.
+    A failed candidate additionally costs ``failure_penalty``, at any step.
     """
     failed = rule_of(outcome.status).reward is RewardRule.FAILURE
     best_us = min(outcome.incumbent_latency_us, outcome.latency_us or math.inf)
@@ -119,42 +119,44 @@ def final_log_speedup(outcome: Outcome, failure_penalty: float = 0.0) -> float:
 
 
 def hap(outcome: Outcome, failure_penalty: float = 0.0) -> float:
-    """Rate the candidate by how much of what the hardware allows it achieves: r = L_floor / L_candidate.
+    """Rate the candidate by its share of the hardware's limit: r = L_floor / L_candidate, at most 1.
 
-    It is at most 1. L_floor is the roofline bound of the case's compulsory traffic (Williams, Waterman,
-    Patterson: Roofline, CACM 52(4), 2009), the same for all candidates, so that moving more bytes earns
+    L_floor is the roofline bound of the case's compulsory traffic (Williams, Waterman,
+    Patterson: Roofline, CACM 52(4), 2009). It is the same for all candidates, so moving more bytes earns
     nothing. The ratio is the "speed of light" share by which benchmarks such as SOL-ExecBench (arXiv
-    2603.19173) score distance to the hardware; the paper on AscendOptimizer has no such figure.
-    ``-failure_penalty`` for a candidate that failed, and 0 where the status blames nobody's candidate.
+    2603.19173) score distance to the hardware; the paper on AscendOptimizer has no such metric.
+    A failed candidate earns ``-failure_penalty``, and an evaluation without a verdict on the candidate 0.
 
     Raises:
-        MisuseError: the backend knows no floor.
+        MisuseError: the backend has no floor.
     """
     if outcome.latency_us is None:
         return _without_latency(outcome, 0.0 - failure_penalty)
     if outcome.floor_us is None:
-        raise MisuseError("rewards hap and hap_gain need floor_us: this backend tells none, choose another")
+        raise MisuseError(
+            "rewards hap and hap_gain need floor_us, which this backend lacks: choose another reward"
+        )
     return outcome.floor_us / outcome.latency_us
 
 
 def hap_gain(outcome: Outcome, failure_penalty: float = 0.0) -> float:
-    """Return by how much the candidate raises the share of what the hardware allows.
+    """Return the increase of the share of the hardware's limit.
 
     For a correct candidate::
 
         r = max(0, L_floor / L_candidate - L_floor / L_incumbent)
 
-    Failures and neutral statuses as for ``hap``. Without penalties the undiscounted return of an episode is
-    L_floor / L_best - L_floor / L_baseline.
+    Failures and evaluations without a verdict as for ``hap``. Without penalties the undiscounted return of an
+    episode is L_floor / L_best - L_floor / L_baseline.
 
     Raises:
-        MisuseError: the backend knows no floor.
+        MisuseError: the backend has no floor.
     """
     return _gain(hap, outcome, failure_penalty)
 
 
 def _gain(rating: Callable[..., float], outcome: Outcome, failure_penalty: float) -> float:
-    """Return by how much a correct candidate is rated above the incumbent; failures as they are rated."""
+    """Return the rating of a correct candidate minus that of the incumbent; failures keep their rating."""
     rated = rating(outcome, failure_penalty)
     if outcome.latency_us is None:
         return rated
@@ -178,17 +180,17 @@ IMPROVEMENT_REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType(
 RATING_REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType(
     {"speedup": speedup, "negative_latency": negative_latency, "hap": hap}
 )
-"""Rewards by name that rate each candidate by itself, so that repeating the incumbent pays again."""
+"""Rewards by name that rate each candidate on its own, so repeating the incumbent is rewarded again."""
 
 REWARDS: Mapping[str, Callable[..., float]] = MappingProxyType({**IMPROVEMENT_REWARDS, **RATING_REWARDS})
 """Reward functions by name: each takes an outcome and ``failure_penalty``."""
 
 
 def reward_named(name: str, failure_penalty: float) -> RewardFunction:
-    """Return the reward function of that name with its penalty bound.
+    """Return the reward function with the given name and penalty.
 
     Raises:
-        MisuseError: there is no such reward, or the penalty is negative or not finite.
+        MisuseError: the reward does not exist, or the penalty is negative or not finite.
     """
     if name not in REWARDS:
         raise MisuseError(f"no reward is named {name!r}; choose from {sorted(REWARDS)}")

@@ -1,4 +1,4 @@
-"""Action families of rewrite rules: one move at a time, or all knobs at once."""
+"""Action families based on rewrite rules: one move at a time, or all knobs at once."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.moves import Move, moves_of
 
 SLOTS_PER_RULE = 8
-"""Places of a rule that the ``rules`` family can name."""
+"""Number of moves per rule in the ``rules`` family."""
 
 KNOBS = 32
-"""Knobs that the ``knobs`` family can turn."""
+"""Number of knobs in the ``knobs`` family."""
 
 KNOB_POSITIONS = 8
-"""Positions of a knob in the ``knobs`` family, the first of which leaves the source as it is."""
+"""Settings per knob in the ``knobs`` family; the first one leaves the source unchanged."""
 
 
 class RuleActions:
-    """A rewrite rule at one of its places in the incumbent.
+    """Apply a rewrite rule at one of its places in the incumbent.
 
-    Action ``SLOTS_PER_RULE * r + s`` is move s of rule r, in the order of the library; the moves of a rule
-    are ordered by place, those that stand for many places first, and there by choice. An action that the mask
-    rules out costs an evaluation and ends as ``build_error``.
+    Action ``SLOTS_PER_RULE * r + s`` is move s of rule r, in the order of the library. The moves of a rule
+    are ordered by place, those that cover many places first, and then by choice. A masked action costs an
+    evaluation and ends as ``build_error``.
     """
 
     mask_is_observed = True
@@ -45,7 +45,11 @@ class RuleActions:
         self.mask_space: spaces.MultiBinary | None = spaces.MultiBinary(count)
 
     def candidate(self, spec: OpSpec, incumbent: Candidate, action: Any) -> Candidate | Diagnostic:
-        """Return the incumbent after the move; see ``ActionFamily``."""
+        """Return the incumbent after the move; see ``ActionFamily``.
+
+        Raises:
+            MisuseError: the action is outside the space.
+        """
         if not self.space.contains(action):
             raise MisuseError(
                 f"an action is a number from 0 to {len(RULES) * SLOTS_PER_RULE - 1}, got {action!r:.80}"
@@ -58,13 +62,13 @@ class RuleActions:
         return _moved(incumbent, int(action))
 
     def mask(self, spec: OpSpec, incumbent: Candidate) -> Mask | None:
-        """Return which moves there are, int8 of shape ``(rules * slots,)``."""
+        """Return the mask of existing moves, int8 of shape ``(rules * slots,)``."""
         mask = np.zeros(len(RULES) * SLOTS_PER_RULE, np.int8)
         mask[list(numbered_moves(incumbent))] = 1
         return mask
 
     def vector(self, action: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Return shape ``(0,)``: the number of a move means another thing for another incumbent."""
+        """Return shape ``(0,)``: the number of a move has another meaning for each incumbent."""
         return np.zeros(0, np.float32)
 
     def number(self, action: Any) -> int | None:
@@ -73,29 +77,29 @@ class RuleActions:
 
 
 class KnobSpace(spaces.MultiDiscrete):
-    """Positions of all knobs; ``sample`` also takes a mask as the environment tells it, in one array."""
+    """Settings of all knobs; ``sample`` also accepts the environment's mask, a single array."""
 
     def __init__(self) -> None:
-        """Make the space of ``KNOBS`` knobs with ``KNOB_POSITIONS`` positions each."""
+        """Create the space of ``KNOBS`` knobs with ``KNOB_POSITIONS`` settings each."""
         super().__init__([KNOB_POSITIONS] * KNOBS)
 
     def sample(self, mask: Any = None, probability: Any = None) -> Any:
         """Draw an action; see ``MultiDiscrete.sample``.
 
         Args:
-            mask: int8 of shape ``(KNOBS, KNOB_POSITIONS)``, or a tuple of its rows: 1 where a position may be
-                drawn.
-            probability: the probability of each position in place of the mask, in either form, as float64.
+            mask: int8 of shape ``(KNOBS, KNOB_POSITIONS)``, or a tuple of its rows: 1 for settings that may
+                be drawn.
+            probability: probability of each setting, in place of the mask and in the same form, as float64.
         """
         rows = [tuple(rows) if isinstance(rows, np.ndarray) else rows for rows in (mask, probability)]
         return super().sample(*rows)
 
 
 class KnobActions:
-    """Positions of all knobs found in the operator's own sources; the same action always means the same.
+    """Settings of all knobs found in the operator's own sources, independent of the incumbent.
 
-    Entry k is the position of knob k; 0 leaves its place as it is. Positions beyond a knob's last one are its
-    last, and entries beyond the last knob mean nothing: the mask tells both.
+    Entry k is the setting of knob k; 0 leaves its place unchanged. Settings beyond a knob's last one are
+    clipped to it, and entries beyond the last knob are ignored; the mask rules out both.
     """
 
     mask_is_observed = False
@@ -107,7 +111,11 @@ class KnobActions:
         self.mask_space: spaces.MultiBinary | None = spaces.MultiBinary((KNOBS, KNOB_POSITIONS))
 
     def candidate(self, spec: OpSpec, incumbent: Candidate, action: Any) -> Candidate | Diagnostic:
-        """Return the operator's own sources with the knobs turned; see ``ActionFamily``."""
+        """Return the operator's own sources with the knobs set; see ``ActionFamily``.
+
+        Raises:
+            MisuseError: the action is outside the space.
+        """
         if not self.space.contains(action):
             raise MisuseError(
                 f"an action is {KNOBS} integers from 0 to {KNOB_POSITIONS - 1}, got {action!r:.200}"
@@ -118,7 +126,7 @@ class KnobActions:
         )
 
     def mask(self, spec: OpSpec, incumbent: Candidate) -> Mask | None:
-        """Return which positions there are, int8 of shape ``(KNOBS, KNOB_POSITIONS)``."""
+        """Return the mask of existing settings, int8 of shape ``(KNOBS, KNOB_POSITIONS)``."""
         mask = np.zeros((KNOBS, KNOB_POSITIONS), np.int8)
         mask[:, 0] = 1
         for row, knob in zip(mask, tunable_knobs(spec.baseline), strict=False):
@@ -126,17 +134,17 @@ class KnobActions:
         return mask
 
     def vector(self, action: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
-        """Return the positions, float32 of shape ``(knobs,)``, each as a share of the last of the space."""
+        """Return the settings as shares of the largest one, float32 of shape ``(knobs,)``."""
         return (np.asarray(action) / (KNOB_POSITIONS - 1)).astype(np.float32)
 
     def number(self, action: Any) -> int | None:
-        """Return nothing: all knobs are turned at once."""
+        """Return ``None``: an action sets all knobs at once."""
         return None
 
 
 @lru_cache(maxsize=1024)
 def numbered_moves(candidate: Candidate) -> Mapping[int, Move]:
-    """Return the moves that the ``rules`` family can make of a candidate, by action."""
+    """Return the moves that the ``rules`` family can make from a candidate, by action."""
     by_rule: dict[str, list[Move]] = {rule.name: [] for rule in RULES}
     for move in moves_of(candidate):
         by_rule[move.rule.name].append(move)
@@ -150,18 +158,18 @@ def numbered_moves(candidate: Candidate) -> Mapping[int, Move]:
 
 @lru_cache(maxsize=512)
 def _moved(candidate: Candidate, action: int) -> Candidate:
-    """Return the candidate after one of its moves: the same object again, which knows its digest."""
+    """Return the candidate after a move; cached, so that its digest is computed once."""
     return numbered_moves(candidate)[action].applied_to(candidate)
 
 
 @lru_cache(maxsize=512)
 def _turned(candidate: Candidate, positions: tuple[int, ...]) -> Candidate:
-    """Return the candidate with its tunable knobs in ``positions``: the same object again for the same."""
+    """Return the candidate with its tunable knobs set to ``positions``; cached."""
     knobs = tunable_knobs(candidate)
     return turned(candidate, list(knobs), dict(zip((knob.name for knob in knobs), positions, strict=True)))
 
 
 @lru_cache(maxsize=1024)
 def tunable_knobs(candidate: Candidate) -> tuple[Knob, ...]:
-    """Return the knobs that the ``knobs`` family can turn, in the order of its entries."""
+    """Return the knobs of the ``knobs`` family, in the order of its entries."""
     return tuple(knobs_of(candidate, KNOBS))

@@ -1,4 +1,4 @@
-"""An episode as texts and the numbers that belong to them."""
+"""Text observations: the sources and messages of an episode, with the corresponding numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_PROFILE_VALUE = 2.0**63
 
 
 def observation_space(budget: int, max_source_chars: int, max_diagnostic_chars: int) -> spaces.Dict:
-    """Return the space of what an agent sees; ``docs/environment.md`` explains each entry."""
+    """Return the space of text observations; ``docs/environment.md`` explains each entry."""
     latency_us = {
         name: spaces.Box(0.0, MAX_LATENCY_US, (1,), np.float64)
         for name in ("latency_us", "best_latency_us", "baseline_latency_us")
@@ -63,7 +63,7 @@ def observe(episode: Episode, max_diagnostic_chars: int) -> dict[str, Any]:
 def profile_vector(result: EvalResult) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the profile of ``result`` as float64 of shape ``(len(PROFILE_FIELDS),)``.
 
-    Each entry is the arithmetic mean of that field over the cases; all are 0 when nothing was measured.
+    Each entry is the arithmetic mean of that field over the cases; all are 0 if nothing was measured.
     """
     mean = result.mean_profile or dict.fromkeys(PROFILE_FIELDS, 0.0)
     vector = np.array([mean[name] for name in PROFILE_FIELDS], dtype=np.float64)
@@ -71,7 +71,7 @@ def profile_vector(result: EvalResult) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def diagnostics_text(result: EvalResult, max_chars: int) -> str:
-    """Return the diagnostics of ``result``, one a line, cut to ``max_chars`` characters."""
+    """Return the diagnostics of ``result``, one per line, cut to ``max_chars`` characters."""
     return "\n".join(str(diagnostic) for diagnostic in result.all_diagnostics)[:max_chars]
 
 

@@ -1,4 +1,4 @@
-"""What an environment plays: operators, spaces, what actions stand for and what they earn; no evaluator."""
+"""Rules of an environment: operators, spaces, the effect of actions, and rewards; no evaluator."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ from ascend_gym.suite.requests import request_for
 Family = TypeVar("Family")
 
 MAX_NEUTRAL_IN_A_ROW = 3
-"""Evaluations without a verdict on the candidate after which an episode is truncated."""
+"""Number of consecutive evaluations without a verdict after which an episode is truncated."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What an action stands for.
+    """The effect of an action.
 
     Attributes:
-        candidate: the candidate; the incumbent where the action stands for none.
-        request: the evaluation that tells how it does.
-        result: its result, where it is known without asking.
-        vector: the action in numbers; ``None`` where it is not known to the action family.
-        move: the number of the action, where it has one.
+        candidate: the candidate that it produces; the incumbent if it produces none.
+        request: the evaluation of the candidate.
+        result: its result, if it is known without an evaluation.
+        vector: numeric encoding of the action; ``None`` if the action family has none.
+        move: number of the action, if it has one.
     """
 
     candidate: Candidate
@@ -55,15 +55,15 @@ class Trial:
 
 
 class Task:
-    """The rules of an environment; ``AscendOpEnv`` explains the arguments.
+    """Rules of an environment; ``AscendOpEnv`` explains the arguments.
 
     Attributes:
-        budget: evaluations in an episode.
-        observation_space: space of what ``observe`` returns.
+        budget: evaluations per episode.
+        observation_space: space of observations.
         action_space: space of actions.
-        max_source_chars: longest source text and action, in characters.
-        chip: the chip whose cycles are counted.
-        kind: the arguments on which the meaning of an episode depends, besides budget and operator.
+        max_source_chars: maximum length of source texts and actions, in characters.
+        chip: simulated or measured chip.
+        kind: the arguments besides budget and operator on which the meaning of an episode depends.
     """
 
     def __init__(
@@ -81,10 +81,10 @@ class Task:
         max_source_chars: int = 65536,
         max_diagnostic_chars: int = 8192,
     ) -> None:
-        """Load the operators and make the spaces.
+        """Load the operators and create the spaces.
 
         Raises:
-            MisuseError: an argument cannot be, or an operator's sources do not fit ``max_source_chars``.
+            MisuseError: an argument is invalid, or an operator's sources exceed ``max_source_chars``.
         """
         self.budget = _count("budget", budget, "at least 1 evaluation, a whole number")
         self._cases = (
@@ -108,14 +108,14 @@ class Task:
 
     @property
     def operators(self) -> Sequence[OpSpec]:
-        """The operators of which each episode has one."""
+        """The operators from which each episode draws one."""
         return self._operators
 
     def set_options(self, options: Mapping[str, Any]) -> None:
-        """Take over the options of a reset: ``operator`` goes over to another one, or to several, for good.
+        """Apply the options of a reset: ``operator`` switches permanently to another operator or several.
 
         Raises:
-            MisuseError: there is no such option.
+            MisuseError: the option does not exist.
         """
         unknown = sorted(set(options) - {"operator"})
         if unknown:
@@ -125,7 +125,7 @@ class Task:
             self._operators = self._all_of(options["operator"])
 
     def draw(self, rng: np.random.Generator) -> OpSpec:
-        """Return the operator of the next episode; drawn only where there are several."""
+        """Return the operator of the next episode; random only if there are several."""
         several = len(self._operators) > 1
         return self._operators[rng.integers(len(self._operators)) if several else 0]
 
@@ -133,28 +133,28 @@ class Task:
         """Check that the sources of an operator's candidate fit the spaces.
 
         Raises:
-            MisuseError: one is longer than ``max_source_chars``.
+            MisuseError: a source is longer than ``max_source_chars``.
         """
         for side, text in (("tiling", candidate.tiling_text), ("kernel", candidate.kernel_text)):
             require_text(f"{spec.op_id}: the {side} source", text, self.max_source_chars)
 
     def baseline_request(self, spec: OpSpec) -> EvalRequest:
-        """Return the evaluation with which an episode begins."""
+        """Return the request that evaluates the baseline."""
         return self._request(spec, spec.baseline)
 
     def begun(self, spec: OpSpec, result: EvalResult) -> Episode:
-        """Return the episode that begins with ``result``, the evaluation of the operator's own sources.
+        """Return the new episode after ``result``, the evaluation of the operator's own sources.
 
         Raises:
-            MisuseError: the request was not accepted.
-            OperatorFormatError: the operator's own sources do not evaluate.
+            MisuseError: the daemon rejected the request as invalid.
+            OperatorFormatError: the evaluation of the operator's own sources failed.
             InfrastructureError: nothing could be evaluated.
         """
         _require_measured(spec, result)
         return Episode.start(spec, self.budget, result)
 
     def trial(self, episode: Episode, action: Any) -> Trial:
-        """Return what ``action`` stands for.
+        """Return the effect of ``action``.
 
         Raises:
             MisuseError: the action is outside the action space.
@@ -173,7 +173,7 @@ class Task:
         return Trial(refused.candidate, refused.request, refused.result, *in_numbers)
 
     def refused(self, episode: Episode, message: str) -> Trial:
-        """Return the trial of something that stands for no candidate, for the reason told."""
+        """Return the trial of an action that produces no candidate, with ``message`` as the reason."""
         request = self._request(episode.spec, episode.incumbent)
         result = failed_result(request, Status.BUILD_ERROR, no_candidate(message))
         return Trial(episode.incumbent, request, result)
@@ -184,11 +184,11 @@ class Task:
         return episode.after(trial.candidate, result, trial.vector, trial.move), reward
 
     def observe(self, episode: Episode) -> Any:
-        """Return what an agent sees, a member of ``observation_space``; later steps do not change it."""
+        """Return the observation, a member of ``observation_space``; later steps do not modify it."""
         return self._observations.observe(episode)
 
     def info(self, episode: Episode) -> dict[str, Any]:
-        """Describe the last evaluation in plain values: no wall times, nothing that depends on the cache."""
+        """Describe the last evaluation in plain values; nothing depends on time or the cache."""
         result = episode.last_result
         mask = self.mask(episode)
         return {
@@ -207,17 +207,17 @@ class Task:
         }
 
     def mask(self, episode: Episode) -> Mask | None:
-        """Return which actions mean something, or ``None`` where all may."""
+        """Return the mask of valid actions; ``None`` if all are valid."""
         return self._actions.mask(episode.spec, episode.incumbent)
 
     def _request(self, spec: OpSpec, candidate: Candidate) -> EvalRequest:
-        """Return the evaluation of a candidate on the cases that there is time for, the smallest first."""
+        """Return the evaluation of a candidate on the configured number of cases, the smallest first."""
         by_size = sorted(spec.cases, key=lambda case: case.traffic_bytes)
         case_ids = () if self._cases is None else tuple(case.case_id for case in by_size[: self._cases])
         return request_for(spec, candidate, self._protocol, case_ids)
 
     def _all_of(self, operator: str | OpSpec | Sequence[str | OpSpec]) -> list[OpSpec]:
-        """Load what ``operator`` names."""
+        """Load the operators that ``operator`` names."""
         if isinstance(operator, str) and is_suite(operator):
             operator = list_operators(operator)
         named = [operator] if isinstance(operator, (str, OpSpec)) else operator
@@ -232,7 +232,7 @@ class Task:
         return specs
 
     def _require_cases(self, specs: Sequence[OpSpec]) -> None:
-        """Check that one of the operators has as many cases as are evaluated.
+        """Check that at least one of the operators has as many cases as requested.
 
         Raises:
             MisuseError: none has.
@@ -258,17 +258,17 @@ class Task:
 
 
 def is_terminated(episode: Episode) -> bool:
-    """Say whether the budget is spent."""
+    """Return whether the budget is spent."""
     return episode.budget_left == 0
 
 
 def is_truncated(episode: Episode) -> bool:
-    """Say whether there was no verdict for too long."""
+    """Return whether there were too many consecutive evaluations without a verdict."""
     return episode.neutral_in_a_row >= MAX_NEUTRAL_IN_A_ROW
 
 
 def is_over(episode: Episode) -> bool:
-    """Say whether there are no more steps."""
+    """Return whether the episode has ended."""
     return is_terminated(episode) or is_truncated(episode)
 
 
@@ -286,10 +286,10 @@ def _require_measured(spec: OpSpec, result: EvalResult) -> None:
 
 
 def _count(argument: str, value: Any, expected: str) -> int:
-    """Return a number that counts something.
+    """Check a count and return it.
 
     Raises:
-        MisuseError: it is not whole, or less than 1.
+        MisuseError: it is not a whole number, or less than 1.
     """
     try:
         number = index(value)

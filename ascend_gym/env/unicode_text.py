@@ -1,4 +1,4 @@
-"""A space of texts with any Unicode characters, small to copy and safe in shared memory."""
+"""A space of texts with any Unicode characters, cheap to copy and safe in shared memory."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _CHARACTER_COUNT = 0x110000 - _SURROGATE_COUNT
 
 
 class UnicodeCharacters(Sequence[str]):
-    """All 1,112,064 Unicode characters in code point order, without a list of them.
+    """All 1,112,064 Unicode characters in code point order, computed instead of stored.
 
-    Surrogates are left out: they are no characters and cannot be written as UTF-8.
+    Surrogates are excluded: they are no characters and cannot be encoded as UTF-8.
     """
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class UnicodeCharacters(Sequence[str]):
         """Return the number of ``char``.
 
         Raises:
-            ValueError: it is no single character, a surrogate, or outside ``start:stop``.
+            ValueError: it is not a single character, is a surrogate, or is outside ``start:stop``.
         """
         if char not in self:
             raise ValueError(f"{char!r} is not one Unicode character")
@@ -64,7 +64,7 @@ UNICODE = UnicodeCharacters()
 
 
 def is_unicode(text: str) -> bool:
-    """Whether ``text`` has no lone surrogates, so that it can be written as UTF-8."""
+    """Whether ``text`` has no lone surrogates, so that it can be encoded as UTF-8."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
@@ -86,12 +86,12 @@ def _text_of(numbers: np.ndarray[Any, np.dtype[np.int64]]) -> str:
 class UnicodeText(spaces.Text):
     """Strings of any Unicode characters.
 
-    ``gymnasium.spaces.Text`` stores its characters one by one, which for the whole of Unicode would take
+    ``gymnasium.spaces.Text`` stores its characters in a list, which for all of Unicode would take
     hundreds of megabytes and slow down every copy of the space; here they are computed.
 
     Args:
-        max_length: largest number of characters.
-        min_length: smallest number of characters.
+        max_length: maximum number of characters.
+        min_length: minimum number of characters.
         seed: seed of ``sample``.
     """
 
@@ -128,7 +128,7 @@ class UnicodeText(spaces.Text):
         """Draw a length and then the characters, both uniformly.
 
         Raises:
-            ValueError: a mask or probabilities are given: this space has none.
+            ValueError: a mask or probabilities are given, which this space does not support.
         """
         if mask is not None or probability is not None:
             raise ValueError("UnicodeText draws without mask and probability, got one of them")

@@ -1,4 +1,4 @@
-"""``AscendOp-v0`` as a vector environment of its own: all candidates of a step go to the daemon at once."""
+"""``AscendOp-v0`` as a native vector environment: all candidates of a step are evaluated together."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
-    """``num_envs`` episodes side by side on one connection.
+    """``num_envs`` parallel episodes on one connection.
 
-    Spaces, rewards and infos are those of ``gymnasium.vector.SyncVectorEnv`` over ``AscendOpEnv``: only the
+    Spaces, rewards and infos are those of ``gymnasium.vector.SyncVectorEnv`` over ``AscendOpEnv``; only the
     evaluations of a step are submitted together.
 
     Args:
         num_envs: number of episodes.
-        autoreset_mode: what happens to an episode that is over. ``NextStep`` begins another one at the next
-            step, whose action is not used; ``SameStep`` at once, with ``final_obs`` and ``final_info`` in the
-            infos, or, when it cannot be begun, at the next step, which raises if that fails too; ``Disabled``
-            leaves it to ``reset(options={"reset_mask": ...})``.
-        daemon: address, or several; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
+        autoreset_mode: what happens after an episode ends. ``NextStep`` begins a new one at the next
+            step, whose action is ignored. ``SameStep`` begins it at once, with ``final_obs`` and
+            ``final_info`` in the infos; if that fails, it tries again at the next step, which raises if it
+            fails too. ``Disabled`` leaves it to ``reset(options={"reset_mask": ...})``.
+        daemon: one or several addresses; by default ``$ASCEND_GYM_DAEMON``, else a private daemon.
         render_mode: as for ``AscendOpEnv``.
-        evaluator: an evaluator of the caller's instead of a daemon; the caller closes it.
+        evaluator: an evaluator of the caller in place of a daemon; the caller closes it.
         **task: the other arguments of ``AscendOpEnv``.
 
     Raises:
-        MisuseError: an argument cannot be.
+        MisuseError: an argument is invalid.
     """
 
     def __init__(
@@ -86,13 +86,16 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         """Begin all episodes, or those of ``options["reset_mask"]``; see ``AscendOpEnv.reset``.
 
         Args:
-            seed: one for each episode, or one from which they count up.
+            seed: one seed per episode, or a single seed from which they count up.
             options: ``reset_mask``, bool of shape ``(num_envs,)``, and those of ``AscendOpEnv``.
 
+        Returns:
+            Observations and infos.
+
         Raises:
-            MisuseError: seeds or mask have another length, the mask is empty or comes with an operator,
-                or see ``AscendOpEnv.reset``.
-            ClosedEnvironmentError: it was closed.
+            MisuseError: seeds or mask have a wrong length, the mask is empty or is combined with an operator;
+                or as for ``AscendOpEnv.reset``.
+            ClosedEnvironmentError: the environment is closed.
         """
         if self.closed:
             raise ClosedEnvironmentError("the environment is closed: make another one")
@@ -115,7 +118,7 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         return self._observed(), infos
 
     def step(self, actions: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
-        """Evaluate what the actions stand for, all at once.
+        """Evaluate the candidates of all actions together.
 
         Returns:
             Observations; rewards (float64), terminations and truncations (bool), each of shape
@@ -145,14 +148,14 @@ class AscendOpVectorEnv(VectorEnv[Any, Any, Any]):
         return self._step_ended(rewards)
 
     def render(self) -> tuple[Any, ...] | None:
-        """Return what ``AscendOpEnv.render`` returns, by episode; ``None`` without a ``render_mode``."""
+        """Return the renderings of all episodes; ``None`` without a ``render_mode``."""
         if self.render_mode is None:
             return None
         operators = [spec.op_id for spec in self._task.operators]
         return tuple(rendered(self.render_mode, episode, operators) for episode in self._episodes)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Close the connection, and stop the private daemon, if this environment opened them."""
+        """Close the connection and stop the private daemon, if this environment opened them."""
         self._connection.close()
         self._episodes = [None] * self.num_envs
 

@@ -1,4 +1,4 @@
-"""Wrappers of ``AscendOp-v0`` in the style of gymnasium; gymnasium's own work as well."""
+"""Wrappers of ``AscendOp-v0`` in gymnasium's style; gymnasium's own wrappers work as well."""
 
 from __future__ import annotations
 
@@ -24,9 +24,10 @@ _COMPARED = ("operator", "status", "candidate_digest", "incumbent_digest", "late
 
 
 class BudgetLimit(OpWrapper, RecordConstructorArgs):
-    """Truncates episodes after a number of charged evaluations, all episodes together.
+    """Limits the charged evaluations of all episodes together.
 
-    Training stops spending when the budget is gone: ``reset`` raises then.
+    The last evaluation truncates its episode, and ``reset`` raises afterwards, so that training stops
+    spending.
 
     >>> import ascend_gym
     >>> env = BudgetLimit(gymnasium.make("AscendOp-v0", operator="gelu"), evaluations=4000)
@@ -35,7 +36,7 @@ class BudgetLimit(OpWrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: OpEnv, evaluations: int) -> None:
-        """Allow ``evaluations`` in all.
+        """Limit the total to ``evaluations``.
 
         Raises:
             MisuseError: it is not a positive number.
@@ -70,11 +71,11 @@ class BudgetLimit(OpWrapper, RecordConstructorArgs):
 
     def _require_budget(self) -> None:
         if self.evaluations_left == 0:
-            raise MisuseError("the budget of evaluations is spent: make another environment to go on")
+            raise MisuseError("the budget of evaluations is spent: make another environment to continue")
 
 
 class EpisodeRecorder(OpWrapper, RecordConstructorArgs):
-    """Appends every reset and step to a JSON-lines file, from which ``replay`` plays an episode again.
+    """Logs every reset and step to a JSON-lines file, from which ``replay`` repeats an episode.
 
     >>> import ascend_gym, tempfile
     >>> folder = tempfile.mkdtemp()
@@ -83,10 +84,10 @@ class EpisodeRecorder(OpWrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: OpEnv, path: str) -> None:
-        """Open the file, which is created when missing.
+        """Open the file, or create it.
 
         Raises:
-            MisuseError: it cannot be written, is no such file, or another recorder has it open.
+            MisuseError: it cannot be written, is not a recording, or another recorder has it open.
         """
         RecordConstructorArgs.__init__(self, path=path)
         super().__init__(env)
@@ -95,13 +96,13 @@ class EpisodeRecorder(OpWrapper, RecordConstructorArgs):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode and record with which operator."""
+        """Begin an episode and record its operator."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._log.append({"kind": "reset", **{name: info[name] for name in _COMPARED}})
         return observation, info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Evaluate an action and record what came of it."""
+        """Evaluate an action and record the outcome."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         known = {name: info[name] for name in _COMPARED}
         self._log.append({"kind": "step", "action": _as_json(action), "reward": float(reward), **known})
@@ -114,18 +115,18 @@ class EpisodeRecorder(OpWrapper, RecordConstructorArgs):
 
 
 def replay(env: OpEnv, path: str | Path, episode: int = -1) -> tuple[Any, dict[str, Any]]:
-    """Play a recorded episode again, and check that everything is as it was.
+    """Repeat a recorded episode and check that every step gives the same outcome.
 
     Args:
         env: an environment with the same action family.
-        path: what ``EpisodeRecorder`` wrote.
+        path: file written by ``EpisodeRecorder``.
         episode: number of the episode in the file; negative numbers count from its end.
 
     Returns:
         The last observation and info.
 
     Raises:
-        MisuseError: there is no such file or episode, or the replay comes to something else.
+        MisuseError: the file or episode does not exist, or the replay gives another outcome.
     """
     records = read_log(Path(path))
     starts = [number for number, record in enumerate(records) if record["kind"] == "reset"]
@@ -144,7 +145,7 @@ def replay(env: OpEnv, path: str | Path, episode: int = -1) -> tuple[Any, dict[s
 
 
 class IncumbentOnly(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
-    """Shows the sources of the incumbent and nothing else: ``Dict`` of ``tiling`` and ``kernel``.
+    """Reduces observations to the sources of the incumbent, a ``Dict`` of ``tiling`` and ``kernel``.
 
     >>> import ascend_gym
     >>> env = IncumbentOnly(gymnasium.make("AscendOp-v0", operator="gelu"))
@@ -153,10 +154,10 @@ class IncumbentOnly(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstruct
     """
 
     def __init__(self, env: OpEnv) -> None:
-        """Narrow the space.
+        """Restrict the observation space.
 
         Raises:
-            MisuseError: the environment does not observe text.
+            MisuseError: the environment's observations are not text.
         """
         RecordConstructorArgs.__init__(self)
         super().__init__(env)
@@ -169,9 +170,10 @@ class IncumbentOnly(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstruct
 
 
 class TextToFeatures(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
-    """Leaves the texts out and flattens the numbers of a text observation into a ``Box``.
+    """Drops the texts of a text observation and flattens its numbers into a ``Box``.
 
-    The family ``features`` knows more; this is for agents that also need the text of the same environment.
+    The family ``features`` has more features; this is for agents that also need the text of the same
+    environment.
 
     >>> import ascend_gym
     >>> env = TextToFeatures(gymnasium.make("AscendOp-v0", operator="gelu"))
@@ -180,10 +182,10 @@ class TextToFeatures(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstruc
     """
 
     def __init__(self, env: OpEnv) -> None:
-        """Make the space: ln(1 + x) of the numbers, and the status one-hot.
+        """Create the space: ln(1 + x) of the numbers, and the status one-hot.
 
         Raises:
-            MisuseError: the environment does not observe text.
+            MisuseError: the environment's observations are not text.
         """
         RecordConstructorArgs.__init__(self)
         super().__init__(env)
@@ -192,7 +194,7 @@ class TextToFeatures(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstruc
         self.observation_space = spaces.Box(0.0, 64.0, (length,), np.float32)
 
     def observation(self, observation: Any) -> Any:
-        """Return the numbers by name, then budget left, then status."""
+        """Return the numbers by name, then the remaining budget, then the status."""
         status = np.zeros(len(STATUSES))
         status[int(observation["status"])] = 1.0
         numbers = np.concatenate([observation[name] for name in self._names])
@@ -202,7 +204,7 @@ class TextToFeatures(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstruc
 
 
 class SuccessHistory(OpWrapper, RecordConstructorArgs):
-    """Adds the incumbents so far as text, the latest and fastest first, for the prompts of language models.
+    """Adds the previous incumbents as text, the latest and fastest first, for prompts of language models.
 
     The entry ``history`` has a paragraph for each: its latency and the text of its kernel.
 
@@ -213,10 +215,10 @@ class SuccessHistory(OpWrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: OpEnv, length: int = 3) -> None:
-        """Remember ``length`` candidates.
+        """Keep the last ``length`` candidates.
 
         Raises:
-            MisuseError: it is not a positive number, or the environment does not observe text.
+            MisuseError: it is not a positive number, or the environment's observations are not text.
         """
         if length < 1:
             raise MisuseError(f"length must be at least 1, got {length}")
@@ -233,14 +235,14 @@ class SuccessHistory(OpWrapper, RecordConstructorArgs):
         """Begin an episode with the operator's own sources as history."""
         observation, info = self.env.reset(seed=seed, options=options)
         self._best.clear()
-        return self._told(observation, info, improved=True), info
+        return self._with_history(observation, info, improved=True), info
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Evaluate an action; a new incumbent comes first in the history."""
+        """Evaluate an action; a new incumbent is put first in the history."""
         observation, reward, terminated, truncated, info = self.env.step(action)
-        return self._told(observation, info, info["improved"]), reward, terminated, truncated, info
+        return self._with_history(observation, info, info["improved"]), reward, terminated, truncated, info
 
-    def _told(self, observation: Any, info: dict[str, Any], improved: bool) -> Any:
+    def _with_history(self, observation: Any, info: dict[str, Any], improved: bool) -> Any:
         if improved:
             self._best.appendleft((info["latency_us"], observation["kernel"]))
         paragraphs = [f"// {latency_us:.3f} us\n{kernel}\n" for latency_us, kernel in self._best]

@@ -1,1 +1,1 @@
-"""What people and scripts read: summaries of evaluations and searches, and their display."""
+"""Summaries of evaluations and searches for people and scripts, and their display."""

@@ -10,7 +10,7 @@ from ascend_gym.core.records import Candidate
 
 
 def write_candidate(candidate: Candidate, folder: Path) -> list[Path]:
-    """Write every source of ``candidate`` below ``folder`` and return the files, host side first."""
+    """Write every source of ``candidate`` below ``folder``; return the files, host side first."""
     written = []
     for source_path, text in candidate.texts.items():
         path = folder / source_path
@@ -21,12 +21,12 @@ def write_candidate(candidate: Candidate, folder: Path) -> list[Path]:
 
 
 def unified_diff(base: Candidate, candidate: Candidate) -> str:
-    """Return the changes from ``base`` to ``candidate`` as ``patch -p1`` takes them; empty if none."""
+    """Return the changes from ``base`` to ``candidate`` in the format of ``patch -p1``; empty if none."""
     return unified_texts_diff(base.texts, candidate.texts)
 
 
 def unified_texts_diff(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Return the changes between two sets of files, each a text by path; empty if none."""
+    """Return the changes between two sets of files (texts by path); empty if none."""
     return "".join(
         _file_diff(path, before.get(path, ""), after.get(path, ""))
         for path in dict.fromkeys([*before, *after])
@@ -42,6 +42,6 @@ def _file_diff(path: str, before: str, after: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Split after line feeds only: sources may hold form feeds and other separators."""
+    """Split at line feeds only, because sources may contain form feeds and other separators."""
     pieces = text.split("\n")
     return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])

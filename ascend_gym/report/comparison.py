@@ -1,4 +1,4 @@
-"""Search methods side by side: metrics at several budgets, as data and as tables."""
+"""Comparison of search methods: metrics at several budgets, as data and as tables."""
 
 from __future__ import annotations
 
@@ -73,9 +73,9 @@ class Run:
 
     Attributes:
         method: name of the method, or of a variant of it.
-        operator: id of the operator.
+        operator: operator id.
         seed: seed of the run.
-        curve: what it found with how many evaluations; ``None`` if it is not finished.
+        curve: best latency by number of evaluations; ``None`` if the run is not finished.
     """
 
     method: str
@@ -90,10 +90,10 @@ class Row:
 
     Attributes:
         method: name of the method.
-        geometric_mean: of the speedups.
-        relative: geometric mean of the speedups over those of the reference, the first method.
-        p_value: of that difference (``paired_p_value``).
-        fast: share of operators faster than p, for each p of ``FAST_P``.
+        geometric_mean: geometric mean of the speedups.
+        relative: geometric mean of the speedups relative to those of the reference, the first method.
+        p_value: p value of that difference (``paired_p_value``).
+        fast: share of operators with a speedup above p, for each p of ``FAST_P``.
     """
 
     method: str
@@ -105,7 +105,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Texts in rows and columns."""
+    """A table of texts."""
 
     title: str
     columns: tuple[str, ...]
@@ -113,14 +113,14 @@ class Table:
 
     @property
     def markdown(self) -> str:
-        """The table in Markdown; numbers to the right."""
+        """The table in Markdown, with numbers aligned right."""
         ruler = ["---", *["---:"] * (len(self.columns) - 1)]
         lines = ["| " + " | ".join(cells) + " |" for cells in (self.columns, ruler, *self.rows)]
         return "\n".join([f"### {self.title}", "", *lines, ""])
 
 
 def in_order(methods: Iterable[str]) -> list[str]:
-    """Return methods in the order in which they are shown: Best-of-N, the reference, first; variants last."""
+    """Return methods in display order: Best-of-N, the reference, first; variants last."""
     return sorted(set(methods), key=lambda name: (":" in name, not name.startswith(_FIRST), name))
 
 
@@ -128,22 +128,22 @@ class Comparison:
     """Methods compared on operators and seeds for which all of them have finished runs.
 
     Attributes:
-        methods: the methods compared, the reference first.
-        others: methods that have too few runs in common with these, with the number of their finished runs.
-        operators: the operators compared, in the order in which they first appear.
-        left_out: the operators that are not, because a run is missing or not finished.
-        seeds: the seeds compared, in ascending order.
+        methods: compared methods, the reference first.
+        others: methods with too few runs in common with these, with the number of their finished runs.
+        operators: compared operators, in order of first appearance.
+        left_out: operators that are not compared, because a run is missing or not finished.
+        seeds: compared seeds, in ascending order.
     """
 
     def __init__(self, runs: Iterable[Run], reference: str | None = None) -> None:
         """Compare ``runs``.
 
         Args:
-            runs: of all methods.
+            runs: runs of all methods.
             reference: method that the others are compared with; by default the first of ``in_order``.
 
         Raises:
-            MisuseError: two are of the same method, operator and seed, or none is of the reference.
+            MisuseError: two runs have the same method, operator and seed, or the reference has none.
         """
         self._curves: dict[tuple[str, str, int], Curve | None] = {}
         for run in runs:
@@ -171,7 +171,7 @@ class Comparison:
         self.seeds = list(grid.seeds)
 
     def restricted(self, operators: Iterable[str]) -> Comparison:
-        """Return the same comparison on those of its operators that are among ``operators``."""
+        """Return the same comparison on the subset ``operators``."""
         wanted = set(operators)
         part = copy(self)
         part._seen = [operator for operator in self._seen if operator in wanted]
@@ -181,7 +181,7 @@ class Comparison:
 
     @property
     def deterministic(self) -> list[str]:
-        """Methods whose runs were the same with every seed, where there are several seeds."""
+        """Methods whose runs are the same for every seed, if there are several seeds."""
         if len(self.seeds) < 2 or not self.operators:
             return []
         return [
@@ -189,13 +189,13 @@ class Comparison:
         ]
 
     def notes(self) -> list[str]:
-        """Say in sentences what is not compared, and what has to be known to read the tables."""
+        """Return sentences about what is not compared and how to read the tables."""
         said = []
         if self.others:
             counts = ", ".join(f"{name} ({count} finished)" for name, count in self.others.items())
             said.append(f"Not compared, for too few finished runs in common with the others: {counts}.")
         if self.left_out:
-            said.append(f"Left out, because a run is missing or can still go on: {', '.join(self.left_out)}.")
+            said.append(f"Left out, because a run is missing or not finished: {', '.join(self.left_out)}.")
         gone = sorted({seed for _, _, seed in self._curves} - set(self.seeds))
         if gone and self.operators:
             said.append(f"Seeds left out likewise: {', '.join(map(str, gone))}.")
@@ -212,7 +212,7 @@ class Comparison:
         ]
 
     def rows(self, budget: int) -> list[Row]:
-        """Return the metrics of each method within a budget; none if there is no operator."""
+        """Return the metrics of each method within a budget; empty without operators."""
         if not self.operators:
             return []
         first = self.speedups(self.methods[0], budget)
@@ -236,7 +236,7 @@ class Comparison:
         }
 
     def tables(self, budgets: Sequence[int]) -> list[Table]:
-        """Return a table of metrics for each budget, and one of the operators at the last; none if empty."""
+        """Return a table of metrics per budget, and one of operators at the last; empty without operators."""
         if not self.operators:
             return []
         metrics = [self.metrics_table(budget, f"Budget {budget}", digits=0) for budget in budgets]
@@ -248,9 +248,9 @@ class Comparison:
         An asterisk marks a p value below 0.05; methods that are not compared have dashes.
 
         Args:
-            budget: evaluations that count.
+            budget: number of evaluations to consider.
             where: beginning of the title.
-            digits: of the percentages.
+            digits: decimal digits of the percentages.
         """
         first = self.methods[0] if self.methods else NONE
         columns = ("method", "GM", f"GM over {first}", "p", *(f"fast_{p:.1f} %" for p in FAST_P))
@@ -268,14 +268,14 @@ class Comparison:
         return Table(f"{where}: {size}, 95 % intervals", columns, tuple(rows))
 
     def operators_table(self, budget: int, title: str, levels: Mapping[str, str] | None = None) -> Table:
-        """Return the speedup of each method on each operator, the geometric mean over the seeds compared.
+        """Return the speedup of each method on each operator, as the geometric mean over the compared seeds.
 
-        Operators and methods that are not compared are there too; a dash says that a run is missing.
+        Operators and methods that are not compared are included; a dash means that a run is missing.
 
         Args:
-            budget: evaluations that count.
-            title: of the table.
-            levels: level of each operator, for a column of its own.
+            budget: number of evaluations to consider.
+            title: title of the table.
+            levels: level of each operator, for an additional column.
         """
         names = (*self.methods, *self.others)
         rows = tuple(

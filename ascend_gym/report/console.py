@@ -26,8 +26,8 @@ class SearchView:
     """A progress bar with one line above it for each evaluation; use as a context manager.
 
     Args:
-        console: where to draw.
-        budget: evaluations allowed.
+        console: output.
+        budget: number of evaluations.
     """
 
     def __init__(self, console: Console, budget: int) -> None:
@@ -46,14 +46,14 @@ class SearchView:
         self._progress.stop()
 
     def show(self, step: Step) -> None:
-        """Draw one observed evaluation."""
+        """Show one evaluation."""
         self._progress.console.print(step_line(step))
         best = "no baseline" if step.best_latency_us is None else f"best {step.best_latency_us:.2f} us"
         self._progress.update(self._task, description=best, completed=step.spent.evaluations)
 
 
 def step_line(step: Step) -> Text:
-    """Return the line of one evaluation: number, status, latency, and what happened."""
+    """Return the line of one evaluation: number, status, latency, and remarks."""
     name = "baseline" if step.index == 0 else f"{step.index:>8}"
     line = Text(f"{name}  ").append(f"{step.result.status.value:<14}", _style(step.result.status))
     latency_us = step.result.latency_us
@@ -64,13 +64,13 @@ def step_line(step: Step) -> Text:
 
 
 def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: Path) -> None:
-    """Print the outcome of a search, the diff of the best candidate and where the journal is.
+    """Print the outcome of a search, the diff of the best candidate and the path of the journal.
 
     Args:
-        console: prints.
-        outcome: of the search.
+        console: output.
+        outcome: outcome of the search.
         diff: unified diff from the baseline to the best candidate.
-        journal: file of the run.
+        journal: journal file.
     """
     for line in diff.split("\n")[:-1]:
         console.print(Text(line, _DIFF_STYLES.get(line[:1], "default")), soft_wrap=True)
@@ -120,7 +120,7 @@ def print_evaluation(console: Console, summary: dict[str, Any], diagnostics: Seq
 
 
 def print_operators(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print one line for each operator, as ``operator_row`` describes it."""
+    """Print one line per operator, from ``operator_row``."""
     cells = {
         "operator": [row["op_id"] for row in rows],
         "level": [str(row["level"]) for row in rows],
@@ -162,7 +162,7 @@ def print_operator(console: Console, spec: OpSpec) -> None:
 
 
 def print_check(console: Console, name: str, complaints: Sequence[str]) -> None:
-    """Print one check of a validation and what it found wrong."""
+    """Print one check of a validation and its complaints."""
     verdict = Text("failed  ", "red") if complaints else Text("passed  ", "green")
     console.print(verdict.append(name, "default"), soft_wrap=True)
     for complaint in complaints:

@@ -1,4 +1,4 @@
-"""What evaluations cost in wall time, read from the timings beside a run's journal."""
+"""Wall time of evaluations, from the timings next to a run's journal."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ PHASES = ("build", "run", "verify", "price")
 
 @dataclass(frozen=True)
 class Costs:
-    """The cost of a number of evaluations.
+    """Cost of a set of evaluations.
 
     Attributes:
-        evaluations: evaluations, the baselines among them.
-        cached: how many of them were answered without measuring.
-        phase_seconds: seconds of each phase of those that were measured, summed.
-        total_seconds: their seconds in all, without waiting for a worker.
+        evaluations: number of evaluations, including baselines.
+        cached: number of those that were answered from a cache.
+        phase_seconds: total seconds by phase of those that were measured.
+        total_seconds: their total seconds, without waiting for a worker.
     """
 
     evaluations: int
@@ -33,21 +33,21 @@ class Costs:
 
     @property
     def seconds_per_evaluation(self) -> float:
-        """Mean seconds of an evaluation that was measured; 0 without any."""
+        """Mean seconds of a measured evaluation; 0 if there are none."""
         measured = self.evaluations - self.cached
         return self.total_seconds / measured if measured else 0.0
 
     @property
     def cached_share(self) -> float:
-        """Share of evaluations answered without measuring; 0 without any."""
+        """Share of evaluations answered from a cache; 0 if there are none."""
         return self.cached / self.evaluations if self.evaluations else 0.0
 
 
 def read_costs(folders: Iterable[Path]) -> Costs:
-    """Add up the evaluations of the runs in ``folders``; answers that gave no candidate are not among them.
+    """Add up the evaluations of the runs in ``folders``, without answers that yielded no candidate.
 
     Raises:
-        MisuseError: the timings of one are damaged.
+        MisuseError: the timings of a run are damaged.
     """
     recorded = (record for folder in folders for record in _timings(folder))
     timings = [timing for timing in recorded if timing.get("evaluated", True)]

@@ -1,8 +1,8 @@
-"""How well methods write operators from their specification alone: metrics over all tasks, by category.
+"""Metrics of writing operators from their specification alone: over all tasks, and by category.
 
 Comp@1 is the share of first candidates that build, Pass@1 of those that are correct, Fast_x@1 of those that
-are at least x times as fast as the framework calls that the operator's skeleton stands for. Tasks without a
-usable answer count as failed in every one of them: all tasks are in the denominators.
+are at least x times as fast as the framework calls that the operator's skeleton represents. The denominators
+are all tasks: one without a usable answer counts as failed in every metric.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ PAPER: Mapping[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class FirstCandidate:
-    """What the first candidate for one task came to, and what its run spent.
+    """Outcome of the first candidate for one task, and cost of its run.
 
     Attributes:
-        task: the operator.
-        category: of the operator.
+        task: operator.
+        category: category of the operator.
         built: whether both sides build.
-        factor: latency of the framework calls over its own; 0 if it is not correct.
+        factor: latency of the framework calls divided by its own; 0 if it is not correct.
         builds: builds of the whole run without an evaluation.
         evaluations: evaluations charged to the whole run.
         tokens: tokens read and written in the whole run.
@@ -65,7 +65,7 @@ class FirstCandidate:
 def first_candidate(
     run: RunRecord, category: str, evaluations: Sequence[EvaluationRecord]
 ) -> FirstCandidate | None:
-    """Return what the first candidate of a run came to; ``None`` for a run that has not charged one yet."""
+    """Return the outcome of a run's first candidate; ``None`` if no evaluation was charged yet."""
     first = next((each for each in evaluations if each.idx > 0 and each.charged), None)
     if first is None and not run.finished:
         return None
@@ -84,7 +84,7 @@ def first_candidate(
 
 
 def metrics_of(candidates: Sequence[FirstCandidate]) -> list[Estimate]:
-    """Return each of ``METRICS`` over tasks with 95 % intervals; a task counts with the mean of its seeds."""
+    """Return each of ``METRICS`` with its 95 % interval; a task counts with the mean of its seeds."""
     tasks: dict[str, list[tuple[bool, ...]]] = {}
     for each in candidates:
         tasks.setdefault(each.task, []).append(each.hits)
@@ -96,7 +96,7 @@ def metrics_of(candidates: Sequence[FirstCandidate]) -> list[Estimate]:
 
 
 def category_table(title: str, candidates: Sequence[FirstCandidate]) -> Table:
-    """Return the metrics by category and over all tasks, beside those of the paper."""
+    """Return the metrics by category and over all tasks, with those of the paper for comparison."""
     by_category: dict[str, list[FirstCandidate]] = {}
     for each in candidates:
         by_category.setdefault(each.category, []).append(each)
@@ -106,7 +106,7 @@ def category_table(title: str, candidates: Sequence[FirstCandidate]) -> Table:
 
 
 def meters_table(candidates: Mapping[str, Sequence[FirstCandidate]]) -> Table:
-    """Return a row for each method: metrics over all its tasks, and what a task cost in the mean."""
+    """Return one row per method: metrics over all its tasks, and mean cost of a task."""
     rows = []
     for name, own in candidates.items():
         estimates = [each.text(1, scale=100.0) for each in metrics_of(own)]
@@ -124,7 +124,7 @@ def by_method(
     """Return the first candidates of each method.
 
     Args:
-        names: what the method of each run is called, by run id.
+        names: displayed name of each run's method, by run id.
         runs: runs on operators without sources, with category and evaluations.
     """
     found: dict[str, list[FirstCandidate]] = {}

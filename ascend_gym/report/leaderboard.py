@@ -1,4 +1,4 @@
-"""Methods on the operators of a suite, best first, each with the command that makes its row again."""
+"""Ranking of methods on a suite, with the command that reproduces each row."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DEFAULTS = {"duplicates": "charged"}
 def leaderboard(store: ResultsStore, suite: str, operators: Sequence[str]) -> dict[str, Any]:
     """Return the methods by geometric mean, as JSON values.
 
-    Each method is taken with one model, chip, budget and limits. A row counts the operators of the suite
-    for which it has finished runs with the seeds of the row; ``complete`` says whether these are all. Rows
-    that do not cover the same operators cannot be compared by their means.
+    Each row has one model, chip, budget and set of limits. A row counts the operators of the suite
+    for which it has finished runs with all of its seeds; ``complete`` says whether these are all. Means of
+    rows with different operators are not comparable.
 
     Args:
-        store: the runs.
+        store: runs.
         suite: name of the suite.
         operators: ids of its operators.
     """
@@ -41,7 +41,7 @@ def leaderboard(store: ResultsStore, suite: str, operators: Sequence[str]) -> di
 
 
 def sweep_command(runs: Sequence[RunRecord], operators: Sequence[str], seeds: Sequence[int]) -> str:
-    """Return the command that makes runs of one method again."""
+    """Return the command that reproduces runs of one method."""
     run, settings = runs[0], settings_of(runs[0])
     words = [*(word for name in operators for word in ("--op", name)), "--method", run.variant]
     words += [word for seed in seeds for word in ("--seed", str(seed))]

@@ -1,12 +1,12 @@
 """Metrics over a set of operators, with bootstrap confidence intervals.
 
-Everything here works on speedups: the latency of an operator's own sources over that of the best candidate
-that a run found. A run that found nothing, or whose baseline failed, counts as a speedup of 1, so that a
-method is never better off for failing.
+All of them are based on speedups: the latency of an operator's own sources divided by that of the best
+candidate of a run. A run that found nothing, or whose baseline failed, counts as a speedup of 1, so that a
+method never benefits from failing.
 
 Geometric mean and fast_p are those of the AscendOptimizer paper, version 1 (fast_p is its equation 6: the
-share of operators with a speedup above p). With several seeds for each operator, an operator counts with the
-mean over its seeds: of the logarithm for the geometric mean, of "faster than p" for fast_p.
+share of operators with a speedup above p). With several seeds per operator, the mean over its seeds
+counts: of the logarithm for the geometric mean, of "faster than p" for fast_p.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def geometric_mean(speedups: Sequence[Sequence[float]]) -> Estimate:
     """Return the geometric mean of speedups of shape (operators, seeds).
 
     Raises:
-        MisuseError: they are no such table of positive numbers.
+        MisuseError: they are not a table of positive numbers.
     """
     logarithms = np.log(_table(speedups))
     mean = _bootstrapped(logarithms)
@@ -62,7 +62,7 @@ def fast_p(speedups: Sequence[Sequence[float]], p: float) -> Estimate:
     """Return the share of operators with a speedup above ``p``; speedups are of shape (operators, seeds).
 
     Raises:
-        MisuseError: they are no such table of positive numbers.
+        MisuseError: they are not a table of positive numbers.
     """
     return _bootstrapped((_table(speedups) > p).astype(np.float64))
 
@@ -80,26 +80,26 @@ def share(hits: Sequence[Sequence[bool]]) -> Estimate:
 
 
 def relative_speedup(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> Estimate:
-    """Return the geometric mean of how much faster one method's candidates are than another's.
+    """Return the geometric mean of the ratio between two methods' speedups.
 
     Both are of shape (operators, seeds) for the same operators and seeds in the same order. Operators are
     compared one by one, so the interval is narrower than those of the two methods suggest.
 
     Raises:
-        MisuseError: they are no such tables, or of different shapes.
+        MisuseError: they are not tables of positive numbers, or differ in shape.
     """
     table, other = _paired(speedups, others)
     return geometric_mean((table / other).tolist())
 
 
 def paired_p_value(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float]]) -> float:
-    """Return how likely a difference at least as large is where the two methods are alike (two-sided).
+    """Return the two-sided p value of the difference between two methods.
 
     A sign-flip permutation test on the mean logarithm of the ratio of each operator (Fisher): all flips for
-    up to ``_EXACT_OPERATORS`` operators, else ``_FLIPS`` random ones, the one observed counted among them.
+    up to ``_EXACT_OPERATORS`` operators, else ``_FLIPS`` random ones, including the observed one.
 
     Raises:
-        MisuseError: they are no tables, or of different shapes.
+        MisuseError: they are not tables, or differ in shape.
     """
     table, other = _paired(speedups, others)
     differences = np.log(table / other).mean(axis=1)
@@ -121,7 +121,7 @@ def _paired(speedups: Sequence[Sequence[float]], others: Sequence[Sequence[float
 
 
 def _table(speedups: Sequence[Sequence[float]]) -> Array:
-    """Return the speedups as an array.
+    """Return the speedups as an array of shape (operators, seeds).
 
     Raises:
         MisuseError: rows differ in length, there are none, or a speedup is not a positive finite number.
@@ -138,8 +138,8 @@ def _table(speedups: Sequence[Sequence[float]]) -> Array:
 def _bootstrapped(cells: Array) -> Estimate:
     """Return the mean over operators of the mean over seeds, with a percentile bootstrap interval.
 
-    Operators are drawn with replacement, and for each that is drawn its seeds are (nested bootstrap). The
-    draws depend on the shape of the table alone, so equal tables give equal intervals.
+    Operators are drawn with replacement, and for each of them its seeds (nested bootstrap). The
+    draws depend only on the shape of the table, so equal tables give equal intervals.
     """
     operators, seeds = cells.shape
     generator = np.random.default_rng([operators, seeds])

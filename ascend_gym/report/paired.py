@@ -1,4 +1,4 @@
-"""Two methods on the same operators and seeds, operator by operator."""
+"""Paired comparison of two methods, operator by operator."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def paired_comparison(one: Sequence[Run], other: Sequence[Run], budget: int) -> 
 
     Args:
         one: finished runs of a method.
-        other: of another; the result says how much faster the candidates of ``one`` are.
-        budget: evaluations that count.
+        other: finished runs of the method to compare with.
+        budget: number of evaluations to consider.
 
     Raises:
         MisuseError: the two have no operator in common with the same seeds finished.
@@ -49,7 +49,7 @@ def paired_comparison(one: Sequence[Run], other: Sequence[Run], budget: int) -> 
 
 
 def paired_table(document: dict[str, Any], one: str, other: str) -> Table:
-    """Return the operators of ``paired_comparison`` as a table, and what is said of all in its title."""
+    """Return the operators of ``paired_comparison`` as a table, with the overall result in its title."""
     ratio = document["ratio"]
     title = (
         f"{one} over {other} at budget {document['budget']}: {ratio['value']:.3f} "

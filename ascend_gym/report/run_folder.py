@@ -20,11 +20,11 @@ def new_run_folder(out: Path | None, name: str) -> Path:
     """Create the folder of a new run.
 
     Args:
-        out: the folder asked for; by default ``runs/<name>``, with a number after it if that exists.
-        name: what is run.
+        out: requested folder; by default ``runs/<name>``, with a number appended if that exists.
+        name: name of the run.
 
     Raises:
-        MisuseError: ``out`` is not an empty or new folder, or the folder cannot be made.
+        MisuseError: ``out`` is not empty or new, or the folder cannot be created.
     """
     try:
         return _new_folder(out, name)
@@ -38,9 +38,9 @@ def save_search(folder: Path, outcome: SearchOutcome, settings: Mapping[str, Any
     """Write ``best/``, ``best.diff`` and ``summary.json`` into ``folder``; return the summary.
 
     Args:
-        folder: the folder that holds the journal.
-        outcome: what was found.
-        settings: what the run was told: method, model, budget, seed and so on.
+        folder: folder with the journal.
+        outcome: outcome of the search.
+        settings: settings of the run: method, model, budget, seed and so on.
     """
     files = write_candidate(outcome.best, folder / "best")
     diff = unified_diff(outcome.spec.baseline, outcome.best)

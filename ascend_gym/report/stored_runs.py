@@ -1,4 +1,4 @@
-"""What a results store says about one run or two, as JSON values and as text."""
+"""Descriptions of one or two stored runs, as JSON values and as text."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _NUMBERS = ("seed", "budget", "spent", "speedup")
 
 
 class Charged(Protocol):
-    """The part of an ``EvaluationRecord`` that a curve is made of."""
+    """The fields of an ``EvaluationRecord`` that a curve needs."""
 
     @property
     def charged(self) -> int:
-        """Whether it was charged to the budget."""
+        """Whether the evaluation was charged to the budget."""
 
     @property
     def best_latency_us(self) -> float | None:
@@ -37,7 +37,7 @@ class Charged(Protocol):
 
 
 def curve_of_run(run: RunRecord, evaluations: Iterable[Charged]) -> Curve:
-    """Return how the best latency of a run fell with the evaluations that it was charged."""
+    """Return the curve of the best latency of a run over its charged evaluations."""
     if run.baseline_latency_us is None:
         return Curve((), run.stop_reason)
     charged = [each.best_latency_us for each in evaluations if each.charged]
@@ -46,9 +46,9 @@ def curve_of_run(run: RunRecord, evaluations: Iterable[Charged]) -> Curve:
 
 
 def comparison_runs(store: ResultsStore, runs: Sequence[RunRecord]) -> list[Run]:
-    """Return stored runs as ``report.comparison`` takes them; those that can still go on without a curve.
+    """Return stored runs as input of ``report.comparison``; unfinished ones have no curve.
 
-    A method is called by its variant, and by its model too where the runs have several.
+    A method is named by its variant, and by its model too if the runs have several.
     """
     several = len({run.model for run in runs}) > 1
     return [
@@ -63,14 +63,14 @@ def comparison_runs(store: ResultsStore, runs: Sequence[RunRecord]) -> list[Run]
 
 
 def run_row(run: RunRecord) -> dict[str, Any]:
-    """Return what a list of runs says about one."""
+    """Return the entry of a run in a list of runs."""
     row = asdict(run)
     del row["settings"]
     return {**row, "speedup": run.speedup}
 
 
 def run_document(store: ResultsStore, run: RunRecord) -> dict[str, Any]:
-    """Return what there is about a run, without sources, as JSON values."""
+    """Return a description of a run as JSON values, without sources."""
     operator = store.operator(run)
     return {
         **run_row(run),
@@ -88,7 +88,7 @@ def run_document(store: ResultsStore, run: RunRecord) -> dict[str, Any]:
 
 
 def run_differences(store: ResultsStore, one: RunRecord, other: RunRecord) -> dict[str, Any]:
-    """Return in what two runs differ: every field as a pair, and their best candidates as a diff."""
+    """Return the differences of two runs: pairs of values, and their best candidates as a diff."""
     before, after = run_document(store, one), run_document(store, other)
     for document in (before, after):
         for name in ("best_diff", "incumbents", "run_id", "last_digest", "source"):
@@ -105,7 +105,7 @@ def run_differences(store: ResultsStore, one: RunRecord, other: RunRecord) -> di
 
 
 def print_runs(console: Console, runs: Sequence[RunRecord]) -> None:
-    """Print a line for each run; whole lines where nobody looks at a terminal."""
+    """Print one line per run; lines are only fitted to the width of a terminal."""
     if not console.is_terminal:
         console.width = _FILE_WIDTH_CHARS
     table = Table(box=None)
@@ -147,7 +147,7 @@ def print_differences(console: Console, document: Mapping[str, Any]) -> None:
 
 
 def _one_row(store: ResultsStore, view: str, run_id: str) -> dict[str, Any]:
-    """Return the row of a run in a view with one row a run; empty for a run without evaluations."""
+    """Return the row of a run in a view with one row per run; empty for a run without evaluations."""
     columns = [name for _, name, *_ in store.query(f"PRAGMA table_info({view})")]
     rows = list(store.query(f"SELECT * FROM {view} WHERE run_id = ?", [run_id]))
     return dict(zip(columns[1:], rows[0][1:], strict=True)) if rows else {}
@@ -160,7 +160,7 @@ def _session(session: dict[str, Any]) -> dict[str, Any]:
 
 
 def _versions(sessions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what of sessions can change an outcome, each once."""
+    """Return the distinct parts of sessions that can affect an outcome."""
     names = ("code_digest", "prompts_digest", "packages")
     versions = [{name: session[name] for name in names} for session in sessions]
     return [each for at, each in enumerate(versions) if each not in versions[:at]]

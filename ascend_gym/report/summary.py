@@ -17,9 +17,9 @@ from ascend_gym.suite.splits import split_of
 
 
 def evaluation_summary(spec: OpSpec, result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
-    """Summarise one evaluation beside that of the operator's own sources on the same cases.
+    """Summarise an evaluation and, for comparison, that of the operator's own sources on the same cases.
 
-    Latencies are geometric means over the cases in microseconds, ``None`` where nothing was measured.
+    Latencies are geometric means over the cases in microseconds, ``None`` if not measured.
     """
     return {
         "operator": spec.op_id,
@@ -48,10 +48,10 @@ def search_summary(
     """Summarise a search.
 
     Args:
-        outcome: what was found.
-        settings: what the run was told: method, model, budget, seed and so on.
-        journal: the journal file.
-        files: the files of the best candidate as written out.
+        outcome: outcome of the search.
+        settings: settings of the run: method, model, budget, seed and so on.
+        journal: journal file.
+        files: written files of the best candidate.
     """
     return {
         "operator": outcome.spec.op_id,
@@ -73,12 +73,12 @@ def search_summary(
 def operator_row(
     spec: OpSpec, *, baseline_us: float | None = None, floor_us: float | None = None
 ) -> dict[str, Any]:
-    """Return what a list of operators says about one.
+    """Return the entry of an operator in a list of operators.
 
     Args:
-        spec: the operator.
-        baseline_us: geometric mean over its cases of the latency of its own sources, where it was measured.
-        floor_us: geometric mean over its cases of what no kernel can be faster than.
+        spec: operator.
+        baseline_us: geometric mean of the cases' baseline latencies, if measured.
+        floor_us: geometric mean of the cases' floors (lower bounds of the latency).
     """
     names = ("op_id", "op_type", "level", "category", "description")
     figures = {"baseline_us": baseline_us, "floor_us": floor_us}
@@ -100,7 +100,7 @@ def operator_document(spec: OpSpec) -> dict[str, Any]:
 
 
 def speedup(baseline: EvalResult, result: EvalResult) -> float | None:
-    """Return the latency of ``baseline`` over that of ``result``; ``None`` unless both were measured."""
+    """Return the latency of ``baseline`` divided by that of ``result``; ``None`` unless both are known."""
     if baseline.latency_us is None or result.latency_us is None:
         return None
     return baseline.latency_us / result.latency_us

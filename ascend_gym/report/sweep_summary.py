@@ -1,4 +1,4 @@
-"""What a sweep has found: tables and one JSON document, read from its results store."""
+"""Results of a sweep as tables and one JSON document, read from its results store."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def budgets_up_to(budget: int) -> list[int]:
 
 
 def summary_tables(compared: Mapping[tuple[str, int], Comparison]) -> list[Table]:
-    """Return the tables of all comparisons; none of those without a finished run."""
+    """Return the tables of all comparisons, except those without a finished run."""
     return [
         Table(f"{chip}. {table.title}", table.columns, table.rows)
         for (chip, budget), comparison in compared.items()
@@ -45,7 +45,7 @@ def summary_tables(compared: Mapping[tuple[str, int], Comparison]) -> list[Table
 
 
 def summary_notes(compared: Mapping[tuple[str, int], Comparison]) -> list[str]:
-    """Return what has to be known to read the tables, or why there are none."""
+    """Return notes on how to read the tables, or why there are none."""
     if not any(comparison.operators for comparison in compared.values()):
         return ["No run is finished yet, so there is nothing to compare."]
     notes = [
@@ -66,9 +66,9 @@ def summary_document(compared: Mapping[tuple[str, int], Comparison]) -> list[dic
 
 
 def print_table(console: Console, table: Table) -> None:
-    """Print a table; wide where nobody looks at a terminal, else in parts that fit its width.
+    """Print a table; on a terminal in parts that fit its width, otherwise in full width.
 
-    Each part has the first column and as many of the others as there is room for.
+    Each part has the first column and as many of the others as fit.
     """
     if not console.is_terminal:
         console.width = _TABLE_WIDTH_CHARS

@@ -1,4 +1,4 @@
-"""The progress of a sweep, live: by method, by host, and the runs under way."""
+"""Live progress of a sweep: by method, by host, and the active runs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _SECONDS_PER_MINUTE = 60.0
 
 
 class SweepProgress:
-    """Counts what a sweep has done since it was begun or resumed.
+    """Counts the evaluations of a sweep since it was started or resumed.
 
     Args:
-        state: the sweep.
+        state: sweep.
         clock: returns seconds.
     """
 
@@ -34,7 +34,7 @@ class SweepProgress:
         self._by_host: dict[str, int] = defaultdict(int)
 
     def note(self, update: Update) -> None:
-        """Count the evaluations that an update tells of for the first time."""
+        """Count the new evaluations of an update."""
         before = self._before[update.job_id]
         indices = [step.index for step in update.steps if step.index > before]
         self._by_host[update.host] += len(indices)
@@ -42,18 +42,18 @@ class SweepProgress:
 
     @property
     def evaluations(self) -> int:
-        """Evaluations since the beginning, baselines and known candidates among them."""
+        """Evaluations since the start, including baselines and cached ones."""
         return sum(self._by_host.values())
 
     def by_host(self) -> list[tuple[str, int, float]]:
-        """Return for each host the runs under way and the evaluations a minute."""
+        """Return the active runs and the evaluations per minute of each host."""
         running = [each.host for each in self._state.running]
         minutes = max(self._clock() - self._started_s, 1e-9) / _SECONDS_PER_MINUTE
         hosts = sorted(host for host in {*self._by_host, *running} if host)
         return [(host, running.count(host), self._by_host[host] / minutes) for host in hosts]
 
     def remaining_s(self) -> float | None:
-        """Return the seconds left at the rate so far; ``None`` before anything was evaluated."""
+        """Return the estimated seconds left; ``None`` before the first evaluation."""
         if not self.evaluations:
             return None
         jobs = self._state.jobs.values()
@@ -62,12 +62,12 @@ class SweepProgress:
 
 
 class SweepView:
-    """Shows progress on a terminal, or a line for each run that ends where there is none.
+    """Shows progress on a terminal; elsewhere, prints a line for each run that ends.
 
     Args:
-        console: where to.
-        state: the sweep.
-        quiet: show nothing.
+        console: output.
+        state: sweep.
+        quiet: whether to show nothing.
     """
 
     def __init__(self, console: Console, state: SweepState, *, quiet: bool = False) -> None:
@@ -88,7 +88,7 @@ class SweepView:
             self._live.stop()
 
     def show(self, update: Update) -> None:
-        """Take in an update; the end of a run is told in a line."""
+        """Process an update; the end of a run is printed as a line."""
         self.progress.note(update)
         if update.end is not None and not self._quiet:
             self._console.print(_end_line(self._state, update), soft_wrap=True)
@@ -117,7 +117,7 @@ class SweepView:
 
 
 def methods_table(state: SweepState) -> Table:
-    """Return a line for each method: runs ended, evaluations spent, geometric mean of incumbents so far."""
+    """Return one line per method: runs ended, evaluations spent, geometric mean of the speedups so far."""
     table = Table("method", "runs", "evaluations", "incumbents", box=None)
     by_method: dict[str, list[JobState]] = defaultdict(list)
     for each in state.jobs.values():
@@ -138,7 +138,7 @@ def _geometric_mean(speedups: Sequence[float]) -> str:
 
 def _end_line(state: SweepState, update: Update) -> Text:
     each, end = state.jobs[update.job_id], update.end
-    assert end is not None, "only ends are told"
+    assert end is not None, "only ends are shown"
     job = each.job
     line = f"[{state.ended}/{len(state.jobs)}] {job.variant} on {job.operator}, seed {job.seed}: "
     if end.ending is Ending.FINISHED:

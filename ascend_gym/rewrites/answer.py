@@ -1,7 +1,7 @@
-"""Reading a model's answer: whole files, edits or diffs become a candidate, or a clear problem.
+"""Parsing of a model's answer: whole files, edits or diffs become a candidate, or a clear problem.
 
-Nothing a model writes raises here: an answer that cannot be used is a ``ParseProblem`` value. Where an answer
-can be read in two ways it is refused, because a wrong guess costs an evaluation and misleads whoever learns.
+No answer raises: an unusable one is a ``ParseProblem`` value. An ambiguous answer is
+refused, because a wrong guess costs an evaluation and misleads a learner.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHOWN_CHARS = 200
 
 
 class ProblemKind(str, Enum):
-    """Why an answer could not be used."""
+    """Why an answer is unusable."""
 
     EMPTY = "empty"
     TOKEN_LIMIT = "token_limit"
@@ -54,7 +54,7 @@ class ProblemKind(str, Enum):
 
 @dataclass(frozen=True)
 class ParseProblem:
-    """An answer that is no candidate."""
+    """An answer that yields no candidate."""
 
     kind: ProblemKind
     message: str
@@ -64,7 +64,7 @@ class ParseProblem:
 
 
 class _ProblemError(Exception):
-    """A problem on its way out of this module's functions."""
+    """Carries a problem out of this module's functions."""
 
     def __init__(self, kind: ProblemKind, message: str) -> None:
         super().__init__(message)
@@ -76,17 +76,20 @@ def candidate_from_answer(
 ) -> Candidate | ParseProblem:
     """Apply an answer to ``base``.
 
-    Blocks are whole files, SEARCH/REPLACE edits or unified diffs. A block without a path counts where it can
-    mean only one file: edits that apply to one file alone, or a text with the entry points of one. Other
-    texts are taken for explanation when other blocks have a path. Edits apply in order; what they search for
-    must stand in exactly one place, see ``edit_blocks.applied``. A whole file must have no line that stands
-    for lines left out, and must keep the entry points. A changed file ends in a newline, because that is how
-    it stood in the prompt. Lone surrogates are replaced by U+FFFD.
+    Blocks are whole files, SEARCH/REPLACE edits or unified diffs. A block without a path counts if it can
+    only mean one file: edits that apply to a single file, or a text with the entry points of one. If other
+    blocks have a path, texts without one are taken as explanation. Edits apply in order; their SEARCH text
+    must match exactly one place, see ``edit_blocks.applied``. A whole file must not contain a placeholder
+    line for omitted code, and must keep the entry points. A changed file ends with a newline, as
+    in the prompt. Lone surrogates are replaced by U+FFFD.
 
     Args:
-        answer: the model's text.
-        base: what the model was shown.
+        answer: text of the model.
+        base: candidate that the model was shown.
         ending: why the model stopped.
+
+    Returns:
+        The candidate, or why the answer is unusable.
     """
     answer = without_thoughts(well_formed(answer))
     if answer.count("\n") == answer.count("\r\n"):  # line ends of the answer, not of a file in it
@@ -106,7 +109,7 @@ def candidate_from_answer(
 def render_edits(path: str, old: str, new: str) -> str:
     """Return SEARCH/REPLACE blocks under a path header that turn ``old`` into ``new``.
 
-    Each SEARCH part has a few lines around the change. Where no amount of them makes it unique, the
+    Each SEARCH part includes a few lines of context. If no amount of context makes it unique, the
     whole new file is returned as a fenced block instead.
     """
     before, after = old.split("\n"), new.split("\n")
@@ -149,20 +152,22 @@ def _applied(answer: str, base: Candidate) -> Candidate:
     for path, text in changed.items():
         elision = first_elision(before[path], text)
         if elision is not None:
-            told = f"{path}: line {elision[0]}, {elision[1]!r}, stands for code that is left out"
-            raise _ProblemError(ProblemKind.ELIDED, f"{told}: give the whole file, or SEARCH/REPLACE edits")
+            message = f"{path}: line {elision[0]}, {elision[1]!r}, stands for code that is left out"
+            raise _ProblemError(
+                ProblemKind.ELIDED, f"{message}: give the whole file, or SEARCH/REPLACE edits"
+            )
     missing = missing_entries(before.values(), texts.values())
     if missing:
-        told = f"{', '.join(sorted(changed))}: {', '.join(missing)} is no longer there"
+        message = f"{', '.join(sorted(changed))}: {', '.join(missing)} is no longer there"
         raise _ProblemError(
             ProblemKind.PARTIAL_FILE,
-            f"{told}: a block under a path replaces the whole file; use edits for a part",
+            f"{message}: a block under a path replaces the whole file; use edits for a part",
         )
     return with_texts(base, changed)
 
 
 def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[FencedSection, str | None]]:
-    """Return the blocks that are part of the answer, each with the path that it is about."""
+    """Return the blocks that are part of the answer, each with its path."""
     blocks = list(sections(answer))
     found = blocks or list(headed_texts(answer))
     chosen = [(block, _path_of(block, texts)) for block in found]
@@ -180,14 +185,14 @@ def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[FencedSection, s
 
 
 def _path_of(block: FencedSection, texts: Mapping[str, str]) -> str | None:
-    """Return the path that a block is about, as the answer gives it; ``None`` where that is not sure."""
+    """Return the path of a block as the answer gives it; ``None`` if it is ambiguous."""
     if block.path:
         return block.path
     if block.has_patch:
         return block.last_path or block.hint
     if block.has_edits:
-        told = [path for path in (block.hint, block.last_path) if path and _applies(block, path, texts)]
-        fitting = told[:1] or [path for path in texts if _applies(block, path, texts)]
+        named = [path for path in (block.hint, block.last_path) if path and _applies(block, path, texts)]
+        fitting = named[:1] or [path for path in texts if _applies(block, path, texts)]
         return fitting[0] if len(fitting) == 1 else block.last_path
     hinted = _resolved(block.hint, texts) if block.hint else None
     whole = [path for path, text in texts.items() if stands_for(block.body, text)]
@@ -218,7 +223,7 @@ def _apply(block: FencedSection, wanted: str | None, texts: dict[str, str]) -> N
 
 
 def _is_complete(block: FencedSection) -> bool:
-    """Say whether a block is whole although its fence is never closed."""
+    """Return whether a block is complete although its fence is not closed."""
     if block.has_patch:
         return False
     if not block.has_edits:
@@ -228,10 +233,10 @@ def _is_complete(block: FencedSection) -> bool:
 
 
 def _changes(block: FencedSection, wanted: str | None) -> list[FilePatch]:
-    """Return what a block changes by file, whatever its form.
+    """Return the changes of a block by file, whatever its form.
 
     Raises:
-        MalformedEditError: edits or hunks do not say what is to be changed.
+        MalformedEditError: edits or hunks are malformed.
     """
     if block.has_edits:
         return [FilePatch(wanted, edits_in(block.body))]
@@ -248,16 +253,16 @@ def _known(wanted: str | None, texts: Mapping[str, str]) -> str:
         )
     path = _resolved(wanted, texts)
     if path is None:
-        told = f"no file {wanted!r}; files: {sorted(texts)}; new files are refused"
-        raise _ProblemError(ProblemKind.UNKNOWN_PATH, told)
+        message = f"no file {wanted!r}; files: {sorted(texts)}; new files are refused"
+        raise _ProblemError(ProblemKind.UNKNOWN_PATH, message)
     return path
 
 
 def _resolved(wanted: str | None, texts: Mapping[str, str]) -> str | None:
-    """Return the file meant by a path: itself, or the only one that it could be.
+    """Return the file that a path means: itself, or the only match.
 
-    A diff puts ``a/`` or ``b/`` before a path, others ``./`` or the folders above it; or they give a file's
-    name alone.
+    Diffs put ``a/`` or ``b/`` before a path, other answers ``./`` or parent folders, or only give a file
+    name.
     """
     wanted = (wanted or "").replace("\\", "/").strip(" `'\"")
     if wanted in texts:

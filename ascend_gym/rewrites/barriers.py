@@ -1,4 +1,4 @@
-"""Barriers between pipes: fewer and narrower ones, outside of loops; and the ways back."""
+"""Barriers between pipes: fewer and narrower ones, moved out of loops; and the inverse rewrites."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ _NO_GAPS = Effect((Pipe.VECTOR,), "vector instructions follow without a gap")
 
 @rule(Family.PIPELINING, Side.KERNEL, _LESS_WAITING, inverse="full_barrier_insertion")
 def full_barrier_removal(view: View) -> Iterator[Site]:
-    """A ``PipeBarrier<PIPE_ALL>`` stands as a statement.
+    """A ``PipeBarrier<PIPE_ALL>`` is a statement.
 
-    Taken for granted: queues, events or automatic synchronisation order what depends on each other.
+    Assumption: queues, events or automatic synchronisation order all dependent instructions.
     """
     yield from _barrier_removals(view, "PIPE_ALL")
 
 
 @rule(Family.PIPELINING, Side.KERNEL, _LESS_WAITING, inverse="barrier_widening")
 def full_barrier_narrowing(view: View) -> Iterator[Site]:
-    """A ``PipeBarrier<PIPE_ALL>`` stands as a statement, and what depends across it is within one pipe."""
+    """A ``PipeBarrier<PIPE_ALL>`` is a statement, and all dependencies across it are within one pipe."""
     for file in view.kernel:
         sites = [_repiped(file, call, "PIPE_ALL", _NARROWER) for call in _barriers(file, ("PIPE_ALL",))]
         yield from one_and_all(sites, f"barriers of {file.path} to PIPE_V")
@@ -49,7 +49,7 @@ def full_barrier_narrowing(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _NO_GAPS, inverse="vector_barrier_insertion")
 def vector_barrier_removal(view: View) -> Iterator[Site]:
-    """A ``PipeBarrier<PIPE_V>`` stands as a statement, and synchronisation is automatic or not needed."""
+    """A ``PipeBarrier<PIPE_V>`` is a statement, and synchronisation is automatic or unnecessary."""
     yield from _barrier_removals(view, "PIPE_V")
 
 
@@ -60,9 +60,9 @@ def vector_barrier_removal(view: View) -> Iterator[Site]:
     inverse="barrier_sinking",
 )
 def barrier_hoisting(view: View) -> Iterator[Site]:
-    """The body of a for loop ends in a barrier, which can stand behind the loop instead.
+    """The body of a for loop ends in a barrier, which can be moved after the loop.
 
-    Taken for granted: passes do not depend on each other, or else queues, events or automatic
+    Assumption: iterations are independent, or queues, events or automatic
     synchronisation order them.
     """
     for file in view.kernel:
@@ -76,7 +76,7 @@ def barrier_hoisting(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _LESS_WAITING)
 def full_barrier_insertion(view: View) -> Iterator[Site]:
-    """A copy or vector instruction has no full barrier behind it. Undoes ``full_barrier_removal`` there."""
+    """A copy or vector instruction is not followed by a full barrier. Undoes ``full_barrier_removal``."""
     for file in view.kernel:
         calls = (call for call in file.source.calls if call.name in INSTRUCTIONS and not call.is_method)
         yield from _insertions(file, calls, "PIPE_ALL")
@@ -84,14 +84,14 @@ def full_barrier_insertion(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _NO_GAPS)
 def vector_barrier_insertion(view: View) -> Iterator[Site]:
-    """A vector instruction has no barrier behind it. Undoes ``vector_barrier_removal`` there."""
+    """A vector instruction is not followed by a barrier. Undoes ``vector_barrier_removal``."""
     for file in view.kernel:
         yield from _insertions(file, vector_calls(file), "PIPE_V")
 
 
 @rule(Family.PIPELINING, Side.KERNEL, _LESS_WAITING)
 def barrier_widening(view: View) -> Iterator[Site]:
-    """A barrier of one pipe stands as a statement. Restores what ``full_barrier_narrowing`` changed."""
+    """A barrier of one pipe is a statement. Undoes ``full_barrier_narrowing``."""
     for file in view.kernel:
         sites = [
             _repiped(file, call, pipe, ("PIPE_ALL",), forward=False)
@@ -103,7 +103,7 @@ def barrier_widening(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _NO_GAPS)
 def barrier_sinking(view: View) -> Iterator[Site]:
-    """A barrier stands right behind a for loop. Restores what ``barrier_hoisting`` moved."""
+    """A barrier directly follows a for loop. Undoes ``barrier_hoisting``."""
     for file in view.kernel:
         for call in _barriers(file):
             last = _last_of_loop_before(call)
@@ -152,7 +152,15 @@ def _barrier_removals(view: View, pipe: str) -> Iterator[Site]:
 
 
 def _repiped(file: File, call: Call, present: str, others: tuple[str, ...], *, forward: bool = True) -> Site:
-    """Return the site that makes a barrier wait for other pipes."""
+    """Return the site that changes the pipes of a barrier.
+
+    Args:
+        file: source file.
+        call: barrier.
+        present: its present pipe.
+        others: alternative pipes.
+        forward: whether the change is expected to help.
+    """
     at = call.node.start_byte + file.source.data[call.node.start_byte : call.node.end_byte].index(
         present.encode()
     )
@@ -164,7 +172,7 @@ def _repiped(file: File, call: Call, present: str, others: tuple[str, ...], *, f
 
 
 def _insertions(file: File, calls: Iterator[Call], pipe: str) -> Iterator[Site]:
-    """Yield the sites that put a barrier behind calls that have none behind them."""
+    """Yield the sites that insert a barrier after calls that are not followed by one."""
     known = {call.statement.id for call in _barriers(file) if call.statement is not None}
     full = {call.statement.id for call in _barriers(file, ("PIPE_ALL",)) if call.statement is not None}
     waited = full if pipe == "PIPE_ALL" else known
@@ -182,7 +190,7 @@ def _insertions(file: File, calls: Iterator[Call], pipe: str) -> Iterator[Site]:
 
 
 def _loop_that_ends_in(call: Call) -> Node | None:
-    """Return the for loop whose body's last statement is the call, behind another one."""
+    """Return the for loop whose body ends with the call, after at least one other statement."""
     block = call.statement.parent if call.statement is not None else None
     loop = block.parent if block is not None and block.type == "compound_statement" else None
     if loop is None or block is None or loop.type != "for_statement" or _is_alone(loop):
@@ -192,7 +200,7 @@ def _loop_that_ends_in(call: Call) -> Node | None:
 
 
 def _last_of_loop_before(call: Call) -> Node | None:
-    """Return the last statement in the body of the for loop that is right before a barrier."""
+    """Return the last statement in the body of the for loop directly before a barrier."""
     before = siblings_before(call.statement) if call.statement is not None else []
     body = before[-1].child_by_field_name("body") if before and before[-1].type == "for_statement" else None
     steps = statements_of(body) if body is not None and body.type == "compound_statement" else []

@@ -1,4 +1,4 @@
-"""Buffers of queues: how many there are."""
+"""Numbers of buffers of queues."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OVERLAP = Effect(
 
 @rule(Family.PIPELINING, Side.KERNEL, _OVERLAP, inverse="buffer_count")
 def buffer_count(view: View) -> Iterator[Site]:
-    """A constant of the kernel is named like the number of buffers of its queues, and is 1 to 4."""
+    """A kernel constant is named like the number of buffers of its queues, with a value of 1 to 4."""
     for file in view.kernel:
         for constant in constants_of(file):
             if constant.is_fixed and names_buffer_count(constant):
@@ -42,9 +42,9 @@ def buffer_count(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.BOTH, _OVERLAP, inverse="shared_buffer_count")
 def shared_buffer_count(view: View) -> Iterator[Site]:
-    """Host and kernel both have a constant named like a number of buffers, of the same words and value.
+    """Host and kernel both have a constant named like a number of buffers, with equal words and value.
 
-    Taken for granted: the host cuts UB by it, so that it has to be the kernel's.
+    Assumption: the host divides UB by it, so it must equal the kernel's.
     """
     groups: dict[str, list[list[Constant]]] = defaultdict(lambda: [[], []])
     for side, files in enumerate((view.host, view.kernel)):
@@ -59,7 +59,7 @@ def shared_buffer_count(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _OVERLAP, inverse="queue_buffers")
 def queue_buffers(view: View) -> Iterator[Site]:
-    """``InitBuffer(queue, n, bytes)`` has a literal n of 1 or 2; the queue's depth follows if it is n too."""
+    """``InitBuffer(queue, n, bytes)`` has a literal n of 1 or 2; a queue depth of n is changed, too."""
     for file in view.kernel:
         depths = _queue_depths(file)
         for present in ("1", "2"):
@@ -76,7 +76,7 @@ REWINDS: tuple[Rule, ...] = ()
 
 
 def _counting_site(constants: list[Constant]) -> Site:
-    """Return the site that changes a number of buffers: a second one helps, further ones hardly."""
+    """Return the site that changes a number of buffers: a second one helps, further ones hardly do."""
     present = constants[0].literal or 0
     choices = []
     for count in _BUFFER_COUNTS:

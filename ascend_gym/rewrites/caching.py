@@ -29,9 +29,9 @@ _BYPASS = "SetL2CacheHint(AscendC::CacheMode::CACHE_MODE_DISABLE)"
     inverse="l2_bypass",
 )
 def l2_bypass(view: View) -> Iterator[Site]:
-    """``SetGlobalBuffer`` stands as a statement in a block, and the file gives that tensor no cache hint.
+    """``SetGlobalBuffer`` is a statement in a block, and the file sets no cache hint for that tensor.
 
-    It helps where tensors are larger than L2 and used once. A hint that stands there can be dropped.
+    It helps if tensors are larger than L2 and used once. An existing hint can be removed.
     """
     for file in view.kernel:
         hints = [call for call in file.source.calls if call.name == "SetL2CacheHint"]

@@ -8,10 +8,10 @@ from ascend_gym.core.records import Candidate, SourceFile, Sources
 
 
 def with_texts(candidate: Candidate, texts: Mapping[str, str]) -> Candidate:
-    """Return a copy in which the files named in ``texts`` have those texts.
+    """Return a copy with the texts of the files in ``texts`` replaced.
 
     Raises:
-        KeyError: the candidate has no file of such a path.
+        KeyError: the candidate has no file with such a path.
     """
     unknown = sorted(set(texts) - set(candidate.texts))
     if unknown:

@@ -1,4 +1,4 @@
-"""Detours over a wider type: one instruction on half instead of two casts around it; and the way back."""
+"""Detours over a wider type: one instruction on half in place of two casts around it; and the inverse."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NARROW = Effect((Pipe.VECTOR,), "no casts, and twice as many elements in each c
 def narrowing(view: View) -> Iterator[Site]:
     """A tensor is cast to a float temporary, one instruction works on it, and the result is cast back.
 
-    Temporaries are not needed afterwards. The instruction then works on half, which can be less exact.
+    The temporaries are not used afterwards. The instruction then works on half, which can be less exact.
     """
     for file in view.kernel:
         pairs = {pair.first.node.id: pair for pair in call_pairs(file)}
@@ -41,9 +41,9 @@ def narrowing(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _NARROW)
 def widening(view: View) -> Iterator[Site]:
-    """An instruction on half, or on the type of a template, while a float tensor is not needed.
+    """An instruction works on half, or on a template type, while a float tensor is unused.
 
-    Undoes ``narrowing`` there; taken for granted: that tensor is as long.
+    Undoes ``narrowing``. Assumption: that tensor is long enough.
     """
     for file in view.kernel:
         for call in vector_calls(file):
@@ -63,7 +63,14 @@ def _element(file: File, name: str, call: Call) -> str:
 
 
 def _narrow_type(file: File, target: str, origin: str, call: Call) -> str:
-    """Return the element type of two tensors if it is one and can be half; else the empty string."""
+    """Return the common element type of two tensors if it can be half; else an empty string.
+
+    Args:
+        file: source file.
+        target: name of the first tensor.
+        origin: name of the second tensor.
+        call: place of their use.
+    """
     elements = {_element(file, name, call) for name in (target, origin)}
     element = elements.pop() if len(elements) == 1 else ""
     return "" if _NEVER_HALF.fullmatch(element) else element

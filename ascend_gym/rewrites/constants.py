@@ -1,4 +1,4 @@
-"""Integers that have a name: what they are called decides what they mean."""
+"""Named integers, classified by their names."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class Constant:
     """A named integer with its definition: constexpr, const, #define, local variable or setter argument.
 
     Attributes:
-        file: where it stands.
+        file: source file.
         name: its name.
-        value_node: the value in the tree.
-        value_text: the value's text.
+        value_node: syntax node of the value.
+        value_text: text of the value.
         is_fixed: whether the program cannot change it (constexpr, const or #define).
         type_text: declared type; empty for #define and setters.
     """
@@ -59,7 +59,7 @@ class Constant:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """Words of the name in lower case: ``TILE_LENGTH`` and ``tileLength`` are both tile, length."""
+        """Words of the name in lower case: ``TILE_LENGTH`` and ``tileLength`` both give tile, length."""
         return tuple(word.lower() for word in _WORD.findall(self.name))
 
     @property
@@ -70,7 +70,7 @@ class Constant:
 
     @property
     def is_arithmetic(self) -> bool:
-        """Whether the value is made of integer literals alone: ``2048`` or ``8 * 1024``."""
+        """Whether the value consists of integer literals only: ``2048`` or ``8 * 1024``."""
         return _ARITHMETIC.fullmatch(self.value_text) is not None
 
     @property
@@ -79,28 +79,28 @@ class Constant:
         return self.file.label(self.value_node.start_byte, f"{self.name} = {self.value_text}")
 
     def replaced(self, text: str) -> FileEdit:
-        """Return the edit that gives the constant another value."""
+        """Return the edit that changes the value."""
         end_byte = self.value_node.start_byte + len(self.value_text.encode())
         return self.file.edit(Edit(self.value_node.start_byte, end_byte, text))
 
     def with_literal(self, value: int) -> str:
-        """Return ``value`` in the notation of the present literal: with its suffix."""
+        """Return ``value`` in the notation of the present literal, with its suffix."""
         match = _INTEGER.fullmatch(self.value_text)
         return f"{value}{match[2] if match else ''}"
 
 
 @lru_cache(maxsize=256)
 def constants_of(file: File) -> tuple[Constant, ...]:
-    """Return every named integer of a file, in the order of the text."""
+    """Return every named integer of a file, in source order."""
     found = [*_definitions(file), *_members(file), *_macros(file), *_setter_arguments(file)]
     return tuple(sorted(found, key=lambda constant: constant.value_node.start_byte))
 
 
 def names_tile(constant: Constant) -> bool:
-    """Say whether a name means how much one pass over UB takes, or into how many parts UB is cut.
+    """Return whether a name means the amount of data per UB pass, or the number of parts of UB.
 
-    A computed value counts only when its name is that of a length, not of a number of tiles, and when it
-    is not computed from another such value, which is the one to change.
+    A computed value only counts if its name is that of a length, not of a number of tiles, and if it
+    is not computed from another such value, which is then the one to change.
     """
     words = set(constant.words)
     tiled = bool(words & {"tile", "tiles", "chunk"})
@@ -119,9 +119,9 @@ def names_tile(constant: Constant) -> bool:
 
 
 def names_parts(constant: Constant) -> bool:
-    """Say whether a name means a number of parts, so that a larger one makes tiles smaller.
+    """Return whether a name means a number of parts, so that a larger one makes tiles smaller.
 
-    ``tileNum`` and ``ubDataNumber`` do; ``tileDataNum`` and ``MAX_ELEM_NUM`` say how large a part is.
+    ``tileNum`` and ``ubDataNumber`` do; ``tileDataNum`` and ``MAX_ELEM_NUM`` are sizes of a part.
     """
     words = set(constant.words)
     of_elements = words & {"elem", "elems", "element", "elements", "per", "max"}
@@ -130,16 +130,16 @@ def names_parts(constant: Constant) -> bool:
 
 
 def names_buffer_count(constant: Constant) -> bool:
-    """Say whether a name and value mean how many buffers a queue has: ``BUFFER_NUM = 1``."""
+    """Return whether a name and value mean the number of buffers of a queue: ``BUFFER_NUM = 1``."""
     words = set(constant.words)
     named_so = bool(words & {"buffer", "buf", "queue", "que", "db"}) and bool(words & _COUNT_WORDS)
     return named_so and constant.literal in range(1, 5)
 
 
 def names_core_count(constant: Constant) -> bool:
-    """Say whether a name and value mean how many cores run: ``BLOCK_DIM = 20``, ``coreNum = 8``.
+    """Return whether a name and value mean a number of cores: ``BLOCK_DIM = 20``, ``coreNum = 8``.
 
-    A variable that begins at 1 is a default, not a choice.
+    A variable initialised with 1 is a default, not a choice.
     """
     words = constant.words
     if set(words) & _NOT_OF_CORES or constant.literal not in range(1 if constant.is_fixed else 2, 129):
@@ -149,7 +149,7 @@ def names_core_count(constant: Constant) -> bool:
 
 
 def names_alignment(constant: Constant) -> bool:
-    """Say whether a name means the unit in which work is cut: ``BLOCK_SIZE``, ``ALIGN_ELEMS``."""
+    """Return whether a name means the unit in which work is divided: ``BLOCK_SIZE``, ``ALIGN_ELEMS``."""
     words = set(constant.words)
     if "align" in words:
         return not words & {"type", "mode", "flag", "is"}
@@ -157,16 +157,16 @@ def names_alignment(constant: Constant) -> bool:
 
 
 def names_reserve(constant: Constant) -> bool:
-    """Say whether a name means bytes of UB that are kept free: ``UB_RESERVED_BYTE``."""
+    """Return whether a name means bytes of UB that are kept free: ``UB_RESERVED_BYTE``."""
     words = set(constant.words)
     return bool(words & _RESERVE_WORDS) and constant.literal is not None and "workspace" not in words
 
 
 def scaled_choices(constants: list[Constant], factors: tuple[Fraction, ...]) -> Iterator[Choice]:
-    """Yield a choice for each factor by which the tile that ``constants`` (of equal value) mean can change.
+    """Yield a choice for each factor by which the tile that ``constants`` (of equal value) define can change.
 
-    A fixed tile is expected to gain by growing. One that fills UB already (a share of it, or computed
-    from it) can only gain by shrinking, so that there are more tiles to overlap.
+    A fixed tile is expected to gain by growing. One that already fills UB (a share of it, or computed
+    from it) can only gain by shrinking, so that more tiles overlap.
     """
     first = constants[0]
     fills_ub = not first.is_arithmetic or (names_parts(first) and "ub" in first.words)
@@ -182,7 +182,7 @@ def scaled_choices(constants: list[Constant], factors: tuple[Fraction, ...]) -> 
 
 
 def replacement(constants: list[Constant], text: str, *, forward: bool) -> Choice:
-    """Return the choice that gives all of ``constants`` (of equal value) the value ``text``."""
+    """Return the choice that sets all of ``constants`` (of equal value) to ``text``."""
     first = constants[0]
     edits = tuple(constant.replaced(text) for constant in constants)
     return Choice(f"{first.name}: {first.value_text} -> {text}", edits, forward)
@@ -198,7 +198,7 @@ def _scaled(constant: Constant, factor: Fraction) -> str | None:
 
 
 def _present_factor(constant: Constant) -> tuple[str, Fraction] | None:
-    """Return a and n, or 1 / n, when the value is what ``_scaled`` makes of a: ``(a) * n``, ``(a) / n``."""
+    """Return a and n, or 1 / n, if the value has the form ``(a) * n`` or ``(a) / n`` of ``_scaled``."""
     fields = [constant.value_node.child_by_field_name(name) for name in ("left", "operator", "right")]
     left, operator, right = fields
     if left is None or operator is None or right is None or constant.value_node.type != "binary_expression":
@@ -221,7 +221,7 @@ def _definitions(file: File) -> Iterator[Constant]:
             continue
         type_node = parent.child_by_field_name("type")
         line_start = file.source.data.rfind(b"\n", 0, name.start_byte) + 1
-        # By text: a macro before it without a semicolon hides the qualifier from the parser.
+        # Textual, because a preceding macro without a semicolon hides the qualifier from the parser.
         fixed = _FIXED.search(file.source.data[line_start : name.start_byte]) is not None
         type_text = file.source.text_of(type_node) if type_node else ""
         if "float" in type_text or "double" in type_text or value.type == "initializer_list":

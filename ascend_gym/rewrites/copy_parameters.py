@@ -1,4 +1,4 @@
-"""Parameters of copies: what is listed or named in the third argument of DataCopyPad."""
+"""Parameters of copies: the third argument of DataCopyPad, as a list or a variable."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CopyFields:
 
 
 def copy_fields(file: File, parameters: Node) -> CopyFields | None:
-    """Return the fields of named or listed copy parameters; literals are seen through a name."""
+    """Return the fields of named or listed copy parameters; named literals are resolved."""
     name = file.source.text_of(parameters)
     values = listed(file, parameters)
     if values is not None:
@@ -57,7 +57,7 @@ def listed(file: File, node: Node) -> list[str] | None:
 
 
 def fixed_values(file: File, variable: Node) -> list[str]:
-    """Return what a variable is initialised with, if nothing can change it afterwards."""
+    """Return the initialiser of a variable if nothing can change it afterwards."""
     source, name = file.source, file.source.text_of(variable)
     declared = declaration_of(source, name, variable)
     if declared is None:
@@ -68,7 +68,7 @@ def fixed_values(file: File, variable: Node) -> list[str]:
 
 
 def _only_reads(file: File, use: Node) -> bool:
-    """Say whether a mention is the argument of a DataCopyPad or reads a field."""
+    """Return whether a mention is an argument of DataCopyPad or reads a field."""
     call = argument_of(file.source, use)
     if call is not None:
         return call.name == "DataCopyPad"

@@ -1,4 +1,4 @@
-"""How much work a core must have to be started: fewer blocks for small cases, all cores for large ones."""
+"""Minimum work per core: fewer blocks for small cases, all cores for large ones."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _LIMITED = re.compile(
 
 @rule(Family.TILING, Side.TILING, FEWER_LAUNCHES, inverse="core_work")
 def core_work(view: View) -> Iterator[Site]:
-    """A value is the number of cores of the platform, in a function that has the tiling context.
+    """A value is the platform's number of cores, in a function that has the tiling context.
 
-    No more cores are taken than the first input has thousands of elements for. Taken for granted: the work is
-    divided by that value, and grows with the first input. A limit that stands there can be moved or dropped.
+    The number of cores is limited by the elements of the first input, in thousands. Assumption: the work is
+    divided by that value, and grows with the first input. An existing limit can be changed or removed.
     """
     for file in view.host:
         for call in file.source.calls:
@@ -65,7 +65,7 @@ def _site(file: File, call: Call) -> Site | None:
 
 
 def _context_of(file: File, node: Node) -> str | None:
-    """Return the pointer to the tiling context that the function around a node asks for the platform."""
+    """Return the pointer to the tiling context from which the enclosing function gets the platform."""
     function = ancestor(node, "function_definition")
     calls = file.source.calls_within(function) if function is not None else []
     named = {
@@ -78,7 +78,7 @@ def _context_of(file: File, node: Node) -> str | None:
 
 
 def _limit_around(file: File, node: Node) -> Node | None:
-    """Return the call that limits a number of cores as ``core_work`` writes it."""
+    """Return the call that limits a number of cores in the form that ``core_work`` writes."""
     smaller = ancestor(node, "call_expression")
     outer = ancestor(smaller, "call_expression") if smaller is not None else None
     text = file.source.text_of(outer) if outer is not None else ""
@@ -86,7 +86,7 @@ def _limit_around(file: File, node: Node) -> Node | None:
 
 
 def _moves(file: File, limit: Node, cores: Node) -> Iterator[Choice]:
-    """Yield another limit, larger pieces first, and the way back: all cores."""
+    """Yield other limits, larger pieces first, and the inverse: all cores."""
     text = file.source.text_of(limit)
     match = _LIMITED.search(text)
     present = int(match[2]) if match is not None else 0

@@ -1,4 +1,4 @@
-"""Rules about how many cores share the work."""
+"""Rules about the number of cores that share the work."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ FEWER_LAUNCHES = Effect((Pipe.SCALAR,), "fewer blocks to start one after another
 
 @rule(Family.TILING, Side.TILING, _MORE_CORES, inverse="block_dim")
 def block_dim(view: View) -> Iterator[Site]:
-    """The number of cores is an integer literal: a constant named so, or the argument of SetBlockDim.
+    """The number of cores is an integer literal: a constant with such a name, or the argument of SetBlockDim.
 
-    Taken for granted: what each core does follows from that number.
+    Assumption: the work of each core is computed from that number.
     """
     for constant in [*_core_counts(view), *_block_dim_literals(view)]:
         present = constant.literal or 0
@@ -53,7 +53,7 @@ def block_dim(view: View) -> Iterator[Site]:
 def block_dim_from_platform(view: View) -> Iterator[Site]:
     """A const or constexpr number of cores is used in one function, which has the tiling context.
 
-    A local variable of the same name then shadows it with the vector cores of the chip at hand.
+    A local variable of the same name then shadows it, with the number of vector cores of the actual chip.
     """
     for constant in _core_counts(view):
         function = _only_user(constant)
@@ -67,9 +67,9 @@ def block_dim_from_platform(view: View) -> Iterator[Site]:
 
 @rule(Family.TILING, Side.TILING, _MORE_CORES)
 def fixed_cores(view: View) -> Iterator[Site]:
-    """A variable takes the number of cores from the platform, or shadows a constant with it.
+    """A variable gets the number of cores from the platform, or shadows a constant with it.
 
-    A few cores take its place, or the constant comes to light again.
+    It is replaced by a small number, or the shadowed constant becomes visible again.
     """
     for file in view.host:
         constants = {constant.name for constant in constants_of(file) if names_core_count(constant)}
@@ -80,9 +80,9 @@ def fixed_cores(view: View) -> Iterator[Site]:
 
 @rule(Family.TILING, Side.TILING, FEWER_LAUNCHES, inverse="core_share")
 def core_share(view: View) -> Iterator[Site]:
-    """A variable takes the number of cores from the platform: ``coreNum = platform.GetCoreNumAiv()``.
+    """A variable gets the number of cores from the platform: ``coreNum = platform.GetCoreNumAiv()``.
 
-    Taken for granted: the work is divided by that variable. A share that stands there can be dropped.
+    Assumption: the work is divided by that variable. An existing share can be removed.
     """
     for file in view.host:
         for call in file.source.calls:
@@ -92,10 +92,10 @@ def core_share(view: View) -> Iterator[Site]:
 
 @rule(Family.TILING, Side.TILING, FEWER_LAUNCHES, inverse="single_core_limit")
 def single_core_limit(view: View) -> Iterator[Site]:
-    """An if statement sets a number of cores to 1 when one quantity does not exceed another: the limit.
+    """An if statement sets a number of cores to 1 if one quantity does not exceed another: the limit.
 
-    A higher limit keeps on one core what would not repay starting more. Taken for granted: a core can do
-    more than one tile.
+    A higher limit keeps small work, for which further cores do not pay off, on one core. Assumption: a core
+    can process more than one tile.
     """
     for file in view.host:
         for branch in file.source.nodes("if_statement"):
@@ -108,7 +108,7 @@ def single_core_limit(view: View) -> Iterator[Site]:
 def least_core_work(view: View) -> Iterator[Site]:
     """The number of cores is the smaller of itself and a number of units: ``cores < n ? cores : n``.
 
-    With n divided, rounding up, each core gets several units, and fewer cores start when there are few.
+    With n divided, rounding up, each core gets several units, and fewer cores start if there are few.
     """
     for file in view.host:
         for conditional in file.source.nodes("conditional_expression"):
@@ -133,7 +133,7 @@ def _core_counts(view: View) -> Iterator[Constant]:
 
 
 def _by_promise(present: int) -> Callable[[int], tuple[bool, int]]:
-    """Order core counts: more than at present first, and those nearest to all vector cores before others."""
+    """Sort key for core counts: larger than the present one first, then by distance to all vector cores."""
     return lambda count: (count <= present, abs(count - max(_CORE_COUNTS)))
 
 
@@ -148,7 +148,7 @@ def _block_dim_literals(view: View) -> Iterator[Constant]:
 
 
 def _only_user(constant: Constant) -> Node | None:
-    """Return the function that holds every use of a constant, if one does and it has the context."""
+    """Return the function with all uses of a constant, if there is only one and it has the context."""
     source = constant.file.source
     uses = [
         node
@@ -174,7 +174,7 @@ def _shadowing(constant: Constant, function: Node) -> Edit:
 
 
 def _fixing(file: File, call: Call, constants: set[str]) -> Iterator[Site]:
-    """Yield the site that takes a number of cores from the text, and not from the platform."""
+    """Yield the site that takes a number of cores from the source text in place of the platform."""
     holder = call.node.parent
     if holder is None or holder.type not in ("init_declarator", "assignment_expression"):
         return
@@ -188,7 +188,7 @@ def _fixing(file: File, call: Call, constants: set[str]) -> Iterator[Site]:
 
 
 def _share_site(file: File, call: Call) -> Iterator[Site]:
-    """Yield the site at a call that is all of a value, or all but a divisor behind it."""
+    """Yield the site at a call that is a complete value, except for an optional divisor."""
     parent, text = call.node.parent, file.source.text_of(call.node)
     label = file.label(call.node.start_byte, text)
     if parent is not None and parent.type in _HOLDERS:
@@ -201,7 +201,7 @@ def _share_site(file: File, call: Call) -> Iterator[Site]:
 
 
 def _divisor(source: Source, node: Node) -> str:
-    """Return the literal divisor of a division that is all of a value; else the empty string."""
+    """Return the literal divisor of a division that is a complete value; else an empty string."""
     operator, right = node.child_by_field_name("operator"), node.child_by_field_name("right")
     if node.type != "binary_expression" or operator is None or right is None or node.parent is None:
         return ""
@@ -210,7 +210,7 @@ def _divisor(source: Source, node: Node) -> str:
 
 
 def _limit_of(source: Source, branch: Node) -> Node | None:
-    """Return the larger side of the comparison under which a number of cores is set to 1."""
+    """Return the larger side of the comparison that sets a number of cores to 1."""
     body = branch.child_by_field_name("consequence")
     if body is None or branch.child_by_field_name("alternative") is None:
         return None
@@ -239,7 +239,7 @@ def _limit_site(file: File, limit: Node) -> Site:
 
 
 def _present_factor(source: Source, limit: Node) -> list[tuple[str, bool]]:
-    """Return the limit without a factor or divisor of ours, and whether it is higher so; else nothing."""
+    """Return the limit without a factor or divisor of ours, and whether that is higher; else empty."""
     left, operator, right = (limit.child_by_field_name(field) for field in ("left", "operator", "right"))
     if left is None or operator is None or right is None or operator.type not in ("*", "/"):
         return []

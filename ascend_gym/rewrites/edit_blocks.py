@@ -1,4 +1,4 @@
-"""Edits of a text: SEARCH/REPLACE blocks, and where what they search for stands."""
+"""SEARCH/REPLACE edits of a text, and finding the places that they match."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _SHOWN_CHARS = 200
 
 @dataclass(frozen=True)
 class Edit:
-    """Lines to be found, and what stands there afterwards.
+    """Lines to find, and their replacement.
 
     Attributes:
-        search: the lines as they are.
-        replace: the lines as they shall be.
-        line: number of the first line by a diff's own account, from 1; ``None`` where none was given.
+        search: lines to find.
+        replace: new lines.
+        line: one-based number of the first line according to a diff; ``None`` if not given.
     """
 
     search: list[str]
@@ -34,34 +34,39 @@ class Edit:
 
 
 class MalformedEditError(ValueError):
-    """An edit that does not say what is to be changed."""
+    """An edit whose change is unclear."""
 
 
 class MisplacedEditError(ValueError):
-    """An edit whose place was not found, or was found more than once.
+    """An edit whose place was not found, or is ambiguous.
 
     Attributes:
-        times: how many places there are.
+        times: number of matches.
     """
 
     def __init__(self, message: str, times: int) -> None:
-        """Say what was looked for."""
+        """Create the error.
+
+        Args:
+            message: text that was searched for.
+            times: number of matches.
+        """
         super().__init__(message)
         self.times = times
 
 
 def is_search(line: str) -> bool:
-    """Say whether a line opens an edit; one chevron too many or too few does not matter."""
+    """Return whether a line opens an edit, tolerating one chevron too many or too few."""
     return _SEARCH.match(line) is not None
 
 
 def is_replace(line: str) -> bool:
-    """Say whether a line closes an edit."""
+    """Return whether a line closes an edit, tolerating one chevron too many or too few."""
     return _REPLACE.match(line) is not None
 
 
 def rendered_edit(edit: Edit) -> str:
-    """Return an edit as a SEARCH/REPLACE block, without a last newline."""
+    """Return an edit as a SEARCH/REPLACE block, without a final newline."""
     return "\n".join([SEARCH_LINE, *edit.search, DIVIDER_LINE, *edit.replace, REPLACE_LINE])
 
 
@@ -97,12 +102,12 @@ def edits_in(body: str) -> list[Edit]:
 def applied(lines: Sequence[str], edit: Edit) -> list[str]:
     """Return the lines after an edit.
 
-    What is searched for must stand in one place. Where nothing is exactly so, trailing blanks do not matter,
-    then indentation, then other blanks; the new lines are indented as what they replace. Of several places
-    the one at the line that a diff names counts.
+    The SEARCH text must match one place. If there is no exact match, trailing blanks are ignored,
+    then indentation, then other blanks; new lines get the indentation of those that they replace. Of several
+    matches the one at the line number of a diff counts.
 
     Raises:
-        MisplacedEditError: there is no such place, or there are several.
+        MisplacedEditError: there is no match, or several.
     """
     for search, replace in ((edit.search, edit.replace), (_trimmed(edit.search), _trimmed(edit.replace))):
         for same in _SAMENESS:
@@ -141,7 +146,7 @@ def _trimmed(lines: Sequence[str]) -> list[str]:
 
 
 def _unfenced(part: list[str]) -> list[str]:
-    """Return a part of an edit without a fence of its own."""
+    """Return a part of an edit without a fence around it."""
     inner = _trimmed(part)
     if len(inner) >= 2 and _FENCE.match(inner[0]) and inner[-1].strip() == inner[0].strip()[:3]:
         return inner[1:-1]
@@ -149,7 +154,7 @@ def _unfenced(part: list[str]) -> list[str]:
 
 
 def _reindented(replace: Sequence[str], search: Sequence[str], place: Sequence[str]) -> list[str]:
-    """Return the new lines with the indentation of the place, where the search was indented otherwise."""
+    """Return the new lines with the indentation of the place, if the search text had another one."""
     pairs = ((line, there) for line, there in zip(search, place, strict=True) if line.strip())
     given, wanted = (_indent(line) for line in next(pairs))
     if given == wanted:
@@ -180,7 +185,7 @@ def _misplaced(edit: Edit, lines: Sequence[str], found: Sequence[int]) -> Mispla
 
 
 def _first_difference(search: Sequence[str], place: Sequence[str]) -> str:
-    """Say where the lines of a search that begins like a place first differ from it."""
+    """Describe where a search text that begins like a place first differs from it."""
     pairs = zip(_trimmed(search), place, strict=False)
     wanted, there = next((pair for pair in pairs if pair[0].strip() != pair[1].strip()), ("", ""))
     if not wanted or wanted.strip() == _trimmed(search)[0].strip():

@@ -1,4 +1,4 @@
-"""Events between pipes: fewer of them, and waits of the scalar unit that come later; and the ways back."""
+"""Events between pipes: fewer of them, and later waits of the scalar unit; and the inverse rewrites."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _ISSUES_AHEAD = Effect((Pipe.SCALAR, Pipe.VECTOR), "the scalar unit issues more 
 def event_removal(view: View) -> Iterator[Site]:
     """A ``SetFlag`` is followed by the ``WaitFlag`` of the same event.
 
-    Taken for granted: queues, other events or automatic synchronisation order what depends on each other.
+    Assumption: queues, other events or automatic synchronisation order all dependent instructions.
     """
     for file in view.kernel:
         sites = []
@@ -49,9 +49,9 @@ def event_removal(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _LESS_WAITING)
 def event_insertion(view: View) -> Iterator[Site]:
-    """A vector instruction, or a copy from or to a tensor of visible type, stands as a statement.
+    """A vector instruction, or a copy from or to a tensor of known type, is a statement.
 
-    Undoes ``event_removal`` there: the scalar unit waits for it, by an event that queues do not use.
+    Undoes ``event_removal``: the scalar unit waits for it, with an event that queues do not use.
     """
     for file in view.kernel:
         sites = []
@@ -71,7 +71,7 @@ def event_insertion(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _ISSUES_AHEAD, inverse="scalar_wait_earlier")
 def scalar_wait_later(view: View) -> Iterator[Site]:
-    """The scalar unit waits for another pipe before copies or vector instructions that need no wait.
+    """The scalar unit waits for another pipe before copies or vector instructions that do not need it.
 
     Their arguments must not be read from tensors.
     """
@@ -85,9 +85,9 @@ def scalar_wait_later(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _ISSUES_AHEAD)
 def scalar_wait_earlier(view: View) -> Iterator[Site]:
-    """Instructions stand between a ``SetFlag`` and the scalar unit's ``WaitFlag`` for it.
+    """There are instructions between a ``SetFlag`` and the scalar unit's ``WaitFlag``.
 
-    Restores what ``scalar_wait_later`` moved.
+    Undoes ``scalar_wait_later``.
     """
     for file in view.kernel:
         for call in _scalar_waits(file):
@@ -104,7 +104,7 @@ REWINDS: tuple[Rule, ...] = (event_insertion, scalar_wait_earlier)
 
 
 def _pipe_of(file: File, call: Call) -> str:
-    """Return the pipe on which a call surely runs; empty if it is none of those or cannot be seen."""
+    """Return the pipe of a call; empty if it has none of the known pipes or is unknown."""
     if is_vector_call(call):
         return "V"
     if call.name not in ("DataCopy", "DataCopyPad") or call.is_method or len(call.values) < 3:
@@ -134,7 +134,7 @@ def _scalar_waits(file: File) -> Iterator[Call]:
 
 
 def _crossed(file: File, statement: Node) -> list[Node]:
-    """Return the statements right behind one that issue instructions and nothing else."""
+    """Return the statements directly after one that only issue instructions."""
     crossed: list[Node] = []
     for node in siblings_after(statement):
         if not _issues_only(file, node):

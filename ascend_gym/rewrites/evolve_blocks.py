@@ -1,4 +1,4 @@
-"""The comments between which code is open to evolution."""
+"""The comments that mark code as open to evolution."""
 
 from __future__ import annotations
 
@@ -8,4 +8,4 @@ START = "// EVOLVE-BLOCK-START"
 END = "// EVOLVE-BLOCK-END"
 
 MARKER = re.compile(r"^[ \t]*//[ \t]*EVOLVE-BLOCK-(START|END)\b[^\n]*(?:\n|\Z)", re.MULTILINE)
-"""A line that is a marker; its group tells which."""
+"""A line that is a marker; its group is the kind of marker."""

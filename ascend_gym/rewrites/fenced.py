@@ -1,12 +1,12 @@
-"""The text format in which sources stand in prompts and answers: a path header, then a fenced block.
+"""Text format of sources in prompts and answers: a path header, then a fenced block.
 
     ### FILE: op_kernel/gelu.cpp
     ```cpp
     ...
     ```
 
-A fence is longer than any run of backticks inside it, so that every text can be fenced. What models make of
-the format is read as well: see ``sections``.
+A fence is longer than any run of backticks inside it, so that any text can be fenced. Variants of the
+format that models write are accepted, too: see ``sections``.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class FencedSection:
     """A fenced block, or an edit block or a patch outside of any fence.
 
     Attributes:
-        path: the path in the block's own header; ``None`` if it has none.
-        last_path: the path in the nearest header before the block, its own included.
-        body: the text inside, each line ending in a newline.
-        closed: whether the block's end was found.
-        hint: the only path in the line of prose right before the block; ``None`` if there is no such.
-        language: the first word after the fence, in lower case.
+        path: path in the block's own header; ``None`` if it has none.
+        last_path: path in the nearest header before the block, including its own.
+        body: text inside, each line ending in a newline.
+        closed: whether the end of the block was found.
+        hint: the only path in the line of prose directly before the block; ``None`` if there is none.
+        language: first word after the fence, in lower case.
     """
 
     path: str | None
@@ -51,42 +51,42 @@ class FencedSection:
 
     @property
     def has_edits(self) -> bool:
-        """Whether the body holds SEARCH/REPLACE blocks rather than a whole file."""
+        """Whether the body is SEARCH/REPLACE blocks and not a whole file."""
         return any(is_search(line) for line in self.body.split("\n"))
 
     @property
     def has_patch(self) -> bool:
-        """Whether the body is a unified diff rather than a whole file."""
+        """Whether the body is a unified diff and not a whole file."""
         return self.language in _PATCH_LANGUAGES or is_patch(self.body.split("\n"))
 
     @property
     def is_part(self) -> bool:
-        """Whether the body changes a file rather than giving the whole of it."""
+        """Whether the body changes a file in place of giving all of it."""
         return self.has_edits or self.has_patch
 
 
 def render_file(path: str, text: str) -> str:
-    """Return ``text`` as a fenced block under its path header; a missing last newline is added."""
+    """Return ``text`` as a fenced block under its path header, with a final newline."""
     return f"### FILE: {path}\n{fenced(text, 'cpp')}"
 
 
 def fenced(text: str, language: str) -> str:
-    """Return ``text`` as a fenced block; a missing last newline is added."""
+    """Return ``text`` as a fenced block, with a final newline."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{with_last_newline(text)}{fence}\n"
 
 
 def with_last_newline(text: str) -> str:
-    """Return ``text`` as it reads inside a fence: with a newline at its end."""
+    """Return ``text`` with a final newline, as inside a fence."""
     return text if text.endswith("\n") else text + "\n"
 
 
 def sections(text: str) -> Iterator[FencedSection]:
     """Yield the blocks of a prompt or an answer, in order.
 
-    A header is a line with ``FILE:`` and a path, or with nothing but a path and what surrounds it in
-    Markdown; the path may also stand behind the opening fence, or in the first line inside. Blocks of
+    A header is a line with ``FILE:`` and a path, or with only a path in Markdown markup. The
+    path may also follow the opening fence, or be in the first line inside. Blocks of
     SEARCH/REPLACE edits and unified diffs need no fence.
     """
     lines = text.split("\n")
@@ -125,7 +125,7 @@ def sections(text: str) -> Iterator[FencedSection]:
 
 
 def headed_texts(text: str) -> Iterator[FencedSection]:
-    """Yield what stands below each header of an answer without any block; the header is but a hint."""
+    """Yield the text below each header of an answer without blocks; the header is only a hint."""
     path: str | None = None
     body: list[str] = []
     for line in [*text.split("\n"), None]:
@@ -139,7 +139,14 @@ def headed_texts(text: str) -> Iterator[FencedSection]:
 
 
 def _inside(lines: Sequence[str], at: int, indent: str, fence: str) -> tuple[str, bool, int]:
-    """Return the text inside a fence without the fence's own indentation, whether it ends, and where."""
+    """Return the text inside a fence without the fence's indentation, whether it is closed, and its end.
+
+    Args:
+        lines: all lines.
+        at: position of the first line inside.
+        indent: indentation of the fence.
+        fence: opening fence.
+    """
 
     def ends(line: str) -> bool:
         bare = line.strip()
@@ -154,7 +161,7 @@ def _inside(lines: Sequence[str], at: int, indent: str, fence: str) -> tuple[str
 
 
 def _until(lines: Sequence[str], at: int, ends: Callable[[str], bool]) -> tuple[Sequence[str], bool, int]:
-    """Return the lines before one that ends a block, whether there is one, and the position after it."""
+    """Return the lines up to the end of a block, whether there is an end, and the position after it."""
     for end in range(at, len(lines)):
         if ends(lines[end]):
             return lines[at:end], True, end + 1
@@ -166,7 +173,7 @@ def _ends_patch(line: str) -> bool:
 
 
 def _headed_inside(body: str) -> tuple[str | None, str]:
-    """Return the path in the first line of a fenced body, and the body; a comment there is part of it."""
+    """Return the path in the first line of a fenced body, and the body, including a comment in that line."""
     first, _, rest = body.partition("\n")
     if first.startswith(("---", "+++")):
         return None, body
@@ -187,5 +194,5 @@ def _only_path(line: str) -> str | None:
 
 
 def _may_name_path(line: str) -> bool:
-    """Say quickly whether it is worth looking for a path: answers can be one endless line of dashes."""
+    """Return quickly whether a line may contain a path; answers can be one endless line of dashes."""
     return len(line) <= _MAX_HEADER_CHARS and _SUFFIX.search(line) is not None

@@ -1,4 +1,4 @@
-"""Vector instructions that do the work of two, and their parts."""
+"""Vector instructions that do the work of two, and the inverse rewrites."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _RELU_FORMS = {"Add": "AddRelu", "Sub": "SubRelu"}
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS, inverse="axpy_split")
 def axpy(view: View) -> Iterator[Site]:
-    """``Muls(t, a, s)`` is followed by ``Add(d, d, t)``, and t is not needed afterwards: d += a * s."""
+    """``Muls(t, a, s)`` is followed by ``Add(d, d, t)``, and t is not used afterwards: d += a * s."""
     for pair in pairs(view, "Muls", ("Add",)):
         target = _accumulates(pair)
         if target is not None and target != pair.first.values[0] and temporary_dies(pair):
@@ -33,16 +33,16 @@ def axpy(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
 def axpy_split(view: View) -> Iterator[Site]:
-    """``Axpy(d, a, s)`` while another tensor of that type holds nothing that is needed.
+    """``Axpy(d, a, s)`` while another tensor of that type is unused.
 
-    Restores what ``axpy`` fused; taken for granted: that tensor is as long.
+    Undoes ``axpy``. Assumption: that tensor is long enough.
     """
     yield from _splits_with_temporary(view, "Axpy", "Muls")
 
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS, inverse="mul_add_dst_split")
 def mul_add_dst(view: View) -> Iterator[Site]:
-    """``Mul(t, a, b)`` is followed by ``Add(d, d, t)``, and t is not needed afterwards: d += a * b."""
+    """``Mul(t, a, b)`` is followed by ``Add(d, d, t)``, and t is not used afterwards: d += a * b."""
     for pair in pairs(view, "Mul", ("Add",)):
         target = _accumulates(pair)
         if target is not None and target not in pair.first.values and temporary_dies(pair):
@@ -51,9 +51,9 @@ def mul_add_dst(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
 def mul_add_dst_split(view: View) -> Iterator[Site]:
-    """``MulAddDst(d, a, b)`` while another tensor of that type holds nothing that is needed.
+    """``MulAddDst(d, a, b)`` while another tensor of that type is unused.
 
-    Restores what ``mul_add_dst`` fused; taken for granted: that tensor is as long.
+    Undoes ``mul_add_dst``. Assumption: that tensor is long enough.
     """
     yield from _splits_with_temporary(view, "MulAddDst", "Mul")
 
@@ -72,7 +72,7 @@ def fused_mul_add(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
 def fused_mul_add_split(view: View) -> Iterator[Site]:
-    """``FusedMulAdd(d, a, b)`` with b other than d. Restores what ``fused_mul_add`` fused."""
+    """``FusedMulAdd(d, a, b)`` with b other than d. Undoes ``fused_mul_add``."""
     for file, call in _calls(view, "FusedMulAdd"):
         d, a, b, count = texts_of(file, call)
         if call.values[0] != call.values[2]:
@@ -82,7 +82,7 @@ def fused_mul_add_split(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS, inverse="relu_split")
 def relu_fusion(view: View) -> Iterator[Site]:
-    """``Add`` or ``Sub`` into t is followed by ``Relu(d, t)``, and t is d or not needed afterwards."""
+    """``Add`` or ``Sub`` into t is followed by ``Relu(d, t)``, and t is d or not used afterwards."""
     for name, fused in _RELU_FORMS.items():
         for pair in pairs(view, name, ("Relu",)):
             temporary, target = pair.first.values[0], pair.second.values[0]
@@ -94,7 +94,7 @@ def relu_fusion(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
 def relu_split(view: View) -> Iterator[Site]:
-    """``AddRelu`` or ``SubRelu``. Restores what ``relu_fusion`` fused."""
+    """``AddRelu`` or ``SubRelu``. Undoes ``relu_fusion``."""
     for name, fused in _RELU_FORMS.items():
         for file, call in _calls(view, fused):
             d, a, b, count = texts_of(file, call)
@@ -109,7 +109,7 @@ def relu_split(view: View) -> Iterator[Site]:
     inverse="rsqrt_split",
 )
 def rsqrt(view: View) -> Iterator[Site]:
-    """``Sqrt(t, x)`` is followed by ``Reciprocal(d, t)``, and t is d or not needed afterwards.
+    """``Sqrt(t, x)`` is followed by ``Reciprocal(d, t)``, and t is d or not used afterwards.
 
     Rsqrt is less accurate than Sqrt.
     """
@@ -123,7 +123,7 @@ def rsqrt(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
 def rsqrt_split(view: View) -> Iterator[Site]:
-    """``Rsqrt(d, x)``. Restores what ``rsqrt`` fused."""
+    """``Rsqrt(d, x)``. Undoes ``rsqrt``."""
     for file, call in _calls(view, "Rsqrt"):
         d, x, count = texts_of(file, call)
         parts = (_statement(call, "Sqrt", d, x, count), _statement(call, "Reciprocal", d, d, count))
@@ -147,7 +147,7 @@ def _statement(call: Call, name: str, *arguments: str) -> str:
 
 
 def _splits_with_temporary(view: View, fused: str, first: str) -> Iterator[Site]:
-    """Yield the sites that compute the product of a multiply-add into a tensor of its own."""
+    """Yield the sites that compute the product of a multiply-add into a separate tensor."""
     for file, call in _calls(view, fused):
         d, *factors, count = texts_of(file, call)
         element = element_of(file.source, call.values[0], call.node)
@@ -167,14 +167,14 @@ def _splits_with_temporary(view: View, fused: str, first: str) -> Iterator[Site]
 
 
 def _other_operand(call: Call, name: str) -> int | None:
-    """Return the index of the operand beside ``name`` of a binary call; ``None`` if there is not just one."""
+    """Return the index of a binary call's operand other than ``name``; ``None`` unless exactly one is."""
     if call.values[1:3].count(name) != 1:
         return None
     return 2 if call.values[1] == name else 1
 
 
 def _accumulates(pair: CallPair) -> str | None:
-    """Return d when the second call adds the first's result t to d in place."""
+    """Return d if the second call adds the first's result t to d in place."""
     target = pair.second.values[0]
     operands = set(pair.second.values[1:3])
     return target if operands == {target, pair.first.values[0]} else None

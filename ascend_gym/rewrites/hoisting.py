@@ -1,4 +1,4 @@
-"""What a loop does the same in each pass, done once before it; and the way back."""
+"""Loop-invariant code motion of fills and element reads; and the inverse rewrites."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _READ_ONCE = Effect((Pipe.SCALAR,), "an invariant element read once, not in each
 
 @rule(Family.COMPUTE, Side.KERNEL, _FILLED_ONCE, inverse="duplicate_sinking")
 def hoisted_duplicate(view: View) -> Iterator[Site]:
-    """The body of a for loop fills a buffer by ``Duplicate`` with arguments that the loop does not change.
+    """The body of a for loop fills a buffer by ``Duplicate`` with loop-invariant arguments.
 
-    Nothing else in the loop may write that buffer, or read it before, or declare or change what is used; nor
-    may the loop call functions that could.
+    Nothing else in the loop may write that buffer, read it earlier, or declare or change what the call uses;
+    nor may the loop call functions that could.
     """
     for file in view.kernel:
         for call in file.source.calls:
@@ -37,9 +37,9 @@ def hoisted_duplicate(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FILLED_ONCE)
 def duplicate_sinking(view: View) -> Iterator[Site]:
-    """A ``Duplicate`` stands right before a for loop that leaves the buffer as it is.
+    """A ``Duplicate`` directly precedes a for loop that does not change the buffer.
 
-    Restores what ``hoisted_duplicate`` moved.
+    Undoes ``hoisted_duplicate``.
     """
     for file in view.kernel:
         for call in file.source.calls:
@@ -53,10 +53,10 @@ def duplicate_sinking(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _READ_ONCE, inverse="element_sinking")
 def hoisted_element(view: View) -> Iterator[Site]:
-    """The body of a for loop begins with a variable that is an element, read by ``GetValue``, of a tensor.
+    """The body of a for loop begins by reading an element of a tensor into a variable with ``GetValue``.
 
-    It must not depend on what the loop changes, and the loop must not mention that tensor again, nor call
-    functions that could change it. Nothing else in the block around the loop may have the variable's name.
+    It must be loop-invariant, and the loop must not mention that tensor again, nor call
+    functions that could change it. The variable's name must be unused in the block around the loop.
     """
     for file in view.kernel:
         for declaration in file.source.nodes("declaration"):
@@ -67,9 +67,9 @@ def hoisted_element(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _READ_ONCE)
 def element_sinking(view: View) -> Iterator[Site]:
-    """A variable that is an element of a tensor is declared right before the for loop that alone uses it.
+    """An element of a tensor is read into a variable directly before the only for loop that uses it.
 
-    Restores what ``hoisted_element`` moved.
+    Undoes ``hoisted_element``.
     """
     for file in view.kernel:
         for declaration in file.source.nodes("declaration"):
@@ -86,7 +86,7 @@ REWINDS: tuple[Rule, ...] = (duplicate_sinking, element_sinking)
 
 
 def _enclosing_loop(statement: Node | None) -> Node | None:
-    """Return the for statement, one of a list of statements, whose body has the statement in it."""
+    """Return the for statement in a statement list whose body contains the statement."""
     block = statement.parent if statement is not None else None
     loop = block.parent if block is not None and block.type == "compound_statement" else None
     if loop is None or loop.type != "for_statement" or loop.parent is None:
@@ -95,7 +95,7 @@ def _enclosing_loop(statement: Node | None) -> Node | None:
 
 
 def _first_of_loop_behind(statement: Node | None) -> Node | None:
-    """Return the first statement in the body of the for loop that is right behind a statement."""
+    """Return the first statement in the body of the for loop directly after a statement."""
     after = siblings_after(statement) if statement is not None else []
     body = after[0].child_by_field_name("body") if after and after[0].type == "for_statement" else None
     steps = statements_of(body) if body is not None and body.type == "compound_statement" else []
@@ -121,7 +121,7 @@ def _others_keep(source: Source, node: Node, loop: Node, buffer: str, used: set[
 
 
 def _keeps(other: Call, buffer: str, used: set[str]) -> bool:
-    """Say whether a call surely leaves the buffer, and the values that it is filled with, as they are."""
+    """Return whether a call leaves the buffer and the arguments of the fill unchanged."""
     named = {name for value in other.values for name in names_in(value)}
     if other.is_method:
         return not named & used and next(iter(re.findall(r"\w+", other.callee)), "") != buffer

@@ -1,4 +1,4 @@
-"""Rules about tiling keys: which of the kernel's variants runs."""
+"""Rules about tiling keys, which select a variant of the kernel."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _MOST_KEYS = 4
     inverse="tiling_key",
 )
 def tiling_key(view: View) -> Iterator[Site]:
-    """``SetTilingKey`` is given an integer literal, and the kernel asks for other keys with TILING_KEY_IS.
+    """``SetTilingKey`` has an integer literal, and the kernel tests for other keys with TILING_KEY_IS.
 
-    Taken for granted: the variant of the other key computes the same for the case at hand.
+    Assumption: the variant of the other key computes the same for the given case.
     """
     asked = [call for file in view.kernel for call in file.source.calls if call.name == "TILING_KEY_IS"]
     matches = [_KEY.fullmatch(call.values[0]) for call in asked if len(call.values) == 1]

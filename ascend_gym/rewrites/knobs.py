@@ -1,4 +1,4 @@
-"""Knobs: places in an operator's sources where rules apply, all of them turned at once."""
+"""Knobs: places in an operator's sources where rules apply, all set at once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAX_KNOBS = 64
 
 @dataclass(frozen=True)
 class Knob:
-    """A place where a rule applies: a tile size, a number of buffers, a motif that is there or not.
+    """A place where a rule applies: a tile size, a number of buffers, a motif that is present or not.
 
-    Position 0 is the source as it is, position k the choice k - 1 of the site.
+    Position 0 leaves the source unchanged, position k is choice k - 1 of the site.
 
     Attributes:
         name: number, rule and place.
         rule: name of the rule.
-        site: the place.
+        site: place.
     """
 
     name: str
@@ -37,9 +37,9 @@ class Knob:
 
 
 def knobs_of(candidate: Candidate, limit: int = MAX_KNOBS) -> list[Knob]:
-    """Return the knobs of a candidate: those that stand for many places, then each rule's first place ...
+    """Return the knobs of a candidate: first those that cover many places, then each rule's first place ...
 
-    Large kernels have places by the thousand; ``limit`` are kept.
+    Large kernels have thousands of places; only the first ``limit`` are returned.
     """
     places = dict.fromkeys((move.rule.name, move.site) for move in moves_of(candidate))
     seen: Counter[str] = Counter()
@@ -55,7 +55,7 @@ def knobs_of(candidate: Candidate, limit: int = MAX_KNOBS) -> list[Knob]:
 def turned(candidate: Candidate, knobs: list[Knob], positions: Mapping[str, int]) -> Candidate:
     """Return the candidate with its knobs in ``positions``, by name.
 
-    Where the edits of two knobs meet, the one that stands for many places wins, then the earlier one.
+    If the edits of two knobs conflict, the one that covers many places wins, then the earlier one.
     """
     taken: dict[str, dict[Edit, None]] = defaultdict(dict)  # by path
     for knob in knobs:
@@ -69,7 +69,7 @@ def turned(candidate: Candidate, knobs: list[Knob], positions: Mapping[str, int]
 
 
 def _meet(one: Edit, other: Edit) -> bool:
-    """Say whether two edits of a file cannot both be made: they share bytes or begin at the same place."""
+    """Return whether two edits of a file conflict: they share bytes or begin at the same place."""
     if one.start_byte < other.start_byte:
         return other.start_byte < one.end_byte
     return one.start_byte < other.end_byte or one.start_byte == other.start_byte

@@ -1,4 +1,4 @@
-"""Rules about where buffers lie in UB: the banks that one vector instruction touches."""
+"""Rules about the positions of buffers in UB: the banks that one vector instruction accesses."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _LOOSE = frozenset({"<<", ">>", "&", "|", "^", "<", ">", "==", "&&", "||"})
     inverse="bank_padding",
 )
 def bank_padding(view: View) -> Iterator[Site]:
-    """``InitBuffer`` gives a queue or TBuf a number of bytes; 256 more move every buffer behind it.
+    """``InitBuffer`` gives a queue or TBuf a number of bytes; 256 more shift every later buffer.
 
-    Buffers of one vector instruction that begin at the same place modulo 512 bytes share bank groups. Taken
-    for granted: UB has the room.
+    Buffers of one vector instruction that begin at equal addresses modulo 512 bytes share bank groups.
+    Assumption: UB has enough room.
     """
     for file in view.kernel:
         for call in file.source.calls:
@@ -57,7 +57,7 @@ def _padding_site(file: File, call: Call) -> Iterator[Site]:
 
 
 def _padded_operand(file: File, size: Node) -> Node | None:
-    """Return n of ``n + 256``."""
+    """Return n if the size is ``n + 256``."""
     operator, right = size.child_by_field_name("operator"), size.child_by_field_name("right")
     if size.type != "binary_expression" or operator is None or right is None:
         return None
@@ -66,6 +66,6 @@ def _padded_operand(file: File, size: Node) -> Node | None:
 
 
 def _is_loose(file: File, size: Node) -> bool:
-    """Say whether an operator in the size binds less than addition."""
+    """Return whether an operator in the size has lower precedence than addition."""
     operator = size.child_by_field_name("operator")
     return operator is not None and file.source.text_of(operator) in _LOOSE

@@ -47,10 +47,10 @@ _BY_NAME = {rule.name: rule for rule in (*RULES, *REWINDS)}
 
 
 def rule_named(name: str) -> Rule:
-    """Return the rule or rewind of that name.
+    """Return the rule or rewind with that name.
 
     Raises:
-        MisuseError: there is none.
+        MisuseError: it does not exist.
     """
     if name not in _BY_NAME:
         raise MisuseError(f"no rule {name!r}; there are {', '.join(sorted(_BY_NAME))}")

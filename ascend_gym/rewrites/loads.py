@@ -1,4 +1,4 @@
-"""Functions that copy a tile in and wait for it, taken apart so that the next tile is on its way in time."""
+"""Functions that copy a tile in and wait for it, split so that the next tile is requested in time."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class _Load:
     """A function that puts a tensor into a queue and takes it out again.
 
     Attributes:
-        file: where it stands.
+        file: source file.
         function: its definition.
         name: its name.
-        queue: the queue.
-        enqueued: the statement that puts the tensor in.
-        dequeued: the one behind it, which takes it out.
+        queue: queue.
+        enqueued: statement that puts the tensor in.
+        dequeued: following statement, which takes it out.
         declaration: type and name of the tensor.
     """
 
@@ -54,7 +54,7 @@ class _Load:
 
     @property
     def body(self) -> Node:
-        """The function's statements."""
+        """Statements of the function."""
         body = self.function.child_by_field_name("body")
         return body if body is not None else self.function
 
@@ -63,8 +63,9 @@ class _Load:
 def load_ahead(view: View) -> Iterator[Site]:
     """A function copies a tile into a queue and takes it out at once; a for loop begins with a call of it.
 
-    The function is taken apart, unless it is; in the loop, the copy of the next pass follows the wait for
-    this one's. No other function called in the loop may use that queue, and none may assign to a member.
+    The function is split, unless it is already. In the loop, the copy of the next iteration follows the wait
+    for the current one's. No other function called in the loop may use that queue, and none may assign to a
+    member.
     """
     for file in view.kernel:
         for load in _loads(file):
@@ -77,9 +78,9 @@ def load_ahead(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _EARLIER)
 def load_in_place(view: View) -> Iterator[Site]:
-    """A function ``LoadAhead`` copies a tile in for a function ``Load``, as ``load_ahead`` makes them.
+    """A function ``LoadAhead`` copies a tile in for a function ``Load``, as ``load_ahead`` writes them.
 
-    Undoes that where the next tile is asked for: the copy of a pass is issued in that pass.
+    Undoes ``load_ahead`` in the loop: the copy of an iteration is issued in that iteration.
     """
     for file in view.kernel:
         for loop in counting_loops(file):
@@ -124,7 +125,7 @@ def _load_of(file: File, function: Node, name: str, enqueued: Node, dequeued: No
 
 
 def _declared(file: File, function: Node, tensor: str) -> str | None:
-    """Return type and name of a local tensor as a function declares it once; ``None`` otherwise."""
+    """Return type and name of a local tensor that a function declares exactly once; else ``None``."""
     found = [
         kind
         for node in file.source.nodes("declaration")
@@ -150,7 +151,7 @@ def _name_of(file: File, function: Node) -> str:
 
 
 def _begins_with(loop: CountingLoop, load: _Load, calls: list[Call]) -> bool:
-    """Say whether a loop begins with a call of the load, and nothing else in it is in the way."""
+    """Return whether a loop begins with a call of the load and nothing in it prevents the rewrite."""
     source = loop.file.source
     within = [call for call in calls if is_inside(call.node, loop.body)]
     _, statement, rest = _parts(loop)
@@ -160,7 +161,7 @@ def _begins_with(loop: CountingLoop, load: _Load, calls: list[Call]) -> bool:
 
 
 def _leaves_alone(loop: CountingLoop, queue: str, but: set[str]) -> bool:
-    """Say whether a loop runs to its end, assigns to no member, and only functions ``but`` use a queue."""
+    """Return whether a loop has no early exit, assigns no member, and only ``but`` use a queue."""
     source = loop.file.source
     called = _reached(loop.file, {call.name for call in source.calls_within(loop.body) if not call.is_method})
     others = [function for name, function in called if name not in but]
@@ -170,14 +171,14 @@ def _leaves_alone(loop: CountingLoop, queue: str, but: set[str]) -> bool:
 
 
 def _parts(loop: CountingLoop) -> tuple[list[Node], Node | None, list[Node]]:
-    """Return the declarations that a loop begins with, the statement behind them, and the rest."""
+    """Return the declarations at the start of a loop, the statement after them, and the rest."""
     steps = loop.steps
     count = next((at for at, step in enumerate(steps) if step.type != "declaration"), len(steps))
     return steps[:count], steps[count] if count < len(steps) else None, steps[count + 1 :]
 
 
 def _reached(file: File, names: set[str]) -> list[tuple[str, Node]]:
-    """Return the functions of a file that are called, by these names or by what they call."""
+    """Return the functions of a file that are called, directly or indirectly, by these names."""
     known = {_name_of(file, each): each for each in file.source.nodes("function_definition")}
     reached: dict[str, Node] = {}
     left = list(names)
@@ -224,7 +225,7 @@ def _site(load: _Load, calls: list[Call], loops: list[CountingLoop]) -> Site:
 
 
 def _taken_apart(load: _Load) -> Iterator[Edit]:
-    """Yield the edits that make a function that copies in, and one that waits, of one that does both."""
+    """Yield the edits that split a function into one that copies in and one that waits."""
     source, body = load.file.source, load.body
     begin = source.data.rfind(b"\n", 0, load.function.start_byte) + 1  # qualifiers are no part of the tree
     end = load.dequeued.end_byte
@@ -244,7 +245,7 @@ def _guarded(loop: CountingLoop, statements: list[str], value: str) -> list[str]
 
 
 def _ahead_again(loop: CountingLoop) -> Site | None:
-    """Return the site of a loop that begins with ``LoadAhead(x)`` and ``Load(x)``; ``None`` for others."""
+    """Return the site of a loop that begins with ``LoadAhead(x)`` and ``Load(x)``, else ``None``."""
     source = loop.file.source
     declarations, statement, rest = _parts(loop)
     waits = source.call_of(rest[0]) if len(rest) > 1 else None
@@ -269,7 +270,7 @@ def _ahead_again(loop: CountingLoop) -> Site | None:
 
 
 def _in_place(loop: CountingLoop) -> Site | None:
-    """Return the site that issues the copy of a pass in that pass; ``None`` for other loops."""
+    """Return the site that issues the copy of an iteration in that iteration; ``None`` for other loops."""
     source = loop.file.source
     _, statement, rest = _parts(loop)
     call = source.call_of(statement) if statement is not None else None

@@ -1,4 +1,4 @@
-"""One vector instruction for all elements instead of many for a few each; and the way back."""
+"""One vector instruction for all elements in place of many for a few each; and the inverse rewrites."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _TREE = Effect((Pipe.VECTOR,), "halves are added by fast instructions; little is
 
 @rule(Family.COMPUTE, Side.KERNEL, _LONGER, inverse="pieces")
 def whole_call(view: View) -> Iterator[Site]:
-    """A for loop makes one vector call for each row, or piece, of tensors whose rows follow each other.
+    """A for loop makes one vector call per row, or piece, of tensors with contiguous rows.
 
-    Rows lie ``count`` elements apart and are all full, or only the last piece is shorter.
+    Rows are ``count`` elements apart and all full, or only the last piece is shorter.
     """
     for file in view.kernel:
         calls = {call.statement.id: call for call in vector_calls(file) if call.statement is not None}
@@ -49,7 +49,7 @@ def whole_call(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _LONGER)
 def pieces(view: View) -> Iterator[Site]:
-    """A vector call on plain tensors. Undoes ``whole_call`` there: 256 elements at a time."""
+    """A vector call on plain tensors. Undoes ``whole_call``: 256 elements at a time."""
     for file in view.kernel:
         for call in vector_calls(file):
             if all(is_name(call.values[at]) for at in tensor_positions(call)):
@@ -59,10 +59,10 @@ def pieces(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _TREE, inverse="flat_reduction")
 def reduction_tree(view: View) -> Iterator[Site]:
-    """``ReduceSum`` over a number of elements of a plain tensor that is not needed afterwards.
+    """``ReduceSum`` over a number of elements of a plain tensor that is not used afterwards.
 
-    Down to 1024, while it is a multiple of 128, the second half is added to the first; the order of
-    additions changes.
+    While the number is above 1024 and a multiple of 128, the second half is added to the first; this changes
+    the order of additions.
     """
     for file in view.kernel:
         for call in file.source.calls:
@@ -76,7 +76,7 @@ def reduction_tree(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _TREE)
 def flat_reduction(view: View) -> Iterator[Site]:
-    """Halves of a tensor are added before ``ReduceSum``, as ``reduction_tree`` does it. Restores the call."""
+    """Halves of a tensor are added before ``ReduceSum``. Undoes ``reduction_tree``."""
     for file in view.kernel:
         for call in file.source.calls:
             block = call.statement.parent if call.name == "ReduceSum" and call.statement is not None else None
@@ -103,7 +103,7 @@ def _is_barrier(file: File, step: Node) -> bool:
 
 
 def _whole(loop: CountingLoop, call: Call) -> list[str] | None:
-    """Return the arguments of the call for all rows; ``None`` if rows do not follow each other."""
+    """Return the arguments of the call for all rows; ``None`` if rows are not contiguous."""
     texts, count = texts_of(loop.file, call), call.values[-1]
     bound = loop.file.source.bare(loop.bound)
     if loop.start != "0" or loop.index in names_in(bound):
@@ -132,13 +132,13 @@ def _row_offsets(index: str, count: str) -> set[str]:
 
 
 def _piece_counts(index: str, bound: str, step: str) -> set[str]:
-    """Return the ways to write the length of a piece: the step, but not more than what is left."""
+    """Return the possible texts of a piece's length: the step, but at most the remainder."""
     rest = f"{bound}-{index}"
     return {f"{rest}<{step}?{rest}:{step}", f"({rest})<{step}?({rest}):{step}"}
 
 
 def _row_begin(text: str, bare: str, offsets: set[str]) -> str | None:
-    """Return the tensor that ``tensor[offset]`` is in the first pass."""
+    """Return the tensor that ``tensor[offset]`` denotes in the first iteration."""
     match = _TENSOR.fullmatch(bare)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""For loops that count: their parts, and what their bodies may change."""
+"""Counting for loops: their parts, and the names that their bodies may change."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class CountingLoop:
     """``for (type index = start; index < bound; index += step)``.
 
     Attributes:
-        file: where it stands.
-        node: the for statement.
+        file: source file.
+        node: for statement.
         index: name of the variable.
         type_text: its type.
         start: its first value, without white space.
-        bound: what it stays below.
-        step: what is added in each pass, without white space; ``1`` for ``index++``.
-        body: the compound statement.
+        bound: exclusive upper bound, without white space.
+        step: increment, without white space; ``1`` for ``index++``.
+        body: compound statement.
     """
 
     file: File
@@ -62,7 +62,7 @@ class CountingLoop:
 
 
 def counting_loops(file: File) -> Iterator[CountingLoop]:
-    """Yield the for loops of a file that count and stand in a list of statements."""
+    """Yield the counting for loops of a file that are in a statement list."""
     for node in file.source.nodes("for_statement"):
         loop = _read(file, node)
         if loop is not None and node.parent is not None and node.parent.type == "compound_statement":
@@ -87,12 +87,12 @@ def names_in(text: str) -> set[str]:
 
 
 def jumps(source: Source, within: Node) -> bool:
-    """Say whether a node holds a statement that leaves it, or a pass, early."""
+    """Return whether a node contains a statement that leaves it, or an iteration, early."""
     return any(is_inside(node, within) for kind in _JUMPS for node in source.nodes(kind))
 
 
 def fresh_name(source: Source, wish: str) -> str:
-    """Return ``wish``, or ``wish2`` and so on: the first that the file does not have."""
+    """Return the first of ``wish``, ``wish2`` and so on that the file does not contain."""
     name, number = wish, 1
     while name in source.words:
         number += 1
@@ -101,7 +101,7 @@ def fresh_name(source: Source, wish: str) -> str:
 
 
 def with_index(code: str, index: str, value: str) -> str:
-    """Return code with ``value`` in the place of the variable ``index``."""
+    """Return code with ``value`` in place of the variable ``index``."""
     return re.sub(rf"(?<![\w.>]){re.escape(index)}\b", value, code)
 
 
@@ -131,7 +131,7 @@ def _read(file: File, node: Node) -> CountingLoop | None:
 
 
 def _step(update: str, index: str) -> str | None:
-    """Return what an update without white space adds to the index."""
+    """Return the increment of an update without white space."""
     if update in (f"{index}++", f"++{index}"):
         return "1"
     prefix = f"{index}+="

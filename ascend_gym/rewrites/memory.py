@@ -1,4 +1,4 @@
-"""Rules about UB: less of it in use, so that tiles can be larger."""
+"""Rules that reduce the use of UB, so that tiles can be larger."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _LESS_UB = Effect((Pipe.VECTOR,), "a buffer less in UB: room for larger tiles, f
 def in_place_compute(view: View) -> Iterator[Site]:
     """A temporary of a TBuf is first written element by element from a tensor that is then only freed.
 
-    Both are declared in the function with the same type: the source takes the temporary's place, and a
-    buffer that is used for nothing else goes. Taken for granted: nobody looks at what is left in the buffer.
+    Both are declared in the function with the same type. The source tensor replaces the temporary, and a
+    buffer without other uses is removed. Assumption: the buffer's contents are not read afterwards.
     """
     for file in view.kernel:
         for call in file.source.calls:
@@ -34,9 +34,9 @@ def in_place_compute(view: View) -> Iterator[Site]:
 
 @rule(Family.MEMORY, Side.KERNEL, _LESS_UB)
 def separate_result(view: View) -> Iterator[Site]:
-    """A tensor that a queue of the class gave is computed in place, element by element, and later freed.
+    """A tensor from a queue of the class is computed in place, element by element, and later freed.
 
-    A buffer as large as the queue's takes the result, and from there on the tensor's place.
+    A buffer of the queue's size takes the result and replaces the tensor from there on.
     """
     for file in view.kernel:
         for call in file.source.calls:
@@ -81,7 +81,7 @@ def _in_place(file: File, call: Call) -> Iterator[Site]:
 
 
 def _only_freed(source: Source, tensor: LocalDeclaration, call: Call, last_use: int) -> bool:
-    """Say whether ``tensor`` is not used after ``call`` but for being freed, and that after ``last_use``."""
+    """Return whether ``tensor`` is not used after ``call`` except for being freed after ``last_use``."""
     freed = {
         other.node.start_byte: other
         for other in source.calls
@@ -99,9 +99,9 @@ def _only_freed(source: Source, tensor: LocalDeclaration, call: Call, last_use: 
 
 
 def _buffer_removal(source: Source, temporary: LocalDeclaration) -> list[Edit]:
-    """Return the edits that remove the temporary's TBuf; none if it is used for anything else.
+    """Return the edits that remove the temporary's TBuf; empty if it has other uses.
 
-    What may be left of it are its declaration, one InitBuffer and the one Get.
+    It may only have its declaration, one InitBuffer and one Get.
     """
     owner = temporary.buffer
     inits = [
@@ -122,7 +122,7 @@ def _buffer_removal(source: Source, temporary: LocalDeclaration) -> list[Edit]:
 
 
 def _separate(file: File, call: Call) -> Iterator[Site]:
-    """Yield the site that gives the result of an instruction a buffer of its own."""
+    """Yield the site that gives the result of an instruction a separate buffer."""
     source, tensor = file.source, declaration_of(file.source, call.values[0], call.node)
     queue = _queue_of(source, tensor) if tensor is not None and tensor.declaration != call.statement else None
     if tensor is None or queue is None or call.statement is None:
@@ -152,7 +152,7 @@ def _separate(file: File, call: Call) -> Iterator[Site]:
 
 @dataclass(frozen=True)
 class _Queue:
-    """A queue of the class: its declaration, and its one InitBuffer, which is a statement."""
+    """A queue of the class: its declaration, and its only InitBuffer, a statement."""
 
     declaration: Node
     init: Call
@@ -160,7 +160,7 @@ class _Queue:
 
 
 def _queue_of(source: Source, tensor: LocalDeclaration) -> _Queue | None:
-    """Return the queue that a variable takes its tensor from, if it is a member that is set up once."""
+    """Return the queue of a variable's tensor, if it is a member that is initialised once."""
     taken = re.fullmatch(r"(?:this->)?(\w+)\.DeQue<\w+>\(\)", source.bare(tensor.value))
     if taken is None or "Tensor<" not in tensor.type_text:
         return None

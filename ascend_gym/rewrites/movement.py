@@ -42,10 +42,10 @@ _PLAIN_PATH = Effect(
     inverse="padded_copy",
 )
 def aligned_copy(view: View) -> Iterator[Site]:
-    """``DataCopyPad`` between GM and UB stands as a statement, with named or listed parameters.
+    """``DataCopyPad`` between GM and UB is a statement, with named or listed parameters.
 
-    Where length and stride in GM are multiples of 32 bytes, the stride fits its field and nothing is padded,
-    DataCopy does the same; the rewritten code decides at run time.
+    DataCopy does the same if length and stride in GM are multiples of 32 bytes, the stride fits its field and
+    nothing is padded; the rewritten code decides at run time.
     """
     for file in view.kernel:
         sites = [site for call in file.source.calls for site in _aligned(file, call)]
@@ -54,9 +54,9 @@ def aligned_copy(view: View) -> Iterator[Site]:
 
 @rule(Family.DATA_MOVEMENT, Side.KERNEL, _PLAIN_PATH)
 def padded_copy(view: View) -> Iterator[Site]:
-    """An if statement about alignment decides between one DataCopy and one DataCopyPad.
+    """An if statement about alignment selects one DataCopy or one DataCopyPad.
 
-    DataCopyPad does both.
+    DataCopyPad covers both.
     """
     for file in view.kernel:
         sites = [
@@ -93,7 +93,7 @@ def _aligned(file: File, call: Call) -> Iterator[Site]:
 
 
 def _plain_copy(file: File, call: Call, copy: CopyFields, into_ub: bool) -> str:
-    """Return the DataCopy statement with everything in blocks of 32 bytes."""
+    """Return the DataCopy statement with all quantities in blocks of 32 bytes."""
     strides = [copy.source_stride, copy.target_stride]
     strides[0 if into_ub else 1] = _in_blocks(strides[0 if into_ub else 1])
     fields = (copy.count, _in_blocks(copy.length), *strides)
@@ -109,14 +109,14 @@ def _in_blocks(length_bytes: str) -> str:
 
 
 def _is_guarded(file: File, call: Call) -> bool:
-    """Say whether the call already stands under a decision about alignment."""
+    """Return whether the call is already inside a decision about alignment."""
     branch = ancestor(call.node, "if_statement")
     condition = branch.child_by_field_name("condition") if branch is not None else None
     return condition is not None and _ALIGNMENT.search(file.source.text_of(condition)) is not None
 
 
 def _unpadded_condition(file: File, padding: Node) -> str | None:
-    """Return the condition under which nothing is padded: empty if always, ``None`` if unknown."""
+    """Return the condition under which nothing is padded; empty if always, ``None`` if unknown."""
     values = listed(file, padding)
     if values is None and padding.type in ("identifier", "field_expression"):
         name = file.source.text_of(padding)
@@ -126,7 +126,7 @@ def _unpadded_condition(file: File, padding: Node) -> str | None:
 
 
 def _always_padded(file: File, branch: Node) -> Iterator[Site]:
-    """Yield the site that leaves DataCopyPad of a decision about alignment."""
+    """Yield the site that replaces a decision about alignment by its DataCopyPad."""
     condition, plain, padded = (
         branch.child_by_field_name(field) for field in ("condition", "consequence", "alternative")
     )
@@ -146,7 +146,7 @@ def _always_padded(file: File, branch: Node) -> Iterator[Site]:
 
 
 def _only_statement(branch: Node) -> Node | None:
-    """Return the one statement of a branch; ``None`` if there are others."""
+    """Return the only statement of a branch; ``None`` if there are others."""
     while branch.type in ("else_clause", "compound_statement"):
         inner = statements_of(branch)
         if len(inner) != 1:

@@ -1,4 +1,4 @@
-"""Every single rewrite that is possible of a candidate."""
+"""All single rewrites of a candidate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ascend_gym.rewrites.rule import Choice, Rule, Site, View
 
 @dataclass(frozen=True)
 class Move:
-    """One way to rewrite a candidate: a rule, the place, and the choice there."""
+    """One rewrite of a candidate: a rule, a place, and a choice."""
 
     rule: Rule
     site: Site
@@ -20,19 +20,19 @@ class Move:
 
     @property
     def note(self) -> dict[str, str]:
-        """Names for a proposal's origin."""
+        """Names for the origin of a proposal."""
         return {"rule": self.rule.name, "site": self.site.label, "choice": self.choice.label}
 
     def applied_to(self, candidate: Candidate) -> Candidate:
         """Return the rewritten candidate.
 
         Raises:
-            MisuseError: the move was found in another candidate.
+            MisuseError: the move belongs to another candidate.
         """
         return self.rule.apply(candidate, self.site, self.choice)
 
 
 def moves_of(candidate: Candidate, rules: Iterable[Rule] = RULES) -> list[Move]:
-    """Return all moves: by rule in the order of the library, then by site, then by choice."""
+    """Return all moves, ordered by rule as in the library, then by site, then by choice."""
     view = View(candidate)
     return [Move(rule, site, choice) for rule in rules for site in rule.find(view) for choice in site.choices]

@@ -1,4 +1,4 @@
-"""Scalars in vector arithmetic: instructions that take them, cheaper ones, and none for a neutral scalar."""
+"""Scalars in vector arithmetic: scalar operands, cheaper instructions, and removal of neutral elements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CHEAPER_INSTRUCTION = Effect((Pipe.VECTOR,), "a cheaper vector instruction, and
 def scalar_chain(view: View) -> Iterator[Site]:
     """Two ``Muls`` (or two ``Adds``) follow each other, the second in place on the first's result.
 
-    The scalars are combined beforehand; rounding can differ in the last place.
+    The scalars are combined first; rounding can differ in the last place.
     """
     for name, operator in _OPERATORS.items():
         for pair in pairs(view, name, (name,)):
@@ -53,7 +53,7 @@ def scalar_chain(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
 def scalar_chain_split(view: View) -> Iterator[Site]:
-    """The scalar of ``Muls`` is a product, or that of ``Adds`` a sum. Restores what ``scalar_chain`` did."""
+    """The scalar of ``Muls`` is a product, or that of ``Adds`` a sum. Undoes ``scalar_chain``."""
     for file in view.kernel:
         for call in vector_calls(file):
             operator = _OPERATORS.get(call.name)
@@ -72,7 +72,7 @@ def scalar_chain_split(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _ONE_LESS, inverse="identity_insertion")
 def identity_removal(view: View) -> Iterator[Site]:
-    """``Adds(x, x, 0)`` or ``Muls(x, x, 1)`` leaves x as it is."""
+    """``Adds(x, x, 0)`` or ``Muls(x, x, 1)`` has no effect."""
     for file in view.kernel:
         for call in vector_calls(file):
             if call.name not in _NEUTRAL or call.statement is None:
@@ -84,9 +84,9 @@ def identity_removal(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _ONE_LESS)
 def identity_insertion(view: View) -> Iterator[Site]:
-    """A vector instruction writes a tensor whose element type can be seen.
+    """A vector instruction writes a tensor of known element type.
 
-    Undoes ``identity_removal`` there: zero is added to the result.
+    Undoes ``identity_removal``: zero is added to the result.
     """
     for file in view.kernel:
         for call in vector_calls(file):
@@ -100,10 +100,10 @@ def identity_insertion(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _CHEAPER_INSTRUCTION, inverse="broadcast_operand")
 def scalar_operand(view: View) -> Iterator[Site]:
-    """``Duplicate(c, s)`` is followed by arithmetic with operand c, and c is its target or not needed later.
+    """``Duplicate(c, s)`` is followed by arithmetic with operand c, and c is its target or not used later.
 
-    Add, Mul, Max and Min take the scalar itself; Div by c becomes a multiplication by its reciprocal, which
-    can differ in the last place, and needs a scalar whose type can be seen; then c may be needed later.
+    Add, Mul, Max and Min take the scalar directly. Div by c becomes a multiplication by its reciprocal, which
+    can differ in the last place and needs a scalar of known type; then c may be used later.
     """
     for pair in pairs(view, "Duplicate", (*_SCALAR_FORMS, "Div")):
         scalar, texts = texts_of(pair.file, pair.first)[1], texts_of(pair.file, pair.second)
@@ -120,9 +120,9 @@ def scalar_operand(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _CHEAPER_INSTRUCTION)
 def broadcast_operand(view: View) -> Iterator[Site]:
-    """``Adds``, ``Muls``, ``Maxs`` or ``Mins`` from one tensor to another, or beside a tensor not needed.
+    """``Adds``, ``Muls``, ``Maxs`` or ``Mins`` from one tensor to another, or while another tensor is unused.
 
-    Undoes ``scalar_operand`` there: the scalar fills that tensor; a factor can also become a divisor.
+    Undoes ``scalar_operand``: the scalar fills that tensor; a factor can also become a divisor.
     """
     for file in view.kernel:
         for call in vector_calls(file):
@@ -135,7 +135,7 @@ def broadcast_operand(view: View) -> Iterator[Site]:
 def reciprocal(view: View) -> Iterator[Site]:
     """``Duplicate(c, 1)`` is followed by ``Div(d, c, x)``: d = 1 / x.
 
-    Filling c goes too if c is d or not needed afterwards. Reciprocal is less accurate than Div.
+    Filling c is removed too if c is d or not used afterwards. Reciprocal is less accurate than Div.
     """
     for pair in pairs(view, "Duplicate", ("Div",)):
         constant, values = pair.first.values[0], pair.second.values
@@ -147,7 +147,7 @@ def reciprocal(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _CHEAPER_INSTRUCTION)
 def reciprocal_split(view: View) -> Iterator[Site]:
-    """``Reciprocal(d, x)`` with another d of visible element type. Undoes ``reciprocal`` there."""
+    """``Reciprocal(d, x)`` with another d of known element type. Undoes ``reciprocal``."""
     for file in view.kernel:
         for call in vector_calls(file):
             if call.name != "Reciprocal" or call.values[0] == call.values[1]:
@@ -183,7 +183,7 @@ def square(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _CHEAPER_INSTRUCTION)
 def square_as_power(view: View) -> Iterator[Site]:
-    """``Mul(d, x, x)`` with a visible element type. Restores what ``square`` changed."""
+    """``Mul(d, x, x)`` with a known element type. Undoes ``square``."""
     for file in view.kernel:
         for call in vector_calls(file):
             if call.name != "Mul" or call.values[1] != call.values[2]:
@@ -211,7 +211,7 @@ def _unwrapped(text: str) -> str:
 
 
 def _operand_beside(pair: CallPair) -> int | None:
-    """Return the index of the second call's operand beside the constant; ``None`` if it is not just one."""
+    """Return the index of the second call's other operand; ``None`` if the constant is not exactly one."""
     constant, values = pair.first.values[0], pair.second.values
     if values[1:3].count(constant) != 1 or (pair.second.name == "Div" and values[2] != constant):
         return None
@@ -219,7 +219,14 @@ def _operand_beside(pair: CallPair) -> int | None:
 
 
 def _fused_or_second(pair: CallPair, name: str, arguments: list[str], is_done: bool) -> Iterator[Site]:
-    """Yield the site that puts one call in the place of both, or, if the first is needed, of the second."""
+    """Yield the site that replaces both calls by one, or only the second if the first is still needed.
+
+    Args:
+        pair: the two calls.
+        name: name of the new call.
+        arguments: its arguments.
+        is_done: whether the first call can be removed.
+    """
     if is_done:
         yield from fusion(pair, name, arguments)
         return
@@ -232,7 +239,7 @@ def _fused_or_second(pair: CallPair, name: str, arguments: list[str], is_done: b
 
 
 def _reciprocal_of(scalar: str, pair: CallPair) -> str | None:
-    """Return 1 / ``scalar`` in the element type; ``None`` if that can only be guessed from an integer."""
+    """Return 1 / ``scalar`` in the element type; ``None`` if an integer leaves the type unclear."""
     element = element_type(pair)
     if not element and _INTEGER.fullmatch(scalar):
         return None
@@ -241,7 +248,7 @@ def _reciprocal_of(scalar: str, pair: CallPair) -> str | None:
 
 
 def _broadcasts(file: File, call: Call) -> Iterator[Choice]:
-    """Yield the choices that fill a tensor with the scalar of a call: its target, or one not needed."""
+    """Yield the choices that fill a tensor with the scalar of a call: its target, or an unused one."""
     d, x, scalar, count = texts_of(file, call)
     element = element_of(file.source, call.values[0], call.node)
     if not element:

@@ -1,4 +1,4 @@
-"""Passes of a loop: two at a time, or the next one's copies ahead of this one's work; and the ways back."""
+"""Loop iterations: unrolling, and prefetching the next iteration's copies; and the inverse rewrites."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _UNROLLED = re.compile(
 def loop_unrolling(view: View) -> Iterator[Site]:
     """A short innermost for loop steps by one over elements that the scalar unit reads or sets.
 
-    Its bound must not change in it, so it may call nothing but instructions, casts and element accesses.
+    Its bound must not change inside, so it may only contain instructions, casts and element accesses.
     """
     for file in view.kernel:
         for loop in counting_loops(file):
@@ -51,7 +51,7 @@ def loop_unrolling(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, Effect((Pipe.SCALAR,), "half as many branches of the scalar unit"))
 def rerolling(view: View) -> Iterator[Site]:
-    """A block holds a loop of two passes at a time and one for the rest. Restores ``loop_unrolling``'s."""
+    """A block has a loop over pairs of iterations and one for the rest. Undoes ``loop_unrolling``."""
     for file in view.kernel:
         for block in file.source.nodes("compound_statement"):
             match = _UNROLLED.match(file.source.text_of(block))
@@ -76,10 +76,10 @@ def rerolling(view: View) -> Iterator[Site]:
     inverse="prefetch_removal",
 )
 def prefetch(view: View) -> Iterator[Site]:
-    """The body of a for loop begins with a function that copies a tile in, and then works on it.
+    """The body of a for loop begins with a function that copies a tile in, and then processes it.
 
-    No function called in the loop may assign to a member, and each queue that the copies fill has a second
-    buffer: a literal or a constant of 2 or more.
+    No function called in the loop may assign to a member, and each queue that the copies fill must have at
+    least two buffers, given by a literal or a constant.
     """
     for file in view.kernel:
         for loop in counting_loops(file):
@@ -90,7 +90,7 @@ def prefetch(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, Effect((Pipe.MTE2, Pipe.SCALAR), "copies in overlap with work"))
 def prefetch_removal(view: View) -> Iterator[Site]:
-    """A loop copies the next tile in under a condition. Restores what ``prefetch`` changed."""
+    """A loop copies the next tile in under a condition. Undoes ``prefetch``."""
     for file in view.kernel:
         for loop in counting_loops(file):
             steps = [step for step in loop.steps if step.type != "declaration"]
@@ -117,7 +117,7 @@ def _is_scalar_loop(loop: CountingLoop) -> bool:
 
 
 def _indented(text: str, columns: int) -> str:
-    """Return code whose lines behind the first begin further in, or further out."""
+    """Return code with all lines after the first indented by ``columns``, which may be negative."""
     if columns >= 0:
         return text.replace("\n", "\n" + " " * columns)
     return text.replace("\n" + " " * -columns, "\n")
@@ -143,7 +143,7 @@ def _unrolled(loop: CountingLoop) -> str:
 
 
 def _ahead(view: View, loop: CountingLoop) -> list[Node]:
-    """Return the declarations and copies that can run a pass ahead; empty if they cannot."""
+    """Return the declarations and copies that can run an iteration ahead; empty if they cannot."""
     source = loop.file.source
     ahead: list[Node] = []
     rest = list(loop.steps)
@@ -167,7 +167,7 @@ def _copies_in(source: Source, statement: Node) -> bool:
 
 
 def _fill_queues_of_two(view: View, loop: CountingLoop, ahead: list[Node]) -> bool:
-    """Say whether every queue that the functions called in ``ahead`` take tensors from has two buffers."""
+    """Return whether all queues that the functions called in ``ahead`` allocate from have two buffers."""
     counts = _buffer_counts(view)
     calls = [loop.file.source.call_of(node) for node in ahead]
     functions = [found for call in calls if call is not None for found in _functions(view, call.name)]
@@ -181,7 +181,7 @@ def _fill_queues_of_two(view: View, loop: CountingLoop, ahead: list[Node]) -> bo
 
 
 def _buffer_counts(view: View) -> dict[str, list[int]]:
-    """Return, by queue, the numbers of buffers that it is given; 0 for one that cannot be seen."""
+    """Return the numbers of buffers of each queue; 0 for unknown ones."""
     known = {
         constant.name: constant.literal or 0
         for file in view.kernel
@@ -199,7 +199,7 @@ def _buffer_counts(view: View) -> dict[str, list[int]]:
 
 
 def _keeps_members(view: View, name: str) -> bool:
-    """Say whether every function of a name in the kernel assigns to its own variables only."""
+    """Return whether every kernel function of a name only assigns to its own variables."""
     if name in INSTRUCTIONS | BARRIERS or name.endswith("_cast"):
         return True
     functions = _functions(view, name)
@@ -268,13 +268,21 @@ def _prefetched(loop: CountingLoop, ahead: list[Node]) -> Site:
 
 
 def _guarded(source: Source, ahead: list[Node], index: str, value: str, bound: str) -> list[str]:
-    """Return the lines that run statements for one value of the index, if it is below the bound."""
+    """Return the lines that execute statements for one value of the index, if it is below the bound.
+
+    Args:
+        source: parsed file.
+        ahead: statements.
+        index: name of the index.
+        value: its value.
+        bound: exclusive upper bound.
+    """
     lines = [with_index(source.text_of(node), index, value) for node in ahead]
     return [f"if ({value} < {bound}) {{", *(f"    {line}" for line in lines), "}"]
 
 
 def _not_ahead(loop: CountingLoop, inside: Node, before: Node) -> Site | None:
-    """Return the site that undoes a prefetch; ``None`` if the two conditions do not belong together."""
+    """Return the site that undoes a prefetch; ``None`` if the two conditions do not match."""
     source, index = loop.file.source, loop.index
     consequence = inside.child_by_field_name("consequence")
     if consequence is None or consequence.type != "compound_statement":

@@ -1,7 +1,7 @@
-"""Unified diffs and patches in the form of ``*** Begin Patch``, as edits by file.
+"""Unified diffs, and patches in the form of ``*** Begin Patch``, as edits by file.
 
-Hunks are placed by their lines. Counts in their heads are not believed, because models cannot count; line
-numbers decide only between places that are alike.
+Hunks are placed by their lines. Counts in hunk headers are ignored, because models cannot count; line
+numbers only decide between equal places.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _NOTHING = "/dev/null"
 
 @dataclass(frozen=True)
 class FilePatch:
-    """The changes of one file.
+    """Changes of one file.
 
     Attributes:
-        path: as the patch gives it; ``None`` where it names none.
-        edits: in order.
-        whole: the complete text, where the patch makes the file anew.
+        path: path in the patch; ``None`` if it has none.
+        edits: edits in order.
+        whole: complete text, if the patch creates the file.
     """
 
     path: str | None
@@ -45,7 +45,7 @@ class _Hunk:
 
 
 def begins_patch(lines: Sequence[str], at: int) -> bool:
-    """Say whether a patch begins at a line outside of any fence."""
+    """Return whether a patch begins at a line outside any fence."""
     line = lines[at]
     if line.startswith(("diff --git ", "*** Begin Patch")) or _TARGET.match(line):
         return True
@@ -53,7 +53,7 @@ def begins_patch(lines: Sequence[str], at: int) -> bool:
 
 
 def is_patch(lines: Sequence[str]) -> bool:
-    """Say whether lines are a patch rather than the text of a file."""
+    """Return whether lines are a patch and not the text of a file."""
     return any(
         _TARGET.match(line) or (line.startswith("@@") and _HUNK.match(line)) or _names_files(lines, at)
         for at, line in enumerate(lines)
@@ -64,7 +64,7 @@ def patches_in(body: str) -> list[FilePatch]:
     """Return the changes by file.
 
     Raises:
-        MalformedEditError: a hunk changes nothing or has no line by which its place could be found, or a
+        MalformedEditError: a hunk changes nothing or has no line to find its place by, or a
             file is to be deleted.
     """
     lines = body.removesuffix("\n").split("\n")
@@ -124,7 +124,7 @@ def _file_patch(path: str | None, hunks: Sequence[_Hunk]) -> FilePatch:
 
 
 def _edits(hunk: _Hunk) -> Iterator[Edit]:
-    """Yield the changes of a hunk: one, or several where lines were left out of it."""
+    """Yield the changes of a hunk; several if lines were omitted from it."""
     rows: list[tuple[str, str]] = []
     line = hunk.line
     for mark, text in [*_without_loose_end(hunk.rows), ("?", "...")]:
@@ -137,7 +137,7 @@ def _edits(hunk: _Hunk) -> Iterator[Edit]:
 
 
 def _without_loose_end(rows: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return rows without what follows the last marked one: prose, or blank lines."""
+    """Return rows without trailing prose or blank lines."""
     marked = [number for number, (mark, _) in enumerate(rows) if mark != "?"]
     return list(rows[: marked[-1] + 1]) if marked else []
 

@@ -30,7 +30,7 @@ _EARLIER_SIGNAL = Effect(
 def late_acquire(view: View) -> Iterator[Site]:
     """A tensor is taken from its queue before vector instructions that do not use it.
 
-    What is crossed must not touch the queue, nor call functions of the kernel.
+    The statements that are crossed must not touch the queue, nor call functions of the kernel.
     """
     for file, declaration, name, queue in _acquisitions(view):
         crossed = _free_of(file, siblings_after(declaration), (name, queue))
@@ -42,9 +42,9 @@ def late_acquire(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _LATER_WAIT)
 def early_acquire(view: View) -> Iterator[Site]:
-    """A tensor is taken from its queue behind vector instructions that do not touch the queue.
+    """A tensor is taken from its queue after vector instructions that do not touch the queue.
 
-    Restores what ``late_acquire`` moved: it is taken as early as its block allows.
+    Undoes ``late_acquire``: it is taken as early as its block allows.
     """
     for file, declaration, name, queue in _acquisitions(view):
         crossed = _free_of(file, siblings_before(declaration)[::-1], (name, queue))
@@ -56,9 +56,9 @@ def early_acquire(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, _EARLIER_SIGNAL, inverse="late_release")
 def early_release(view: View) -> Iterator[Site]:
-    """A tensor is freed, or put into its queue, behind vector instructions or copies that do not use it.
+    """A tensor is freed, or put into its queue, after vector instructions or copies that do not use it.
 
-    What is crossed must not touch the queue, nor call functions of the kernel.
+    The statements that are crossed must not touch the queue, nor call functions of the kernel.
     """
     for file, statement, name, queue in _releases(view):
         crossed = _free_of(file, siblings_before(statement)[::-1], (name, queue))
@@ -72,7 +72,7 @@ def early_release(view: View) -> Iterator[Site]:
 def late_release(view: View) -> Iterator[Site]:
     """A tensor is freed, or put into its queue, before vector instructions that do not touch the queue.
 
-    Restores what ``early_release`` moved.
+    Undoes ``early_release``.
     """
     for file, statement, name, queue in _releases(view):
         crossed = _free_of(file, siblings_after(statement), (name, queue))
@@ -87,7 +87,7 @@ REWINDS: tuple[Rule, ...] = (early_acquire, late_release)
 
 
 def _acquisitions(view: View) -> Iterator[tuple[File, Node, str, str]]:
-    """Yield the declarations of a tensor taken from a queue: with its name and the queue's."""
+    """Yield the declarations of tensors taken from a queue, with the tensor's and the queue's name."""
     for file in view.kernel:
         for declarator in file.source.nodes("init_declarator"):
             name, value = (declarator.child_by_field_name(field) for field in ("declarator", "value"))
@@ -102,7 +102,7 @@ def _acquisitions(view: View) -> Iterator[tuple[File, Node, str, str]]:
 
 
 def _releases(view: View) -> Iterator[tuple[File, Node, str, str]]:
-    """Yield the statements that free a tensor or enqueue it: with its name and the queue's."""
+    """Yield the statements that free or enqueue a tensor, with the tensor's and the queue's name."""
     for file in view.kernel:
         for call in file.source.calls:
             if call.name in ("FreeTensor", "EnQue") and call.is_method and call.statement is not None:
@@ -112,7 +112,7 @@ def _releases(view: View) -> Iterator[tuple[File, Node, str, str]]:
 
 
 def _has_one_name(file: File, name: str, use: Node) -> bool:
-    """Say whether a tensor is a local variable that nothing else in its function looks at."""
+    """Return whether a tensor is a local variable without an alias in its function."""
     declared = declaration_of(file.source, name, use)
     if declared is None:
         return False
@@ -125,7 +125,7 @@ def _last_name(expression: str) -> str:
 
 
 def _free_of(file: File, statements: list[Node], names: tuple[str, ...]) -> list[Node]:
-    """Return the first of the statements that mention none of the names and have no hidden effects."""
+    """Return the leading statements that mention none of the names and have no hidden effects."""
     found: list[Node] = []
     for node in statements:
         text = file.source.text_of(node)
@@ -138,7 +138,7 @@ def _free_of(file: File, statements: list[Node], names: tuple[str, ...]) -> list
 
 
 def _is_known(file: File, statement: Node) -> bool:
-    """Say whether a statement calls nothing but instructions, barriers, casts and methods of tensors."""
+    """Return whether a statement only calls instructions, barriers, casts and methods of tensors."""
     return all(
         call.name in _METHODS or call.name in INSTRUCTIONS | BARRIERS or call.name.endswith("_cast")
         for call in file.source.calls_within(statement)
@@ -146,7 +146,7 @@ def _is_known(file: File, statement: Node) -> bool:
 
 
 def _works(file: File, statement: Node) -> bool:
-    """Say whether a statement issues an instruction."""
+    """Return whether a statement issues an instruction."""
     return any(
         call.statement is not None and (call.name in ("DataCopy", "DataCopyPad") or is_vector_call(call))
         for call in file.source.calls_within(statement)

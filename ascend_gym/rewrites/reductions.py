@@ -1,4 +1,4 @@
-"""Reductions by blocks of 32 bytes first, the cheapest reduction of the vector unit; and the way back."""
+"""Reductions by blocks of 32 bytes first, the cheapest reduction of the vector unit; and the inverse."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _CHEAPER = Effect(
 def block_reduction(view: View) -> Iterator[Site]:
     """``ReduceSum``, ``ReduceMax`` or ``ReduceMin`` over a number of floats, with a work tensor of a TBuf.
 
-    From 512 elements on, every 8 of them are reduced to one in the work tensor, and those as before. Its
-    buffer grows with that. Taken for granted: the work tensor has what the call asks for, one value or two
-    for each 64 elements. The order of additions changes.
+    From 512 elements on, groups of 8 are first reduced to one element each in the work tensor, whose
+    buffer is enlarged. Assumption: the work tensor has the size that the call requires, one or two values
+    per 64 elements. The order of additions changes.
     """
     for file in view.kernel:
         sites = [site for call in file.source.calls if (site := _site(file, call)) is not None]
@@ -51,7 +51,7 @@ def block_reduction(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _CHEAPER)
 def whole_reduction(view: View) -> Iterator[Site]:
-    """Blocks are reduced first, as ``block_reduction`` does it. Restores the call; the work buffer stays."""
+    """Blocks are reduced first. Undoes ``block_reduction``, except for the size of the work buffer."""
     for file in view.kernel:
         for call in file.source.calls:
             block = _block_around(file, call)
@@ -82,7 +82,7 @@ def _site(file: File, call: Call) -> Site | None:
 
 
 def _reduces_floats(file: File, call: Call) -> bool:
-    """Say whether a call reduces a number of floats to their sum or extreme, with a work tensor apart."""
+    """Return whether a call reduces a number of floats to their sum or extreme, with a work tensor."""
     if call.name not in _REDUCTIONS or len(call.values) != 4 or call.is_method or call.statement is None:
         return False
     target, source, work, _ = call.values
@@ -97,7 +97,7 @@ def _is_of_floats(file: File, call: Call, tensor: str) -> bool:
 
 
 def _growth(file: File, call: Call) -> list[Edit] | None:
-    """Return the edit that makes the work buffer larger, none if it is; ``None`` if it cannot be seen."""
+    """Return the edit that enlarges the work buffer, empty if large enough; ``None`` if unknown."""
     work = call.values[2]
     declared = declaration_of(file.source, work, call.node) if is_name(work) else None
     match = _BUFFER_OF.fullmatch(file.source.bare(declared.value) if declared is not None else work)

@@ -1,4 +1,4 @@
-"""Rules about copies of many rows: one strided instruction instead of a loop."""
+"""Copies of many rows: one strided instruction in place of a loop."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _ROWS_AT_ONCE = Effect(
 
 @rule(Family.DATA_MOVEMENT, Side.KERNEL, _ROWS_AT_ONCE, inverse="row_copies")
 def strided_copy(view: View) -> Iterator[Site]:
-    """A loop from 0 in steps of 1 does nothing but copy a row between GM and UB in each pass.
+    """A loop from 0 in steps of 1 only copies one row between GM and UB per iteration.
 
-    It may compute an offset before. The places in GM and in UB advance evenly. Taken for granted: there is
-    at least one row and at most 4095, rows do not overlap, and in UB they begin at multiples of 32 bytes.
+    It may compute an offset first. The addresses in GM and UB must advance evenly. Assumption: there are
+    1 to 4095 rows, which do not overlap and begin at multiples of 32 bytes in UB.
     """
     for file in view.kernel:
         for loop in counting_loops(file):
@@ -44,7 +44,7 @@ def strided_copy(view: View) -> Iterator[Site]:
 
 @rule(Family.DATA_MOVEMENT, Side.KERNEL, _ROWS_AT_ONCE)
 def row_copies(view: View) -> Iterator[Site]:
-    """``DataCopyPad`` of DataCopyExtParams stands as a statement, and is not seen to copy one row only.
+    """``DataCopyPad`` with DataCopyExtParams is a statement, and is not known to copy a single row.
 
     A loop copies row by row instead.
     """
@@ -73,7 +73,7 @@ class _Operand:
 
     @property
     def step_bytes(self) -> str:
-        """From the start of a row to that of the next one."""
+        """Bytes from the start of a row to that of the next one."""
         return _product(self.stride, self.element_bytes)
 
     @property
@@ -84,7 +84,7 @@ class _Operand:
 
 @dataclass(frozen=True)
 class _RowCopy:
-    """The copy of one row: its length in bytes, whether it goes into UB, and the padding as it is passed."""
+    """The copy of one row: its length in bytes, whether it goes into UB, and its padding argument."""
 
     call: Call
     target: _Operand
@@ -95,7 +95,7 @@ class _RowCopy:
 
 
 def _strided(loop: CountingLoop) -> str | None:
-    """Return the one copy that does what a loop does."""
+    """Return the single copy that replaces a loop."""
     row = _row_copy(loop)
     if row is None:
         return None
@@ -113,7 +113,7 @@ def _strided(loop: CountingLoop) -> str | None:
 
 
 def _last_offset(loop: CountingLoop) -> str:
-    """Return the statement that leaves the value of the last pass in an offset that outlives the loop."""
+    """Return the statement that sets an offset that outlives the loop to its last value."""
     name, value = _computed_offset(loop)
     if value is None or loop.steps[0].type == "declaration":
         return ""
@@ -122,7 +122,7 @@ def _last_offset(loop: CountingLoop) -> str:
 
 
 def _computed_offset(loop: CountingLoop) -> tuple[str, Node | None]:
-    """Return name and value of what the first of two statements of a pass sets; no value if there is none."""
+    """Return name and value of the offset that the first of two statements sets; no value without one."""
     first = loop.steps[0].named_children[-1] if len(loop.steps) == _OFFSET_AND_COPY else None
     left = first.child_by_field_name("declarator") or first.child_by_field_name("left") if first else None
     right = first.child_by_field_name("value") or first.child_by_field_name("right") if first else None
@@ -159,7 +159,7 @@ def _row_copy(loop: CountingLoop) -> _RowCopy | None:
 
 
 def _goes_into_ub(call: Call, target: _Operand, source: _Operand) -> bool | None:
-    """Return the direction of a copy; ``None`` if it cannot be told, or is not between GM and UB."""
+    """Return the direction of a copy; ``None`` if it is unknown, or not between GM and UB."""
     if call.name == "DataCopyPad":
         return len(call.arguments) == _INTO_UB_ARITY
     from_gm = _GLOBAL.search(source.tensor) is not None
@@ -167,7 +167,7 @@ def _goes_into_ub(call: Call, target: _Operand, source: _Operand) -> bool | None
 
 
 def _length(file: File, call: Call) -> str | None:
-    """Return the bytes of a DataCopyPad of one row, or the elements of a DataCopy; ``None`` for others."""
+    """Return the bytes of a single-row DataCopyPad, or the elements of a DataCopy; ``None`` for others."""
     parameters = call.arguments[2]
     if call.name == "DataCopy":
         plain = len(call.arguments) == _PLAIN_ARITY and listed(file, parameters) is None
@@ -194,7 +194,7 @@ def _operand(loop: CountingLoop, argument: Node) -> _Operand | None:
 
 
 def _affine(loop: CountingLoop, node: Node) -> tuple[str, str] | None:
-    """Return a and b of an expression that is a + index * b; ``None`` if it is anything else."""
+    """Return a and b of an expression a + index * b; ``None`` for anything else."""
     if node.type == "parenthesized_expression" and node.named_children[0].type == "binary_expression":
         return _affine(loop, node.named_children[0])
     text = loop.file.source.text_of(node)
@@ -226,7 +226,7 @@ def _operator(node: Node) -> str:
 
 
 def _sum(first: str, second: str) -> str:
-    """Return the sum of two terms that are made of operators that bind no less than addition."""
+    """Return the sum of two terms whose operators bind at least as tightly as addition."""
     return " + ".join(term for term in (first, second) if term != "0") or "0"
 
 
@@ -243,7 +243,7 @@ def _factor(text: str) -> str:
 
 
 def _row_by_row(file: File, call: Call) -> Iterator[Site]:
-    """Yield the site that makes a loop of a copy of several rows."""
+    """Yield the site that replaces a copy of several rows by a loop."""
     statement = call.statement if call.statement is not None else call.node
     fields = copy_fields(file, call.arguments[2]) if len(call.arguments) >= _PLAIN_ARITY else None
     if fields is None or _ONE.fullmatch(fields.count) or not _is_extended(file, call.arguments[2]):
@@ -270,7 +270,7 @@ def _row_by_row(file: File, call: Call) -> Iterator[Site]:
 
 
 def _is_extended(file: File, parameters: Node) -> bool:
-    """Say whether copy parameters are surely DataCopyExtParams."""
+    """Return whether copy parameters are known to be DataCopyExtParams."""
     values = listed(file, parameters)
     if values is not None:
         return len(values) == _PADDED_FIELDS

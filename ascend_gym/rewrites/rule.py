@@ -1,4 +1,4 @@
-"""What a rewrite rule is: where it applies, with which choices, and what it is expected to do."""
+"""Rewrite rules: where they apply, with which choices, and their expected effect."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ascend_gym.rewrites.syntax import Edit, Source, parse, splice
 
 
 class Family(str, Enum):
-    """What kind of optimisation a rule is."""
+    """Kind of optimisation."""
 
     TILING = "tiling"
     DATA_MOVEMENT = "data_movement"
@@ -24,7 +24,7 @@ class Family(str, Enum):
 
 
 class Side(str, Enum):
-    """Which part of the operator a rule edits."""
+    """Part of the operator that a rule edits."""
 
     TILING = "tiling"
     KERNEL = "kernel"
@@ -32,7 +32,7 @@ class Side(str, Enum):
 
 
 class Pipe(str, Enum):
-    """A pipe, by the name that msprof uses in ``aiv_<pipe>_ratio``."""
+    """A pipe, by its msprof name in ``aiv_<pipe>_ratio``."""
 
     SCALAR = "scalar"
     VECTOR = "vec"
@@ -42,11 +42,11 @@ class Pipe(str, Enum):
 
 @dataclass(frozen=True)
 class Effect:
-    """What a rule is expected to do where it helps.
+    """Expected effect of a rule.
 
     Attributes:
-        pipes: pipes whose time or waiting it reduces; those that dominate a profile call for it.
-        summary: the same for a reader.
+        pipes: pipes whose busy or waiting time it reduces; it is worth trying if they dominate a profile.
+        summary: the effect in words.
     """
 
     pipes: tuple[Pipe, ...]
@@ -66,10 +66,10 @@ class Choice:
     """One way to apply a rule at a site.
 
     Attributes:
-        label: what changes.
+        label: description of the change.
         edits: the change.
-        forward: whether it goes the way that the rule's effect speaks of; ``False`` is the way back, or
-            further than is expected to help.
+        forward: whether it goes in the direction of the rule's effect; ``False`` if it undoes the
+            optimisation, or goes further than is expected to help.
     """
 
     label: str
@@ -82,9 +82,9 @@ class Site:
     """A place where a rule applies.
 
     Attributes:
-        label: file, line and code concerned.
-        choices: the ways to apply the rule here, at least one; the most promising first.
-        covers_all: whether this stands for all other sites of its file at once.
+        label: file, line and code.
+        choices: ways to apply the rule here, at least one, most promising first.
+        covers_all: whether this covers all other sites of its file at once.
     """
 
     label: str
@@ -123,16 +123,16 @@ Finder = Callable[[View], Iterator[Site]]
 class Rule:
     """A rewrite rule.
 
-    Rules see the text only: they ask for what can be seen there, and leave it to the evaluator whether
+    Rules only see source text: they check what is visible there, and leave it to the evaluator whether
     the result is correct and faster.
 
     Attributes:
         name: unique name.
         family: kind of optimisation.
-        side: what it edits.
-        effect: what it is for.
+        side: part of the operator that it edits.
+        effect: expected effect.
         find: yields its sites, in a fixed order.
-        precondition: when it applies and what it takes for granted.
+        precondition: when it applies, and its assumptions.
         inverse: name of the rule or rewind that can undo it, possibly itself; ``None`` if there is none.
     """
 
@@ -145,14 +145,19 @@ class Rule:
     inverse: str | None = None
 
     def sites(self, candidate: Candidate) -> list[Site]:
-        """Return where the rule applies to ``candidate``; the same candidate gives the same list."""
+        """Return the places where the rule applies to ``candidate``; deterministic."""
         return list(self.find(View(candidate)))
 
     def apply(self, candidate: Candidate, site: Site, choice: Choice) -> Candidate:
         """Return ``candidate`` rewritten at a site that ``sites(candidate)`` returned.
 
+        Args:
+            candidate: candidate.
+            site: one of its sites.
+            choice: one of the site's choices.
+
         Raises:
-            MisuseError: the choice is none of the site's, or its edits do not fit the candidate.
+            MisuseError: the choice does not belong to the site, or its edits do not fit the candidate.
         """
         if choice not in site.choices:
             raise MisuseError(f"{choice.label!r} is no choice of {site.label!r}")
@@ -163,11 +168,11 @@ class Rule:
 
 
 def edited(candidate: Candidate, edits: Iterable[FileEdit]) -> Candidate:
-    """Return ``candidate`` with all edits made.
+    """Return ``candidate`` with all edits applied.
 
     Raises:
-        KeyError: it has no file of such a path.
-        ValueError: two edits overlap, or one reaches outside its file.
+        KeyError: it has no file with such a path.
+        ValueError: two edits overlap, or one is outside its file.
     """
     by_path: dict[str, list[Edit]] = defaultdict(list)
     for file_edit in edits:
@@ -179,13 +184,13 @@ def edited(candidate: Candidate, edits: Iterable[FileEdit]) -> Candidate:
 def rule(
     family: Family, side: Side, effect: Effect, *, inverse: str | None = None
 ) -> Callable[[Finder], Rule]:
-    """Make a rule of a function that finds its sites: name and precondition are the function's own.
+    """Make a rule from a function that finds its sites; its docstring becomes the precondition.
 
     Args:
-        family: what the rule is about.
+        family: kind of optimisation.
         side: whether it changes tiling, kernel or both.
-        effect: what it is for.
-        inverse: name of the rule that takes it back, if there is one.
+        effect: expected effect.
+        inverse: name of the rule that undoes it, if there is one.
     """
 
     def make(find: Finder) -> Rule:
@@ -196,9 +201,9 @@ def rule(
 
 
 def one_and_all(sites: Iterable[Site], label: str) -> Iterator[Site]:
-    """Yield the sites, then, if there are several, one that makes the first choice of each.
+    """Yield the sites and, if there are several, one more that makes the first choice of each.
 
-    Edits of different sites must be equal or apart.
+    Edits of different sites must be equal or disjoint.
     """
     seen = list(sites)
     yield from seen

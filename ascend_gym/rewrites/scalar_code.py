@@ -1,4 +1,4 @@
-"""Loops of the scalar unit over the elements of tensors, and the vector instructions that do the same."""
+"""Scalar loops over the elements of tensors, and the equivalent vector instructions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def vector_fill(view: View) -> Iterator[Site]:
 def vector_index(view: View) -> Iterator[Site]:
     """A for loop from 0 sets the elements of a local tensor to their index, plus or times a constant.
 
-    Taken for granted for products: nothing is kept in what is left of the last block of 32 bytes.
+    Assumption for products: the rest of the last block of 32 bytes is unused.
     """
     for stores in _stores(view):
         first, factor = _first_index(stores), _index_factor(stores)
@@ -57,8 +57,8 @@ def vector_index(view: View) -> Iterator[Site]:
 def vector_arithmetic(view: View) -> Iterator[Site]:
     """A for loop from 0 sets the elements of a local tensor to those of others of its type.
 
-    They are copied, or combined by +, - or * with each other or with a value that does not depend on the
-    index.
+    They are copied, or combined by +, - or * with each other or with a loop-invariant
+    value.
     """
     for stores in _stores(view):
         arguments = _arithmetic(stores)
@@ -68,9 +68,9 @@ def vector_arithmetic(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _VECTORISED)
 def scalar_fill(view: View) -> Iterator[Site]:
-    """``Duplicate`` of a plain tensor of visible element type.
+    """``Duplicate`` of a plain tensor of known element type.
 
-    Undoes ``vector_fill`` there. Taken for granted: automatic synchronisation of scalar accesses.
+    Undoes ``vector_fill``. Assumption: automatic synchronisation of scalar accesses.
     """
     for file, call, _ in _plain_calls(view, frozenset({"Duplicate"})):
         target, value, _ = texts_of(file, call)
@@ -80,7 +80,7 @@ def scalar_fill(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _VECTORISED)
 def scalar_index(view: View) -> Iterator[Site]:
-    """``CreateVecIndex`` for a number of elements. Undoes ``vector_index`` there, as ``scalar_fill`` does."""
+    """``CreateVecIndex`` for a number of elements. Undoes ``vector_index``, like ``scalar_fill``."""
     for file in view.kernel:
         for call in file.source.calls:
             if call.name != "CreateVecIndex" or len(call.values) != 3 or call.statement is None:
@@ -95,9 +95,9 @@ def scalar_index(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _VECTORISED)
 def scalar_arithmetic(view: View) -> Iterator[Site]:
-    """``Add``, ``Sub``, ``Mul``, ``Adds`` or ``Muls`` of plain tensors of visible element type.
+    """``Add``, ``Sub``, ``Mul``, ``Adds`` or ``Muls`` of plain tensors of known element type.
 
-    Undoes ``vector_arithmetic`` there, as ``scalar_fill`` does.
+    Undoes ``vector_arithmetic``, like ``scalar_fill``.
     """
     for file, call, element in _plain_calls(view, frozenset(_OPERATORS)):
         index = fresh_name(file.source, "element")
@@ -151,7 +151,7 @@ def _vectorised(stores: _Stores, call: str) -> Site:
 
 
 def _peeled(stores: _Stores, node: Node) -> Node:
-    """Return an expression without brackets around it and casts to its own type or, of floats, to float."""
+    """Return an expression without outer brackets and casts to its own type or, for floats, to float."""
     own = {stores.element} if _INTEGER.fullmatch(stores.element) else {stores.element, "float"}
     while True:
         inner: Node | None = None
@@ -174,7 +174,7 @@ def _peeled(stores: _Stores, node: Node) -> Node:
 
 
 def _uniform(stores: _Stores, node: Node) -> str | None:
-    """Return a value of the element type that is the same for each index; ``None`` if it is not."""
+    """Return a loop-invariant value of the element type; ``None`` if it is not invariant."""
     value = _peeled(stores, node)
     text = stores.source.text_of(value)
     calls = any(is_inside(call, value) for call in stores.source.nodes("call_expression"))
@@ -189,7 +189,7 @@ def _uniform(stores: _Stores, node: Node) -> str | None:
 
 
 def _read_tensor(stores: _Stores, node: Node) -> str | None:
-    """Return the tensor of the same type whose element at the index an expression is."""
+    """Return the tensor of the same type of which an expression is the element at the index."""
     bare = stores.source.bare(_peeled(stores, node)).removeprefix("this->")
     name, _, rest = bare.partition(".GetValue(")
     if rest != f"{stores.loop.index})" or not is_name(name):
@@ -209,7 +209,7 @@ def _operation(stores: _Stores) -> tuple[Node, str, Node] | None:
 
 
 def _first_index(stores: _Stores) -> str | None:
-    """Return the value at index 0 if the value is the index, or the index and a constant."""
+    """Return the value at index 0 if the value is the index, or the index plus a constant."""
     if stores.source.bare(_peeled(stores, stores.value)) == stores.loop.index:
         return f"static_cast<{stores.element}>(0)"
     return _beside_index(stores, "+")
@@ -251,7 +251,7 @@ def _arithmetic(stores: _Stores) -> str | None:
 
 
 def _plain_calls(view: View, names: frozenset[str]) -> Iterator[tuple[File, Call, str]]:
-    """Yield the vector calls of those names on plain tensors, with the element type of the target."""
+    """Yield the vector calls with those names on plain tensors, with the element type of the target."""
     for file in view.kernel:
         for call in vector_calls(file):
             if call.name in names and all(is_name(call.values[at]) for at in tensor_positions(call)):

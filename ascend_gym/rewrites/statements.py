@@ -1,4 +1,4 @@
-"""What rules about vector code ask of a function: pairs of calls, and whether a value is still needed."""
+"""Queries about functions for rules on vector code: pairs of calls, and liveness of values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SCOPES = (*_LOOPS, "compound_statement", "if_statement", "switch_statement", "l
 
 @dataclass(frozen=True)
 class CallPair:
-    """Two call statements that follow each other, with nothing but barriers between them."""
+    """Two consecutive call statements, with only barriers between them."""
 
     file: File
     first: Call
@@ -48,14 +48,14 @@ class CallPair:
         return self.file.label(self.first.node.start_byte, f"{self.first.name} then {self.second.name}")
 
     def fused(self, text: str) -> list[Edit]:
-        """Return the edits that put one statement in the place of both and of what is between them."""
+        """Return the edits that replace both statements, and everything between them, by one."""
         source, second = self.file.source, self.second.node
         gone = [node for node in (self.first.statement, *self.between) if node is not None]
         return [*(source.removal(node) for node in gone), Edit(second.start_byte, second.end_byte, text)]
 
 
 def call_pairs(file: File) -> Iterator[CallPair]:
-    """Yield every pair of call statements of a file, in the order of the text."""
+    """Yield every pair of call statements of a file, in source order."""
     calls = {call.statement.id: call for call in file.source.calls if call.statement is not None}
     for block in file.source.nodes("compound_statement"):
         first: Call | None = None
@@ -75,13 +75,13 @@ class LocalDeclaration:
     """An initialised variable of a function: ``LocalTensor<float> t = tmpBuf.Get<float>();``.
 
     Attributes:
-        name: the variable.
-        type_text: its declared type, without white space.
-        value: what it is initialised with.
-        buffer: the TBuf that it looks at; empty for tensors of a queue and for other variables.
-        declaration: the declaration statement.
-        scope: the block, loop or function in which the name means this variable.
-        function: the function that declares it.
+        name: variable.
+        type_text: declared type, without white space.
+        value: initialiser.
+        buffer: TBuf that it is a view of; empty for tensors of a queue and for other variables.
+        declaration: declaration statement.
+        scope: block, loop or function in which the name means this variable.
+        function: function that declares it.
     """
 
     name: str
@@ -94,7 +94,7 @@ class LocalDeclaration:
 
 
 def declaration_of(source: Source, name: str, use: Node) -> LocalDeclaration | None:
-    """Return the declaration of ``name`` that holds at ``use``; ``None`` unless local and initialised."""
+    """Return the declaration of ``name`` visible at ``use``; ``None`` unless local and initialised."""
     function = ancestor(use, "function_definition")
     if function is None:
         return None
@@ -118,7 +118,7 @@ def declaration_of(source: Source, name: str, use: Node) -> LocalDeclaration | N
 
 
 def mentions(source: Source, name: str, within: Node) -> list[Node]:
-    """Return the identifiers ``name`` inside a node, in the order of the text."""
+    """Return the identifiers ``name`` inside a node, in source order."""
     return [
         node for node in source.identifiers(name) if within.start_byte <= node.start_byte < within.end_byte
     ]
@@ -138,11 +138,11 @@ def argument_of(source: Source, mention: Node) -> Call | None:
 
 
 def is_dead_after(file: File, name: str, call: Call) -> bool:
-    """Say whether the tensor variable ``name`` is not read after the statement ``call``.
+    """Return whether the tensor variable ``name`` is not read after the statement ``call``.
 
-    Known well enough is only a variable that the function takes from a queue or as the only view of a
-    buffer, that has no other name, and that does not outlive a pass of the loop around the call. What
-    comes next must free it, or write as much of it in the same list of statements.
+    Only certain variables are known well enough: those that the function takes from a queue or as the only
+    view of a buffer, without an alias, and that do not outlive an iteration of the loop around the call. The
+    next use must free the variable, or write at least as many of its elements in the same statement list.
     """
     statement = call.statement
     tensor = declaration_of(file.source, name, call.node)
@@ -165,7 +165,7 @@ def is_dead_after(file: File, name: str, call: Call) -> bool:
 
 
 def _declarators(source: Source, name: str, function: Node) -> Iterator[tuple[Node, Node]]:
-    """Yield what declares ``name`` in a function, with the scope of each, in the order of the text."""
+    """Yield the declarators of ``name`` in a function with their scopes, in source order."""
     for mention in mentions(source, name, function):
         node, parent = mention, mention.parent
         while parent is not None and parent.type in _DECLARATOR_PARTS and _declares(parent, node):
@@ -179,7 +179,7 @@ def _declarators(source: Source, name: str, function: Node) -> Iterator[tuple[No
 
 
 def _declares(parent: Node, node: Node) -> bool:
-    """Say whether ``node`` is what ``parent`` declares, and not its type, its value or an array size."""
+    """Return whether ``node`` is the declared name in ``parent``, and not its type, value or array size."""
     if parent.type == "reference_declarator":
         return True
     return any(child.id == node.id for child in parent.children_by_field_name("declarator"))
@@ -197,7 +197,7 @@ def _loop_around(node: Node) -> Node | None:
 
 
 def _owns_its_data(source: Source, tensor: LocalDeclaration) -> bool:
-    """Say whether no other variable looks at what ``tensor`` looks at: as far as other functions go."""
+    """Return whether no other variable is a view of ``tensor``'s data, as far as other functions show."""
     made_by = [call for call in source.calls if is_inside(call.node, tensor.value) and call.is_method]
     if len(made_by) != 1 or made_by[0].name not in ("AllocTensor", "DeQue", "Get"):
         return False
@@ -218,7 +218,7 @@ def _reads_element(source: Source, mention: Node) -> bool:
 
 
 def _overwrites(call: Call, name: str, before: Call) -> bool:
-    """Say whether ``call`` surely runs when ``before`` does, and writes as many elements of ``name``."""
+    """Return whether ``call`` always runs if ``before`` does, and writes as many elements of ``name``."""
     if call.statement is None or before.statement is None or call.name not in WRITING_CALLS or call.is_method:
         return False
     same_list = call.statement.parent == before.statement.parent
@@ -227,7 +227,7 @@ def _overwrites(call: Call, name: str, before: Call) -> bool:
 
 
 def free_tensors(file: File, call: Call) -> list[str]:
-    """Return the local tensors that a statement could overwrite: declared before it, not needed after it."""
+    """Return the local tensors that a statement could overwrite: declared before it, not used after it."""
     function = ancestor(call.node, "function_definition")
     operands = {name for value in call.values for name in re.findall(r"\w+", value)}
     if function is None:

@@ -1,8 +1,8 @@
 """Ascend C sources as syntax trees, and edits as byte splices on the original text.
 
-The grammar knows standard C++ only, so qualifiers and launch brackets of Ascend C are replaced by
-blanks of equal length before parsing. Byte offsets of the tree therefore hold for the original text,
-which is what every edit is applied to.
+The grammar covers standard C++ only, so qualifiers and launch brackets of Ascend C are replaced by
+blanks of equal length before parsing. Byte offsets of the tree are therefore valid in the original text,
+to which every edit is applied.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Edit:
 
 
 def splice(text: str, edits: Iterable[Edit]) -> str:
-    """Return ``text`` with all edits applied; every byte outside of them stays.
+    """Return ``text`` with all edits applied; other bytes are unchanged.
 
     Raises:
-        ValueError: two edits overlap, or one reaches outside the text.
+        ValueError: two edits overlap, or one is outside the text.
     """
     data = text.encode()
     parts: list[bytes] = []
@@ -53,7 +53,7 @@ def splice(text: str, edits: Iterable[Edit]) -> str:
 
 
 class Source:
-    """One parsed source file. Use ``parse`` to get one."""
+    """A parsed source file; use ``parse`` to get one."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -66,7 +66,7 @@ class Source:
         return self._tree.root_node
 
     def nodes(self, kind: str) -> list[Node]:
-        """Return all nodes of one kind, in the order of the text."""
+        """Return all nodes of one kind, in source order."""
         return self._by_kind[kind]
 
     def text_of(self, node: Node) -> str:
@@ -74,7 +74,7 @@ class Source:
         return self.data[node.start_byte : node.end_byte].decode()
 
     def bare(self, node: Node) -> str:
-        """Return the text of a node without white space and comments, for comparing code."""
+        """Return the text of a node without white space and comments, for comparisons."""
         if node.type == "comment":
             return ""
         if node.child_count == 0:
@@ -86,13 +86,13 @@ class Source:
         return bisect_right(self._line_starts, byte)
 
     def indent_of(self, node: Node) -> str:
-        """Return the blanks before a node if it begins its line, else the empty string."""
+        """Return the blanks before a node if it begins its line, else an empty string."""
         start = self._line_starts[self.line_of(node.start_byte) - 1]
         before = self.data[start : node.start_byte].decode()
         return before if not before.strip() else ""
 
     def removal(self, statement: Node) -> Edit:
-        """Return the edit that removes a statement: with its line when only a comment is left there."""
+        """Return the edit that removes a statement, including its line if only a comment would remain."""
         if statement.parent is None or statement.parent.type not in _STATEMENT_LISTS:
             return Edit(statement.start_byte, statement.end_byte, ";")
         start = self._line_starts[self.line_of(statement.start_byte) - 1]
@@ -104,7 +104,7 @@ class Source:
         return Edit(start, min(line_end + 1, len(self.data)), "")
 
     def insertion_after(self, statement: Node, *lines: str) -> Edit:
-        """Return the edit that puts lines behind a statement, as far in as it is; a comment stays with it."""
+        """Return the edit that inserts lines after a statement and its comment, with the same indentation."""
         line_end = self.data.find(b"\n", statement.end_byte)
         line_end = len(self.data) if line_end < 0 else line_end
         after = self.data[statement.end_byte : line_end].strip()
@@ -112,33 +112,33 @@ class Source:
         return Edit(at, at, "".join(f"\n{self.indent_of(statement)}{line}" for line in lines))
 
     def insertion_before(self, statement: Node, *lines: str) -> Edit:
-        """Return the edit that puts lines before a statement, as far in as it is."""
+        """Return the edit that inserts lines before a statement, with the same indentation."""
         text = "".join(f"{line}\n{self.indent_of(statement)}" for line in lines)
         return Edit(statement.start_byte, statement.start_byte, text)
 
     @cached_property
     def calls(self) -> list[Call]:
-        """All calls of named functions and methods, in the order of the text."""
+        """All calls of named functions and methods, in source order."""
         found = (_read_call(self, node) for node in self.nodes("call_expression"))
         return [call for call in found if call is not None]
 
     def calls_within(self, node: Node) -> list[Call]:
-        """Return the calls inside a node, in the order of the text."""
+        """Return the calls inside a node, in source order."""
         first = bisect_left(self._call_starts, node.start_byte)
         last = bisect_left(self._call_starts, node.end_byte)
         return [call for call in self.calls[first:last] if is_inside(call.node, node)]
 
     def call_of(self, node: Node) -> Call | None:
-        """Return the call that a node, an expression or a whole statement, consists of."""
+        """Return the call that makes up a node (an expression or a whole statement)."""
         return self._call_by_node.get(node.id)
 
     def identifiers(self, name: str) -> list[Node]:
-        """Return the identifiers of a name, in the order of the text."""
+        """Return the identifiers with a name, in source order."""
         return self._identifiers.get(name, [])
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """All words of the text, in comments too."""
+        """All words of the text, including comments."""
         return frozenset(re.findall(r"\w+", self.text))
 
     @cached_property
@@ -180,13 +180,13 @@ class Call:
 
     Attributes:
         name: last name of the callee, without scope, object and template arguments.
-        callee: the callee's text up to and including ``name``: ``AscendC::Muls``, ``pipe.InitBuffer``.
-        template: its template arguments with their brackets; empty if there are none.
+        callee: text of the callee up to and including ``name``: ``AscendC::Muls``, ``pipe.InitBuffer``.
+        template: template arguments with their brackets; empty if there are none.
         is_method: whether it is called on an object.
         arguments: argument nodes.
         values: their texts without white space.
-        node: the call expression.
-        statement: the expression statement that consists of this call; ``None`` if the result is used.
+        node: call expression.
+        statement: expression statement that consists of this call; ``None`` if the result is used.
     """
 
     name: str
@@ -205,7 +205,7 @@ class Call:
 
 @lru_cache(maxsize=256)
 def parse(text: str) -> Source:
-    """Return the parsed ``text``; equal texts are parsed once."""
+    """Return the parsed ``text``; cached."""
     return Source(text)
 
 
@@ -223,21 +223,21 @@ def statements_of(block: Node) -> list[Node]:
 
 
 def siblings_after(statement: Node) -> list[Node]:
-    """Return the statements behind one in its block; none if it is not in a compound statement."""
+    """Return the statements after one in its block; empty if it is not in a compound statement."""
     if statement.parent is None or statement.parent.type != "compound_statement":
         return []
     return [other for other in statements_of(statement.parent) if other.start_byte >= statement.end_byte]
 
 
 def siblings_before(statement: Node) -> list[Node]:
-    """Return the statements before one in its block; none if it is not in a compound statement."""
+    """Return the statements before one in its block; empty if it is not in a compound statement."""
     if statement.parent is None or statement.parent.type != "compound_statement":
         return []
     return [other for other in statements_of(statement.parent) if other.end_byte <= statement.start_byte]
 
 
 def is_inside(inner: Node, outer: Node) -> bool:
-    """Say whether a node lies within another one."""
+    """Return whether a node lies within another one."""
     return outer.start_byte <= inner.start_byte and inner.end_byte <= outer.end_byte
 
 

@@ -1,4 +1,4 @@
-"""Tails of loops: a last pass written out behind a loop, or folded into it."""
+"""Loop tails: a last iteration written out after a loop, or folded into it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SIMPLE = ("identifier", "field_expression", "call_expression", "parenthesized_e
 def loop_tail_folding(view: View) -> Iterator[Site]:
     """A loop up to n - 1 is followed by assignments and then by its own body for i = n - 1.
 
-    Taken for granted: n is at least 1 and the body does not change what the assignments depend on.
+    Assumption: n is at least 1, and the body does not change the inputs of the assignments.
     """
     for file in view.kernel:
         for loop in file.source.nodes("for_statement"):
@@ -35,9 +35,9 @@ def loop_tail_folding(view: View) -> Iterator[Site]:
 
 @rule(Family.PIPELINING, Side.KERNEL, Effect((Pipe.SCALAR,), "less code"))
 def tail_splitting(view: View) -> Iterator[Site]:
-    """A for loop steps by one over calls that depend on its index, and nothing else.
+    """A for loop steps by one over calls that depend on its index, and contains nothing else.
 
-    Undoes ``loop_tail_folding`` there: the last pass is written out. Taken for granted: there is one.
+    Undoes ``loop_tail_folding``: the last iteration is written out. Assumption: there is at least one.
     """
     for file in view.kernel:
         for loop in counting_loops(file):
@@ -50,7 +50,7 @@ REWINDS: tuple[Rule, ...] = (tail_splitting,)
 
 
 def _is_plain(loop: CountingLoop) -> bool:
-    """Say whether a loop only makes calls, the first of which depends on the index."""
+    """Return whether a loop only contains calls, the first of which depends on the index."""
     kinds = {step.type for step in loop.steps}
     source = loop.file.source
     bound_calls = any(is_inside(call.node, loop.bound) for call in source.calls)
@@ -71,7 +71,7 @@ def _split(loop: CountingLoop) -> Site:
 
 
 def _folded(file: File, loop: Node) -> Site | None:
-    """Return the site that folds the tail behind ``loop`` into it, if there is such a tail."""
+    """Return the site that folds the tail after ``loop`` into it, if there is such a tail."""
     source = file.source
     header = _counting_header(file, loop)
     body = loop.child_by_field_name("body")
@@ -95,13 +95,13 @@ def _folded(file: File, loop: Node) -> Site | None:
 
 
 def _marked(bare: str, index: str) -> str:
-    """Return code without white space with ``@`` in place of ``index`` and of brackets around it alone."""
+    """Return code without white space, with ``@`` in place of ``index`` and brackets around it."""
     bare = re.sub(rf"(?<![\w.>]){re.escape(index)}(?!\w)", "@", bare)
     return re.sub(r"(?<![\w>])\(@\)", "@", bare)
 
 
 def _guarded_changes(source: Source, header: _Header, body: Node, changes: list[Node]) -> Edit:
-    """Return the edit that makes the tail's assignments at the start of the last pass."""
+    """Return the edit that makes the tail's assignments at the start of the last iteration."""
     indent = source.indent_of(statements_of(body)[0])
     inner = "".join(f"\n{indent}    {source.text_of(change)}" for change in changes)
     text = f"\n{indent}if ({header.index} == {source.text_of(header.limit)}) {{{inner}\n{indent}}}"
@@ -110,7 +110,7 @@ def _guarded_changes(source: Source, header: _Header, body: Node, changes: list[
 
 @dataclass(frozen=True)
 class _Header:
-    """``for (...; index < bound - 1; ...)``; ``limit`` is all of ``bound - 1``."""
+    """``for (...; index < bound - 1; ...)``; ``limit`` is the complete ``bound - 1``."""
 
     index: str
     bound: Node

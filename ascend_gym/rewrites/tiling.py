@@ -1,4 +1,4 @@
-"""Rules about how the work is cut: how long tiles are and where they begin."""
+"""Rules about how the work is divided: lengths and starts of tiles."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ALIGNED_COPIES = Effect(
 def tile_size(view: View) -> Iterator[Site]:
     """An integer of the host side is named like a tile length or a share of UB.
 
-    Taken for granted: what depends on it is computed from it, and the kernel learns it through tiling data.
+    Assumption: dependent values are computed from it, and the kernel gets it through tiling data.
     """
     shared = _shared_names(view, names_tile)
     for constant in _named(view.host, names_tile):
@@ -48,7 +48,7 @@ def tile_size(view: View) -> Iterator[Site]:
 
 @rule(Family.TILING, Side.KERNEL, _FEWER_LARGER_TILES, inverse="kernel_tile_size")
 def kernel_tile_size(view: View) -> Iterator[Site]:
-    """A constant of the kernel is named like a tile length, and the host has none of that name and value."""
+    """A kernel constant is named like a tile length, and the host has none with that name and value."""
     shared = _shared_names(view, names_tile)
     for constant in _named(view.kernel, names_tile):
         if constant.is_fixed and constant.name not in shared and constant.literal is not None:
@@ -66,8 +66,8 @@ def shared_tile_size(view: View) -> Iterator[Site]:
 def tile_alignment(view: View) -> Iterator[Site]:
     """The host computes a tile length, in elements or in blocks of 32 bytes, from other quantities.
 
-    Rounded down to whole 512 bytes, each tile begins where the first did. Taken for granted: a tile has so
-    much, and what follows is computed from the rounded length.
+    If it is rounded down to whole 512 bytes, all tiles have the alignment of the first. Assumption: a tile
+    has at least 512 bytes, and later values are computed from the rounded length.
     """
     for constant in _named(view.host, names_tile):
         if not constant.is_arithmetic and not names_parts(constant):
@@ -76,9 +76,9 @@ def tile_alignment(view: View) -> Iterator[Site]:
 
 @rule(Family.TILING, Side.TILING, _ALIGNED_COPIES, inverse="split_alignment")
 def split_alignment(view: View) -> Iterator[Site]:
-    """An integer of the host is named like the alignment of what cores and tiles get, and is 32 to 512.
+    """An integer of the host is named like the alignment of the shares of cores and tiles, and is 32 to 512.
 
-    Taken for granted: it is used for rounding, and the kernel learns the results through tiling data.
+    Assumption: it is used for rounding, and the kernel gets the results through tiling data.
     """
     for constant in _named(view.host, names_alignment):
         present = constant.literal or 0
@@ -95,7 +95,7 @@ def split_alignment(view: View) -> Iterator[Site]:
 def ub_reserve(view: View) -> Iterator[Site]:
     """An integer of the host is named like a part of UB that is kept free.
 
-    A smaller reserve leaves more to the tiles. Taken for granted: the kernel does not need all of it.
+    A smaller reserve leaves more space for tiles. Assumption: the kernel does not need all of it.
     """
     for constant in _named(view.host, names_reserve):
         choices = []
@@ -125,7 +125,7 @@ def _named(files: list[File], means: Callable[[Constant], bool]) -> Iterator[Con
 
 
 def _shared_names(view: View, means: Callable[[Constant], bool]) -> dict[str, list[Constant]]:
-    """Return, by name, the fixed literal constants that host and kernel define with one value."""
+    """Return the fixed literal constants that host and kernel define with equal values, by name."""
     by_name: dict[str, list[Constant]] = defaultdict(list)
     for constant in [*_named(view.host, means), *_named(view.kernel, means)]:
         if constant.is_fixed and constant.literal is not None:
@@ -146,7 +146,7 @@ def _scaling_site(constants: list[Constant], factors: tuple[Fraction, ...]) -> I
 
 
 def _rounding_site(constant: Constant) -> Site:
-    """Return the site that rounds a computed tile length down, or that takes such rounding away."""
+    """Return the site that rounds a computed tile length down, or removes such rounding."""
     in_blocks = "block" in constant.words and "num" in constant.words
     rounding = f" / {16 if in_blocks else 512} * {16 if in_blocks else 512}"
     text, wrapped = constant.value_text, _rounded_operand(constant.value_node)
@@ -157,7 +157,7 @@ def _rounding_site(constant: Constant) -> Site:
 
 
 def _rounded_operand(product: Node) -> Node | None:
-    """Return ``(a)`` of ``(a) / n * n``; ``None`` for anything else."""
+    """Return ``(a)`` if the product is ``(a) / n * n``; else ``None``."""
     quotient = product.child_by_field_name("left")
     operand = quotient.child_by_field_name("left") if quotient is not None else None
     return operand if operand is not None and operand.type == "parenthesized_expression" else None

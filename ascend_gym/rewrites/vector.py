@@ -1,6 +1,6 @@
-"""What rules about vector arithmetic share: calls for the first ``count`` elements, and pairs of them.
+"""Helpers for rules on vector arithmetic: calls for the first ``count`` elements, and pairs of them.
 
-Forms with masks and repeats are left alone.
+Forms with masks and repeats are not rewritten.
 """
 
 from __future__ import annotations
@@ -41,27 +41,27 @@ def vector_calls(file: File) -> Iterator[Call]:
 
 
 def is_vector_call(call: Call) -> bool:
-    """Say whether a call is a statement and a vector instruction for the first ``count`` elements."""
+    """Return whether a call is a statement and a vector instruction for the first ``count`` elements."""
     arity = _ARITIES.get(call.name)
     return arity is not None and is_counted(call, arity) and call.statement is not None
 
 
 def is_counted(call: Call, arity: int) -> bool:
-    """Say whether a call has so many arguments, of which the last can be a number of elements."""
+    """Return whether a call has ``arity`` arguments, of which the last can be a number of elements."""
     return (
         not call.is_method and len(call.arguments) == arity and call.arguments[-1].type != "initializer_list"
     )
 
 
 def tensor_positions(call: Call) -> tuple[int, ...]:
-    """Return which arguments of a vector call are tensors; the first is the one that is written."""
+    """Return the positions of a vector call's tensor arguments; the first one is written."""
     if call.name in BINARY:
         return (0, 1, 2)
     return (0,) if call.name == "Duplicate" else (0, 1)
 
 
 def is_name(text: str) -> bool:
-    """Say whether a text is a plain identifier."""
+    """Return whether a text is a plain identifier."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -72,7 +72,7 @@ def literal(bare: str) -> float | None:
 
 
 def number_of(view: View, bare: str) -> float | None:
-    """Return the number that a text is, or that the only constant of its name in the kernel is."""
+    """Return the number that a text denotes, directly or as the only kernel constant of that name."""
     if not is_name(bare):
         return literal(bare)
     values = {value for file in view.kernel for value in _constant_values(file.source, bare)}
@@ -80,14 +80,14 @@ def number_of(view: View, bare: str) -> float | None:
 
 
 def texts_of(file: File, call: Call) -> list[str]:
-    """Return the arguments of a call as they are written."""
+    """Return the argument texts of a call as written."""
     return [file.source.text_of(argument) for argument in call.arguments]
 
 
 def element_of(source: Source, name: str, use: Node) -> str:
     """Return T of the ``LocalTensor<T>`` that ``name`` means at ``use``: local, parameter or member.
 
-    Empty if that cannot be seen.
+    Empty if it is unknown.
     """
     local = declaration_of(source, name, use)
     if local is not None:
@@ -102,7 +102,7 @@ def element_of(source: Source, name: str, use: Node) -> str:
 
 
 def pairs(view: View, first: str, seconds: tuple[str, ...]) -> Iterator[CallPair]:
-    """Yield pairs of counted calls of these names that cover the same number of elements."""
+    """Yield pairs of counted calls with these names that cover the same number of elements."""
     for file in view.kernel:
         for pair in call_pairs(file):
             if pair.first.name != first or pair.second.name not in seconds:
@@ -113,7 +113,7 @@ def pairs(view: View, first: str, seconds: tuple[str, ...]) -> Iterator[CallPair
 
 
 def fusion(pair: CallPair, name: str, arguments: list[str]) -> Iterator[Site]:
-    """Yield the site that puts one call in the place of both, with the element type that they name."""
+    """Yield the site that replaces both calls by one, with their explicit element type."""
     element = element_type(pair)
     if element is None:
         return
@@ -123,12 +123,12 @@ def fusion(pair: CallPair, name: str, arguments: list[str]) -> Iterator[Site]:
 
 
 def template_of(name: str, element: str) -> str:
-    """Return the template arguments of a call on tensors of one element type; empty if it is not named."""
+    """Return the template arguments of a call on tensors of one element type; empty if it is implicit."""
     return f"<{', '.join([element] * (2 if name in _TWO_TYPES else 1))}>" if element else ""
 
 
 def element_type(pair: CallPair) -> str | None:
-    """Return the element type that the calls name: empty if none does, ``None`` if it is not clear."""
+    """Return the explicit element type of the calls: empty if none has one, ``None`` if unclear."""
     named = {call.template[1:-1].strip() for call in (pair.first, pair.second) if call.template}
     if len(named) > 1 or any("," in element for element in named):
         return None
@@ -136,12 +136,12 @@ def element_type(pair: CallPair) -> str | None:
 
 
 def temporary_dies(pair: CallPair) -> bool:
-    """Say whether what the first call writes is not needed after the second."""
+    """Return whether the result of the first call is not used after the second."""
     return is_dead_after(pair.file, pair.first.values[0], pair.second)
 
 
 def way_back(file: File, call: Call, label: str, *statements: str) -> Choice:
-    """Return the choice that puts several statements in the place of a vector call's one."""
+    """Return the choice that replaces a single vector call by several statements."""
     statement = call.statement if call.statement is not None else call.node
     text = f"\n{file.source.indent_of(statement)}".join(statements)
     return Choice(label, (file.edit(Edit(statement.start_byte, statement.end_byte, text)),), forward=False)
@@ -159,7 +159,7 @@ def _element(type_text: str) -> str:
 
 @lru_cache(maxsize=64)
 def _tensor_declarations(source: Source) -> dict[str, list[tuple[Node, str]]]:
-    """Return, by name, the declarations of tensors (parameters and members too) with their elements."""
+    """Return the declarations of tensors, including parameters and members, with element types, by name."""
     declared: dict[str, list[tuple[Node, str]]] = defaultdict(list)
     for kind in ("parameter_declaration", "declaration", "field_declaration"):
         for node in source.nodes(kind):
@@ -175,7 +175,7 @@ def _is_member(declaration: Node) -> bool:
 
 
 def _constant_values(source: Source, name: str) -> Iterator[str]:
-    """Yield the bare values that a file gives to constants of a name."""
+    """Yield the bare values of a file's constants with a name."""
     for kind, named, valued in (
         ("init_declarator", "declarator", "value"),
         ("field_declaration", "declarator", "default_value"),

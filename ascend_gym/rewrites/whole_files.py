@@ -1,4 +1,4 @@
-"""Whether a block of an answer is the whole of a file, or leaves parts of it out."""
+"""Checks whether a block of an answer is a complete file, or omits parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FIRST_LINE = re.compile(r"^\s*(?:#\s*(?:include|pragma|ifndef|if|define)|//|/\*
 
 
 def is_elision(line: str) -> bool:
-    """Say whether a line stands for lines that were left out, such as ``// ... rest unchanged``."""
+    """Return whether a line is a placeholder for omitted code, such as ``// ... rest unchanged``."""
     if len(line) > _MAX_COMMENT_CHARS or not line.strip():
         return False
     comment = _COMMENT.match(line)
@@ -44,12 +44,12 @@ def is_elision(line: str) -> bool:
         return False
     if not line.lstrip().startswith(("//", "/*", "#")):
         return bool(_DOTS.match(line) and _LEFT_OUT.search(line))
-    told = _SAID_IN_WORDS.search(words) or (_DOTS_AT_END.search(words) and _LEFT_OUT.search(words))
-    return bool(_DOTS.match(words) or told)
+    is_placeholder = _SAID_IN_WORDS.search(words) or (_DOTS_AT_END.search(words) and _LEFT_OUT.search(words))
+    return bool(_DOTS.match(words) or is_placeholder)
 
 
 def first_elision(old: str, new: str) -> tuple[int, str] | None:
-    """Return number and text of the first line that stands for others and is not of the old text."""
+    """Return number and text of the first placeholder line that is not in the old text."""
     known = {line.strip() for line in old.split("\n")}
     for number, line in enumerate(new.split("\n"), 1):
         if is_elision(line) and line.strip() not in known:
@@ -58,24 +58,24 @@ def first_elision(old: str, new: str) -> tuple[int, str] | None:
 
 
 def entries_of(text: str) -> set[str]:
-    """Return what a file is known by outside: its kernels, and what it registers for an operator."""
+    """Return the external names of a file: its kernels, and what it registers for an operator."""
     found = _ENTRY.findall(text)
     return {f"{kernel}()" if kernel else f"{macro}({operator})" for kernel, macro, operator in found}
 
 
 def missing_entries(before: Iterable[str], after: Iterable[str]) -> list[str]:
-    """Return the names that the texts of a candidate had and no longer have."""
+    """Return the external names that the texts of a candidate no longer have."""
     return sorted(entries_of("\n".join(before)) - entries_of("\n".join(after)))
 
 
 def stands_for(body: str, text: str) -> bool:
-    """Say whether a block without a header of its own is a version of the whole file ``text``."""
+    """Return whether a block without a header is a version of the whole file ``text``."""
     entries = entries_of(text)
     return bool(entries) and entries <= entries_of(body) and looks_complete(body)
 
 
 def looks_complete(body: str) -> bool:
-    """Say whether a text begins as a file does, ends as one does, and its braces are pairs."""
+    """Return whether a text begins and ends like a file and has balanced braces."""
     lines = [line for line in body.split("\n") if line.strip()]
     if not lines or body.count("{") != body.count("}"):
         return False

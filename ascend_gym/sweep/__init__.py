@@ -1,1 +1,1 @@
-"""Sweeps over operators, methods and seeds, and the store of their results."""
+"""Sweeps over operators, methods and seeds, and the results store."""

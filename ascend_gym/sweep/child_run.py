@@ -1,8 +1,8 @@
-"""A run in a child process, on whatever host: its files and steps are handed on as they come.
+"""A run in a child process, which streams its files and steps to the parent.
 
-A process of its own, because OpenEvolve needs a main thread, a crash must take down one run only, and memory
-is given back. The child ends when its standard input is closed, so that a killed parent leaves none behind.
-Runs that follow each other in one place are forked from one process.
+Each run has its own process because OpenEvolve needs a main thread, a crash must only affect one run, and
+memory must be released. The child ends when its standard input is closed, so a killed parent leaves no
+children. Consecutive runs in one place are forked from the same server process.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _EXIT_MISUSE = 2
 
 
 class RunPlace:
-    """Makes one run at a time.
+    """Executes one run at a time.
 
     Args:
-        host: where this is; by default the name of the host.
+        host: name of this place; by default the host name.
     """
 
     def __init__(self, host: str | None = None) -> None:
@@ -35,7 +35,7 @@ class RunPlace:
         self._server: ForkServer | None = None
 
     def begin(self, task: RunTask) -> ChildRun:
-        """Begin a run; the one before has ended.
+        """Start a run; the previous one must have ended.
 
         Raises:
             OSError: no process can be started, or the disk is full.
@@ -46,19 +46,19 @@ class RunPlace:
         return ChildRun(task, self._host, self._server)
 
     def close(self) -> None:
-        """End what still runs."""
+        """Stop the current run, if any."""
         if self._server is not None:
             self._server.close()
             self._server = None
 
 
 class ChildRun:
-    """Makes one run, or goes on with it, in a scratch folder.
+    """Executes or resumes one run in a scratch folder.
 
     Args:
-        task: the run.
-        host: where this is.
-        server: makes the process.
+        task: run to execute.
+        host: name of this place.
+        server: starts the process.
     """
 
     def __init__(self, task: RunTask, host: str, server: ForkServer) -> None:
@@ -73,7 +73,7 @@ class ChildRun:
         self._stop_fd, self._told_fd = self._begun()
 
     def _begun(self) -> tuple[int, int]:
-        """Start the process; return the ends of the pipes that stop it and that it tells its steps on."""
+        """Start the process; return the ends of the pipes for stopping it and for its steps."""
         daemon = ["--daemon", self._task.daemon] if self._task.daemon is not None else []
         stdin, stop_fd = os.pipe()
         told_fd, stdout = os.pipe()
@@ -89,7 +89,7 @@ class ChildRun:
         return stop_fd, told_fd
 
     def updates(self, timeout_s: float) -> Update:
-        """Return what is new, waiting up to ``timeout_s`` for it. After its end the run is gone."""
+        """Return news of the run, waiting up to ``timeout_s``. Once it returns the end, the run is gone."""
         waited: list[int] = [self._told_fd, self._server.fileno()]
         ready = select.select(waited, [], [], timeout_s)[0]
         steps: list[RunStep] = []
@@ -103,7 +103,7 @@ class ChildRun:
         return Update(self._task.job.job_id, self._task.attempt, self._host, parts, tuple(steps), end)
 
     def stop(self) -> None:
-        """Ask the run to stop; ``updates`` tells its end."""
+        """Ask the run to stop; ``updates`` returns its end."""
         if self._stop_fd >= 0:
             os.close(self._stop_fd)
             self._stop_fd = -1
@@ -114,7 +114,7 @@ class ChildRun:
         self._scratch.cleanup()
 
     def _take(self, data: bytes, steps: list[RunStep]) -> None:
-        """Take in what the child has written: a JSON line for each step, and one for the end."""
+        """Process the child's output: one JSON line per step, and one for the end."""
         *lines, self._line = (self._line + data).split(b"\n")
         for line in lines:
             event = json.loads(line)
@@ -124,7 +124,7 @@ class ChildRun:
                 steps.append(RunStep(**event))
 
     def _ended(self) -> RunEnd:
-        """Return how the child ended: by its own account if it gave one."""
+        """Return how the child ended, as it reported itself if possible."""
         status = self._server.status()
         if self._end is not None:
             return self._end
@@ -132,9 +132,9 @@ class ChildRun:
         return RunEnd(ending, f"exit status {status}: {self._server.said()}")
 
     def _new_parts(self, *, everything: bool) -> tuple[FilePart, ...]:
-        """Return what was added to the logs, and at the end every other file too.
+        """Return what was appended to the logs, and at the end every other file too.
 
-        The journal is read first and handed on last, so that no result comes without its timing and answer.
+        The journal is read first and sent last, so that no result arrives without its timing and answer.
         """
         journal = self._new_part(JOURNAL_NAME)
         others = [self._new_part(name) for name in LOG_NAMES if name != JOURNAL_NAME]

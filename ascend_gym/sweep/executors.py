@@ -1,4 +1,4 @@
-"""Where runs are made: processes of this host, or Ray actors; the driver of a sweep sees no difference."""
+"""Executors of runs: local processes or Ray actors, behind one interface for the driver of a sweep."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ POLL_S = 5.0
 
 
 class Executor(Protocol):
-    """Makes runs."""
+    """Executes runs."""
 
     def capacity(self) -> int:
-        """Return how many runs can be under way at a time; it changes as hosts join and leave."""
+        """Return the maximum number of simultaneous runs; it changes as hosts join and leave."""
 
     def start(self, task: RunTask) -> None:
-        """Begin a run."""
+        """Start a run."""
 
     def updates(self, timeout_s: float) -> list[Update]:
-        """Return what runs tell, waiting up to ``timeout_s`` for the first. Each tells its end once."""
+        """Return updates of runs, waiting up to ``timeout_s`` for the first. Each run ends once."""
 
     def stop_all(self) -> None:
-        """Ask all runs to stop; ``updates`` tells their ends."""
+        """Ask all runs to stop; ``updates`` returns their ends."""
 
     def close(self) -> None:
-        """End what still runs."""
+        """Kill all runs that are still active."""
 
 
 class LocalExecutor:
-    """Makes runs as processes of this host.
+    """Executes runs as processes of this host.
 
     Args:
-        runs: runs at a time.
+        runs: maximum number of simultaneous runs.
     """
 
     def __init__(self, runs: int) -> None:
@@ -46,11 +46,11 @@ class LocalExecutor:
         self._threads: list[threading.Thread] = []
 
     def capacity(self) -> int:
-        """Return the runs at a time."""
+        """Return the maximum number of simultaneous runs."""
         return self._runs
 
     def start(self, task: RunTask) -> None:
-        """Begin a run."""
+        """Start a run."""
         place = self._free.pop() if self._free else RunPlace()
         try:
             child = place.begin(task)
@@ -64,7 +64,7 @@ class LocalExecutor:
         thread.start()
 
     def updates(self, timeout_s: float) -> list[Update]:
-        """Return what runs tell."""
+        """Return updates of runs; see ``Executor.updates``."""
         try:
             told = [self._told.get(timeout=timeout_s)]
         except queue.Empty:
@@ -79,7 +79,7 @@ class LocalExecutor:
             child.stop()
 
     def close(self) -> None:
-        """End what still runs."""
+        """Kill all runs that are still active."""
         self.stop_all()
         for thread in self._threads:
             thread.join()
@@ -99,5 +99,5 @@ class LocalExecutor:
 
 
 def lost(task: RunTask, message: str) -> Update:
-    """Return the update of an attempt whose process or host is gone."""
+    """Return the update of an attempt whose process or host was lost."""
     return Update(task.job.job_id, task.attempt, "", end=RunEnd(Ending.LOST, message))

@@ -34,10 +34,10 @@ class Format(str, Enum):
 def export(store: ResultsStore, folder: Path, file_format: Format) -> list[Path]:
     """Write ``runs``, ``evaluations``, ``operators`` and ``sessions`` into ``folder``; return the files.
 
-    Compressed columns (results, sources) are left out: ``ResultsStore`` reads those.
+    Compressed columns (results, sources) are left out; ``ResultsStore`` reads those.
 
     Raises:
-        MisuseError: the folder cannot be written, or the format needs a package that is missing.
+        MisuseError: the folder is not writable, or the format needs a package that is missing.
     """
     write = _write_csv if file_format is Format.CSV else _parquet_writer()
     written = []

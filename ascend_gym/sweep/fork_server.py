@@ -1,10 +1,11 @@
-"""A process that has imported what runs need, and forks one child at a time for them.
+"""A process that has imported the modules of runs, and forks one child at a time for them.
 
-An interpreter with its imports takes most of a second of processor time, a fork a hundredth of that. An order
-is the arguments of a child, the first its folder, with its standard input and output as descriptors; the
-answer is its exit status, at its end. What children write to standard error is kept for ``said``. The server
-ends when the line to it is closed and its child has ended, which a child does when its standard input is
-closed; the folder, which nobody else knows of then, it removes.
+Starting an interpreter with its imports takes most of a second of processor time, a fork a hundredth of that.
+
+The parent sends one request per child: its working folder and arguments, with its standard input and output
+as descriptors. The server answers with the child's exit status. Standard error of children is kept for
+``said``. The server ends when its connection is closed and its child has ended; the child ends when its
+standard input is closed. In that case the server removes the folder, because nobody else knows of it.
 """
 
 from __future__ import annotations
@@ -35,11 +36,12 @@ class ForkServer:
     """Starts children that execute ``main()`` of a module, one after the other.
 
     Args:
-        module: has ``main``, which exits with the status of the child, and ``prepare``, called once before.
+        module: module with ``main``, which exits with the status of the child, and ``prepare``, called once
+            before.
 
     Attributes:
         module: as given.
-        ended: whether there is no server any more.
+        ended: whether the server has ended.
 
     Raises:
         OSError: the server could not be started.
@@ -64,16 +66,16 @@ class ForkServer:
         return self._line.fileno()
 
     def begin(self, folder: Path, arguments: Sequence[str], stdin: int, stdout: int) -> None:
-        """Start a child process; the one before has ended.
+        """Start a child process; the previous one must have ended.
 
         Args:
-            folder: working directory of the child; it is not removed.
-            arguments: of its command line.
-            stdin: descriptor that it reads from; stays open here.
-            stdout: descriptor that it writes to; stays open here.
+            folder: working directory of the child; not removed here.
+            arguments: command-line arguments.
+            stdin: descriptor for its standard input; stays open here.
+            stdout: descriptor for its standard output; stays open here.
 
         Raises:
-            OSError: the server is gone, or the arguments are too long.
+            OSError: the server has ended, or the arguments are too long.
         """
         self._messages.truncate(0)
         self._messages.seek(0)  # the server's own position too: both have the same open file
@@ -84,7 +86,7 @@ class ForkServer:
             raise
 
     def status(self) -> int | None:
-        """Wait for the exit status of the child; ``None`` if there is none, and the server has ended too."""
+        """Wait for the exit status of the child; ``None`` if the server has ended without one."""
         answer = self._answer() if select.select([self._line], [], [], _END_TIMEOUT_S)[0] else b""
         if answer:
             return int(answer)
@@ -92,20 +94,20 @@ class ForkServer:
         return None
 
     def _answer(self) -> bytes:
-        """Return what the server has sent; nothing if it is gone, with or without having read its order."""
+        """Return the server's answer; empty if it has ended, whether or not it read its request."""
         try:
             return self._line.recv(_STATUS_BYTES)
         except ConnectionResetError:
             return b""
 
     def said(self) -> str:
-        """Return the end of what the child has written to standard error."""
+        """Return the end of the child's standard error."""
         written_bytes = os.fstat(self._messages.fileno()).st_size
         start = max(0, written_bytes - _QUOTED_BYTES)
         return os.pread(self._messages.fileno(), _QUOTED_BYTES, start).decode(errors="replace").strip()
 
     def close(self) -> None:
-        """End the server and its child, and wait until the server is gone."""
+        """Stop the server and its child, and wait until the server has ended."""
         if not self.ended:
             self._end()
         self._line.close()
@@ -118,7 +120,7 @@ class ForkServer:
 
 
 def main() -> None:
-    """Serve; a forked child returns from the loop and becomes what was ordered."""
+    """Serve requests; a forked child returns from the loop and executes its request."""
     for number in SIGNALS:  # it ends with its parent; its children take them as they like
         signal.signal(number, signal.SIG_IGN)
     module, line = import_module(sys.argv[1]), socket.socket(fileno=int(sys.argv[2]))
@@ -130,7 +132,7 @@ def main() -> None:
 
 
 def _is_server(line: socket.socket) -> bool:
-    """Take one order; say whether this process is to take another one."""
+    """Process one request; return whether this process is still the server."""
     order, descriptors, _, _ = socket.recv_fds(line, _ORDER_BYTES, 2)
     if not order:
         return False

@@ -1,6 +1,6 @@
-"""What travels between the driver of a sweep and the hosts on which its runs are made.
+"""Messages between the driver of a sweep and the hosts that execute its runs.
 
-All of it pickles, and none of it is an exception: those of other packages may not survive the way.
+All of them can be pickled, and none contains an exception: exceptions of other packages may not unpickle.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ CHILD_MODULE = "ascend_gym.cli.sweep_child"
 
 @dataclass(frozen=True)
 class Job:
-    """One run that is to be made.
+    """One run of a sweep.
 
     Attributes:
-        job_id: its folder below that of the sweep.
-        variant: the method with what is special about it.
-        operator: id of the operator.
+        job_id: its folder relative to that of the sweep.
+        variant: method with its special settings.
+        operator: operator id.
         seed: seed of the run.
-        budget: evaluations that it may spend.
-        chip: chip whose cycles are counted.
+        budget: number of evaluations.
+        chip: simulated or measured chip.
         settings: text of its ``run.json``.
     """
 
@@ -37,15 +37,15 @@ class Job:
 
 @dataclass(frozen=True)
 class RunTask:
-    """A run as a host is told to make it, or to go on with it.
+    """An attempt at a run, to be executed or resumed on a host.
 
     Attributes:
-        job: the run.
-        attempt: which attempt at it this is, from 1.
+        job: run.
+        attempt: number of the attempt, from 1.
         daemon: address of the daemon; ``None`` for the host's own, ``$ASCEND_GYM_DAEMON`` or a private one.
-        files: what is known of the run: journal, timings and answers by name.
-        arguments: further arguments of the child: evaluations in flight, how models are reached.
-        module: the module whose ``main`` makes the run; see ``ForkServer``.
+        files: known state of the run: journal, timings and answers by name.
+        arguments: further arguments of the child: evaluations in flight, access to models.
+        module: module whose ``main`` executes the run; see ``ForkServer``.
     """
 
     job: Job
@@ -58,7 +58,7 @@ class RunTask:
 
 @dataclass(frozen=True)
 class FilePart:
-    """What a file of a run holds from ``offset_bytes`` on."""
+    """Contents of a run's file from ``offset_bytes`` on."""
 
     name: str
     offset_bytes: int
@@ -67,7 +67,7 @@ class FilePart:
 
 @dataclass(frozen=True)
 class RunStep:
-    """One observed evaluation; latencies are in microseconds."""
+    """One evaluation of a run; latencies are in microseconds."""
 
     index: int
     status: str
@@ -77,14 +77,14 @@ class RunStep:
 
     @property
     def speedup(self) -> float:
-        """Speedup of the best so far; 1 where nothing was measured."""
+        """Speedup of the best candidate so far; 1 if nothing was measured."""
         if self.baseline_latency_us is None or self.best_latency_us is None:
             return 1.0
         return self.baseline_latency_us / self.best_latency_us
 
 
 class Ending(str, Enum):
-    """How an attempt at a run ended."""
+    """Outcome of an attempt at a run."""
 
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
@@ -95,7 +95,7 @@ class Ending(str, Enum):
 
 @dataclass(frozen=True)
 class RunEnd:
-    """The end of an attempt, with what a person should know about it."""
+    """End of an attempt, with a message for the user."""
 
     ending: Ending
     message: str = ""
@@ -103,15 +103,15 @@ class RunEnd:
 
 @dataclass(frozen=True)
 class Update:
-    """What an attempt tells the driver.
+    """News of an attempt for the driver.
 
     Attributes:
-        job_id: the run.
-        attempt: the attempt; updates of an earlier one are dropped.
-        host: where it is made.
-        parts: what was added to its files.
-        steps: what was evaluated.
-        end: how it ended; ``None`` while it goes on.
+        job_id: run.
+        attempt: number of the attempt; updates of earlier attempts are dropped.
+        host: host that executes it.
+        parts: additions to its files.
+        steps: new evaluations.
+        end: its end; ``None`` while it continues.
     """
 
     job_id: str

@@ -1,8 +1,8 @@
-"""Experiment loggers behind one callback: TensorBoard, Weights & Biases without network, MLflow.
+"""Experiment loggers behind one callback: TensorBoard, offline Weights & Biases, MLflow.
 
 Each run of a sweep is a run of the logger, and each evaluation a step: ``speedup`` and
-``best_latency_us`` over charged evaluations. The packages are imported when they are asked for; they make
-the extra ``loggers``.
+``best_latency_us`` over charged evaluations. The packages are imported on demand; the extra ``loggers``
+installs them.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ class LoggerName(str, Enum):
 
 
 class ExperimentLogger(Protocol):
-    """Takes what runs tell."""
+    """Interface of experiment loggers."""
 
     def step(self, job: Job, step: RunStep) -> None:
-        """Log one evaluation of a run, each once and in order."""
+        """Log one evaluation of a run; called once per evaluation, in order."""
 
     def close(self) -> None:
-        """Write everything out."""
+        """Flush and close."""
 
 
 class LoggingCallback:
-    """Hands the evaluations of updates to loggers; those of a resumed run that were told before are not.
+    """Forwards the evaluations of updates to loggers, except those that an earlier process has logged.
 
     Args:
-        jobs: the runs by id.
-        told: the furthest evaluation of each run that an earlier process has told of; -1 for none.
-        loggers: who takes them.
+        jobs: runs by id.
+        logged: number of the last evaluation of each run that an earlier process has logged; -1 for none.
+        loggers: experiment loggers.
     """
 
     def __init__(
-        self, jobs: Mapping[str, Job], told: Mapping[str, int], loggers: tuple[ExperimentLogger, ...]
+        self, jobs: Mapping[str, Job], logged: Mapping[str, int], loggers: tuple[ExperimentLogger, ...]
     ) -> None:
-        self._jobs, self._told, self._loggers = jobs, dict(told), loggers
+        self._jobs, self._logged, self._loggers = jobs, dict(logged), loggers
 
     def __call__(self, update: Update) -> None:
-        """Take in an update."""
+        """Log the new evaluations of an update."""
         for step in update.steps:
-            if step.index > self._told[update.job_id]:
-                self._told[update.job_id] = step.index
+            if step.index > self._logged[update.job_id]:
+                self._logged[update.job_id] = step.index
                 for logger in self._loggers:
                     logger.step(self._jobs[update.job_id], step)
 
@@ -76,7 +76,7 @@ def logger_named(name: LoggerName, folder: Path) -> ExperimentLogger:
 
 
 class TensorBoardLogger:
-    """Writes event files by tensorboardX, a folder for each run."""
+    """Writes event files with tensorboardX, one folder per run."""
 
     def __init__(self, folder: Path) -> None:
         self._module, self._folder = _imported("tensorboardX"), folder
@@ -96,7 +96,7 @@ class TensorBoardLogger:
 
 
 class WandbLogger:
-    """Writes offline runs, which ``wandb sync`` uploads if their owner wants that."""
+    """Writes offline runs, which ``wandb sync`` can upload."""
 
     def __init__(self, folder: Path) -> None:
         self._module, self._folder = _imported("wandb"), folder

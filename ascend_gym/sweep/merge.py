@@ -1,4 +1,4 @@
-"""Brings runs together: from folders, and from the stores of several machines."""
+"""Imports runs from their folders, and merges the stores of several machines."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ascend_gym.sweep.store import ResultsStore
 
 @dataclass(frozen=True)
 class Merged:
-    """How many runs were seen, and how many of them told the store something."""
+    """Number of runs seen, and number of those that added something to the store."""
 
     runs: int
     changed: int
 
 
 def run_folders(roots: Iterable[Path]) -> Iterator[Path]:
-    """Yield every folder at or below ``roots`` that holds a journal with a record, in order.
+    """Yield every folder at or below ``roots`` that contains a non-empty journal, in order.
 
     Raises:
         MisuseError: there is none at or below one of them.
@@ -36,15 +36,15 @@ def run_folders(roots: Iterable[Path]) -> Iterator[Path]:
 def import_runs(
     store: ResultsStore, folders: Iterable[Path], variant_of: Callable[[Path], str | None]
 ) -> Merged:
-    """Put the runs in ``folders`` into ``store``.
+    """Import the runs in ``folders`` into ``store``.
 
     Args:
-        store: opened for writing.
-        folders: each the folder of one run.
-        variant_of: what the method with its settings is called, by folder.
+        store: store, opened for writing.
+        folders: run folders.
+        variant_of: function from a folder to the name of its method with settings.
 
     Raises:
-        MisuseError: a journal is damaged, or tells of a run that the store knows otherwise.
+        MisuseError: a journal is damaged, or contradicts the same run in the store.
     """
     operators = Operators()
     runs = (read_run(folder, variant=variant_of(folder), operators=operators) for folder in folders)
@@ -53,10 +53,10 @@ def import_runs(
 
 
 def merge_stores(store: ResultsStore, others: Iterable[Path]) -> Merged:
-    """Put all runs of other stores into ``store``.
+    """Import all runs of other stores into ``store``.
 
     Raises:
-        MisuseError: one is no store, or tells of a run that ``store`` knows otherwise.
+        MisuseError: one is not a store, or contradicts a run in ``store``.
     """
     changed: list[bool] = []
     for path in others:

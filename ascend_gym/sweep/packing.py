@@ -1,4 +1,4 @@
-"""JSON values as compressed bytes, for the columns that are read one at a time."""
+"""Compression of JSON values, for columns that are only read row by row."""
 
 from __future__ import annotations
 
@@ -16,6 +16,6 @@ def packed(value: dict[str, Any]) -> bytes:
 
 
 def unpacked(data: bytes) -> dict[str, Any]:
-    """Return the value that ``packed`` was given."""
+    """Return the value that was given to ``packed``."""
     value: dict[str, Any] = from_json(zlib.decompress(data))
     return value

@@ -1,4 +1,4 @@
-"""What a sweep consists of: operators x methods x seeds x budgets x chips, all with equal budgets."""
+"""The plan of a sweep: operators x methods x seeds x budgets x chips, all with equal budgets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PATTERN_SIGNS = frozenset("*?[")
 
 
 class Limits(BaseModel):
-    """What every run of the sweep may spend besides evaluations, and what a known candidate costs."""
+    """Further limits of every run, and the cost of duplicate candidates."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -36,21 +36,21 @@ class Limits(BaseModel):
 
 
 class SweepPlan(BaseModel):
-    """Everything that decides the outcome of a sweep.
+    """All settings that affect the outcome of a sweep.
 
     Attributes:
         operators: suites, names, or patterns such as ``cann-ops/foreach_*``.
-        op_dirs: folders of operators outside of the suites, each with the name of its operator.
+        op_dirs: folders of operators outside the suites, each named like its operator.
         methods: methods, or variants such as ``ascend-optimizer:no-experience``.
         seeds: seeds of the runs.
-        budgets: evaluations that a run may spend; each method has runs with each.
-        chips: chips whose cycles are counted.
+        budgets: numbers of evaluations; each method has runs with each budget.
+        chips: simulated or measured chips.
         model: model of the searches.
-        offline_model: model of what is prepared once for an operator; ``None`` for ``model``.
+        offline_model: model for preparations made once per operator; ``None`` for ``model``.
         temperature: sampling temperature.
         reasoning_effort: how much a model may reason; ``None`` leaves it to the endpoint.
-        max_tokens: limit of an answer's length, reasoning included.
-        limits: what runs may spend besides.
+        max_tokens: maximum length of an answer, including reasoning.
+        limits: further limits of every run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -99,10 +99,10 @@ class SweepPlan(BaseModel):
         return budgets
 
     def cells(self) -> Iterator[Cell]:
-        """Yield the runs, those of one operator and seed next to each other.
+        """Yield the runs, with those of one operator and seed next to each other.
 
         Raises:
-            MisuseError: an operator is not known, or a pattern fits none.
+            MisuseError: an operator is unknown, or a pattern matches none.
         """
         operators = {**dict.fromkeys(matching_operators(self.operators)), **own_operators(self.op_dirs)}
         rounds = product(self.chips, self.budgets, self.seeds, operators.items(), self.methods)
@@ -110,7 +110,7 @@ class SweepPlan(BaseModel):
             yield Cell(method, operator, seed, budget, chip, folder)
 
     def common_settings(self) -> dict[str, Any]:
-        """Return what the settings of all runs have in common."""
+        """Return the settings that all runs share."""
         names = {"model", "offline_model", "temperature", "reasoning_effort", "max_tokens"}
         return {**self.model_dump(include=names), **self.limits.model_dump()}
 
@@ -128,16 +128,16 @@ class Cell:
 
     @property
     def folder(self) -> str:
-        """Its folder below that of the sweep."""
+        """Its folder relative to that of the sweep."""
         names = (self.method, self.operator, f"{self.chip}-budget{self.budget}-seed{self.seed}")
         return "/".join(name.replace("/", "_") for name in names)
 
 
 def read_plan(path: Path | None, **flags: Any) -> SweepPlan:
-    """Read a plan from a TOML file, with ``flags`` in place of what the file says; ``None`` sets nothing.
+    """Read a plan from a TOML file; ``flags`` override the file unless they are ``None``.
 
     Raises:
-        MisuseError: the file cannot be read, or the plan makes no sense.
+        MisuseError: the file cannot be read, or the plan is invalid.
     """
     try:
         told = read_toml(path) if path is not None else {}
@@ -159,19 +159,19 @@ def read_plan(path: Path | None, **flags: Any) -> SweepPlan:
 
 
 def matching_operators(names: Iterable[str]) -> list[str]:
-    """Return the ids of the operators that suites, names and patterns stand for, each once.
+    """Return the ids of the operators that suites, names and patterns match, without duplicates.
 
     Raises:
-        MisuseError: a name is not known, or a pattern fits none.
+        MisuseError: a name is unknown, or a pattern matches none.
     """
     return list(dict.fromkeys(op_id for name in names for op_id in _matching(name)))
 
 
 def own_operators(folders: Iterable[str]) -> dict[str, str]:
-    """Return the folders of operators outside of the suites by operator id.
+    """Return the folders of operators outside the suites by operator id.
 
     Raises:
-        MisuseError: one is no operator's, or two have one name.
+        MisuseError: a folder is not an operator's, or two have the same name.
     """
     own: dict[str, str] = {}
     for folder in folders:

@@ -1,6 +1,6 @@
-"""Which host, versions and prompts a run was made with: a line for each process that worked on it.
+"""Provenance of a run: host, versions and prompts, one line for each process that worked on it.
 
-None of it belongs into the journal, whose bytes follow from operator, method, model and seed alone.
+It is kept out of the journal, whose bytes depend only on operator, method, model and seed.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _DEPENDENCIES = (
 
 
 def note_session(folder: Path, command: Sequence[str] | None = None) -> None:
-    """Add a line about this process to the run in ``folder``.
+    """Append a line about this process to the run in ``folder``.
 
     Args:
-        folder: the folder of a run.
-        command: what the run can be repeated with; by default this process's command line.
+        folder: folder of a run.
+        command: command that repeats the run; by default this process's command line.
     """
     with AppendLog(folder / PROVENANCE_NAME) as log:
         log.append(_session(list(command or sys.argv)))
 
 
 def read_sessions(folder: Path, run_id: str) -> tuple[SessionRecord, ...]:
-    """Return the lines about the run in ``folder``; none for a run from before there were any.
+    """Return the sessions of the run in ``folder``; empty for runs of versions without provenance.
 
     Raises:
         MisuseError: a line is damaged.
@@ -80,13 +80,13 @@ def _record(run_id: str, line: dict[str, Any]) -> SessionRecord:
 
 @cache
 def own_digests() -> tuple[str, str]:
-    """Return the digests of our sources and of our prompts, as they were when first asked for."""
+    """Return the digests of our sources and prompts; computed once per process."""
     return digest_of_tree(_ROOT, _CODE), digest_of_tree(_ROOT, _PROMPTS)
 
 
 @cache
 def _versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that runs depend on, where installed."""
+    """Return the versions of Python and of the installed packages that runs depend on."""
     versions = {"python": platform.python_version()}
     for name in _DEPENDENCIES:
         try:

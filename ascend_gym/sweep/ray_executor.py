@@ -1,11 +1,12 @@
 """Runs as Ray actors on any number of hosts.
 
-An actor takes one unit of the custom resource ``npu_host`` and makes one run after the other: a host that
-was started with ``ray start --resources='{"npu_host": 4}'`` makes four at a time. Actors are not restarted by
-Ray: the driver begins a lost run again, on any host, with the journal that it has received so far. Hosts may
+An actor takes one unit of the custom resource ``npu_host`` and executes one run after another: a host that
+was started with ``ray start --resources='{"npu_host": 4}'`` executes four at a time. Ray does not restart
+actors: the driver restarts a lost run on any host from the journal that it has received. Hosts may
 join and leave.
 
-Actors are asked for news instead of sending them, because that works through Ray Client (``ray://``) too.
+The driver polls actors instead of receiving messages, because that also works through Ray Client
+(``ray://``).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _CAPACITY_AGE_S = 2.0
 
 
 class RunActor:
-    """Makes runs in child processes of a Ray worker, one at a time."""
+    """Executes runs in child processes of a Ray worker, one at a time."""
 
     def __init__(self) -> None:
         import ray
@@ -40,12 +41,12 @@ class RunActor:
         self._run: ChildRun | None = None
 
     def begin(self, task: RunTask, timeout_s: float) -> Update:
-        """Begin a run and return what is new."""
+        """Start a run and return its first update."""
         self._run = self._place.begin(task)
         return self._run.updates(timeout_s)
 
     def updates(self, timeout_s: float) -> Update:
-        """Return what is new in the run."""
+        """Return news of the run."""
         assert self._run is not None, "a run was begun"
         return self._run.updates(timeout_s)
 
@@ -57,11 +58,12 @@ class RunActor:
 
 @contextmanager
 def connected_ray(address: str, runs: int) -> Iterator[Any]:
-    """Connect to a Ray cluster, or start one on this host for as long as the block runs.
+    """Connect to a Ray cluster, or start one on this host for the duration of the block.
 
     Args:
-        address: ``local`` starts one; ``auto`` is that of this host; ``HOST:PORT`` or ``ray://HOST:PORT``.
-        runs: runs at a time of one that is started here.
+        address: ``local`` starts one; ``auto`` uses that of this host; otherwise ``HOST:PORT`` or
+            ``ray://HOST:PORT``.
+        runs: maximum number of simultaneous runs of a local cluster.
 
     Raises:
         MisuseError: Ray is not installed.
@@ -89,7 +91,7 @@ def connected_ray(address: str, runs: int) -> Iterator[Any]:
 
 
 class RayExecutor:
-    """Makes runs as actors of a connected Ray.
+    """Executes runs as actors of a connected Ray cluster.
 
     Args:
         ray: the module, connected.
@@ -104,7 +106,7 @@ class RayExecutor:
         self._capacity, self._capacity_of_s = 0, float("-inf")
 
     def capacity(self) -> int:
-        """Return how many units of the resource the cluster has."""
+        """Return the cluster's number of units of the resource."""
         if time.monotonic() - self._capacity_of_s > _CAPACITY_AGE_S:
             with self._cluster():
                 self._capacity = int(self._ray.cluster_resources().get(RESOURCE, 0))
@@ -112,7 +114,7 @@ class RayExecutor:
         return self._capacity
 
     def start(self, task: RunTask) -> None:
-        """Begin a run in an idle actor, or in a new one on any host with a free unit."""
+        """Start a run in an idle actor, or in a new one on any host with a free unit."""
         if self._idle:
             actor = self._idle.pop()
             answer = actor.begin.remote(task, POLL_S)
@@ -123,7 +125,7 @@ class RayExecutor:
         self._actors[answer] = task, actor
 
     def updates(self, timeout_s: float) -> list[Update]:
-        """Return what runs tell."""
+        """Return updates of runs; see ``Executor.updates``."""
         if not self._actors:
             time.sleep(timeout_s)  # no run could be begun yet: hosts are missing, or daemons paused
             return []
@@ -140,7 +142,7 @@ class RayExecutor:
             actor.stop.remote()
 
     def close(self) -> None:
-        """End what still runs; a run whose worker is killed ends with it."""
+        """Kill all runs that are still active; a run ends when its worker is killed."""
         self._end_idle()
         for _, actor in self._actors.values():
             self._ray.kill(actor)
@@ -154,16 +156,16 @@ class RayExecutor:
 
     @contextmanager
     def _cluster(self) -> Iterator[None]:
-        """Tell in our words that the cluster itself is gone."""
+        """Convert Ray's errors about a lost cluster into ours."""
         try:
             yield
         except (self._ray.exceptions.RayError, ConnectionError) as error:
-            raise InfrastructureError(f"the Ray cluster is gone: {error}; go on with --resume") from error
+            raise InfrastructureError(f"the Ray cluster is gone: {error}; resume with --resume") from error
 
     def _taken(self, answer: Any) -> Update | None:
-        """Return what an actor has answered, and ask it again unless its run has ended.
+        """Return an actor's answer, and poll it again unless its run has ended.
 
-        An actor whose run has ended stays for the next one, unless another waits for the unit that it holds.
+        An actor whose run has ended is kept for the next run, unless another actor waits for its unit.
         """
         task, actor = self._actors.pop(answer)
         self._unplaced.discard(answer)

@@ -1,4 +1,4 @@
-"""The folders of a sweep's runs, kept by its driver: what hosts have told of each run so far."""
+"""The run folders of a sweep, which its driver writes from the updates of hosts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOG_NAMES = (JOURNAL_NAME, TIMINGS_NAME, "answers.jsonl", PROVENANCE_NAME)
 
 
 class RunFolders:
-    """Folders of runs below ``root``. A run goes on, on any host, from what its folder holds."""
+    """Run folders below ``root``. A run can be resumed on any host from the contents of its folder."""
 
     def __init__(self, root: Path, as_written_now: Callable[[bytes], bytes] = bytes) -> None:
         """Keep runs below ``root``.
@@ -34,10 +34,10 @@ class RunFolders:
         return self._root / job.job_id
 
     def begin(self, job: Job) -> None:
-        """Make the folder of a run that has none.
+        """Create the folder of a run if it does not exist.
 
         Raises:
-            MisuseError: the folder holds a run of other settings, or it cannot be made.
+            MisuseError: the folder belongs to a run with other settings, or cannot be created.
         """
         path = self.folder(job) / SETTINGS_NAME
         try:
@@ -51,20 +51,20 @@ class RunFolders:
             raise MisuseError(f"{path.parent} holds a run of other settings: name another folder with --out")
 
     def known(self, job: Job) -> dict[str, bytes]:
-        """Return what is on file of a run, by name; whole lines only."""
+        """Return the files of a run by name, complete lines only."""
         files = {name: self.folder(job) / name for name in LOG_NAMES}
         texts = {name: path.read_bytes() for name, path in files.items() if path.exists()}
         return {name: text[: text.rfind(b"\n") + 1] for name, text in texts.items()}
 
     def has_begun(self, job: Job) -> bool:
-        """Say whether there is a journal with a record."""
+        """Return whether there is a non-empty journal."""
         return bool(self.known(job).get(JOURNAL_NAME))
 
     def add(self, job: Job, parts: Iterable[FilePart]) -> None:
-        """Write what a host has told of a run.
+        """Write the file parts that a host has sent.
 
         Raises:
-            InfrastructureError: the disk does not take it.
+            InfrastructureError: writing fails, for example because the disk is full.
         """
         for part in parts:
             path = self.folder(job) / part.name

@@ -1,4 +1,4 @@
-"""Reads the folder of a run, its journal and timings, into records of the results store."""
+"""Reads the journal and timings of a run folder into records of the results store."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def read_run(folder: Path, *, variant: str | None = None, operators: Operators |
     """Read the run in ``folder``, finished or not.
 
     Args:
-        folder: holds the journal.
-        variant: what the method with its settings is called; by default its plain name.
-        operators: looks operators up, and remembers those that it was asked for.
+        folder: folder of the run.
+        variant: name of the method with its settings; by default the plain method name.
+        operators: looks operators up, and caches them.
 
     Raises:
-        MisuseError: there is no journal, or it was changed or damaged.
+        MisuseError: there is no journal, or it was modified or damaged.
     """
     records = read_journal(folder)
     if not records:
@@ -67,12 +67,12 @@ def read_run(folder: Path, *, variant: str | None = None, operators: Operators |
 
 @dataclass
 class Operators:
-    """Installed operators by id; one that is not at hand is ``None``."""
+    """Cache of installed operators by id; ``None`` for operators that are not installed."""
 
     _specs: dict[str, OpSpec | None] = field(default_factory=dict)
 
     def known_as(self, run: RunRecord) -> OpSpec | None:
-        """Return the operator of a run, if it is installed here and unchanged since."""
+        """Return the operator of a run if it is installed here and unchanged; else ``None``."""
         if run.op_id not in self._specs:
             self._specs[run.op_id] = _loaded(run.op_id)
         spec = self._specs[run.op_id]
@@ -163,7 +163,7 @@ def _run_record(
 
 
 class _EvaluationReader:
-    """Turns pairs of journal records into evaluations, counting what was spent and keeping the best."""
+    """Converts pairs of journal records into evaluations, and tracks the budget spent and the best."""
 
     def __init__(self, header: Record) -> None:
         settings = header["settings"]
@@ -219,7 +219,7 @@ class _EvaluationReader:
 
 
 def _timed(timing: Record) -> dict[str, Any]:
-    """Return what a line of the timings tells; a run that lost them took no time."""
+    """Return the fields of a timing record; all times are 0 for a run without timings."""
     device = timing.get("device") or {}
     seconds = timing.get("seconds", {})
     return {
@@ -232,6 +232,6 @@ def _timed(timing: Record) -> dict[str, Any]:
 
 
 def settings_of(run: RunRecord) -> dict[str, Any]:
-    """Return the settings of a run as values."""
+    """Return the parsed settings of a run."""
     settings: dict[str, Any] = json.loads(run.settings)
     return settings

@@ -1,6 +1,6 @@
-"""What the results store holds: one record per run, evaluation, source text, session and operator.
+"""Records of the results store: runs, evaluations, source texts, sessions and operators.
 
-Field names are column names; ``schema.py`` declares the columns, ``docs/sweeps.md`` says what they mean.
+Field names are column names; ``schema.py`` declares the columns, ``docs/sweeps.md`` explains them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class OperatorRecord:
-    """What kind of operator a run was about."""
+    """Properties of the operator of a run."""
 
     op_id: str
     folder_digest: str
@@ -22,20 +22,20 @@ class OperatorRecord:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run: what it was told, and what it has found.
+    """One run: its settings and outcome.
 
     Attributes:
-        run_id: digest of the journal's header, thus of operator, settings and protocol.
-        variant: the method with what is special about it, such as ``ascend-optimizer:no-experience``.
-        protocol_digest: digest of how candidates are measured.
-        settings: the header's settings as JSON.
-        steps: evaluations on record, the baseline among them.
-        evaluations: evaluations charged.
+        run_id: digest of the journal's header, and thus of operator, settings and protocol.
+        variant: method with its special settings, such as ``ascend-optimizer:no-experience``.
+        protocol_digest: digest of the measurement protocol.
+        settings: settings in the header, as JSON.
+        steps: number of recorded evaluations, including the baseline.
+        evaluations: number of charged evaluations.
         baseline_latency_us: latency of the operator's own sources; ``None`` if it was not measured.
         best_digest: digest of the fastest correct candidate.
-        stop_reason: why it ended; ``None`` if it can still go on.
-        last_digest: digest of the journal's last record, in which all before it are chained.
-        source: host and folder that it was read from.
+        stop_reason: why it ended; ``None`` if it can still be resumed.
+        last_digest: digest of the journal's last record, which chains all before it.
+        source: host and folder from which it was read.
     """
 
     run_id: str
@@ -62,12 +62,12 @@ class RunRecord:
 
     @property
     def finished(self) -> bool:
-        """Whether there is nothing left to resume."""
+        """Whether the run is complete, so that it cannot be resumed."""
         return self.stop_reason is not None
 
     @property
     def speedup(self) -> float:
-        """Latency of the baseline over that of the best; 1 for a run that found or measured nothing."""
+        """Latency of the baseline divided by the best one; 1 for a run that found or measured nothing."""
         if self.baseline_latency_us is None or self.best_latency_us is None:
             return 1.0
         return self.baseline_latency_us / self.best_latency_us
@@ -79,17 +79,17 @@ class EvaluationRecord:
 
     Attributes:
         idx: number of the proposal; 0 is the baseline.
-        kind: what made the proposal: ``sample``, ``refine``, ``mutate-tiling`` and so on.
-        stage: stage of the method that made it, where it has stages.
+        kind: kind of proposal: ``sample``, ``refine``, ``mutate-tiling`` and so on.
+        stage: stage of the method that proposed it, if the method has stages.
         charged: whether it was charged to the budget.
-        spent_evaluations: evaluations charged up to and with this one.
+        spent_evaluations: number of charged evaluations up to and including this one.
         improved: whether it became the best of its run.
-        duplicate_of: the earlier proposal of the same candidate.
-        usable: whether the answer of the model gave a candidate.
-        cached: whether the daemon, or the run, knew the result already.
+        duplicate_of: earlier proposal of the same candidate.
+        usable: whether the model's answer yielded a candidate.
+        cached: whether the result came from the daemon's cache, or from an earlier proposal of the run.
         chain_digest: digest of the journal up to this result.
-        origin: what the method noted about the proposal, as JSON.
-        detail: the result with cases, profiles and diagnostics; compressed JSON (``packing.unpacked``);
+        origin: the method's notes about the proposal, as JSON.
+        detail: result with cases, profiles and diagnostics, as compressed JSON (``packing.unpacked``);
             ``None`` for a duplicate, whose original has it.
     """
 
@@ -129,7 +129,7 @@ class EvaluationRecord:
 
 @dataclass(frozen=True)
 class SourceRecord:
-    """The files of a candidate that differ from those of the baseline; of the baseline itself, all.
+    """Files of a candidate that differ from those of the baseline; for the baseline itself, all files.
 
     ``files`` is compressed JSON of texts by path (``packing.unpacked``).
     """
@@ -155,7 +155,7 @@ class SessionRecord:
 
 @dataclass(frozen=True)
 class StoredRun:
-    """All that there is about one run."""
+    """A run with all its records."""
 
     run: RunRecord
     evaluations: tuple[EvaluationRecord, ...]

@@ -1,9 +1,9 @@
-"""The results store: one SQLite file that holds what runs were told, did, found and cost.
+"""The results store: one SQLite file with the settings, proposals, results and costs of runs.
 
-Journals remain what runs are resumed from; the store is what tables and figures are made from. One process
-writes at a time, any number read meanwhile (write-ahead log, so not on a network file system). A run is put
-in one transaction and known by the digest of its journal's header: putting it again changes nothing,
-putting it when it has gone on adds what is missing, and a run that says something else is refused.
+Journals remain the source from which runs are resumed; the store is the source of tables and figures. One
+process writes at a time, any number may read (write-ahead log, so not on a network file system). A run is
+written in one transaction and identified by the digest of its journal's header. Writing it again is
+idempotent, writing it after it was continued adds the missing records, and a contradicting record is refused.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ R = TypeVar("R", EvaluationRecord, OperatorRecord, RunRecord, SessionRecord, Sou
 
 
 class ResultsStore:
-    """Reads, and where opened for it writes, one store.
+    """Reads and, if opened for writing, writes one store.
 
     Attributes:
-        path: the SQLite file.
+        path: SQLite file.
     """
 
     def __init__(self, path: Path, *, write: bool = False) -> None:
         """Open the store at ``path``.
 
         Args:
-            path: the file; created when it is opened for writing.
-            write: be the one writer.
+            path: file; created if opened for writing.
+            write: whether to open it for writing, as the only writer.
 
         Raises:
-            MisuseError: there is no store, it is of another version, or another process writes it.
+            MisuseError: the store does not exist, has another version, or another process writes it.
         """
         self.path = path
         self._lock = _writer_lock(path) if write else None
@@ -71,11 +71,11 @@ class ResultsStore:
             raise
 
     def put(self, stored: StoredRun) -> bool:
-        """Store a run, or what of it is missing; say whether anything was.
+        """Store a run or its missing records; return whether anything was added.
 
         Raises:
-            MisuseError: the store holds the same run with another outcome.
-            InfrastructureError: the disk does not take it.
+            MisuseError: the store contains the same run with another outcome.
+            InfrastructureError: writing fails, for example because the disk is full.
         """
         with self._transaction():
             known = self.run(stored.run.run_id)
@@ -100,14 +100,14 @@ class ResultsStore:
         chip: str | None = None,
         finished: bool | None = None,
     ) -> list[RunRecord]:
-        """Return the runs that fit, in the order of operator, variant, model, chip, budget and seed.
+        """Return matching runs, ordered by operator, variant, model, chip, budget and seed.
 
         Args:
             op_id: only runs on this operator.
             variant: only runs of this method and its options.
             seed: only runs with this seed.
             chip: only runs priced for this chip.
-            finished: only runs that ended, or only those that did not.
+            finished: only finished runs (``True``) or only unfinished ones (``False``).
         """
         wanted = {"op_id": op_id, "variant": variant, "seed": seed, "chip": chip}
         given = {name: value for name, value in wanted.items() if value is not None}
@@ -118,12 +118,12 @@ class ResultsStore:
         return self._select(RunRecord, f"WHERE {' AND '.join(conditions) or 'TRUE'} {order}", given)
 
     def run(self, run_id: str) -> RunRecord | None:
-        """Return the run of that id, or ``None``."""
+        """Return the run with that id, or ``None``."""
         found = self._select(RunRecord, "WHERE run_id = ?", (run_id,))
         return found[0] if found else None
 
     def run_named(self, prefix: str) -> RunRecord:
-        """Return the one run whose id begins with ``prefix``.
+        """Return the only run whose id begins with ``prefix``.
 
         Raises:
             MisuseError: there is none, or there are several.
@@ -140,7 +140,7 @@ class ResultsStore:
         return self._select(EvaluationRecord, "WHERE run_id = ? ORDER BY idx", (run_id,))
 
     def incumbents(self, run_id: str) -> list[EvaluationRecord]:
-        """Return the evaluations that became the best of their run, the baseline first."""
+        """Return the evaluations that became the best of their run, starting with the baseline."""
         return self._select(EvaluationRecord, "WHERE run_id = ? AND improved ORDER BY idx", (run_id,))
 
     def chain(self, run_id: str) -> list[str]:
@@ -151,7 +151,7 @@ class ResultsStore:
     def result(self, evaluation: EvaluationRecord) -> dict[str, Any]:
         """Return the result of an evaluation as JSON: status, cases with profiles, diagnostics.
 
-        It has the fields of ``EvalResult`` except those that differ from host to host.
+        It has the fields of ``EvalResult`` except those that differ between hosts.
         """
         if evaluation.detail is not None:
             return unpacked(evaluation.detail)
@@ -166,25 +166,25 @@ class ResultsStore:
         return self._files(run.baseline_digest, candidate_digest) or {}
 
     def baseline_files(self, run: RunRecord) -> dict[str, str] | None:
-        """Return the operator's own files by path; ``None`` if whoever read the run had not got it."""
+        """Return the operator's own files by path; ``None`` if the reader of the run did not have them."""
         return self._files(run.baseline_digest, run.baseline_digest)
 
     def sessions(self, run_id: str) -> list[SessionRecord]:
-        """Return the processes that worked on a run, in the order of their beginning."""
+        """Return the processes that worked on a run, in order of their start."""
         return self._select(SessionRecord, "WHERE run_id = ? ORDER BY started_at, session_digest", (run_id,))
 
     def operators(self) -> list[OperatorRecord]:
-        """Return the operators that are known to runs of this store, by id."""
+        """Return the operators that runs of this store refer to, by id."""
         return self._select(OperatorRecord, "ORDER BY op_id, folder_digest")
 
     def operator(self, run: RunRecord) -> OperatorRecord | None:
-        """Return what kind of operator a run was about; ``None`` if nobody who read it knew."""
+        """Return the properties of a run's operator; ``None`` if they were not available when it was read."""
         key = (run.op_id, run.folder_digest)
         found = self._select(OperatorRecord, "WHERE op_id = ? AND folder_digest = ?", key)
         return found[0] if found else None
 
     def stored_run(self, run: RunRecord) -> StoredRun:
-        """Return all that there is about a run."""
+        """Return a run with all its records."""
         condition = (
             "WHERE baseline_digest = ? AND candidate_digest IN "
             "(SELECT candidate_digest FROM evaluations WHERE run_id = ?)"
@@ -198,10 +198,10 @@ class ResultsStore:
         )
 
     def query(self, sql: str, parameters: Sequence[Any] | dict[str, Any] = ()) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows that a SELECT over the tables and views returns.
+        """Yield the rows of a SELECT over the tables and views.
 
         Raises:
-            MisuseError: SQLite does not understand it.
+            MisuseError: SQLite rejects the query.
         """
         try:
             yield from self._database.execute(sql, parameters)
@@ -209,7 +209,7 @@ class ResultsStore:
             raise MisuseError(f"{self.path}: {error}; the query was: {sql}") from error
 
     def close(self) -> None:
-        """Close the store; what was put stays."""
+        """Close the store; its contents remain."""
         self._database.close()
         self._unlock()
 
@@ -237,7 +237,7 @@ class ResultsStore:
         return [kind(*row) for row in self.query(sql, parameters)]
 
     def _insert(self, records: Iterable[R], otherwise: str = "IGNORE") -> int:
-        """Insert records of one kind; return how many were not there already."""
+        """Insert records of one kind; return how many of them were new."""
         rows = list(records)
         if not rows:
             return 0
@@ -258,7 +258,7 @@ class ResultsStore:
 
 
 def columns_of(kind: Any) -> tuple[str, ...]:
-    """Return the columns of a kind of record."""
+    """Return the columns of a record type."""
     return tuple(each.name for each in fields(kind))
 
 
@@ -267,7 +267,7 @@ def _chain_of(stored: StoredRun) -> list[str]:
 
 
 def _writer_lock(path: Path) -> int:
-    """Become the one writer of ``path``; a killed writer holds nothing."""
+    """Lock ``path`` for writing; the lock ends with the process."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         lock = os.open(path.with_name(f"{path.name}.writer"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -282,10 +282,10 @@ def _writer_lock(path: Path) -> int:
 
 
 def _connected(path: Path, write: bool) -> sqlite3.Connection:
-    """Open the database, made anew where it is to be written and there is none.
+    """Open the database; create it if it is opened for writing and does not exist.
 
     Raises:
-        MisuseError: there is none, it cannot be opened, or it is something else or of another version.
+        MisuseError: it does not exist, cannot be opened, is not a store, or has another version.
     """
     if not write and not path.is_file():
         raise MisuseError(f"{path}: there is no results store; 'ascend-gym runs import' or a sweep makes one")
@@ -315,7 +315,7 @@ def _version(database: sqlite3.Connection) -> str:
 
 
 def _make(database: sqlite3.Connection) -> None:
-    """Make the tables of an empty database, all or none."""
+    """Create the tables of an empty database in one transaction."""
     if database.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]:
         return
     version = f"INSERT INTO meta VALUES ('schema_version', '{SCHEMA_VERSION}');"

@@ -26,11 +26,11 @@ class SweepLoop:
     Attributes:
         state: runs and daemons.
         executor: executes runs; its creator closes it.
-        folders: the files of the runs.
-        listeners: each called with every update of a run, after the update is recorded.
-        on_end: called with a run whose attempt has ended, after what can be begun is begun.
-        arguments: further arguments of the processes that make runs.
-        module: what they execute.
+        folders: files of the runs.
+        listeners: functions called with every update of a run, after it was recorded.
+        on_end: called with a run whose attempt has ended, after further runs were started.
+        arguments: further arguments of the processes that execute runs.
+        module: module that these processes execute.
     """
 
     state: SweepState
@@ -43,7 +43,7 @@ class SweepLoop:
     _ended: deque[Job] = field(init=False, default_factory=deque)
 
     def run(self) -> None:
-        """Make all runs; SIGINT or SIGTERM stops those under way, and what they have found is kept."""
+        """Execute all runs; SIGINT or SIGTERM stops those that are active, and keeps their results."""
         try:
             while not self.state.done:
                 for start in self.state.starts(time.monotonic(), self.executor.capacity()):
@@ -74,7 +74,7 @@ class SweepLoop:
                     self._ended.append(job)
 
     def _settle_one(self) -> None:
-        """Hand on one run that has ended: storing it takes as long as many updates."""
+        """Report one ended run; only one at a time, because storing it takes as long as many updates."""
         if self._ended:
             with interrupts_held_back():
                 self.on_end(self._ended.popleft())

@@ -1,4 +1,4 @@
-"""Which run is made where, and what follows when one ends: decided without clocks, sockets or processes."""
+"""Scheduling of a sweep's runs: pure decisions without clocks, sockets or processes."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _LOOKED_AT = 1000  # runs that wait, at a time: daemons of several chips may pas
 
 @dataclass
 class DaemonSlots:
-    """A daemon as the sweep uses it.
+    """A daemon, with the runs that the sweep has on it.
 
     Attributes:
-        address: its address; ``None`` stands for the own daemon of whatever host a run is made on.
-        chip: the chip that it measures for; ``None`` for any.
-        runs: runs at a time; ``None`` for as many as the hosts take.
-        running: runs that use it.
-        failures: attempts in a row that found it broken.
-        paused_until_s: nothing is begun on it before then.
+        address: its address; ``None`` stands for the executing host's own daemon.
+        chip: chip that it measures or simulates; ``None`` for any.
+        runs: maximum number of simultaneous runs; ``None`` for the capacity of the hosts.
+        running: current number of runs.
+        failures: number of consecutive attempts that found it broken.
+        paused_until_s: time before which no run is started on it.
     """
 
     address: str | None
@@ -35,22 +35,22 @@ class DaemonSlots:
     paused_until_s: float = 0.0
 
     def takes(self, job: Job, now_s: float) -> bool:
-        """Say whether a run can be begun on it."""
+        """Return whether a run can be started on it."""
         return self.has_room(now_s) and self.chip in (None, job.chip)
 
     def has_room(self, now_s: float) -> bool:
-        """Say whether any run can be begun on it."""
+        """Return whether any run can be started on it."""
         return (self.runs is None or self.running < self.runs) and now_s >= self.paused_until_s
 
     def has_failed(self, now_s: float) -> None:
-        """Pause it, each time in a row for longer."""
+        """Pause the daemon, longer after each consecutive failure."""
         self.failures += 1
         self.paused_until_s = now_s + min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2 ** (self.failures - 1))
 
 
 @dataclass(frozen=True)
 class Start:
-    """A run that is to be begun."""
+    """A run that is to be started."""
 
     job: Job
     attempt: int
@@ -59,18 +59,18 @@ class Start:
 
 @dataclass
 class JobState:
-    """How far a run is.
+    """Progress of a run.
 
     Attributes:
-        job: the run.
-        attempt: the attempt under way, or the last one; 0 before the first.
-        fruitless: attempts in a row that evaluated nothing further.
-        index: the furthest evaluation so far; -1 before the baseline.
-        spent_evaluations: evaluations charged.
-        speedup: of the best so far.
-        host: where it is, or was last, made.
-        daemon: what it runs on; ``None`` while it does not run.
-        end: how it ended for good; ``None`` while it can go on.
+        job: run.
+        attempt: number of the current or last attempt; 0 before the first.
+        fruitless: number of consecutive attempts without a new evaluation.
+        index: number of the last evaluation so far; -1 before the baseline.
+        spent_evaluations: number of charged evaluations.
+        speedup: speedup of the best candidate so far.
+        host: host of the current or last attempt.
+        daemon: daemon that it runs on; ``None`` while it does not run.
+        end: its final outcome; ``None`` while it can continue.
     """
 
     job: Job
@@ -86,15 +86,15 @@ class JobState:
 
 @dataclass
 class SweepState:
-    """Runs that wait, run and have ended.
+    """Waiting, running and ended runs of a sweep.
 
-    A run that lost its process, host or daemon waits again, and after ``ATTEMPTS_WITHOUT_PROGRESS`` in a row
-    that brought nothing it is given up for this time. When each daemon has failed as often in a row, all
-    that waits is given up.
+    A run that lost its process, host or daemon waits again; after ``ATTEMPTS_WITHOUT_PROGRESS`` consecutive
+    attempts without progress it is given up for this session. Once every daemon has failed as often in a row,
+    all waiting runs are given up.
 
     Attributes:
-        jobs: the runs by id, in the order in which they are begun.
-        daemons: what runs can be made on.
+        jobs: runs by id, in the order in which they are started.
+        daemons: daemons on which runs can execute.
     """
 
     jobs: Mapping[str, JobState]
@@ -103,12 +103,12 @@ class SweepState:
     _running: dict[str, JobState] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Let all runs wait."""
+        """Queue all runs."""
         self._waiting = dict(self.jobs)
 
     @classmethod
     def of(cls, jobs: Iterable[Job], daemons: list[DaemonSlots]) -> SweepState:
-        """Return the state before anything is begun."""
+        """Return the initial state."""
         return cls({job.job_id: JobState(job) for job in jobs}, daemons)
 
     @property
@@ -118,20 +118,20 @@ class SweepState:
 
     @property
     def ended(self) -> int:
-        """How many runs have ended."""
+        """Number of runs that have ended."""
         return len(self.jobs) - len(self._running) - len(self._waiting)
 
     @property
     def running(self) -> list[JobState]:
-        """Runs under way, in the order in which they were begun."""
+        """Active runs, in the order in which they were started."""
         return list(self._running.values())
 
     def has_ended_before(self, job_id: str, end: RunEnd) -> None:
-        """Take in that a run needs nothing more."""
+        """Mark a run as completed by an earlier session."""
         self._waiting.pop(job_id).end = end
 
     def starts(self, now_s: float, capacity: int) -> list[Start]:
-        """Return the runs to begin, up to ``capacity`` under way in all, each on the least busy daemon."""
+        """Return the runs to start now, each on the least busy daemon, up to ``capacity`` active runs."""
         started: list[Start] = []
         if not any(daemon.has_room(now_s) for daemon in self.daemons):
             return started
@@ -144,11 +144,11 @@ class SweepState:
         return started
 
     def is_current(self, update: Update) -> bool:
-        """Say whether an update is of the attempt under way."""
+        """Return whether an update belongs to the current attempt."""
         return update.job_id in self._running and self.jobs[update.job_id].attempt == update.attempt
 
     def observe(self, update: Update, now_s: float) -> None:
-        """Take in what the attempt under way tells."""
+        """Process an update of the current attempt."""
         state = self.jobs[update.job_id]
         state.host = update.host
         for step in update.steps:
@@ -161,7 +161,7 @@ class SweepState:
             self._settle(state, update.end, now_s)
 
     def give_up(self, reason: RunEnd) -> None:
-        """End all that has not ended."""
+        """End all runs that have not ended."""
         for state in (*self._waiting.values(), *self._running.values()):
             state.end, state.daemon = reason, None
         self._waiting.clear()

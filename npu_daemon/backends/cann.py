@@ -1,6 +1,6 @@
 """The backend for real NPUs: builds with the CANN toolkit, runs on devices and times with ``msprof op``.
 
-It has been tested against a stand-in for the vendor's tools, not on hardware; see ``docs/cann.md``.
+It has been tested against stand-ins for the vendor's tools, not on hardware; see ``docs/cann.md``.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ SANDBOX = "rlimits"  # at the run: what the driver needs is not known well enoug
 
 @dataclass(frozen=True)
 class _Build:
-    """An installed candidate, and the operator's baseline if that is measured too."""
+    """An installed candidate, and the operator's baseline if it is measured as well."""
 
     spec: OpSpec
     opp: OppBuild
@@ -71,7 +71,7 @@ class _Build:
 
 @dataclass(frozen=True)
 class _Run:
-    """What a finished run left behind."""
+    """State of a finished run."""
 
     spec: OpSpec
     folder: Path
@@ -85,14 +85,14 @@ class CannBackend:
     """Runs Ascend C on the NPUs of this host.
 
     Args:
-        cache_dir: where builds and the states of devices are kept.
-        chip: what the devices are, for example ``910B2``.
+        cache_dir: folder for builds and the states of devices.
+        chip: chip of the devices, for example ``910B2``.
         settings: section ``[cann]`` of the daemon's configuration.
 
     Raises:
-        InfrastructureError: toolkit or driver are not what they have to be, or the simulator, which reads
+        InfrastructureError: toolkit or driver are unsuitable, or the simulator, which checks
             candidates first, does not compile; see ``npu-daemon doctor``.
-        MisuseError: there is no such chip.
+        MisuseError: the chip does not exist.
     """
 
     measures_on_device = True
@@ -116,7 +116,7 @@ class CannBackend:
         self._cores = int(self._chip.geometry["aiv_cores"].value)
 
     def describe(self) -> DeviceInfo:
-        """Say what this backend measures with."""
+        """Return the device with which this backend measures."""
         return DeviceInfo(
             backend="cann",
             chip=self._chip.name,
@@ -130,7 +130,7 @@ class CannBackend:
         return (self._chip.name,)
 
     def target(self, chip: str) -> TargetSheet:
-        """Return what is known of a chip."""
+        """Return the facts about a chip."""
         return target_sheet(chip)
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
@@ -145,7 +145,20 @@ class CannBackend:
     def build(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
     ) -> Built | Failure:
-        """Build candidate and baseline, each once per content; no device is held."""
+        """Build candidate and baseline, each once per content, without holding a device.
+
+        Args:
+            spec: operator.
+            case: shapes, types and attributes.
+            candidate: tiling and kernel sources.
+            protocol: time limits.
+
+        Returns:
+            The build, or the candidate's fault.
+
+        Raises:
+            InfrastructureError: the operator's own baseline does not build.
+        """
         made = self._checked(spec, case, candidate, protocol)
         if isinstance(made, Failure):
             return made
@@ -163,9 +176,9 @@ class CannBackend:
     def _checked(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
     ) -> tuple[OppBuild, tuple[Diagnostic, ...]] | Failure:
-        """Build what the boundary lets pass; a device sees what it cannot read only if the settings say so.
+        """Build sources that pass the boundary; those that it cannot judge are built but refused by default.
 
-        What the toolkit does not compile ends with the toolkit's own messages.
+        If the toolkit does not compile a source, the toolkit's own messages are returned.
         """
         judged = self._boundary.judge(spec, case, candidate, protocol)
         if judged is not None and not unread(judged):
@@ -183,7 +196,18 @@ class CannBackend:
         protocol: MeasureProtocol,
         rerun: int = 0,
     ) -> RunOutput | Failure:
-        """Call the operator once on a device."""
+        """Call the operator once on a device; see ``Backend.run``.
+
+        Args:
+            built: build to execute.
+            case: case that it was built for.
+            inputs: raw little-endian files, one per tensor, in parameter order.
+            protocol: limits.
+            rerun: number of the rerun; see ``Backend.run``.
+
+        Raises:
+            InfrastructureError: the device or the runtime is at fault.
+        """
         build: _Build = built.handle
         arguments = arguments_of(interface_of(build.spec), case)
         call = prepare_call(build.opp, arguments, inputs)
@@ -219,7 +243,7 @@ class CannBackend:
         return RunOutput(outputs, run, outcome.seconds)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
-        """Time a run whose outputs were judged correct."""
+        """Time a run whose outputs were accepted as correct."""
         handle: _Run = run.handle
         with self._device() as device:
             candidate = self._subject(handle.folder, handle.call, device, protocol, handle.rerun)
@@ -241,7 +265,7 @@ class CannBackend:
         )
 
     def repeatability(self, protocol: MeasureProtocol) -> float:
-        """Return what two medians differ by at most when each is as precise as the settings ask."""
+        """Return the maximum relative difference of two medians at the precision of the settings."""
         return 2.0 * self._settings.precision
 
     def cleanup(self, run: RunOutput) -> None:
@@ -251,7 +275,7 @@ class CannBackend:
 
     @contextmanager
     def _device(self) -> Iterator[int]:
-        """Hold a healthy device; one that is not is excluded."""
+        """Hold a healthy device; unhealthy ones are excluded."""
         with self._pool.lease() as device:
             complaint = self._pool.complaint(device, query_devices(self._host.toolkit))
             if complaint is not None:
@@ -271,7 +295,7 @@ class CannBackend:
         return Subject(folder, run, partial(self._diagnose, session))
 
     def _diagnose(self, session: DeviceSession, outcome: ProcessOutcome) -> Failure | None:
-        """Return the candidate's fault; after any fault the device is tried, and excluded if it fails.
+        """Return the candidate's fault; after any fault the device is tested, and excluded if the test fails.
 
         Raises:
             InfrastructureError: the device is at fault.
@@ -286,7 +310,7 @@ class CannBackend:
         return failure
 
     def _try(self, session: DeviceSession, occasion: str) -> None:
-        """Exclude a device that does not work without any candidate."""
+        """Exclude a device that does not work even without a candidate."""
         with scratch_folder(prefix="ascend-gym-npu-") as folder:
             outcome = session.execute(None, folder)
             try:
@@ -302,7 +326,7 @@ class CannBackend:
 
 
 def _read(path: Path, shape: tuple[int, ...], dtype: DType) -> Array:
-    """Return one output; the runner wrote it whole, or did not end well."""
+    """Return one output; a runner that ended well has written it completely."""
     found_bytes = 0 if path.is_symlink() else path.stat().st_size
     if found_bytes != dtype.size_bytes(math.prod(shape)):
         raise InfrastructureError(f"the runner left {found_bytes} bytes of an output of shape {shape}")

@@ -53,7 +53,7 @@ _COLLECTIVE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"](?:lib|tiling)/hccl/',
 
 @dataclass(frozen=True)
 class _Build:
-    """A built candidate and what it is an implementation of."""
+    """A built candidate, with the operator that it implements."""
 
     spec: OpSpec
     candidate: Candidate
@@ -62,14 +62,14 @@ class _Build:
 
 @dataclass(frozen=True)
 class _Run:
-    """What a finished run left behind.
+    """State of a finished run.
 
     Attributes:
         spec: of the operator.
         candidate: that ran.
         kernel: of it, built.
         job: the run.
-        tiling: what the tiling program decided.
+        tiling: output of the tiling program.
         read_by_tiling: inputs whose values the tiling program may read.
     """
 
@@ -85,16 +85,16 @@ class SimulatorBackend:
     """Runs Ascend C without a device.
 
     Args:
-        cache_dir: where toolchains and builds are kept.
+        cache_dir: folder for toolchains and builds.
         chip: default chip, for ``describe``; each request names its own in its protocol.
-        announce: told when something slow starts; by default written to standard error.
+        announce: called with a message before slow work; by default written to standard error.
 
     Attributes:
         toolchain: programs and precompiled headers of this host.
 
     Raises:
         InfrastructureError: the compiler is missing or the simulator does not compile.
-        MisuseError: there is no such chip.
+        MisuseError: the chip does not exist.
     """
 
     measures_on_device = False
@@ -116,7 +116,7 @@ class SimulatorBackend:
         self._builds = BuildCache(cache_dir / BUILDS_FOLDER, self.toolchain)
 
     def describe(self) -> DeviceInfo:
-        """Say what this backend measures with."""
+        """Return the device with which this backend measures."""
         return DeviceInfo(
             backend="simulator",
             chip=self._chip.name,
@@ -126,11 +126,11 @@ class SimulatorBackend:
         )
 
     def chips(self) -> tuple[str, ...]:
-        """Return the chips that it can measure for: all that it has a description of."""
+        """Return the chips that have a description."""
         return tuple(chip_names())
 
     def target(self, chip: str) -> TargetSheet:
-        """Return what is known of a chip."""
+        """Return the facts about a chip."""
         return target_sheet(chip, starts_with_empty_l2=True)
 
     def supports(self, spec: OpSpec, protocol: MeasureProtocol) -> Diagnostic | None:
@@ -148,7 +148,14 @@ class SimulatorBackend:
     def build(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
     ) -> Built | Failure:
-        """Build host and kernel code, each cached apart from the other."""
+        """Build host and kernel code, each cached separately; see ``Backend.build``.
+
+        Args:
+            spec: operator.
+            case: shapes, types and attributes.
+            candidate: tiling and kernel sources.
+            protocol: time limits.
+        """
         kernel = self._builds.candidate(spec, case, candidate, load_chip(protocol.chip), protocol)
         if isinstance(kernel, Failure):
             return kernel
@@ -162,7 +169,15 @@ class SimulatorBackend:
         protocol: MeasureProtocol,
         rerun: int = 0,
     ) -> RunOutput | Failure:
-        """Run the tiling program, then the kernel on every block; only rerun 0 is searched for races."""
+        """Run the tiling program, then the kernel on every block; only rerun 0 is checked for races.
+
+        Args:
+            built: build to execute.
+            case: case that it was built for.
+            inputs: raw little-endian files, one per tensor, in parameter order.
+            protocol: limits.
+            rerun: number of the rerun; see ``Backend.run``.
+        """
         work_dir = Path(tempfile.mkdtemp(prefix="ascend-gym-run-"))
         outcome = None
         try:
@@ -211,9 +226,9 @@ class SimulatorBackend:
     def _executed(
         self, job: KernelJob, build: _Build, case: Case, protocol: MeasureProtocol, *, searched: bool
     ) -> tuple[tuple[tuple[Array, ...], ...], float, tuple[Diagnostic, ...]] | Failure:
-        """Return outputs, wall seconds and warnings of a run that ended well.
+        """Return outputs, wall seconds and warnings of a successful run.
 
-        Only one that is searched warns, and must have no race.
+        Only runs that are checked for races have warnings, and they must have no race.
         """
         limits = _limits(protocol)
         outcome = job.execute(self.toolchain.run_program, limits)
@@ -235,7 +250,7 @@ class SimulatorBackend:
         return read_outputs(job, case), outcome.seconds, (*warnings, *found)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
-        """Price the trace of a run whose outputs were judged correct."""
+        """Price the trace of a run whose outputs were accepted as correct."""
         handle: _Run = run.handle
         chip = load_chip(protocol.chip)
         timeline = TimelineRequest(handle.job.folder / "timeline", MAX_EVENTS) if protocol.stalls else None
@@ -269,7 +284,7 @@ class SimulatorBackend:
     def price(
         self, run: RunOutput, chip: Chip, timeline: TimelineRequest | None = None
     ) -> dict[str, Any] | Failure:
-        """Return what the pricing program says about a run, correct or not."""
+        """Return the output of the pricing program for a run, correct or not."""
         job: KernelJob = run.handle.job
         return price_trace(self.toolchain, job.trace, chip, job.tensor_ranges, timeline)
 
@@ -334,7 +349,7 @@ def _unread(missing: dict[str, int]) -> Failure:
 
 
 def _beyond(reached: dict[str, int], verb: str) -> tuple[Diagnostic, ...]:
-    """Tell of copies that reach further behind a tensor than the 32 bytes that aclrtMalloc promises."""
+    """Warn about copies that reach further behind a tensor than the 32 bytes that aclrtMalloc guarantees."""
     return tuple(
         Diagnostic(
             phase=Phase.RUN_KERNEL,

@@ -1,4 +1,4 @@
-"""What a broker is made with."""
+"""Configuration of a broker."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from npu_daemon.security import CurvePolicy
 
 @dataclass(frozen=True)
 class BrokerConfig:
-    """What a broker serves.
+    """Configuration of a broker.
 
     Attributes:
-        bind: where clients connect.
-        workers: number of worker processes, which build.
-        devices: how many of them may run something at a time.
-        worker_command: command line of a worker, from the broker's address for workers, the worker's id and
-            its folder for temporary files.
-        store: results that may be returned at once.
-        private_folder: folder of this user alone for the workers' socket and scratch files; removed at the
-            end.
-        control_fd: descriptor (one end of a socket pair) on which the bound address is written when the
+        bind: address for clients.
+        workers: number of worker processes, which build and run.
+        devices: how many of them may run a candidate at a time.
+        worker_command: returns the command line of a worker from the broker's address for workers, the
+            worker's id and its folder for temporary files.
+        store: stored results, which may be returned at once.
+        private_folder: folder that only this user can access, for the workers' socket and scratch files;
+            removed at the end.
+        control_fd: descriptor (one end of a socket pair) on which the bound address is written once the
             daemon is ready; the daemon ends when the other end is closed.
-        journal: keeps what has to outlive the broker; ``None`` for a daemon that ends with its clients.
-        policy: who may connect; ``None`` for everybody who can reach the address.
-        quota, quotas: what tenants may have: by default, and by name.
-        max_device_seconds: device time that may be charged in all.
-        questions: of other threads about the status.
+        journal: persists jobs and charges; ``None`` for a daemon that ends with its clients.
+        policy: access policy; ``None`` admits everyone who can reach the address.
+        quota, quotas: quotas of tenants: the default, and by name.
+        max_device_seconds: limit of the total device time.
+        questions: status requests from other threads.
     """
 
     bind: str
@@ -54,7 +54,7 @@ class BrokerConfig:
     questions: StatusQuestions = field(default_factory=StatusQuestions)
 
     def state(self) -> BrokerState:
-        """Return the state of a broker that has not begun."""
+        """Return the initial state of a broker."""
         book = JobBook(FairQueue(self.quotas, self.quota), self.max_device_seconds)
         workforce = Workforce(self.workers, Devices(self.devices))
         return BrokerState(workforce, book, keeps_jobs=self.journal is not None)

@@ -1,4 +1,4 @@
-"""What can happen to the broker (events) and what it can decide to do (actions)."""
+"""Input events of the broker, and the actions it may decide on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOCAL_TENANT = "local"
 
 
 class Name(NamedTuple):
-    """What a client calls a request: the same name means the same job, for ever."""
+    """Identity of a client's request; the same name always means the same job."""
 
     client: ClientId
     request_id: str
@@ -20,7 +20,7 @@ class Name(NamedTuple):
 
 @dataclass(frozen=True)
 class OfLease:
-    """Base of what is about one lease: a worker's attempt at a job."""
+    """Base of events about one lease: a worker's attempt at a job."""
 
     worker_id: str
     job_id: str
@@ -32,12 +32,12 @@ class OfLease:
 
 @dataclass(frozen=True)
 class Start:
-    """The broker is up."""
+    """The broker has started."""
 
 
 @dataclass(frozen=True)
 class SavedJob:
-    """A job that was accepted and not answered when the last broker ended."""
+    """A job that was accepted but not answered when the last broker ended."""
 
     name: Name
     tenant: str
@@ -46,7 +46,7 @@ class SavedJob:
 
 @dataclass(frozen=True)
 class SavedCharge:
-    """What was charged for a request by an earlier broker."""
+    """The charge of a request by an earlier broker."""
 
     name: Name
     tenant: str
@@ -55,7 +55,7 @@ class SavedCharge:
 
 @dataclass(frozen=True)
 class Restore:
-    """What an earlier broker left; comes before everything else. Charges and answers are the oldest first."""
+    """State left by an earlier broker; precedes all other events. Charges and answers: oldest first."""
 
     jobs: tuple[SavedJob, ...] = ()
     answers: tuple[tuple[Name, EvalResult], ...] = ()
@@ -64,7 +64,7 @@ class Restore:
 
 @dataclass(frozen=True)
 class Submit:
-    """A client asks for an evaluation; ``stored`` is an earlier result that may be returned."""
+    """A client requests an evaluation; ``stored`` is an earlier result that may be returned."""
 
     client: ClientId
     request_id: str
@@ -75,7 +75,7 @@ class Submit:
 
 @dataclass(frozen=True)
 class Cancel:
-    """A client withdraws a request."""
+    """A client cancels a request."""
 
     client: ClientId
     request_id: str
@@ -83,7 +83,7 @@ class Cancel:
 
 @dataclass(frozen=True)
 class ClientGone:
-    """A client cannot be reached; it may come back."""
+    """A client cannot be reached; it may return."""
 
     client: ClientId
 
@@ -98,12 +98,12 @@ class WorkerReady:
 
 @dataclass(frozen=True)
 class WorkerBeat(OfLease):
-    """A worker says that it works on a job."""
+    """Heartbeat of a worker for its current job."""
 
 
 @dataclass(frozen=True)
 class DeviceWanted(OfLease):
-    """A worker has built what its job needs and wants a device to run it on."""
+    """A worker has finished building and requests a device for a run."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class DeviceFreed(OfLease):
 
 @dataclass(frozen=True)
 class WorkerGone:
-    """The process of a worker has ended; ``killed`` if somebody or the kernel sent it SIGKILL."""
+    """A worker process has ended; ``killed`` if by SIGKILL."""
 
     worker_id: str
     reason: str
@@ -134,14 +134,14 @@ class Tick:
 
 @dataclass(frozen=True)
 class Resize:
-    """Keep another number of workers from now on."""
+    """Change the number of workers."""
 
     workers: int
 
 
 @dataclass(frozen=True)
 class Drain:
-    """Finish what runs, refuse everything else, then stop."""
+    """Finish running jobs, refuse everything else, then stop."""
 
 
 Event: TypeAlias = (
@@ -176,7 +176,7 @@ class Reply:
 
 @dataclass(frozen=True)
 class Busy:
-    """Tell a client that its request was not accepted and may be submitted later."""
+    """Report to a client that its request was not accepted and may be submitted later."""
 
     client: ClientId
     request_id: str
@@ -185,7 +185,7 @@ class Busy:
 
 @dataclass(frozen=True)
 class Ping:
-    """Tell a client that its requests are in hand; if that cannot be told, the client is gone."""
+    """Report to a client that its requests are in progress; if this cannot be sent, the client is gone."""
 
     client: ClientId
 
@@ -220,14 +220,14 @@ class KillWorker:
 
 @dataclass(frozen=True)
 class SaveJob:
-    """Keep a job on record until it is answered or dropped."""
+    """Persist a job until it is answered or dropped."""
 
     job: SavedJob
 
 
 @dataclass(frozen=True)
 class SaveAnswer:
-    """Replace a job on record by its answer and what it was charged, in one step."""
+    """Replace a persisted job by its answer and charge, atomically."""
 
     name: Name
     result: EvalResult
@@ -237,19 +237,19 @@ class SaveAnswer:
 
 @dataclass(frozen=True)
 class DropJob:
-    """Take a job off the record, because nobody waits for it."""
+    """Remove a persisted job, because nobody waits for it."""
 
     name: Name
 
 
 @dataclass(frozen=True)
 class Ready:
-    """The first worker is ready: the daemon can answer."""
+    """The first worker is ready: the daemon can evaluate."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """End the daemon; ``failure`` says why if that was not asked for."""
+    """End the daemon; ``failure`` is the reason, unless the stop was requested."""
 
     failure: str | None = None
 

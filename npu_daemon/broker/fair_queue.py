@@ -1,4 +1,4 @@
-"""Which job is served next: fair between tenants, by priority within one."""
+"""Job queue: fair between tenants, by priority within a tenant."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _MIB = 2**20
 
 @dataclass(frozen=True)
 class Quota:
-    """What one tenant may have.
+    """Limits of one tenant.
 
     Attributes:
-        max_running: jobs with workers at a time; ``None`` for as many as there are workers.
-        max_queued: jobs that wait; beyond that the client is told that the daemon is busy.
-        max_queued_mib: what the requests of these jobs may take together, likewise.
-        max_device_seconds: device time that may be charged in all; ``None`` for no limit. What runs when it
-            is reached is finished, and charged.
+        max_running: jobs on workers at a time; ``None`` for the number of workers.
+        max_queued: waiting jobs; beyond that the daemon reports that it is busy.
+        max_queued_mib: total size of the requests of waiting jobs; likewise.
+        max_device_seconds: total device time that may be charged; ``None`` for no limit. Jobs that run when
+            it is reached are finished and charged.
     """
 
     max_running: int | None = None
@@ -29,7 +29,7 @@ class Quota:
 
 
 class Queued(Protocol):
-    """What can be queued: its tenant, rank and size stay as they are while it is."""
+    """Interface of queued items; tenant, rank and size must not change while they are queued."""
 
     @property
     def job_id(self) -> str:
@@ -37,23 +37,23 @@ class Queued(Protocol):
 
     @property
     def tenant(self) -> str:
-        """The tenant whose share of the workers it uses."""
+        """Tenant whose share of the workers it uses."""
 
     @property
     def size_bytes(self) -> int:
-        """How much memory it takes."""
+        """Memory that it takes."""
 
     def rank(self) -> tuple[int, bool, int]:
-        """Order within the tenant; the lowest is served first."""
+        """Sort key within the tenant; the lowest is served first."""
 
 
 @dataclass
 class _Line:
-    """The jobs of one tenant.
+    """Jobs of one tenant.
 
     Attributes:
-        waiting: ranks, job ids and sizes in the order of service.
-        served_s: worker time that it has had, raised to that of the others when it comes back from idling.
+        waiting: ranks, job ids and sizes in order of service.
+        served_s: worker time so far; raised to that of the others when the tenant returns from idling.
     """
 
     waiting: list[tuple[tuple[int, bool, int], str, int]] = field(default_factory=list)
@@ -67,7 +67,7 @@ class _Line:
 
 
 class FairQueue:
-    """Serves the tenant with the fewest jobs running, then the one that has had the least worker time.
+    """Serves the tenant with the fewest running jobs, then the one with the least worker time so far.
 
     Args:
         quotas: quotas of tenants by name.
@@ -90,21 +90,21 @@ class FairQueue:
         return self._quotas.get(tenant, self._default)
 
     def queued(self, tenant: str) -> int:
-        """Return how many jobs of a tenant wait."""
+        """Return the number of waiting jobs of a tenant."""
         return len(self._line(tenant).waiting)
 
     def has_room(self, tenant: str, size_bytes: int) -> bool:
-        """Whether one more job of a tenant may wait."""
+        """Whether a further job of a tenant may wait."""
         line, quota = self._line(tenant), self.quota(tenant)
         fits = line.waiting_bytes + size_bytes <= quota.max_queued_mib * _MIB or not line.waiting
         return fits and len(line.waiting) < quota.max_queued
 
     def running(self, tenant: str) -> int:
-        """Return how many jobs of a tenant are with workers."""
+        """Return the number of a tenant's jobs on workers."""
         return self._line(tenant).running
 
     def tenants(self) -> list[str]:
-        """Return the tenants that have ever had a job, by name."""
+        """Return all tenants that have had a job, sorted by name."""
         return sorted(self._lines)
 
     def push(self, job: Queued) -> None:
@@ -128,13 +128,13 @@ class FairQueue:
         return job_id
 
     def remove(self, job: Queued) -> None:
-        """Remove a job that waits."""
+        """Remove a waiting job."""
         line = self._line(job.tenant)
         line.waiting.remove((job.rank(), job.job_id, job.size_bytes))
         line.waiting_bytes -= job.size_bytes
 
     def ended(self, tenant: str, worker_seconds: float) -> None:
-        """Note that a job of a tenant left its worker after so long."""
+        """Record that a job of a tenant has left its worker after ``worker_seconds``."""
         line = self._line(tenant)
         line.running -= 1
         line.served_s += worker_seconds

@@ -1,4 +1,4 @@
-"""The jobs of the broker: who asked, who is answered what, and who is charged."""
+"""Jobs of the broker, with their requesters, answers and charges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KEPT_CHARGES = 100_000
 
 @dataclass
 class Requester:
-    """A client that waits for the result of a job, and since when."""
+    """A client that waits for the result of a job, with the time since when."""
 
     tenant: str
     since_s: float
@@ -25,15 +25,15 @@ class Requester:
 
 @dataclass
 class Job:
-    """An accepted question that has not been answered; equal questions share one.
+    """An accepted, unanswered request; equal requests share one job.
 
     Attributes:
         number: order of acceptance.
-        requesters: whoever wants the answer; the first one's tenant is served and charged.
-        attempt: how often it has been leased.
-        queue_seconds: how long it has waited, up to its last lease.
-        worker_id: who works on it.
-        served_tenant: whose place in the queue it took when it was leased.
+        requesters: clients that want the answer; the first one's tenant is served and charged.
+        attempt: number of leases so far.
+        queue_seconds: waiting time up to its last lease.
+        worker_id: worker that evaluates it.
+        served_tenant: tenant whose place in the queue it used when it was leased.
     """
 
     number: int
@@ -47,42 +47,42 @@ class Job:
 
     @property
     def job_id(self) -> str:
-        """Identity towards workers."""
+        """Identity in messages to workers."""
         return f"job-{self.number}"
 
     @cached_property
     def size_bytes(self) -> int:
-        """About how much memory its request takes."""
+        """Approximate memory of its request."""
         return _size_bytes(self.request)
 
     @property
     def payer(self) -> Name:
-        """Who is charged."""
+        """Request that is charged."""
         return next(iter(self.requesters))
 
     @property
     def tenant(self) -> str:
-        """The tenant whose share of the workers it uses."""
+        """Tenant whose share of the workers it uses."""
         return self.requesters[self.payer].tenant
 
     def rank(self) -> tuple[int, bool, int]:
-        """Order within a tenant: by priority, then what is tried again, then first come, first served."""
+        """Sort key within a tenant: by priority, then retries first, then by age."""
         return (-self.request.priority, self.attempt == 0, self.number)
 
 
 @dataclass
 class Account:
-    """What a tenant has been charged."""
+    """Charges of a tenant."""
 
     evaluations: int = 0
     device_seconds: float = 0.0
 
 
 class RecentNames:
-    """The last names that were added, at most ``kept``.
+    """The most recently added names, at most ``kept``.
 
-    A set and a queue: an ordered dictionary in which old names make room for others doubles its tables long
-    after it has reached its number of names.
+    It is a set and a queue, because an ordered dictionary with a constant number of entries keeps growing its
+    tables for a long time.
     """
 
     def __init__(self, kept: int) -> None:
@@ -94,7 +94,7 @@ class RecentNames:
         return name in self._names
 
     def add(self, name: Name) -> None:
-        """Add a name that is not there; the oldest one may have to go."""
+        """Add a new name; the oldest one is dropped if necessary."""
         if len(self._order) == self._kept:
             self._names.remove(self._order.popleft())
         self._names.add(name)
@@ -107,7 +107,7 @@ class Accounts:
 
     Attributes:
         tenants: accounts by tenant.
-        device_seconds: device time of all tenants.
+        device_seconds: total device time of all tenants.
     """
 
     tenants: dict[str, Account] = field(default_factory=dict)
@@ -115,7 +115,7 @@ class Accounts:
     _charged: RecentNames = field(default_factory=lambda: RecentNames(KEPT_CHARGES))
 
     def charge(self, name: Name, tenant: str, charge: Charge) -> bool:
-        """Charge a request; return ``False`` if there is nothing to charge or it was charged before."""
+        """Charge a request; return ``False`` if the charge is empty or the request was charged before."""
         if name in self._charged or charge == Charge():
             return False
         self._charged.add(name)
@@ -132,16 +132,16 @@ class Accounts:
 
 @dataclass
 class JobBook:
-    """All jobs, and the answers that were given.
+    """All jobs, and the recent answers.
 
     Attributes:
-        queue: the jobs that wait.
-        max_device_seconds: device time that may be charged in all; what runs when it is reached is finished.
-        jobs: by job id.
-        job_ids: job ids by the names of those who asked.
-        flights: job ids of questions that may be answered together, by request digest.
-        answers: the last answers, by name, so that asking the same again is answered equally.
-        counts: answers by status, for people.
+        queue: waiting jobs.
+        max_device_seconds: limit of the total device time; jobs that run when it is reached are finished.
+        jobs: jobs by job id.
+        job_ids: job ids by the names of their requesters.
+        flights: job ids of requests that may share an answer, by request digest.
+        answers: recent answers by name, so that a repeated request gets the same answer.
+        counts: numbers of answers by status, for monitoring.
     """
 
     queue: FairQueue = field(default_factory=FairQueue)
@@ -155,17 +155,17 @@ class JobBook:
     _last_number: int = 0
 
     def has_room(self, tenant: str, request: EvalRequest) -> bool:
-        """Whether one more request of a tenant may wait; one that joins another always may."""
+        """Whether a further request of a tenant may wait; one that joins another job always may."""
         shared = request.use_cache and request.digest in self.flights
         return shared or self.queue.has_room(tenant, _size_bytes(request))
 
     def accept(self, name: Name, tenant: str, request: EvalRequest, now_s: float) -> None:
-        """Take in a request as a job, or as part of the job of an equal one.
+        """Accept a request as a new job, or add it to the job of an equal request.
 
         Args:
-            name: client and request, which the answer goes to.
-            tenant: who is charged if the request becomes a job of its own.
-            request: what to evaluate.
+            name: client and request, for the answer.
+            tenant: tenant that is charged if the request becomes a new job.
+            request: request to evaluate.
             now_s: the broker's monotonic clock.
         """
         requester = Requester(tenant, now_s)
@@ -183,7 +183,7 @@ class JobBook:
         self.queue.push(job)
 
     def refusal(self, tenant: str) -> str | None:
-        """Return why nothing more is evaluated for a tenant, or ``None``."""
+        """Return why nothing more is evaluated for a tenant; ``None`` if it may continue."""
         limit_s = self.max_device_seconds
         if limit_s is not None and self.accounts.device_seconds >= limit_s:
             return f"the {limit_s:g} device seconds of this daemon are spent (--max-device-seconds)"
@@ -193,7 +193,7 @@ class JobBook:
         return None
 
     def take_next(self, worker_id: str, now_s: float) -> Job | None:
-        """Return the job to serve next, as one that ``worker_id`` works on."""
+        """Return the next job, assigned to ``worker_id``; ``None`` if there is none."""
         job_id = self.queue.pop()
         if job_id is None:
             return None
@@ -204,17 +204,17 @@ class JobBook:
         return job
 
     def returned(self, job: Job, worker_seconds: float) -> None:
-        """Note that a job is with no worker any more."""
+        """Record that a job is no longer on a worker."""
         job.worker_id = None
         self.queue.ended(job.served_tenant, worker_seconds)
 
     def requeue(self, job: Job, now_s: float) -> None:
-        """Have a job tried again."""
+        """Queue a job for another attempt."""
         job.queued_s = now_s
         self.queue.push(job)
 
     def leave(self, name: Name) -> Job | None:
-        """Take a name from its job; return the job if nobody asks for it any more and it is with a worker."""
+        """Remove a requester from its job; return the job if it is on a worker and has no requesters left."""
         job = self.jobs[self.job_ids.pop(name)]
         if job.worker_id is None:
             self.queue.remove(job)
@@ -227,7 +227,7 @@ class JobBook:
         return None
 
     def finish(self, job: Job, result: EvalResult, now_s: float) -> list[Action]:
-        """Answer all who asked; the first one is charged, for the others the result was there already."""
+        """Answer all requesters; the first is charged, the others get the result as cached."""
         self._forget(job)
         self.counts[result.status.value] += 1
         actions: list[Action] = []
@@ -244,12 +244,12 @@ class JobBook:
         return actions
 
     def end_queued(self, reason: str, now_s: float) -> list[Action]:
-        """End all jobs that wait."""
+        """End all waiting jobs."""
         waiting = [self.jobs[job_id] for job_id in self.queue]
         return [action for job in waiting for action in self._end_queued(job, reason, now_s)]
 
     def end_unaffordable(self, now_s: float) -> list[Action]:
-        """End what waits for tenants that may not have anything evaluated any more."""
+        """End the waiting jobs of tenants whose limits are reached."""
         refusals = {tenant: self.refusal(tenant) for tenant in self.queue.tenants()}
         refused = {tenant: reason for tenant, reason in refusals.items() if reason is not None}
         if not refused:
@@ -258,7 +258,7 @@ class JobBook:
         return [action for job in ended for action in self._end_queued(job, refused[job.tenant], now_s)]
 
     def reply(self, name: Name, result: EvalResult) -> Action:
-        """Reply, and remember the answer."""
+        """Answer a request, and remember the answer."""
         self.answers[name] = result
         self.answers.move_to_end(name)
         while len(self.answers) > KEPT_ANSWERS:
@@ -289,6 +289,6 @@ def _with_queue_time(result: EvalResult, queue_seconds: float) -> EvalResult:
 
 
 def _shared(result: EvalResult, waited_s: float) -> EvalResult:
-    """Return a result as somebody gets it whose equal question was asked before, but not answered yet."""
+    """Return a result for a requester whose equal request joined an earlier one."""
     seconds = PhaseSeconds(queue=waited_s, total=waited_s)
     return result.model_copy(update={"cached": True, "seconds": seconds})

@@ -1,4 +1,4 @@
-"""What outlives the broker: accepted jobs, recent answers and charges, in one SQLite file."""
+"""Persistent state of the broker: accepted jobs, recent answers and charges, in one SQLite file."""
 
 from __future__ import annotations
 
@@ -68,19 +68,19 @@ _PAGE_BYTES = 4096
 
 
 class JobJournal:
-    """A broker's record, for one broker at a time.
+    """Persistent state of a broker; used by one broker at a time.
 
-    What was written survives the end of the process, however it ends; the last moments before a loss of power
-    may be missing (write-ahead log, synchronised only when its pages are moved into the file: by a thread, so
-    that nobody waits for the disk). A job is on record until it is answered; its answer is kept for a while,
-    and what it was charged for longer.
+    Written data survives the end of the process in any case; a power failure may lose the last moments
+    (write-ahead log, synchronised only when a thread merges its pages into the file, so
+    that nobody waits for the disk). A job is kept until it is answered, its answer for a while,
+    and its charge for longer.
 
     Args:
-        path: the file; it and its folder are made.
+        path: file; it and its folder are created.
 
     Raises:
         MisuseError: another broker uses it.
-        InfrastructureError: it is no such file, or cannot be written.
+        InfrastructureError: it is not a journal, or cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
@@ -91,7 +91,7 @@ class JobJournal:
             fcntl.flock(self._lock_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(self._lock_fd)
-            raise MisuseError(f"another daemon uses {path}: give this one a --journal of its own") from error
+            raise MisuseError(f"another daemon uses {path}: give this one another --journal") from error
         try:
             self._database = sqlite3.connect(path, isolation_level=None)
             self._database.execute("PRAGMA journal_mode = WAL")
@@ -109,10 +109,10 @@ class JobJournal:
         self._checkpoint: Future[None] | None = None
 
     def _make_tables(self) -> None:
-        """Make the tables of a new file.
+        """Create the tables of a new file.
 
         Raises:
-            InfrastructureError: it is one of another version.
+            InfrastructureError: the file has another version.
         """
         (version,) = self._database.execute("PRAGMA user_version").fetchone()
         (objects,) = self._database.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -125,10 +125,10 @@ class JobJournal:
         self._database.execute(f"PRAGMA user_version = {_VERSION}")
 
     def load(self) -> Restore:
-        """Return what earlier brokers left.
+        """Return the state of earlier brokers.
 
         Raises:
-            InfrastructureError: it cannot be read.
+            InfrastructureError: the file cannot be read.
         """
         try:
             return Restore(self._jobs(), self._answers(), self._charges())
@@ -139,10 +139,10 @@ class JobJournal:
             ) from error
 
     def write(self, records: Iterable[Record]) -> None:
-        """Write what the broker has decided, all of it or nothing.
+        """Write the broker's decisions atomically.
 
         Raises:
-            InfrastructureError: it cannot be written.
+            InfrastructureError: the file cannot be written.
         """
         try:
             self._database.execute("BEGIN")
@@ -156,15 +156,15 @@ class JobJournal:
             raise InfrastructureError(f"{self.path} cannot be written: {error}") from error
 
     def close(self) -> None:
-        """Close the file and let go of it."""
+        """Close and unlock the file."""
         self._background.shutdown()
         self._database.close()
         os.close(self._lock_fd)
 
     def _move_pages(self) -> None:
-        """Have the pages of the log moved into the file from time to time, so that it starts again.
+        """Merge the pages of the log into the file from time to time, so that the log restarts.
 
-        The thread moves nearly all of them; the few that were written meanwhile are moved at once.
+        The thread merges nearly all pages; the few that were written meanwhile are merged directly.
         """
         if self._checkpoint is not None and self._checkpoint.done():
             self._checkpoint.result()
@@ -196,7 +196,7 @@ class JobJournal:
             self._database.execute(_DROP_JOB, record.name)
 
     def _prune(self) -> None:
-        """Forget the results of old answers, and of those that are older still the charges too."""
+        """Drop the results of old answers, and the charges of still older ones."""
         self._answered = 0
         forgotten = self._newest_but(KEPT_ANSWERS)
         self._database.execute(
@@ -209,7 +209,7 @@ class JobJournal:
         )
 
     def _newest_but(self, kept: int) -> int:
-        """Return the number of the newest answered job but the last ``kept``; 0 if there is none."""
+        """Return the number of the newest answered job outside the last ``kept``; 0 if there is none."""
         query = "SELECT number FROM answered_jobs ORDER BY number DESC LIMIT 1 OFFSET ?"
         row = self._database.execute(query, (kept,)).fetchone()
         return row[0] if row is not None else 0

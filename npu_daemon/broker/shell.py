@@ -64,10 +64,10 @@ log = logging.getLogger("npu_daemon")
 
 
 class Broker:
-    """Serves clients until it is drained, told to stop, or cannot go on. Lives in the main thread.
+    """Serves clients until it is drained, stopped, or fails. Runs in the main thread.
 
     Raises:
-        MisuseError: the address may not be bound, or keys cannot be used.
+        MisuseError: the address may not be bound, or keys are unusable.
         InfrastructureError: the address cannot be bound.
     """
 
@@ -99,7 +99,7 @@ class Broker:
         self._ticked_s = 0.0
 
     def run(self) -> str | None:
-        """Serve. Returns ``None`` after a stop that was asked for, else what went wrong.
+        """Serve; return ``None`` after a requested stop, else what went wrong.
 
         Raises:
             InfrastructureError: the journal cannot be read or written.
@@ -128,7 +128,7 @@ class Broker:
     def _turn(self, wake_fd: int) -> None:
         ready = dict(self._poller.poll(RECORD_MS if self._unrecorded else TICK_MS))
         with contextlib.suppress(BlockingIOError):
-            # signals first: what is sent after one is handled after it
+            # Signals first, so that messages sent after a signal are handled after it.
             self._on_signals(os.read(wake_fd, 64))
         if self._gatekeeper is not None and self._gatekeeper.socket in ready:
             self._gatekeeper.answer()
@@ -151,7 +151,7 @@ class Broker:
         if self._config.questions.asked_fd in ready:
             self._config.questions.answer(self._status)
 
-    # --- what comes in ---
+    # --- input ---
 
     def _feed(self, event: Event) -> None:
         self._due += self._state.handle(event, time.monotonic())
@@ -224,13 +224,13 @@ class Broker:
             log.info("draining: running evaluations are finished; signal again to stop at once")
             self._feed(Drain())
 
-    # --- what goes out ---
+    # --- output ---
 
     def _act(self) -> None:
-        """Do what is due. What a client is told relies on the record, which is written before.
+        """Carry out the pending actions. Replies depend on the journal, which is written before them.
 
-        Workers need not wait for that. What no client is told yet is recorded a little later, several events
-        at once.
+        Messages to workers do not wait for it. Records without a pending reply are written a little later,
+        for several events at once.
         """
         while self._due:
             due, self._due = self._due, deque()
@@ -282,11 +282,11 @@ class Broker:
         self._tell_device()
 
     def _tell_device(self) -> None:
-        """Tell those who wait for it what the daemon can do or, until it is ready, that it is there."""
+        """Send clients the capabilities of the daemon or, until it is ready, a sign that it is starting."""
         offer = self._state.offer()
-        told = WireMessage(Kind.BEAT) if offer is None else WireMessage(Kind.DEVICE, payload=offer)
+        answer = WireMessage(Kind.BEAT) if offer is None else WireMessage(Kind.DEVICE, payload=offer)
         for client in list(self._curious):
-            self._send_client(client, told)
+            self._send_client(client, answer)
         if offer is not None:
             self._curious.clear()
 

@@ -1,4 +1,4 @@
-"""The broker's sockets: bound with limits, read and written without waiting."""
+"""The broker's sockets: bound with limits, non-blocking."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def bind_router(
     linger_ms: int,
     gatekeeper: Gatekeeper | None = None,
 ) -> tuple[zmq.Socket[bytes], str]:
-    """Return a bound ROUTER socket, and its address with the port that it got.
+    """Return a bound ROUTER socket and its address with the actual port.
 
     Args:
-        context: makes the socket.
+        context: ZeroMQ context.
         address: ZeroMQ endpoint; port ``*`` picks a free one.
-        linger_ms: how long closing waits for messages that are not sent.
-        gatekeeper: authenticates clients; anybody may connect without one.
+        linger_ms: how long closing waits for unsent messages.
+        gatekeeper: authenticates clients; without one, anyone may connect.
 
     Raises:
         InfrastructureError: the address cannot be bound.
@@ -67,9 +67,9 @@ def bind_router(
 def arrived(
     socket: zmq.Socket[bytes], *, guarded: bool = False
 ) -> Iterator[tuple[bytes, str, WireMessage | CodecError]]:
-    """Yield what has arrived, a bounded number at a time: who sent it, for which tenant, and the message.
+    """Yield received messages, a bounded number at a time: sender, tenant, and message.
 
-    Frames that are too long never get here, nor does what is sent to a guarded socket without an allowed key.
+    Frames that are too long are dropped, and so are messages to a guarded socket without an allowed key.
     """
     for _ in range(_MESSAGES_PER_TURN):
         try:
@@ -82,7 +82,7 @@ def arrived(
 
 
 def send_to(socket: zmq.Socket[Any], peer: bytes, message: WireMessage) -> bool:
-    """Send without waiting; return ``False`` if the peer is gone, does not read, or it cannot be sent."""
+    """Send without blocking; return ``False`` if the message cannot be sent or the peer does not read."""
     try:
         send_frames(socket, [peer, *encode(message)])
     except (zmq.ZMQError, ValueError) as error:

@@ -1,10 +1,10 @@
 """The broker's decisions: a pure state machine from (event, now) to actions.
 
-It knows no sockets, clocks, files or processes. Each accepted request becomes a job, equal requests share
-one; a job is queued or leased to one worker; a lease that is not confirmed by heartbeats is lost, and
-whatever its worker says later is refused by comparing job id and attempt. A job that lost its worker is
-tried again, a limited number of times. Workers build on their own and ask for a device to run on. What has
-to outlive the broker is told by actions that come before the replies which depend on it.
+It has no sockets, clocks, files or processes. Each accepted request becomes a job, and equal requests share
+one. A job is queued or leased to one worker. A lease without heartbeats expires, and later messages of
+its worker are refused by comparing job id and attempt. A job that lost its worker is
+retried a limited number of times. Workers build without a device and request one for each run. Actions that
+persist state precede the replies that depend on them.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ _SHUTTING_DOWN = "the daemon is shutting down"
 
 @dataclass
 class BrokerState:
-    """All that the broker remembers; ``handle`` is the only way in.
+    """The complete state of a broker; ``handle`` is its only entry point.
 
     Attributes:
         workforce: workers, leases and devices.
         book: jobs, answers and accounts.
-        keeps_jobs: whether jobs that wait when the broker stops are on record, and left to the next one.
-        info: what the workers can do, once one has said so.
-        absent: clients that could not be reached, and since when.
-        counts: refused messages, lost leases and the like since the start, for people.
+        keeps_jobs: whether jobs that wait when the broker stops are persisted for the next one.
+        info: capabilities of the workers, once one has reported them.
+        absent: unreachable clients, with the time since when.
+        counts: refused messages, lost leases and the like since the start, for monitoring.
     """
 
     workforce: Workforce
@@ -81,7 +81,7 @@ class BrokerState:
     _pinged_s: float = 0.0
 
     def handle(self, event: Event, now_s: float) -> list[Action]:
-        """Take in what happened at ``now_s`` (monotonic seconds) and return what to do, in order."""
+        """Process an event at ``now_s`` (monotonic seconds) and return the actions, in order."""
         if self.stopped:
             return []
         actions = _HANDLERS[type(event)](self, event, now_s)
@@ -96,7 +96,7 @@ class BrokerState:
         return actions
 
     def offer(self) -> DaemonInfo | None:
-        """Return what this daemon can do, with all its workers; ``None`` before the first one is ready."""
+        """Return the capabilities of the daemon with all its workers; ``None`` before one is ready."""
         return self.info and self.info.model_copy(update={"slots": self.workforce.wanted})
 
     def _start(self, event: Start, now_s: float) -> list[Action]:
@@ -236,7 +236,7 @@ class BrokerState:
         return actions
 
     def _holder(self, event: OfLease) -> WorkerRecord | None:
-        """Return the worker if it holds the lease that the event is about; any other is refused."""
+        """Return the worker if it holds the lease of the event; events of other leases are refused."""
         worker = self.workforce.holder(event.worker_id, event.job_id, event.attempt)
         if worker is None:
             self.counts["refused"] += 1
@@ -259,7 +259,7 @@ class BrokerState:
         return self.book.finish(job, infra_error(job.request, complaint), now_s)
 
     def _withdraw(self, name: Name, now_s: float) -> list[Action]:
-        """Take a name off the books; a worker whose job nobody wants any more has to die for that."""
+        """Remove a requester; a worker whose job has no requesters left is killed."""
         job = self.book.leave(name)
         if job is None or job.worker_id is None:
             return [DropJob(name)]

@@ -1,4 +1,4 @@
-"""What people and monitoring are told about a broker."""
+"""The status of a broker, for users and monitoring."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions of other threads about a broker's status."""
+"""Status requests from other threads."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ANSWER_TIMEOUT_S = 10.0
 
 
 class StatusQuestions:
-    """Takes questions from any thread; the broker answers them in its own, from its state at that moment.
+    """Accepts status requests from any thread; the broker answers them in its own thread.
 
-    An answer is therefore never older than what the broker has told anybody before the question.
+    An answer is at least as recent as anything the broker has sent before the request.
 
     Attributes:
-        asked_fd: becomes readable when ``answer`` has something to do.
+        asked_fd: becomes readable when there are requests to answer.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class StatusQuestions:
         self.asked_fd, self._wake_fd = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def ask(self, timeout_s: float = _ANSWER_TIMEOUT_S) -> DaemonStatus | None:
-        """Return the status, or ``None`` while nobody answers: the broker is starting, stopping or stuck."""
+        """Return the status; ``None`` without an answer: the broker is starting, stopping or stuck."""
         question: futures.Future[DaemonStatus] = futures.Future()
         self._open.put(question)
         with contextlib.suppress(BlockingIOError):  # a full pipe wakes the broker too
@@ -39,7 +39,7 @@ class StatusQuestions:
             return None
 
     def answer(self, status: Callable[[], DaemonStatus]) -> None:
-        """Answer all questions that are open."""
+        """Answer all pending requests."""
         with contextlib.suppress(BlockingIOError):
             while os.read(self.asked_fd, 4096):
                 continue

@@ -1,4 +1,4 @@
-"""Messages of workers as events, and actions as messages."""
+"""Conversion of workers' messages into events, and of actions into messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from npu_daemon.broker.events import (
 
 
 def worker_event(worker_id: str, message: WireMessage) -> Event | None:
-    """Return what a message of a worker says has happened; ``None`` if workers do not say such things."""
+    """Return the event of a worker's message; ``None`` if workers do not send such messages."""
     lease = (worker_id, message.request_id, message.attempt)
     if isinstance(message.payload, DaemonInfo):
         return WorkerReady(worker_id, message.payload)
@@ -36,7 +36,7 @@ def worker_event(worker_id: str, message: WireMessage) -> Event | None:
 
 
 def client_message(action: Reply | Busy | Ping) -> WireMessage:
-    """Return what a client is told."""
+    """Return the message of an action for a client."""
     if isinstance(action, Reply):
         return WireMessage(Kind.RESULT, action.request_id, payload=action.result)
     if isinstance(action, Busy):
@@ -46,7 +46,7 @@ def client_message(action: Reply | Busy | Ping) -> WireMessage:
 
 
 def worker_message(action: SendJob | GrantDevice) -> WireMessage:
-    """Return what a worker is told."""
+    """Return the message of an action for a worker."""
     if isinstance(action, SendJob):
         return WireMessage(Kind.JOB, action.job_id, action.attempt, action.request)
     grant = DeviceGrant(device=action.device)

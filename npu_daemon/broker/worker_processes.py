@@ -16,14 +16,14 @@ from ascend_gym.core.remove_tree import remove_tree
 
 
 class WorkerProcesses:
-    """Keeps the processes of workers by worker id.
+    """The processes of workers, by worker id.
 
     Args:
-        command: makes the command line of a worker from its id and scratch folder.
-        scratch_folder: where each worker gets a folder for temporary files, removed when it has ended.
+        command: returns the command line of a worker from its id and scratch folder.
+        scratch_folder: parent of each worker's folder for temporary files, which is removed when it ends.
 
     Attributes:
-        ended_fd: becomes readable when ``reap`` has something to collect.
+        ended_fd: becomes readable when ``reap`` has processes to collect.
     """
 
     def __init__(self, command: Callable[[str, Path], Sequence[str]], scratch_folder: Path) -> None:
@@ -52,19 +52,19 @@ class WorkerProcesses:
         self._ended.register(pidfd, select.EPOLLIN)
 
     def kill(self, worker_id: str) -> None:
-        """Kill a worker; ``reap`` collects it when it has ended."""
+        """Kill a worker; ``reap`` collects it once it has ended."""
         process = self._processes.get(worker_id)
         if process is not None:
             self._killed.add(worker_id)
             process.kill()
 
     def reap(self) -> Iterator[tuple[str, str, bool]]:
-        """Collect the workers that have ended: their ids, how they ended, and whether that was by SIGKILL."""
+        """Collect ended workers: id, how it ended, and whether by SIGKILL."""
         for pidfd, _ in self._ended.poll(0):
             yield self._collect(pidfd)
 
     def close(self) -> None:
-        """Kill and collect every worker. What their candidates left is killed by their sandboxes."""
+        """Kill and collect every worker. Their sandboxes kill the remaining processes of candidates."""
         for process in self._processes.values():
             process.kill()
         for pidfd in list(self._pidfds):

@@ -1,4 +1,4 @@
-"""Workers and devices as the broker sees them."""
+"""Workers and devices in the broker's state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LEASE_S = 15.0
 
 
 class WorkerPhase(Enum):
-    """Where a worker is in its life."""
+    """Phase in the life of a worker."""
 
     STARTING = "starting"
     IDLE = "idle"
@@ -23,7 +23,7 @@ class WorkerPhase(Enum):
 
 @dataclass
 class Lease:
-    """A job handed to a worker at ``since_s``, until ``deadline_s``; both on the broker's monotonic clock."""
+    """A job's lease from ``since_s`` until ``deadline_s``; both on the broker's monotonic clock."""
 
     job_id: str
     attempt: int
@@ -42,14 +42,14 @@ class WorkerRecord:
 
 @dataclass
 class Devices:
-    """Devices, each held by one worker at a time for as long as it runs something, first come, first served.
+    """Devices, each held by one worker at a time for the duration of a run, first come, first served.
 
     Attributes:
-        count: how many there are.
-        free: numbers of the devices that nobody holds, as a heap: the lowest is granted first.
+        count: number of devices.
+        free: numbers of free devices, as a heap: the lowest is granted first.
         holders: device numbers by worker id.
-        waiting: ids of workers that want one.
-        held_seconds: device time that workers have held devices for, as the broker saw it.
+        waiting: ids of workers that wait for one.
+        held_seconds: total time that devices were held, as seen by the broker.
     """
 
     count: int
@@ -63,12 +63,12 @@ class Devices:
         self.free = list(range(self.count))
 
     def want(self, worker_id: str) -> None:
-        """Queue a worker, unless it has a device or waits already."""
+        """Queue a worker, unless it holds a device or waits already."""
         if worker_id not in self.holders and worker_id not in self.waiting:
             self.waiting.append(worker_id)
 
     def release(self, worker_id: str, now_s: float) -> None:
-        """Take back the device of a worker, or its place in the queue."""
+        """Release the device of a worker, or its place in the queue."""
         device = self.holders.pop(worker_id, None)
         if device is not None:
             heappush(self.free, device)
@@ -77,7 +77,7 @@ class Devices:
             self.waiting.remove(worker_id)
 
     def grant(self, now_s: float) -> list[tuple[str, int]]:
-        """Give free devices to those that wait; return worker ids and device numbers."""
+        """Assign free devices to waiting workers; return worker ids and device numbers."""
         granted = []
         while self.waiting and self.free:
             worker_id = self.waiting.popleft()
@@ -92,8 +92,8 @@ class Workforce:
     """The worker processes, their leases and their devices.
 
     Attributes:
-        wanted: how many worker processes to keep alive.
-        devices: what they run candidates on.
+        wanted: number of worker processes to keep alive.
+        devices: devices on which they run candidates.
     """
 
     wanted: int
@@ -104,7 +104,7 @@ class Workforce:
     _last_number: int = 0
 
     def start_missing(self) -> list[Action]:
-        """Start workers until there are as many as wanted."""
+        """Start workers until their number is ``wanted``."""
         actions: list[Action] = []
         while len(self.workers) < self.wanted:
             self._last_number += 1
@@ -114,7 +114,7 @@ class Workforce:
         return actions
 
     def retire_surplus(self) -> list[Action]:
-        """Kill workers that are too many and have no job."""
+        """Kill surplus workers without a job."""
         if len(self.workers) <= self.wanted:
             return []
         living = [worker for worker in self.workers.values() if worker.phase is not WorkerPhase.DYING]
@@ -122,25 +122,25 @@ class Workforce:
         return [self.kill(worker) for worker in spare[: max(0, len(living) - self.wanted)]]
 
     def next_idle(self) -> WorkerRecord | None:
-        """Return the worker that can take a job and has waited longest for one."""
+        """Return the worker that has been idle for longest."""
         return next(iter(self._idle.values()), None)
 
     def leased(self) -> list[WorkerRecord]:
-        """Return the workers that have a job."""
+        """Return the workers with a job."""
         return list(self._leased.values())
 
     def ready(self, worker: WorkerRecord) -> None:
-        """Note that a worker has started."""
+        """Record that a worker has started."""
         worker.phase = WorkerPhase.IDLE
         self._idle[worker.worker_id] = worker
 
     def lease(self, worker: WorkerRecord, job_id: str, attempt: int, now_s: float) -> None:
-        """Give a job to an idle worker.
+        """Lease a job to an idle worker.
 
         Args:
-            worker: gets the job.
-            job_id: identity of the job towards workers.
-            attempt: how often the job has been leased, this time included.
+            worker: idle worker.
+            job_id: identity of the job in messages to workers.
+            attempt: number of leases of the job, including this one.
             now_s: the broker's monotonic clock, from which the lease runs.
         """
         del self._idle[worker.worker_id]
@@ -149,7 +149,7 @@ class Workforce:
         worker.lease = Lease(job_id, attempt, now_s, now_s + LEASE_S)
 
     def holder(self, worker_id: str, job_id: str, attempt: int) -> WorkerRecord | None:
-        """Return the worker if it holds exactly this lease."""
+        """Return the worker if it holds exactly this lease, else ``None``."""
         worker = self._leased.get(worker_id)
         lease = worker.lease if worker else None
         if lease is None or (lease.job_id, lease.attempt) != (job_id, attempt):
@@ -157,7 +157,11 @@ class Workforce:
         return worker
 
     def end_lease(self, worker: WorkerRecord, now_s: float) -> float:
-        """Take its job and device from a worker, which is idle then; return for how long it had the job."""
+        """End a worker's lease and release its device; return the duration of the lease in seconds.
+
+        Raises:
+            ValueError: the worker has no lease.
+        """
         lease = worker.lease
         if lease is None:
             raise ValueError(f"{worker.worker_id} has no lease")
@@ -168,18 +172,18 @@ class Workforce:
         return now_s - lease.since_s
 
     def kill(self, worker: WorkerRecord) -> Action:
-        """Kill a worker, which must have no lease."""
+        """Kill a worker without a lease."""
         worker.phase = WorkerPhase.DYING
         self._idle.pop(worker.worker_id, None)
         return KillWorker(worker.worker_id)
 
     def remove(self, worker: WorkerRecord) -> None:
-        """Forget a worker whose process has ended, and which has no lease any more."""
+        """Remove a worker whose process has ended, and which has no lease."""
         del self.workers[worker.worker_id]
         self._idle.pop(worker.worker_id, None)
 
     def grant_devices(self, now_s: float) -> list[Action]:
-        """Give free devices to the workers that want one."""
+        """Assign free devices to the workers that wait for one."""
         actions: list[Action] = []
         for worker_id, device in self.devices.grant(now_s):
             lease = self.workers[worker_id].lease

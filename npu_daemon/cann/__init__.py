@@ -1,1 +1,1 @@
-"""Evaluation on real NPUs: what the CANN backend is made of. See ``docs/cann.md``."""
+"""Evaluation on real NPUs: the parts of the CANN backend. See ``docs/cann.md``."""

@@ -1,4 +1,4 @@
-"""The arguments of an operator's aclnn call, from its definition and a case.
+"""Arguments of an operator's aclnn call, from its definition and a case.
 
 A generated interface takes inputs, attributes and outputs in the order of the definition (Ascend C operator
 development guide, single-operator API calls).
@@ -52,7 +52,7 @@ _ATTRIBUTE_KINDS = {
     "ListFloat": "floats",
     "ListBool": "bools",
 }
-# Types of parameters in generated headers; the first that occurs decides.
+# Parameter types in generated headers; the first match counts.
 _DECLARED = (
     ("aclTensorList", "list"),
     ("aclTensor", "tensor"),
@@ -71,7 +71,7 @@ _SUFFIX = re.compile(r"[fFuUlL]+$")
 
 @dataclass(frozen=True)
 class TensorArgument:
-    """One tensor: where the runner reads or writes it, by a name within the run's folder."""
+    """One tensor, with the name of its file in the run's folder."""
 
     role: str
     name: str
@@ -81,7 +81,7 @@ class TensorArgument:
 
     @property
     def text(self) -> str:
-        """Return it as the runner reads it."""
+        """Return it in the format of the runner."""
         size_bytes = self.dtype.size_bytes(math.prod(self.shape))
         shape = " ".join(str(extent) for extent in (len(self.shape), *self.shape))
         return f"{self.role} {self.name} {ACL_TYPES[self.dtype]} {size_bytes} {self.file} {shape}"
@@ -89,7 +89,7 @@ class TensorArgument:
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument: its kind as the runner names it, and tensors or the text of its value."""
+    """One argument: its kind as the runner names it, and its tensors or the text of its value."""
 
     name: str
     kind: str
@@ -105,10 +105,10 @@ class Argument:
 
 
 def interface_of(spec: OpSpec) -> OperatorDef:
-    """Return the definition of an operator, as its baseline states it.
+    """Return the definition of an operator from its baseline.
 
     Raises:
-        OperatorFormatError: there is none that can be read.
+        OperatorFormatError: it has no readable definition.
     """
     texts = [file.text for file in spec.baseline.host.files]
     plain = "\n".join(texts)
@@ -120,7 +120,8 @@ def arguments_of(definition: OperatorDef, case: Case) -> tuple[Argument, ...]:
     """Return the arguments of the call for ``case``, without workspace size and executor.
 
     Raises:
-        MisuseError: the case does not fit the definition, or it needs what this backend cannot pass.
+        MisuseError: the case does not fit the definition, or needs a feature that this backend does not
+            support.
     """
     inputs = {tensor.name for tensor in definition.inputs}
     outputs = {tensor.name for tensor in definition.outputs} | {tensor.name for tensor in case.outputs}
@@ -141,7 +142,7 @@ def arguments_of(definition: OperatorDef, case: Case) -> tuple[Argument, ...]:
 
 
 def declared_kinds(header: str, function: str) -> list[str] | None:
-    """Return the kinds of parameters that a header declares for a call, ``None`` if it has no such call."""
+    """Return the kinds of parameters that a header declares for a call; ``None`` without a declaration."""
     found = re.search(rf"\b{re.escape(function)}GetWorkspaceSize\s*\(([^)]*)\)", header)
     if found is None:
         return None
@@ -158,14 +159,14 @@ def declared_kinds(header: str, function: str) -> list[str] | None:
 def fitted(
     arguments: Sequence[Argument], kinds: Sequence[str], inputs: Mapping[str, Path]
 ) -> tuple[Argument, ...] | str:
-    """Return the arguments as a header declares them, or what does not fit.
+    """Return the arguments as a header declares them, or a message if they do not fit.
 
     Inputs whose values the tiling function may read are declared as arrays of integers.
 
     Args:
-        arguments: of the definition.
-        kinds: of the header.
-        inputs: files of the inputs by the name that arguments have for them.
+        arguments: arguments according to the definition.
+        kinds: kinds according to the header.
+        inputs: files of the inputs, by their names in the arguments.
     """
     if len(arguments) != len(kinds):
         return f"the interface has {len(kinds)} parameters, the operator's definition {len(arguments)}"
@@ -235,7 +236,7 @@ def _values(value: object) -> list[str]:
 
 
 def _literals(default: str) -> list[str]:
-    """Return the members of a C++ literal: a number, ``true``, a string, or a list of them in braces."""
+    """Return the elements of a C++ literal: a number, ``true``, a string, or a list of them in braces."""
     if not default:
         raise ValueError("it has no default")
     members = default.strip("{} ").split(",") if default.startswith("{") else [default]

@@ -1,4 +1,4 @@
-"""What a candidate is charged for: every task that ran between two launches of the cache-cleaning kernel."""
+"""Latency of calls: all tasks that ran between two launches of the cache-cleaning kernel."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 from npu_daemon.cann.msprof_files import DeviceTask
 
 CLEANER = "asg_l2_clean"
-"""Prefix of the names of our own kernel, which is not billed."""
+"""Prefix of the name of our own kernel, whose time does not count."""
 
 
 class BillingError(ValueError):
-    """The tasks do not fall into equal windows; the message says how."""
+    """The tasks do not form equal windows; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """What ran on the device for one call of the operator."""
+    """The tasks of one call of the operator."""
 
     tasks: tuple[DeviceTask, ...]
 
     @property
     def billed_us(self) -> float:
-        """Time of all tasks of the call."""
+        """Total time of the call's tasks, in microseconds."""
         return sum(task.duration_us for task in self.tasks)
 
     @property
     def main(self) -> DeviceTask:
-        """The longest of them."""
+        """The longest task."""
         return max(self.tasks, key=lambda task: task.duration_us)
 
 
@@ -36,15 +36,15 @@ def split_windows(tasks: Sequence[DeviceTask], rounds: int) -> list[Window]:
     """Return the windows of ``rounds`` equal calls.
 
     A call may launch several kernels, and all of them count. Kernels of one name are in the order of their
-    launch; the order of different names is not known and does not matter: each name has to occur
+    launch. The order of different names is unknown and does not matter, because each name must occur
     equally often in each window.
 
     Args:
-        tasks: all that the profiler saw, our own kernel included.
-        rounds: calls that were made.
+        tasks: all tasks that the profiler recorded, including those of the cleaning kernel.
+        rounds: number of calls.
 
     Raises:
-        BillingError: nothing but our own kernel ran, or calls differ in what they launch.
+        BillingError: only our own kernel ran, or calls launched different kernels.
     """
     by_name: dict[str, list[DeviceTask]] = {}
     for task in tasks:

@@ -1,8 +1,8 @@
-"""The simulator's boundary before a device: what it refuses, no NPU sees.
+"""The simulator's boundary as a check before any device: candidates that it refuses do not reach an NPU.
 
-Host code of an operator runs in the runner's process, which the driver keeps from being confined, and a
-kernel of a device reaches all of its memory. So sources are built for the simulator first, where LLVM IR
-says what they do (``docs/isolation.md``); nothing of that build is run on the device.
+Host code of an operator runs in the runner's process, which cannot be confined because of the driver, and a
+kernel on a device can reach all of its memory. Sources are therefore first built for the simulator, where
+their LLVM IR shows what they do (``docs/isolation.md``). No part of that build runs on the device.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _SETTLED = (Status.GUARD_REJECTED, Status.RESOURCE_LIMIT, Status.TIMEOUT)
 
 
 class Boundary:
-    """Reads candidates as the simulator does.
+    """Checks candidates as the simulator does.
 
     Args:
-        cache_dir: where toolchains and builds are kept; the simulator's own may be the same.
-        chip: what operators are defined for.
-        announce: told when the simulator is built; by default written to standard error.
+        cache_dir: folder for toolchains and builds, which may be the simulator's own.
+        chip: chip that operators are defined for.
+        announce: called with a message when the simulator is built; by default written to standard error.
 
     Attributes:
-        digest: identity of what judges.
+        digest: identity of the check.
 
     Raises:
         InfrastructureError: the simulator does not compile on this host.
@@ -46,14 +46,14 @@ class Boundary:
     def judge(
         self, spec: OpSpec, case: Case, candidate: Candidate, protocol: MeasureProtocol
     ) -> Failure | None:
-        """Return why a candidate is refused or, if it cannot be read, why not; ``None`` when it may run.
+        """Return why a candidate is refused or cannot be judged; ``None`` if it may run.
 
-        A candidate that cannot be read is ``unsupported``: the simulator lacks something that it uses, or it
-        does not compile, which the device's own compiler says better.
+        A candidate that cannot be judged is ``unsupported``: it uses something that the simulator lacks, or
+        does not compile, which the device's own compiler reports better.
 
         Args:
-            spec: the operator.
-            case: the case that the candidate would be built for.
+            spec: operator.
+            case: case for which the candidate would be built.
             candidate: tiling and kernel sources.
             protocol: time limits of the build.
         """
@@ -71,7 +71,7 @@ class Boundary:
 
 
 def unread(failure: Failure | None) -> bool:
-    """Whether a judgement is that the candidate cannot be read."""
+    """Whether a judgement says that the candidate cannot be judged."""
     return failure is not None and failure.status is Status.UNSUPPORTED
 
 

@@ -1,4 +1,4 @@
-"""What ``npu-daemon doctor`` looks at on a host with NPUs."""
+"""Checks of ``npu-daemon doctor`` on a host with NPUs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _REMEDIES = {
 
 
 def toolkit(settings: DaemonSettings) -> list[Finding]:
-    """Look for the toolkit and its version."""
+    """Check the toolkit and its version."""
     try:
         found = open_toolkit(settings.cann)
     except InfrastructureError as error:
@@ -49,7 +49,7 @@ def toolkit(settings: DaemonSettings) -> list[Finding]:
 
 
 def programs(settings: DaemonSettings) -> list[Finding]:
-    """Look for the programs that are started."""
+    """Check the programs that the backend starts."""
     kit = _toolkit(settings)
     if kit is None:
         return []
@@ -61,7 +61,7 @@ def programs(settings: DaemonSettings) -> list[Finding]:
 
 
 def files(settings: DaemonSettings) -> list[Finding]:
-    """Look for headers and libraries of the runtime."""
+    """Check headers and libraries of the runtime."""
     kit = _toolkit(settings)
     absent = [name for name in (*HEADERS, *LIBRARIES) if kit and not (kit.root / name).exists()]
     if absent:
@@ -70,7 +70,7 @@ def files(settings: DaemonSettings) -> list[Finding]:
 
 
 def driver(settings: DaemonSettings) -> list[Finding]:
-    """Look for the driver and the device nodes."""
+    """Check the driver and the device nodes."""
     nodes = sorted(_DEVICE_NODES.glob("davinci[0-9]*"))
     if not nodes:
         remedy = (
@@ -89,7 +89,7 @@ def driver(settings: DaemonSettings) -> list[Finding]:
 
 
 def devices(settings: DaemonSettings) -> list[Finding]:
-    """Look at the health of the devices to use, and which are excluded."""
+    """Check the health of the configured devices, and report excluded ones."""
     kit = _toolkit(settings)
     if kit is None or kit.find("npu-smi") is None:
         return []
@@ -113,7 +113,7 @@ def devices(settings: DaemonSettings) -> list[Finding]:
 
 
 def opp_folder(settings: DaemonSettings) -> list[Finding]:
-    """Try to write where operators are installed."""
+    """Check that operators can be installed."""
     if _toolkit(settings) is None:
         return []
     folder = settings.cache_dir / "cann"
@@ -141,7 +141,7 @@ CANN_CHECKS: tuple[Callable[[DaemonSettings], list[Finding]], ...] = (
 
 
 def _toolkit(settings: DaemonSettings) -> Toolkit | None:
-    """Return the toolkit; its absence is told by ``toolkit``."""
+    """Return the toolkit, or ``None``; ``toolkit`` reports its absence."""
     try:
         return open_toolkit(settings.cann)
     except InfrastructureError:

@@ -12,27 +12,27 @@ DEFAULT_TOOLKIT = Path("/usr/local/Ascend/ascend-toolkit/latest")
 
 
 class CannSettings(BaseModel):
-    """What the CANN backend is told.
+    """Settings of the CANN backend.
 
-    Times are limited, because a job that makes no progress for longer is taken from its worker
-    (``pipeline.case_limit_s``, 460 s where a request does not say otherwise).
+    Times are limited, because a job without progress for longer is taken from its worker
+    (``pipeline.case_limit_s``, 460 s unless a request changes its limits).
 
     Attributes:
-        toolkit: folder of the CANN toolkit, the one that holds ``opp`` and ``include``.
-        tools: folders searched for programs before those of the toolkit.
-        devices: numbers of the devices to use, as ``aclrtSetDevice`` takes them.
-        compute_unit: what operators are compiled for, as ``msopgen -c ai_core-UNIT`` takes it.
+        toolkit: folder of the CANN toolkit, with ``opp`` and ``include``.
+        tools: folders to search for programs before those of the toolkit.
+        devices: numbers of the devices to use, as in ``aclrtSetDevice``.
+        compute_unit: compilation target of operators, as in ``msopgen -c ai_core-UNIT``.
         npu_arch: the same for ``bisheng --npu-arch``, which compiles the kernel that cleans the cache.
-        warm_up: launches before each measured one (``msprof op --warm-up``), for the clock to rise.
-        rounds: calls of the operator in one run of the profiler.
-        max_batches: runs of the profiler for one case, at most; more if a request asks for more samples.
-        sampling_s: wall seconds after which no further run of the profiler is begun for a case.
-        precision: half width of the 95 % interval of the median, relative to it, at which sampling ends.
-        pair_with_baseline: whether the operator's own baseline is measured in turn with each candidate.
-        clock_tolerance: share by which the clock may be below the rated one.
-        build_timeout_s: wall seconds of building one operator, where a request allows no more.
-        start_timeout_s: what starting the runtime and copying inputs may take, in wall seconds.
-        run_unread: whether to run sources that the simulator's boundary cannot read; only where all
+        warm_up: launches before each measured one (``msprof op --warm-up``), so that the clock rises.
+        rounds: calls of the operator per run of the profiler.
+        max_batches: maximum runs of the profiler per case; more if a request asks for more samples.
+        sampling_s: wall seconds after which no further run of the profiler is started for a case.
+        precision: relative half width of the median's 95 % interval at which sampling ends.
+        pair_with_baseline: whether the operator's own baseline is measured alternately with each candidate.
+        clock_tolerance: tolerated relative deviation of the clock below the rated one.
+        build_timeout_s: wall seconds for building one operator, if the request allows no more.
+        start_timeout_s: wall seconds for starting the runtime and copying inputs.
+        run_unread: whether to run sources that the simulator's boundary cannot judge; only if all
             clients are trusted.
         clean_bytes: size of the buffer that the cleaning kernel reads and writes; more than the L2 cache.
     """
@@ -64,6 +64,6 @@ class CannSettings(BaseModel):
         return devices
 
     def stop_rule(self, repeats: int) -> StopRule:
-        """Return when enough has been sampled for a request that wants ``repeats`` samples at least."""
+        """Return the stopping rule for a request with at least ``repeats`` samples."""
         most = max(self.rounds * self.max_batches, repeats)
         return StopRule(max(self.rounds, repeats), most, self.precision)

@@ -1,7 +1,7 @@
-"""Devices of a host: who uses which, which are well, and which are not used any more.
+"""Devices of a host: leases, health, and exclusions.
 
-A device belongs to one process at a time, by a lock on a file that the operating system releases with the
-process. A device that fails is excluded by a file that says why; only a person removes it.
+A device belongs to one process at a time, by a file lock that the operating system releases with the
+process. A failing device is excluded by a file with the reason, which only a person removes.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _QUERY_LIMITS = ResourceLimits(
 
 
 def query_devices(toolkit: Toolkit) -> tuple[DeviceState, ...]:
-    """Ask ``npu-smi info`` for the devices of this host.
+    """Return the devices of this host according to ``npu-smi info``.
 
     Raises:
-        InfrastructureError: it fails, or prints something else.
+        InfrastructureError: the command fails or prints something unexpected.
     """
     with tempfile.TemporaryDirectory(prefix="ascend-gym-smi-") as folder:
         outcome = run_limited(
@@ -48,9 +48,9 @@ class DevicePool:
     """The devices that this daemon may use.
 
     Args:
-        folder: where locks and exclusions are kept; shared by the daemon's processes.
-        settings: names the devices.
-        chip: what they have to be, for example ``910B2``.
+        folder: folder for locks and exclusions, shared by the daemon's processes.
+        settings: settings with the device numbers.
+        chip: expected chip, for example ``910B2``.
     """
 
     def __init__(self, folder: Path, settings: CannSettings, chip: str) -> None:
@@ -60,10 +60,10 @@ class DevicePool:
 
     @contextmanager
     def lease(self) -> Iterator[int]:
-        """Hold one device that is not excluded, waiting until one is free; yield its number.
+        """Wait for a free device that is not excluded and hold it for the block; yield its number.
 
         Raises:
-            InfrastructureError: all are excluded.
+            InfrastructureError: all devices are excluded.
         """
         usable = [device for device in self._devices if self.exclusion(device) is None]
         if not usable:
@@ -87,12 +87,12 @@ class DevicePool:
         raise InfrastructureError(f"device {usable[first]} was excluded meanwhile: {excluded}")
 
     def exclude(self, device: int, reason: str) -> None:
-        """Use ``device`` no more."""
+        """Exclude ``device`` from further use."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._exclusion_file(device).write_text(reason, encoding="utf-8")
 
     def exclusion(self, device: int) -> str | None:
-        """Return why a device is not used, or ``None``."""
+        """Return why a device is excluded, or ``None``."""
         path = self._exclusion_file(device)
         return path.read_text("utf-8") if path.is_file() else None
 
@@ -100,8 +100,8 @@ class DevicePool:
         """Return why a device cannot be used, or ``None``.
 
         Args:
-            device: its number.
-            states: of all devices of this host.
+            device: number of the device.
+            states: states of all devices of this host.
         """
         excluded = self.exclusion(device)
         if excluded is not None:

@@ -1,4 +1,4 @@
-"""Runs of a built operator on a device, through our runner: its job, its files and what its end means."""
+"""Runs of a built operator on a device with our runner: its job, its files and the meaning of its outcome."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PROCESSES = 1024
 _LONG_CALLS = 3  # of a job: how many calls may take as long as the first one may
 _JOB = "job"
 _OUTPUT_LINES = frozenset({"done", "bad", "fault", "overrun", "changed"})
-# Stages (runner.cpp) in which the operator's own code was at work.
+# Stages (runner.cpp) in which the operator's own code runs.
 _STAGES = {
     "tiling": (Status.TILING_ERROR, Phase.RUN_TILING, "the operator's host code refused the call"),
     "workspace": (Status.RESOURCE_LIMIT, Phase.RUN_KERNEL, "the workspace could not be allocated"),
@@ -36,7 +36,7 @@ _STAGES = {
 
 
 class DeviceTroubleError(InfrastructureError):
-    """The device or the runtime failed where no candidate was at work."""
+    """The device or the runtime failed while no candidate was running."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class OperatorCall:
     """One built operator, ready to be called.
 
     Attributes:
-        build: the operator.
-        arguments: of the call.
+        build: operator.
+        arguments: arguments of the call.
         inputs: file of each input by its name in the run's folder.
     """
 
@@ -56,7 +56,7 @@ class OperatorCall:
 
 @dataclass(frozen=True)
 class DeviceHost:
-    """What runs are made with."""
+    """Programs and settings for runs."""
 
     toolkit: Toolkit
     tools: DeviceTools
@@ -66,7 +66,7 @@ class DeviceHost:
 def prepare_call(
     build: OppBuild, arguments: Sequence[Argument], inputs: Sequence[Sequence[Path]]
 ) -> OperatorCall | Failure:
-    """Return the call of a built operator; its header has to agree with the operator's definition."""
+    """Return the call of a built operator, or a failure if its header contradicts its definition."""
     files = {
         f"in-{index}-{item}.bin": path
         for index, paths in enumerate(inputs)
@@ -87,10 +87,10 @@ class DeviceSession:
     """Runs on one device.
 
     Attributes:
-        host: what they are made with.
+        host: programs and settings.
         device: number of the device.
-        cores: on how many the cache is cleaned.
-        protocol: how to evaluate.
+        cores: number of cores on which the cache is cleaned.
+        protocol: measurement protocol.
     """
 
     host: DeviceHost
@@ -106,13 +106,13 @@ class DeviceSession:
         profiler: Sequence[str] = (),
         rerun: int = 0,
     ) -> ProcessOutcome:
-        """Start the runner, under a profiler if one is given, and wait for all of its processes.
+        """Start the runner, optionally under a profiler, and wait for all of its processes.
 
         Args:
-            call: what to call; ``None`` only tries the device.
-            folder: gets the job and the outputs.
-            rounds: how many calls to make.
-            profiler: command and options before the runner's.
+            call: call to make; ``None`` only tests the device.
+            folder: folder for the job and the outputs.
+            rounds: number of calls.
+            profiler: profiler command and options to put before the runner's.
             rerun: see ``Backend.run``.
         """
         self._write_job(call, rounds, rerun, folder)
@@ -153,10 +153,10 @@ class DeviceSession:
 
 
 def diagnose(outcome: ProcessOutcome, protocol: MeasureProtocol) -> Failure | None:
-    """Return what a candidate did wrong in a run, or ``None`` when it ended well.
+    """Return the candidate's fault in a run; ``None`` if the run ended well.
 
     Raises:
-        DeviceTroubleError: something failed in which no candidate has a part.
+        DeviceTroubleError: something failed that does not involve the candidate.
     """
     said = _last_words(outcome)
     kind, _, rest = said.partition(" ")
@@ -208,14 +208,14 @@ def _timeout(protocol: MeasureProtocol, seconds: float) -> Failure:
 
 
 def _last_words(outcome: ProcessOutcome) -> str:
-    """Return the runner's last line; profilers print their own lines around it."""
+    """Return the runner's last line of output, ignoring lines of profilers."""
     lines = outcome.stdout.decode("utf-8", "replace").splitlines()
     own = [line for line in lines if line.split(" ", 1)[0] in _OUTPUT_LINES]
     return own[-1] if own else ""
 
 
 def _slots(call: OperatorCall) -> int:
-    """Return at how many addresses each tensor lies in turn, within a limit of memory."""
+    """Return the number of addresses between which each tensor alternates, within a memory limit."""
     total_bytes = sum(path.stat().st_size for path in call.inputs.values())
     return ADDRESS_SLOTS if total_bytes * ADDRESS_SLOTS <= _SLOT_BUDGET_BYTES else 1
 

@@ -1,4 +1,4 @@
-"""What a check of a host says."""
+"""Findings of the checks of a host."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Finding:
     """One line of ``npu-daemon doctor``.
 
     Attributes:
-        name: what was looked at.
-        level: ``missing`` keeps the backend from working.
-        message: what is there.
-        remedy: what to do; empty when all is well.
+        name: what was checked.
+        level: severity; ``missing`` prevents the backend from working.
+        message: what was found.
+        remedy: advice; empty if nothing is wrong.
     """
 
     name: str
@@ -26,15 +26,15 @@ class Finding:
 
 
 def ok(name: str, message: str) -> Finding:
-    """Return that all is well."""
+    """Return the finding that all is well."""
     return Finding(name, "ok", message)
 
 
 def warning(name: str, message: str, remedy: str) -> Finding:
-    """Return what works, but not as well as it could."""
+    """Return the finding of something that works, but not as well as it could."""
     return Finding(name, "warning", message, remedy)
 
 
 def missing(name: str, message: str, remedy: str) -> Finding:
-    """Return what the backend cannot work without."""
+    """Return the finding of something that the backend cannot work without."""
     return Finding(name, "missing", message, remedy)

@@ -1,4 +1,4 @@
-"""How long an operator takes: batches under ``msprof op``, in turn with the operator's baseline."""
+"""Measurement of an operator's latency: batches under ``msprof op``, alternating with its baseline."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MAX_TASKS = 5000  # of --launch-count
 _OUTPUT = "profile"
 
 Execute = Callable[[int, Sequence[str]], ProcessOutcome]
-"""Runs an operator so many times under a profiler's command, given the arguments after ``msprof``."""
+"""Runs an operator a number of times under the profiler, given the arguments after ``msprof``."""
 
 
 class Diagnose(Protocol):
-    """Says what went wrong in a run of the profiler."""
+    """Interprets the outcome of a profiler run."""
 
     def __call__(self, outcome: ProcessOutcome) -> Failure | None:
         """Return the candidate's fault, if any."""
@@ -36,17 +36,17 @@ class Diagnose(Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """An operator that can be profiled in a folder of its own."""
+    """An operator that can be profiled in a separate folder."""
 
     folder: Path
     execute: Execute
     diagnose: Diagnose
 
     def profile(self, settings: CannSettings, rounds: int, metrics: Sequence[str]) -> list[Window] | Failure:
-        """Call the operator ``rounds`` times under the profiler and return what each call is billed.
+        """Call the operator ``rounds`` times under the profiler and return the window of each call.
 
         Raises:
-            InfrastructureError: the profiler failed, or left something else behind than documented.
+            InfrastructureError: the profiler failed, or its output is not as documented.
         """
         output = self.folder / _OUTPUT
         remove_tree(output)
@@ -70,12 +70,12 @@ class Subject:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a case took.
+    """Measurement of a case.
 
     Attributes:
-        samples_us: billed time of each call.
-        profile: of one further call.
-        diagnostics: how precise this is, and how it compares with the baseline.
+        samples_us: latency of each call in microseconds.
+        profile: profile of one further call.
+        diagnostics: precision of the samples, and comparison with the baseline.
     """
 
     samples_us: tuple[float, ...]
@@ -85,7 +85,7 @@ class Measured:
 
 @dataclass
 class _Batches:
-    """Samples so far, in blocks; those of the baseline have the same positions."""
+    """Samples so far, in blocks; the blocks of candidate and baseline correspond."""
 
     candidate: list[list[float]] = field(default_factory=list)
     baseline: list[list[float]] = field(default_factory=list)
@@ -103,19 +103,19 @@ def measure(
     repeats: int = 1,
     clock_s: Callable[[], float] = time.monotonic,
 ) -> Measured | Failure:
-    """Sample until the median is known as precisely as the settings ask, or a limit of theirs is reached.
+    """Sample until the median is as precise as the settings require, or one of their limits is reached.
 
-    There are at least ``repeats`` samples, unless time is up before.
+    There are at least ``repeats`` samples, unless time runs out.
 
-    Candidate and baseline are measured in turn, first the one and then the other first, so that what drifts
-    meets both. A batch in which the clock was low is thrown away.
+    Candidate and baseline are measured alternately, in changing order, so that drift affects both equally. A
+    batch in which the clock was low is discarded.
 
     Args:
-        candidate: what is measured.
-        baseline: the operator's own sources, measured beside it; ``None`` leaves them out.
+        candidate: candidate.
+        baseline: the operator's own sources; ``None`` skips them.
         settings: precision, limits and clock tolerance.
-        repeats: least number of samples.
-        clock_s: monotonic seconds.
+        repeats: minimum number of samples.
+        clock_s: returns monotonic seconds.
 
     Raises:
         InfrastructureError: the clock stays low, or the profiler fails.

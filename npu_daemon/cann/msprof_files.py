@@ -1,4 +1,4 @@
-"""Reads the folder that ``msprof op`` leaves behind: one ``DeviceTask`` for each kernel that ran.
+"""Reads the output folder of ``msprof op``: one ``DeviceTask`` for each kernel that ran.
 
 Names of files and columns: the msopprof performance data reference for Atlas A2 (MindStudio operator tools,
 files OpBasicInfo, PipeUtilization, Memory, L2Cache, ResourceConflictRatio) and the layouts of its guide::
@@ -6,7 +6,7 @@ files OpBasicInfo, PipeUtilization, Memory, L2Cache, ResourceConflictRatio) and 
     OPPROF_*/OpBasicInfo.csv                          one kernel
     OPPROF_*/NAME/NUMBER/OpBasicInfo_TIME.csv         several
 
-``NA`` and ``N/A`` stand for what a kind of core does not have.
+``NA`` and ``N/A`` mark values that a kind of core does not have.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _PERCENT = 100.0
 
 
 class ProfileFormatError(InfrastructureError):
-    """The profiler left something else behind than what its documentation says."""
+    """The profiler's output differs from its documentation."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class DeviceTask:
         op_type: kind of cores that it ran on, ``Op Type``.
         duration_us: ``Task Duration(us)``: scheduling, execution and response.
         block_dim: ``Block Dim``.
-        current_mhz: clock at the time, ``None`` where the profiler does not tell.
-        rated_mhz: clock that the chip is sold with, likewise.
-        tables: rows by file (``METRICS``), one for each core; files that were not collected are missing.
+        current_mhz: clock during the task; ``None`` if the profiler does not report it.
+        rated_mhz: rated clock of the chip; likewise.
+        tables: rows by file (``METRICS``), one per core; files that were not collected are missing.
     """
 
     name: str
@@ -65,7 +65,7 @@ class DeviceTask:
 
 
 def read_tasks(folder: Path) -> list[DeviceTask]:
-    """Return the tasks of a profiler's output folder, those of one name in the order of their launch.
+    """Return the tasks in a profiler's output folder, those of one name in the order of their launch.
 
     Raises:
         ProfileFormatError: there is none, or a file is not as documented.
@@ -101,10 +101,10 @@ def parse_rows(text: str, required: Sequence[str], where: str) -> list[Row]:
 
 
 def number(row: Row, column: str, where: str) -> float | None:
-    """Return a cell as a finite number of at least 0, ``None`` where it is absent.
+    """Return a cell as a finite, non-negative number; ``None`` if it is absent.
 
     Raises:
-        ProfileFormatError: it is something else.
+        ProfileFormatError: it is not such a number.
     """
     cell = row.get(column, "")
     if cell in _ABSENT:
@@ -116,14 +116,14 @@ def number(row: Row, column: str, where: str) -> float | None:
 
 
 def profile_of(task: DeviceTask, duration_us: float) -> Profile:
-    """Return where the time of a task went; what the collected files do not tell is 0.
+    """Return the profile of a task; values that were not collected are 0.
 
     Args:
-        task: has ``PipeUtilization`` and, for bytes and instructions, ``Memory``.
-        duration_us: what is billed, which may contain further tasks.
+        task: task with ``PipeUtilization`` and, for bytes and instructions, ``Memory``.
+        duration_us: latency of the call, which may include further tasks.
 
     Raises:
-        ProfileFormatError: a cell is no number.
+        ProfileFormatError: a cell is not a number.
     """
     pipes, memory = task.tables.get("PipeUtilization", ()), task.tables.get("Memory", ())
     return Profile(
@@ -143,7 +143,7 @@ def profile_of(task: DeviceTask, duration_us: float) -> Profile:
 
 
 def l2_hit_share(task: DeviceTask) -> float | None:
-    """Return the mean share of L2 accesses of the cores that hit, ``None`` where it was not collected."""
+    """Return the mean L2 hit rate of the cores; ``None`` if it was not collected."""
     rows = task.tables.get("L2Cache", ())
     rates = [
         value for kind in ("aic", "aiv") for value in _column(rows, f"{kind}_total_hit_rate(%)", zeros=True)
@@ -152,7 +152,7 @@ def l2_hit_share(task: DeviceTask) -> float | None:
 
 
 def bank_conflict_share(task: DeviceTask) -> float | None:
-    """Return the mean share of vector cycles lost to UB bank conflicts, ``None`` where not collected."""
+    """Return the mean share of vector cycles lost to UB bank conflicts; ``None`` if it was not collected."""
     rates = _column(task.tables.get("ResourceConflictRatio", ()), "aiv_vec_total_cflt_ratio", zeros=True)
     return sum(rates) / len(rates) if rates else None
 
@@ -193,7 +193,7 @@ def _read(path: Path) -> str:
 
 
 def _launch_order(path: Path) -> tuple[str, int, str]:
-    """Sort by kernel, then by its number among those of that name, which is a folder's name."""
+    """Sort key: kernel, then its number among those of that name, which is a folder's name."""
     folder = path.parent.name
     numbered = folder.isascii() and folder.isdigit()
     kernel = path.parent.parent.name if numbered else ""
@@ -201,7 +201,7 @@ def _launch_order(path: Path) -> tuple[str, int, str]:
 
 
 def _kind_fields(kind: str, rows: Sequence[Row], pipes: Mapping[str, str]) -> dict[str, Any]:
-    """Return time, and times and shares of the pipes: means over the cores of a kind that ran."""
+    """Return times and shares of a kind of core and its pipes, as means over the cores that ran."""
     ran = [row for row in rows if number(row, f"{kind}_time(us)", kind)]
     fields = {f"{kind}_time": _mean(ran, f"{kind}_time(us)")}
     for field, column in pipes.items():

@@ -1,8 +1,8 @@
-"""Reads what ``npu-smi info`` prints: devices, their health and the processes that use them.
+"""Parses the output of ``npu-smi info``: devices, their health and the processes that use them.
 
-The layout is that of the npu-smi manual: two rows a chip below ``NPU Name | Health | Power(W) ...`` and
+The layout is that of the npu-smi manual: two rows per chip below ``NPU Name | Health | Power(W) ...`` and
 ``Chip ... | Bus-Id | AICore(%) ...``, and a second table of processes. Columns within a cell differ between
-driver versions; only what all of them have is read.
+driver versions; only those that all versions have are read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PROCESS_CELLS = 4
 
 
 class NpuSmiFormatError(InfrastructureError):
-    """``npu-smi info`` printed something else than the table of its manual."""
+    """``npu-smi info`` did not print the table of its manual."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class DeviceState:
     """One chip as ``npu-smi info`` shows it.
 
     Attributes:
-        device: position in the table, which is the number that the runtime takes.
+        device: position in the table, which is the device number of the runtime.
         npu: number of the card.
         chip: number of the chip on the card.
         name: chip name, for example ``910B3``.
@@ -44,15 +44,15 @@ class DeviceState:
 
     @property
     def healthy(self) -> bool:
-        """Whether the driver has nothing to complain about."""
+        """Whether the driver reports no problem."""
         return self.health == HEALTHY
 
 
 def parse_info(text: str) -> tuple[DeviceState, ...]:
-    """Return the devices that ``npu-smi info`` shows.
+    """Return the devices in the output of ``npu-smi info``.
 
     Raises:
-        NpuSmiFormatError: there is no such table, or a row of it cannot be read.
+        NpuSmiFormatError: the table is missing, or a row cannot be parsed.
     """
     rows = [_cells(line) for line in text.splitlines() if line.lstrip().startswith("|")]
     starts = [at for at, row in enumerate(rows) if row[0].split()[:2] == ["NPU", "Name"]]

@@ -1,4 +1,4 @@
-"""Our own programs for a device: the runner, and the kernel that cleans the cache."""
+"""Builds our own device programs: the runner, and the kernel that cleans the cache."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _LIMITS = ResourceLimits(wall_s=300.0, cpu_s=300.0, memory_bytes=1 << 46, file_b
 
 @dataclass(frozen=True)
 class DeviceTools:
-    """Built programs.
+    """Built device programs.
 
     Attributes:
-        runner: calls operators.
+        runner: program that calls operators.
         cleaner: library with ``asg_launch_l2_clean``.
     """
 
@@ -37,7 +37,7 @@ def runner_digest() -> str:
 
 
 def build_tools(toolkit: Toolkit, settings: CannSettings, folder: Path) -> DeviceTools:
-    """Return our programs, compiled against the toolkit if they are not there yet.
+    """Return our programs, compiling them against the toolkit if necessary.
 
     Raises:
         InfrastructureError: they do not compile on this host.

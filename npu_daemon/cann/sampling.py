@@ -1,6 +1,6 @@
-"""How many samples are enough, and what they say: medians, their intervals and paired ratios. Pure functions.
+"""Statistics of samples: medians, their intervals, paired ratios, and stopping rules. Pure functions.
 
-Intervals are those of order statistics (the sign test turned round; Conover, Practical Nonparametric
+Intervals are those of order statistics (inverted sign test; Conover, Practical Nonparametric
 Statistics, section 3.2): they hold for every continuous distribution, and latencies are far from normal.
 """
 
@@ -16,13 +16,14 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """A median and a range that contains that of the population with at least the confidence asked for.
+    """A median and a range that contains the population's median with at least the requested confidence.
 
     Attributes:
-        median: of the samples.
+        median: median of the samples.
         low: lower end.
         high: upper end.
-        covered: whether the samples were enough for the confidence; if not, the range is theirs.
+        covered: whether there are enough samples for the confidence; if not, the range is that of the
+            samples.
     """
 
     median: float
@@ -32,7 +33,7 @@ class Interval:
 
     @property
     def relative_half_width(self) -> float:
-        """Half the width over the median; infinite where the confidence is not reached."""
+        """Half the width divided by the median; infinite if the confidence is not reached."""
         return (self.high - self.low) / 2 / self.median if self.covered and self.median > 0 else math.inf
 
 
@@ -41,9 +42,9 @@ class StopRule:
     """When to stop sampling.
 
     Attributes:
-        min_samples: never before these.
-        max_samples: at the latest with these.
-        relative_half_width: as soon as the interval of the median is at most this wide on either side.
+        min_samples: minimum number of samples.
+        max_samples: maximum number of samples.
+        relative_half_width: sampling ends once the median's interval is at most this wide on either side.
     """
 
     min_samples: int
@@ -57,7 +58,7 @@ class StopRule:
         return len(samples) >= self.max_samples or self.precise(samples)
 
     def precise(self, samples: Sequence[float]) -> bool:
-        """Whether the interval of the median is as narrow as asked for."""
+        """Whether the interval of the median is narrow enough."""
         return median_interval(samples).relative_half_width <= self.relative_half_width
 
 
@@ -79,15 +80,15 @@ def median_interval(samples: Sequence[float], confidence: float = CONFIDENCE) ->
 def paired_ratio(
     candidate: Sequence[Sequence[float]], baseline: Sequence[Sequence[float]], confidence: float = CONFIDENCE
 ) -> Interval:
-    """Return by which factor the candidate's time is that of the baseline, from blocks measured in turn.
+    """Return the ratio of the candidate's time to the baseline's, from blocks measured alternately.
 
-    Each block of the candidate has its block of the baseline, measured directly before or after, so that what
-    drifts from pair to pair cancels.
+    Each block of the candidate corresponds to a block of the baseline, measured directly before or after, so
+    that drift between pairs cancels.
 
     Args:
         candidate: samples of each block.
-        baseline: samples of the partner of each block.
-        confidence: of the interval.
+        baseline: samples of the corresponding blocks.
+        confidence: confidence of the interval.
 
     Raises:
         ValueError: the numbers of blocks differ, or one is empty or not positive.
@@ -104,7 +105,7 @@ def paired_ratio(
 
 
 def drift(samples: Sequence[float]) -> float:
-    """Return by how much the second half's median is above the first half's, relative to all of them."""
+    """Return the median of the second half minus that of the first, relative to the median of all."""
     if len(samples) < 2:
         return 0.0
     half = len(samples) // 2
@@ -113,7 +114,7 @@ def drift(samples: Sequence[float]) -> float:
 
 
 def _outside(count: int, confidence: float) -> int | None:
-    """Return how many samples lie below the interval (and above it); ``None``: not even all are enough.
+    """Return the number of samples below (and above) the interval; ``None`` if there are too few samples.
 
     The population's median is below the sample of rank ``k`` (from 0) with the probability that at most ``k``
     of ``count`` fair coins show heads.

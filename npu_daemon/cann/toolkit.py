@@ -1,4 +1,4 @@
-"""The CANN toolkit of this host: where it is, its version, its programs and the variables they need."""
+"""The CANN toolkit of this host: location, version, programs and their environment variables."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Toolkit:
 
     Attributes:
         root: its folder.
-        version: as it says, for example ``8.2.RC1``; empty when it does not.
-        environment: variables that its programs need.
+        version: its version, for example ``8.2.RC1``; empty if unknown.
+        environment: environment variables for its programs.
     """
 
     root: Path
@@ -43,14 +43,14 @@ class Toolkit:
 
     @property
     def digest(self) -> str:
-        """Identity: what is installed where."""
+        """Identity: location and version."""
         return digest_of("cann", self.version, str(self.root.resolve()), _install_info(self.root))
 
     def program(self, name: str) -> str:
         """Return the path of a program.
 
         Raises:
-            InfrastructureError: it is not there.
+            InfrastructureError: it does not exist.
         """
         found = self.find(name)
         if found is None:
@@ -60,7 +60,7 @@ class Toolkit:
         return found
 
     def find(self, name: str) -> str | None:
-        """Return the path of a program, or ``None`` when it is not there."""
+        """Return the path of a program, or ``None`` if it does not exist."""
         return shutil.which(name, path=self.environment["PATH"])
 
 
@@ -68,7 +68,7 @@ def open_toolkit(settings: CannSettings) -> Toolkit:
     """Return the toolkit of this host.
 
     Raises:
-        InfrastructureError: there is none in the folder of the settings, or it is too old.
+        InfrastructureError: the configured folder has none, or it is too old.
     """
     root = settings.toolkit
     if not root.is_dir():
@@ -82,19 +82,19 @@ def open_toolkit(settings: CannSettings) -> Toolkit:
 
 
 def toolkit_version(root: Path) -> str:
-    """Return what the toolkit says of its version, or the empty string."""
+    """Return the version of the toolkit, or an empty string if unknown."""
     found = _VERSION_LINE.search(_install_info(root))
     return found.group(1) if found else ""
 
 
 def parse_version(text: str) -> tuple[int, int]:
-    """Return major and minor number of a version such as ``8.2.RC1``; ``(0, 0)`` where there is none."""
+    """Return major and minor number of a version such as ``8.2.RC1``; ``(0, 0)`` if it has none."""
     found = _VERSION.search(text)
     return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
 
 
 def set_env_script(root: Path) -> Path | None:
-    """Return the script that sets a shell up for the toolkit, if there is one."""
+    """Return the script that sets a shell up for the toolkit, or ``None``."""
     return next((root / name for name in _SET_ENV if (root / name).is_file()), None)
 
 
@@ -104,7 +104,7 @@ def _install_info(root: Path) -> str:
 
 
 def _environment(root: Path, tools: Sequence[Path]) -> dict[str, str]:
-    """Return the variables that the toolkit's own script sets, with ``tools`` searched first."""
+    """Return the variables that the toolkit's script sets, with ``tools`` first in the search path."""
     script = set_env_script(root)
     if script is None:
         raise InfrastructureError(f"{root} has no set_env.sh; is the CANN toolkit installed completely?")

@@ -1,4 +1,4 @@
-"""The importer as a program of its own: ``FOLDER TARGET``; what is wrong is told on standard output."""
+"""The importer as a separate program: ``FOLDER TARGET``; errors are printed on standard output."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Binds the arguments of an aclnn call to the parameters and attributes of an operator definition.
 
 Generated aclnn functions take inputs, attributes and outputs in the order of the definition. Hand-written
-ones leave some out, and pass scalars and arrays where the definition has small tensors. Both are aligned in
-order, leaving out as little as possible.
+ones omit some, and pass scalars and arrays in place of small tensors. Both are aligned in
+order, with as few omissions as possible.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _IMPOSSIBLE = 1 << 20
 
 @dataclass(frozen=True)
 class Binding:
-    """Positions of arguments: one per input and output, ``None`` for one left out; attributes by name."""
+    """Positions of arguments: one per input and output, ``None`` for an omitted one; attributes by name."""
 
     inputs: tuple[int | None, ...]
     outputs: tuple[int, ...]
@@ -66,7 +66,7 @@ def bind(definition: OperatorDef, arguments: Sequence[CallArgument], function: s
 
 
 def _slots(definition: OperatorDef) -> tuple[Slot, ...]:
-    """Return what an aclnn call passes: an output named like an input is that input, passed once."""
+    """Return the parameters of an aclnn call; an output named like an input is passed once, as that input."""
     taken = {parameter.name for parameter in definition.inputs}
     fresh = tuple(parameter for parameter in definition.outputs if parameter.name not in taken)
     return (*definition.inputs, *definition.attributes, *fresh)
@@ -89,7 +89,7 @@ def _present(position: int | None, arguments: Sequence[CallArgument]) -> int | N
 
 
 def _align(slots: tuple[Slot, ...], arguments: tuple[CallArgument, ...]) -> list[int | None] | None:
-    """Return the argument position of each slot, with the fewest slots left out; ``None`` if impossible."""
+    """Return the argument position of each slot, with the fewest slots omitted; ``None`` if impossible."""
 
     @cache
     def cost(slot: int, argument: int) -> int:

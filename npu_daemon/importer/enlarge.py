@@ -1,21 +1,21 @@
 """Larger, unaligned shapes for the example of a cann-ops operator.
 
-The examples work on tiny, mostly aligned tensors. The shapes stand as literals in ``main.cpp`` and
-``gen_data.py``; both are rewritten alike, extent by extent, so that what belonged together still does.
-A rule says what becomes of the extents of the tensors of the call:
+The examples use tiny, mostly aligned tensors. Shapes are literals in ``main.cpp`` and
+``gen_data.py``; both files are rewritten consistently, extent by extent.
+A rule determines the new extents of the tensors of the call:
 
 * ``odd``: the last extent e becomes 2 e + 1, the others 3 e;
-* ``ratio``: likewise, but a last extent that is a multiple of a smaller one stays that multiple of it: for
+* ``ratio``: likewise, but a last extent that is a multiple of a smaller one keeps that ratio, for
   operators that halve the last axis or split it into groups;
 * ``double``: every extent becomes 2 e.
 
-An extent of 1 stays. Lists of literals that are the shape of a tensor become its larger shape. Other
-literals of 16 and more are rewritten wherever they equal an extent or the number of elements of a tensor;
-smaller ones, which may be anything, only where they are assigned or listed in a line that names a shape, a
-dimension or a length, and no window, padding or group. Data that stands as a literal, one number for each
-element of a tensor, is repeated until it fills the larger one.
+An extent of 1 is kept. Lists of literals that equal the shape of a tensor become its larger shape. Other
+literals of 16 and more are replaced wherever they equal an extent or the number of elements of a tensor.
+Smaller ones, which may mean anything, are only replaced in assignments or lists in a line that names a shape,
+a dimension or a length, and no window, padding or group. Literal data with one number for each
+element of a tensor is repeated until it fills the larger one.
 
-Where no rule fits, ``resize_example`` gives the tensors shapes that somebody chose for the operator.
+If no rule fits, ``resize_example`` gives the tensors shapes that were chosen by hand.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _ASSIGNED = re.compile(r"[=,{]\s*$")
 _SHAPE_LINE = re.compile(r"shape|\bdim\w*\b|\w*(?:length|size)\s*=|\b[A-Za-z]\s*=\s*\d", re.IGNORECASE)
 _WINDOW_LINE = re.compile(r"kernel|stride|pad|dilation|group", re.IGNORECASE)  # sizes that stay
 _DATA = re.compile(r"(HostData\w*\s*=\s*\{|(?:np\.array|torch\.tensor)\(\s*\[)([^][{}()]*)(?=[]}])")
-_KEPT = "\0"  # stands for a list of data while the rest of the text is rewritten
+_KEPT = "\0"  # placeholder for a list of data while the rest of the text is rewritten
 _COMMENT = re.compile(r"^\s*(?:#(?!define)|//|/?\*)")
 
 
 def enlarged_extents(shapes: Iterable[Shape], rule: str) -> dict[int, int]:
-    """Return what becomes of each extent, and of each number of elements, of the given shapes.
+    """Return the new value of each extent, and of each number of elements, of the given shapes.
 
-    An extent that is the last one of some tensor counts as such everywhere.
+    An extent that is the last one of some tensor is treated as such everywhere.
 
     Raises:
-        MisuseError: there is no rule of this name.
+        MisuseError: the rule does not exist.
     """
     if rule not in RULES:
         raise MisuseError(f"no rule {rule!r} for larger shapes: there are {', '.join(RULES)}")
@@ -76,7 +76,7 @@ def enlarge_text(text: str, shapes: Iterable[Shape], rule: str) -> str:
     """Return the text of a source file with the literals of shapes replaced.
 
     Raises:
-        MisuseError: there is no rule of this name.
+        MisuseError: the rule does not exist.
     """
     known = set(shapes)
     extents = enlarged_extents(known, rule)
@@ -85,11 +85,11 @@ def enlarge_text(text: str, shapes: Iterable[Shape], rule: str) -> str:
 
 
 def resize_text(text: str, shapes: Mapping[Shape, Shape]) -> str:
-    """Return the text of a source file with lists of literals that are a shape replaced by another shape.
+    """Return the text of a source file with lists of literals that equal a shape replaced by a new shape.
 
     Args:
-        text: the source file.
-        shapes: what becomes of each shape. Data of as many literals as it has elements is made to fit too.
+        text: source file.
+        shapes: new shape by old shape. Literal data with as many elements is resized, too.
     """
 
     def resized(listed: re.Match[str]) -> str:
@@ -101,7 +101,7 @@ def resize_text(text: str, shapes: Mapping[Shape, Shape]) -> str:
 
 
 def _rewritten(text: str, counts: Mapping[int, int], rewrite: Callable[[str], str]) -> str:
-    """Return the text with every line rewritten but for data, repeated to the count it is to have."""
+    """Return the text with every line rewritten, except data, which is repeated to its new length."""
     data: list[str] = []
 
     def keep(found: re.Match[str]) -> str:
@@ -120,12 +120,12 @@ def enlarge_example(example: Path, shapes: Collection[Shape], rule: str) -> None
     """Rewrite ``gen_data.py`` and ``main.cpp`` in the folder ``example``, in place.
 
     Args:
-        example: a copy of the example folder of an operator.
-        shapes: the shapes of all tensors of the aclnn call, as the example has them.
-        rule: name of a rule, see above.
+        example: copy of the example folder of an operator.
+        shapes: original shapes of all tensors of the aclnn call.
+        rule: name of a rule of this module.
 
     Raises:
-        MisuseError: there is no rule of this name.
+        MisuseError: the rule does not exist.
     """
     texts = _read_sources(example)
     _write_sources(example, [enlarge_text(text, shapes, rule) for text in texts])
@@ -135,9 +135,9 @@ def resize_example(example: Path, shapes: Mapping[Shape, Shape], edits: Iterable
     """Rewrite ``gen_data.py`` and ``main.cpp`` in the folder ``example``, in place.
 
     Args:
-        example: a copy of the example folder of an operator.
-        shapes: what becomes of each shape.
-        edits: pairs of a text and what is to stand instead, wherever it occurs; done before the shapes.
+        example: copy of the example folder of an operator.
+        shapes: new shape by old shape.
+        edits: pairs of a text and its replacement, applied to all occurrences before the shapes.
 
     Raises:
         MisuseError: a text occurs in neither file.

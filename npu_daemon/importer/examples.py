@@ -1,8 +1,8 @@
-"""What an operator folder of cann-ops that has an aclnn example says: its definition and one case.
+"""Reads an operator folder of cann-ops with an aclnn example: its definition and one case.
 
 Parameter names and dtype columns come from the OpDef in ``op_host``; shapes, dtypes and attribute values from
 the aclnn call that ``examples/AclNNInvocationNaive/main.cpp`` makes (see ``record``); the tolerance is the
-``LOSS`` of ``verify_result.py``. Folders that say these things in another way are refused with the reason.
+``LOSS`` of ``verify_result.py``. Folders with another structure are refused with the reason.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _NUMBER_ATTRIBUTES: dict[str, type[int | bool | float]] = {"Int": int, "Bool": b
 
 @dataclass(frozen=True)
 class Example:
-    """What an example folder says.
+    """Contents of an example folder.
 
     Attributes:
-        definition: the operator, with the outputs that the call asks for.
-        case: the one case that it runs.
-        binding: which arguments of the call make up the case.
-        shapes: shapes of all tensors of the call, as the call gives them.
+        definition: operator, with the outputs that the call requests.
+        case: the case that it runs.
+        binding: arguments of the call that make up the case.
+        shapes: shapes of all tensors of the call.
     """
 
     definition: OperatorDef
@@ -64,12 +64,12 @@ class Example:
 
 @dataclass(frozen=True)
 class Recording:
-    """What the programs of an example did with one variant of its data.
+    """Files written by the programs of an example for one variant of its data.
 
     Attributes:
-        work: the copy of the example folder that they ran in.
-        call: the aclnn call.
-        generated: files below ``output`` before it, by name: what gen_data.py wrote.
+        work: copy of the example folder in which they ran.
+        call: aclnn call.
+        generated: files below ``output`` that gen_data.py wrote, by name.
         written: files below ``output`` that main.cpp wrote, by name.
     """
 
@@ -80,17 +80,17 @@ class Recording:
 
     @property
     def tensors(self) -> Path:
-        """The folder with the files of the tensors of the call."""
+        """Folder with the files of the tensors of the call."""
         return record_folder(self.work)
 
     @property
     def written_bytes(self) -> dict[int, int]:
-        """How many bytes of which tensor, by its number, main.cpp wrote."""
+        """Number of bytes of each tensor, by its number, that main.cpp wrote."""
         return {data[0]: len(data) for data in self.written.values() if data}
 
 
 def record_example(work: Path, program: Path) -> Recording:
-    """Run the compiled ``main.cpp`` of an example in a copy of its folder, where gen_data.py has run.
+    """Run the compiled ``main.cpp`` of an example in a copy of its folder, after gen_data.py.
 
     Raises:
         OperatorFormatError: it ends before its aclnn call.
@@ -106,7 +106,7 @@ def read_definition(folder: Path) -> OperatorDef:
     """Read the operator definition of a cann-ops folder.
 
     Raises:
-        OperatorFormatError: the folder says something in a way that is not understood; the message says what.
+        OperatorFormatError: the folder contains something that is not understood; the message says what.
         InfrastructureError: the compiler's package is not installed.
     """
     build = read_build_file(folder)
@@ -139,7 +139,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 def call_arguments(call: RecordedCall, op_type: str) -> tuple[CallArgument, ...]:
     """Return the arguments of a recorded call in the order of the definition.
 
-    The results that every aclnn call ends with are left out.
+    Workspace size and executor, with which every aclnn call ends, are left out.
     """
     given = [argument for argument in call.arguments if argument.kind != "result"]
     return tuple(layer_of(op_type).arrange(given))
@@ -148,7 +148,7 @@ def call_arguments(call: RecordedCall, op_type: str) -> tuple[CallArgument, ...]
 def _bind_given(
     definition: OperatorDef, arguments: tuple[CallArgument, ...], function: str
 ) -> tuple[OperatorDef, Binding]:
-    """Bind a call; optional outputs for which it passes a null pointer are left out of both."""
+    """Bind a call; optional outputs passed as null pointers are omitted from both."""
     binding = bind(definition, arguments, function)
     bound = zip(definition.outputs, binding.outputs, strict=True)
     given = {position: output for output, position in bound if arguments[position].kind != "absent"}
@@ -158,7 +158,7 @@ def _bind_given(
 def _with_results(
     definition: OperatorDef, arguments: tuple[CallArgument, ...], written: dict[int, int]
 ) -> OperatorDef:
-    """Return a definition without outputs with inputs as outputs: those that the example writes to files."""
+    """Return a definition without outputs with the inputs that the example writes to files as outputs."""
     binding = bind(definition, arguments, definition.op_type)
     results = [
         parameter
@@ -176,7 +176,7 @@ def _with_results(
 def _definition(folder: Path, build: BuildFile, candidate: Candidate) -> OperatorDef:
     texts = [file.text for file in reversed(candidate.host.files)]  # headers last, so first here
     spelled = [text for text in texts if defines_operator(text)]
-    # a definition that macros write: the macros stand in shared headers
+    # A definition generated by macros, which are in shared headers.
     text = "\n".join(spelled) or expand_macros(text for text in texts if "OPDEF" in text)
     return read_opdef(text, f"{folder}/op_host", build.op_type)
 
@@ -220,10 +220,16 @@ def _case(
 def _matching_columns(
     definition: OperatorDef, arguments: tuple[CallArgument, ...], binding: Binding, *, may_cast: bool
 ) -> list[int]:
-    """Return the dtype combinations of the definition that the tensors of the call have.
+    """Return the dtype combinations of the definition that match the tensors of the call.
 
-    A hand-written aclnn function casts tensors to what its kernel takes (``may_cast``): without a combination
-    that fits, the first of those that need the fewest casts counts.
+    A hand-written aclnn function casts tensors to the types of its kernel (``may_cast``): if no combination
+    matches, the first of those with the fewest casts counts.
+
+    Args:
+        definition: operator definition.
+        arguments: arguments of the call.
+        binding: positions of the arguments.
+        may_cast: whether the function casts.
     """
     parameters = [*definition.inputs, *definition.outputs]
     positions = [*binding.inputs, *binding.outputs]
@@ -250,7 +256,7 @@ def _matching_columns(
 def _as_read(argument: CallArgument, written: dict[int, int]) -> CallArgument:
     """Return a result with the shapes that the example reads.
 
-    Some examples make a result as large as an input, of which they then write only a few leading elements.
+    Some examples declare a result as large as an input, but only write its leading elements.
     """
     tensors = []
     for tensor in argument.tensors:
@@ -303,7 +309,7 @@ def _tensor_spec(
 
 
 def _constant_spec(parameter: ParameterDef, argument: CallArgument, columns: list[int]) -> TensorSpec:
-    """Return the small tensor that a scalar or an array becomes, in the dtype that the kernel takes."""
+    """Return the small tensor for a scalar or an array, in the dtype of the kernel."""
     count = len(argument.tensors) or (len(argument.value) if isinstance(argument.value, list) else 1)
     dtype = argument.tensors[0].dtype if argument.tensors else _CONSTANT_DTYPES[argument.kind]
     dtype = _column_dtype(parameter, columns) or dtype

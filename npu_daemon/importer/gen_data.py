@@ -1,9 +1,9 @@
 """Runs the gen_data.py of a cann-ops example, which writes its inputs and golden outputs.
 
-The script is code of the operator's author, like ``main.cpp``, and confined like it, with numpy, random and
-torch seeded. It runs once for each variant of the data, in a copy of the example of its own, as a fork of one
-interpreter that has loaded torch. Where torch is missing, an empty module of that name lets scripts pass that
-import without using it. Scripts that ask ``npu-smi`` for the chip are told 910B2.
+The script is untrusted code like ``main.cpp`` and is confined like it, with numpy, random and
+torch seeded. It runs once for each variant of the data, in a separate copy of the example, as a fork of one
+interpreter that has loaded torch. Where torch is missing, an empty module of that name satisfies scripts that
+import it without using it. Scripts that ask ``npu-smi`` for the chip get 910B2.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def __getattr__(name):
     raise AttributeError(f"torch is not installed, and gen_data.py uses torch.{name}")
 """
 
-# what ``npu-smi info -m`` prints for one chip: some scripts choose their golden output by the chip's name
+# Output of ``npu-smi info -m`` for one chip: some scripts choose their golden output by the chip's name.
 _CHIP_LIST = """#!/bin/sh
 echo "NPU ID  Chip ID  Chip Logic ID  Chip Name"
 echo "0       0        0              Ascend 910B2"
@@ -70,11 +70,11 @@ _USES_TORCH = "torch is not installed"
 
 
 def run_gen_data(scratch: Path, variants: int) -> list[Path]:
-    """Run the ``gen_data.py`` of each variant, which is a copy of the example folder below ``scratch``.
+    """Run the ``gen_data.py`` of each variant, a copy of the example folder below ``scratch``.
 
     Args:
-        scratch: holds the copies, named 0, 1, 2 and so on, which are the seeds too.
-        variants: how many there are. Of large ones only two are run.
+        scratch: folder with the copies, named 0, 1, 2 and so on, which are also the seeds.
+        variants: number of variants. If the data are large, only two are run.
 
     Returns:
         The copies that have data.
@@ -109,7 +109,7 @@ def run_gen_data(scratch: Path, variants: int) -> list[Path]:
 
 
 def _stubs(folder: Path, *, with_torch: bool) -> Path:
-    """Fill a folder with what scripts look for and this machine does not have."""
+    """Fill a folder with substitutes for what scripts expect and this machine lacks."""
     folder.mkdir()
     (folder / "npu-smi").write_text(_CHIP_LIST, encoding="utf-8")
     (folder / "npu-smi").chmod(0o755)
@@ -119,7 +119,7 @@ def _stubs(folder: Path, *, with_torch: bool) -> Path:
 
 
 def _arguments(work: Path) -> list[str]:
-    """Return the arguments that run.sh gives gen_data.py."""
+    """Return the arguments with which run.sh calls gen_data.py."""
     script = work / "run.sh"
     text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
     call = _CALL.search(text)

@@ -1,7 +1,7 @@
-"""Inputs and golden outputs of a cann-ops example, from what its gen_data.py and main.cpp wrote.
+"""Inputs and golden outputs of a cann-ops example, from the files of its gen_data.py and main.cpp.
 
-``main.cpp`` says which file belongs to which tensor (see ``record``), and ``run.sh`` which golden file an
-output file is compared with.
+``main.cpp`` determines which file belongs to which tensor (see ``record``), and ``run.sh`` which golden file
+an output file is compared with.
 """
 
 from __future__ import annotations
@@ -29,12 +29,15 @@ Arrays = list[list[Array]]
 
 
 def example_data(example: Example, recording: Recording) -> tuple[Arrays, Arrays]:
-    """Return inputs and expected outputs of one variant: for each parameter, its arrays.
+    """Return the inputs and expected outputs of one variant.
 
-    Absent optional inputs and open outputs have none.
+    Absent optional inputs and open outputs have no arrays.
+
+    Returns:
+        For each input parameter, then for each output parameter, its arrays in the shapes of the case.
 
     Raises:
-        OperatorFormatError: the files of gen_data.py and main.cpp do not fit each other.
+        OperatorFormatError: the files of gen_data.py and main.cpp contradict each other.
     """
     arguments = call_arguments(recording.call, example.definition.op_type)
     inputs = _inputs(recording.tensors, example.case, example, arguments)
@@ -87,7 +90,7 @@ def _read_only(array: Array) -> Array:
 
 
 def _golden_files(recording: Recording) -> dict[int, bytes]:
-    """Return the content of the golden file of each tensor, by the number of the tensor."""
+    """Return the contents of the golden file of each tensor, by the tensor's number."""
     generated = {name: data for name, data in recording.generated.items() if name.endswith(".bin")}
     written = {name: data for name, data in recording.written.items() if name.endswith(".bin")}
     if not generated:
@@ -103,9 +106,9 @@ def _golden_files(recording: Recording) -> dict[int, bytes]:
 
 
 def _compared(work: Path) -> list[tuple[str, str]]:
-    """Return which files run.sh compares, as (output of main.cpp, golden), trying the orders in use.
+    """Return the file pairs that run.sh compares, as (output of main.cpp, golden), trying the usual orders.
 
-    Several pairs in one call come as all outputs and then all golden files, or in turn.
+    Several pairs in one call are given as all outputs followed by all golden files, or alternating.
     """
     script = work / "run.sh"
     text = script.read_text(encoding="utf-8", errors="replace") if script.is_file() else ""
@@ -133,7 +136,7 @@ def _expected(
     golden: dict[int, bytes],
     inputs: Sequence[list[Array]],
 ) -> list[list[Array]]:
-    """Return the arrays of each output: what gen_data.py says, else a reference, nothing for an open one."""
+    """Return the arrays of each output from gen_data.py, else from a reference; none for an open output."""
     op_type, layer = example.definition.op_type, layer_of(example.definition.op_type)
     named = {tensor.name: arrays for tensor, arrays in zip(case.inputs, inputs, strict=True)}
     computed = reference_outputs(op_type, named, case.attributes)
@@ -163,12 +166,12 @@ def _expected(
 
 
 def _read_shape(given: tuple[int, ...], read: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of a golden array: as the call gives it, unless the example reads only part of it."""
+    """Return the shape of a golden array: that of the call, unless the example reads only part of it."""
     return given if math.prod(given) == math.prod(read) else read
 
 
 def _golden_array(data: bytes, name: str, given: DType, shape: tuple[int, ...]) -> Array:
-    """Return golden data as an array: in the dtype that the call gives, or wider when the bytes say so."""
+    """Return golden data as an array of the call's dtype, or of a wider one if its size implies that."""
     count = math.prod(shape)
     own = numpy_dtype(given)
     wider = ("float32", "float64") if given.is_floating else ("int32", "int64")

@@ -1,9 +1,10 @@
-"""What hand-written aclnn functions of cann-ops do around a kernel, operator by operator.
+"""Adaptation layers: what hand-written aclnn functions of cann-ops do around a kernel, by operator.
 
-The example of an operator calls an aclnn function. Most of these functions are generated and hand their
-arguments to the kernel as they are. A hand-written one (``op_host/aclnn_*.cpp``) may reorder axes, drop
-arguments or turn an array into a tensor first. A ``Layer`` says so, that the kernel gets what it gets on the
-device. Examples also leave outputs unchecked: ``cann_references`` computes those that are defined.
+The example of an operator calls an aclnn function. Most of these functions are generated and pass their
+arguments on unchanged. A hand-written one (``op_host/aclnn_*.cpp``) may first reorder axes, drop
+arguments or turn an array into a tensor. A ``Layer`` repeats these steps, so that the kernel gets the same
+arguments as on the device. Examples also leave outputs unchecked: ``references`` computes those that are
+defined.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ Layout = Callable[[Array], Array]
 
 @dataclass(frozen=True)
 class Layer:
-    """The steps between the arguments of an aclnn call and those of its kernel.
+    """Steps between the arguments of an aclnn call and those of its kernel.
 
     Attributes:
-        arrange: arguments of the call to arguments in the order of the definition.
-        layouts: parameter name to the reordering of its axes, for inputs and outputs alike.
-        attributes: attributes that the function sets by itself.
+        arrange: converts arguments of the call to arguments in the order of the definition.
+        layouts: reordering of axes by parameter name, for inputs and outputs alike.
+        attributes: attributes that the function sets itself.
     """
 
     arrange: Arrange = tuple
@@ -39,7 +40,7 @@ class Layer:
     attributes: Mapping[str, AttributeValue] = field(default_factory=dict)
 
     def shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape in which the kernel sees a parameter."""
+        """Return the shape of a parameter as the kernel sees it."""
         if name not in self.layouts:
             return shape
         return self.array(name, np.broadcast_to(np.uint8(0), shape)).shape
@@ -51,12 +52,16 @@ class Layer:
 
 
 def layer_of(op_type: str) -> Layer:
-    """Return the layer of an operator: one that changes nothing, unless it is listed."""
+    """Return the layer of an operator; the identity unless the operator is listed."""
     return _LAYERS.get(op_type, Layer())
 
 
 def permuted(*axes: int) -> Layout:
-    """Return the layout that puts the axes in this order; it refuses arrays with another number of axes."""
+    """Return the layout that transposes the axes into this order; it rejects arrays of other rank.
+
+    Raises:
+        OperatorFormatError: the returned layout raises it for arrays of other rank.
+    """
 
     def layout(array: Array) -> Array:
         if array.ndim != len(axes):
@@ -79,18 +84,18 @@ def _without(*positions: int) -> Arrange:
 
 
 def _named(argument: CallArgument, *names: str) -> CallArgument:
-    """Return a mode that the call gives as a number by the name that the kernel's attribute has."""
+    """Return a numeric mode of the call by the name of the kernel's attribute."""
     return CallArgument(kind="string", value=names[int(argument.value)])
 
 
 def _updated(argument: CallArgument, result: CallArgument) -> CallArgument:
-    """Return an input that the kernel updates in place of the separate result of the call."""
+    """Return an input that the kernel updates in place, for the call's separate result."""
     tensor = argument.tensors[0].model_copy(update={"number": result.tensors[0].number})
     return argument.model_copy(update={"tensors": (tensor,)})
 
 
 def _paddings_of_all_axes(arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """(grad, self, padding, out): paddings of the last axes first become pairs of all axes in order."""
+    """(grad, self, padding, out): paddings of the last axes become pairs for all axes, in order."""
     grad, tensor, padding, out = arguments
     rank = max(len(tensor.tensors[0].shape), _PADDED_RANK)
     pairs = [padding.value[index : index + 2] for index in range(0, len(padding.value), 2)]
@@ -99,7 +104,7 @@ def _paddings_of_all_axes(arguments: Sequence[CallArgument]) -> list[CallArgumen
 
 
 def _with_mode(mode: str) -> Arrange:
-    """Return the arrangement of a padding gradient whose kernel is told how the tensor was padded."""
+    """Return the arrangement of a padding gradient whose kernel takes the padding mode."""
 
     def arrange(arguments: Sequence[CallArgument]) -> list[CallArgument]:
         grad, pairs, out = _paddings_of_all_axes(arguments)
@@ -137,7 +142,7 @@ def _scatter_add(arguments: Sequence[CallArgument]) -> list[CallArgument]:
 
 
 def _scatter_elements(arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """The kernel works on the last axis: the function moves the first one there."""
+    """Move the first axis last, because the kernel works on the last axis."""
     x, axis, index, source, reduction, out = arguments
     if axis.value != 0:
         raise OperatorFormatError(f"main.cpp scatters along axis {axis.value}; only axis 0 is understood")
@@ -158,7 +163,7 @@ def _three_extents(argument: CallArgument) -> CallArgument:
 
 
 def _fake_quant(arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """One scale and one zero point become one for each row."""
+    """Repeat one scale and one zero point for each row."""
     x, scale, zero_point, _, *rest = arguments
     rows = x.tensors[0].shape[0]
     axis = CallArgument(kind="int", value=0)

@@ -1,4 +1,4 @@
-"""Runs the programs of an example, and the compiler that reads one, within limits and confined."""
+"""Runs the programs of an example, and compilers that read one, with limits and confined."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def run_confined(
     programs: Sequence[Path] = (),
     env: Mapping[str, str] | None = None,
 ) -> ProcessOutcome:
-    """Run a program that may start programs of the system, and may write below ``cwd`` alone.
+    """Run a program that may start programs of the system, and may only write below ``cwd``.
 
     Args:
         argv: program and arguments.
-        cwd: where it runs.
-        wall_s: after so many seconds it is killed.
-        readable: files and folders that it reads, besides those of the system.
+        cwd: working directory.
+        wall_s: wall seconds after which it is killed.
+        readable: files and folders that it may read, besides those of the system.
         programs: folders with programs that it may start, besides those of the system.
-        env: variables on top of the few that are handed on.
+        env: variables on top of the few that are inherited.
 
     Raises:
         InfrastructureError: it cannot be executed, or could not be supervised.
@@ -50,9 +50,9 @@ def run_confined(
 
 
 def python_folders() -> tuple[Path, ...]:
-    """Return what a Python program reads that may import all that this process can.
+    """Return the folders that a Python program reads to import whatever this process can.
 
-    Libraries of numbers choose their code by what processor there is.
+    They include processor information, from which numeric libraries select their code.
     """
     own = [Path(each) for each in (sys.prefix, sys.base_prefix, *sys.path) if each]
     return _existing([*own, *_PROCESSOR])

@@ -1,8 +1,8 @@
-"""Runs the example program of a cann-ops folder on a recording stand-in for the ACL runtime.
+"""Runs the example program of a cann-ops folder against a recording substitute for the ACL runtime.
 
-What shapes, element types, attribute values and input data an example uses is what its ``main.cpp`` passes
-to ``aclnn<Op>GetWorkspaceSize``. The program is compiled against ``acl_recorder.h``, which writes that call
-down. It is code of the operator's author, like ``gen_data.py``, and confined like it.
+Shapes, element types, attribute values and input data of an example are the arguments that its ``main.cpp``
+passes to ``aclnn<Op>GetWorkspaceSize``. The program is compiled against ``acl_recorder.h``, which records
+that call. It is untrusted code like ``gen_data.py``, and confined like it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _UNCARRIED_NAMES = {17: "complex128", 29: "int4"}
 
 
 class RecordedTensor(Record):
-    """A tensor or scalar of the call; ``file`` holds its bytes, ``number`` marks what is copied out of it."""
+    """A tensor or scalar of the call; ``file`` has its bytes, ``number`` identifies copies from it."""
 
     acl_dtype: int
     shape: tuple[int, ...]
@@ -75,7 +75,7 @@ class RecordedTensor(Record):
         """Element type.
 
         Raises:
-            OperatorFormatError: cases have no such element type.
+            OperatorFormatError: cases do not support the element type.
         """
         if self.acl_dtype not in _DTYPES:
             name = _UNCARRIED_NAMES.get(self.acl_dtype, f"ACL type {self.acl_dtype}")
@@ -102,10 +102,10 @@ class RecordedCall(Record):
 
 
 def recorder_program(main_cpp: Path) -> Path:
-    """Return the compiled example program, from the cache when it was compiled before.
+    """Return the compiled example program, from the cache if possible.
 
     Raises:
-        OperatorFormatError: it does not compile with the stand-in, or makes no aclnn call.
+        OperatorFormatError: it does not compile with the substitute, or makes no aclnn call.
         InfrastructureError: the compiler's package is not installed.
     """
     source = recording_source(main_cpp.read_text(encoding="utf-8", errors="replace"), str(main_cpp))
@@ -121,7 +121,7 @@ def recorder_program(main_cpp: Path) -> Path:
 
 
 def recording_source(text: str, where: str) -> str:
-    """Return the example program with the stand-in instead of the headers of the ACL runtime.
+    """Return the example program with the substitute in place of the headers of the ACL runtime.
 
     Raises:
         OperatorFormatError: the program makes no aclnn call.
@@ -135,7 +135,7 @@ def recording_source(text: str, where: str) -> str:
 
 
 def _global_main(text: str) -> str:
-    """Return a main function that calls the one of a program that has it in a namespace."""
+    """Return a main function that calls the one that a program defines in a namespace."""
     main = _MAIN.search(text)
     for namespace in _NAMESPACE.finditer(text, 0, main.start() if main else 0):
         inside = text[namespace.end() : main.start()] if main else ""
@@ -171,12 +171,12 @@ def record_call(program: Path, work: Path) -> RecordedCall:
 
 
 def record_folder(work: Path) -> Path:
-    """Return where the record of the call lies in a copy of an example folder: the program writes there."""
+    """Return the folder of the record in a copy of an example folder."""
     return work / "output" / _RECORD_FOLDER
 
 
 class _Compiler(NamedTuple):
-    """A compiler: how it is called, what it reads besides the system, and where it keeps files."""
+    """A compiler: its command, the files that it reads besides the system's, and its cache folder."""
 
     program: tuple[str, ...]
     options: tuple[str, ...]
@@ -185,9 +185,9 @@ class _Compiler(NamedTuple):
 
 
 def _compiler() -> _Compiler:
-    """Return the host's g++ or, where there is none, the wheel's compiler.
+    """Return the host's g++ or, if there is none, the wheel's compiler.
 
-    The wheel's first compiles a C++ library, once, which takes a minute on two idle cores.
+    The wheel's compiler first compiles a C++ library once, which takes a minute on two idle cores.
     """
     system = shutil.which("g++")
     if system is not None:
@@ -198,7 +198,7 @@ def _compiler() -> _Compiler:
 
 
 def _compile(source: str, scratch: Path, main_cpp: Path) -> Path:
-    """Compile a program in ``scratch``, or in a folder of it where the compiler keeps its library."""
+    """Compile a program in ``scratch``, or in a subfolder with the compiler's library."""
     compiler = _compiler()
     folder, name = compiler.kept or scratch, scratch.name
     folder.mkdir(parents=True, exist_ok=True)

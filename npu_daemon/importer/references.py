@@ -1,8 +1,8 @@
 """References for outputs that the examples of cann-ops leave unchecked.
 
-``gen_data.py`` of an example often computes one golden output of several. The functions here compute the
-others, by parameter name, in float64. An output that neither gives is open: its content is not defined for
-the call of the example (a gradient not asked for, say), or nobody has written its reference yet.
+``gen_data.py`` of an example often computes only one of several golden outputs. The functions here compute
+the others in float64, by parameter name. An output without either is open: it is undefined for
+the call of the example (such as a gradient that was not requested), or its reference is not written yet.
 """
 
 from __future__ import annotations
@@ -28,7 +28,16 @@ def referenced_outputs(op_type: str) -> frozenset[str]:
 
 
 def reference_outputs(op_type: str, inputs: Inputs, attributes: Attributes) -> dict[str, list[Array]]:
-    """Return arrays for the outputs that have a reference here, by name."""
+    """Return the outputs that have a reference here, by parameter name.
+
+    Args:
+        op_type: type of the operator.
+        inputs: input arrays by parameter name.
+        attributes: attributes by name.
+
+    Returns:
+        For each output, its arrays, in the shapes that the operator defines for these inputs.
+    """
     return _REFERENCES[op_type][0](inputs, attributes) if op_type in _REFERENCES else {}
 
 

@@ -1,6 +1,6 @@
-"""What the aclnn functions of the resizing operators do with sizes and scales (see ``cann_layers``).
+"""Adaptation layers of the resizing operators: sizes and scales (see ``layers``).
 
-They take one scale for each axis, 0 or less where none is meant; their kernels want lists, or the inverse.
+The functions take one scale per axis, 0 or less for none; their kernels expect lists, or the inverse.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def volume_gradient(arguments: Sequence[CallArgument]) -> list[CallArgument]:
 
 
 def bicubic_gradient(arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """(grad, output size, input size, aligned, two scales, out): scales become those from output to input."""
+    """(grad, output size, input size, aligned, two scales, out): converted to scales from output to input."""
     grad, output_size, input_size, aligned, scale_h, scale_w, out = arguments
     extents = zip(input_size.value[-2:], output_size.value, (scale_h, scale_w), strict=True)
     scales = [
@@ -31,7 +31,7 @@ def bicubic_gradient(arguments: Sequence[CallArgument]) -> list[CallArgument]:
 
 
 def bilinear(arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """(x, size, aligned, two scales, out): scales become inverse, unless they say nothing."""
+    """(x, size, aligned, two scales, out): scales are inverted, if given."""
     x, size, aligned, *scales, out = arguments
     given = [float(scale.value) for scale in scales]
     resized = x.tensors[0].shape[2:] != out.tensors[0].shape[2:]
@@ -43,7 +43,7 @@ def bilinear(arguments: Sequence[CallArgument]) -> list[CallArgument]:
 
 
 def linear(arguments: Sequence[CallArgument]) -> list[CallArgument]:
-    """(x, size, aligned, scale, out): the scale becomes inverse, or 0 where there is none."""
+    """(x, size, aligned, scale, out): the scale is inverted, or 0 if not given."""
     x, size, aligned, scale, out = arguments
     given = float(scale.value)
     return [x, size, aligned, CallArgument(kind="float", value=1.0 / given if given > 0 else 0.0), out]

@@ -1,4 +1,4 @@
-"""Writes what an example says as an ``op.toml`` with data files, in several variants of the data."""
+"""Writes an example as an ``op.toml`` with data files, in several variants of the data."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def write_example(folder: Path, target: Path, variants: int = VARIANTS) -> Examp
     """Write the example of an operator folder of cann-ops as a manifest with its data.
 
     Args:
-        folder: of the operator.
-        target: folder that gets ``op.toml`` and ``data``; made if missing.
-        variants: how many sets of data to make, with the seeds 0, 1 and so on.
+        folder: operator folder.
+        target: folder for ``op.toml`` and ``data``; created if missing.
+        variants: number of sets of data, with the seeds 0, 1 and so on.
 
     Returns:
-        What the example says.
+        The example.
 
     Raises:
-        OperatorFormatError: the folder says something in a way that is not understood, or one of its programs
+        OperatorFormatError: the folder contains something that is not understood, or one of its programs
             fails; the message says what.
         InfrastructureError: the compiler's package is not installed.
     """
@@ -66,7 +66,7 @@ def write_example(folder: Path, target: Path, variants: int = VARIANTS) -> Examp
 
 
 def _written_tensors(target: Path, tensors: Sequence[TensorSpec], variants: Sequence[Arrays]) -> list[str]:
-    """Write the data of tensors and return their entries in the manifest."""
+    """Write the data of tensors and return their manifest entries."""
     return [
         _entry(tensor, _written(target, tensor, [arrays[number] for arrays in variants]))
         for number, tensor in enumerate(tensors)
@@ -74,7 +74,7 @@ def _written_tensors(target: Path, tensors: Sequence[TensorSpec], variants: Sequ
 
 
 def _written(target: Path, tensor: TensorSpec, variants: Sequence[Sequence[Array]]) -> str:
-    """Write the arrays of a tensor; return the pattern of their files' names, nothing for no arrays."""
+    """Write the arrays of a tensor; return the pattern of their file names, empty without arrays."""
     if not variants[0]:
         return ""
     same = all(_equal(arrays, variants[0]) for arrays in variants[1:])
@@ -135,7 +135,7 @@ def _entry(tensor: TensorSpec, file: str) -> str:
 
 
 def _value(value: AttributeValue) -> str:
-    """Return a value as TOML writes it; floats keep a point, an exponent or a name, as in Python."""
+    """Return a value in TOML syntax; floats keep a point, an exponent or a name, as in Python."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

@@ -1,1 +1,1 @@
-"""Profiles of operators and of programs that launch kernels: how they ran, and reports of it."""
+"""Profiles of operators and of programs that launch kernels: runs, prices and reports."""

@@ -1,4 +1,4 @@
-"""Builds of programs that launch kernels themselves (``.asc`` files): one for each kind of core they use."""
+"""Builds of programs that launch kernels themselves (``.asc`` files), one per kind of core that they use."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class AscProgram:
     """A program to profile.
 
     Attributes:
-        source: its ``.asc`` file; files it includes are found from there.
+        source: ``.asc`` file; the files that it includes are found relative to it.
         defines: macros ``NAME`` or ``NAME=VALUE``.
-        arguments: what its main function gets after the program name.
-        price_only: skip the products of matrix multiplications, on which no price depends; outputs then
-            mean nothing.
+        arguments: arguments of its main function, after the program name.
+        price_only: whether to skip the arithmetic of matrix multiplications, on which no price depends;
+            outputs are then meaningless.
     """
 
     source: Path
@@ -50,7 +50,7 @@ class AscProgram:
 
     @property
     def folder(self) -> Path:
-        """Where the program's own files lie."""
+        """Folder of the program's own files."""
         return self.source.resolve().parent
 
 
@@ -59,8 +59,8 @@ class ProgramBuild:
     """A built program.
 
     Attributes:
-        libraries: for each kind of core, the program compiled for it.
-        expected_type: cores of a kernel that names none itself.
+        libraries: the program compiled for each kind of core.
+        expected_type: kind of cores of a kernel that does not declare it.
     """
 
     libraries: Mapping[CoreKind, Path]
@@ -73,13 +73,13 @@ def build_program(
     """Compile a program into libraries in ``folder``.
 
     Args:
-        program: its sources.
-        folder: where the libraries go, one for each kind of core.
-        toolchain: compiles.
-        timeout_s: wall seconds of each compiler call.
+        program: sources.
+        folder: output folder, with one library per kind of core.
+        toolchain: compiler.
+        timeout_s: wall seconds per compiler call.
 
     Raises:
-        MisuseError: the program has no main function, no launch, or one that cannot be read.
+        MisuseError: the program has no main function, no launch, or one that cannot be parsed.
     """
     code = _read_code(program, folder, toolchain, timeout_s)
     if isinstance(code, Failure):
@@ -107,7 +107,7 @@ def _require_program(program: AscProgram, code: str) -> None:
 
 
 def _read_code(program: AscProgram, folder: Path, toolchain: Toolchain, timeout_s: float) -> str | Failure:
-    """Return the code of the program's own files, as its macros and conditionals leave it."""
+    """Return the code of the program's own files after preprocessing."""
     source, text = str(program.source.resolve()), "program.ii"
     command = program_text_command(CoreKind.VECTOR, source, text, [program.folder], program.defines)
     failure = _call_compiler(command, folder, program, toolchain, timeout_s)
@@ -123,7 +123,7 @@ def own_files(program: AscProgram) -> list[Path]:
 
 
 def _own_texts(program: AscProgram) -> dict[Path, str]:
-    """Return the text of the main file and of each file beside it that it includes, directly or not."""
+    """Return the texts of the main file and of all files beside it that it includes, also indirectly."""
     by_name = {path.name: path for path in own_files(program)}
     texts: dict[Path, str] = {}
     waiting = [program.source.resolve()]
@@ -136,16 +136,16 @@ def _own_texts(program: AscProgram) -> dict[Path, str]:
 
 
 def _unit(program: AscProgram) -> str:
-    """Return the name of the translation unit made of the main file."""
+    """Return the name of the main file's translation unit."""
     return f"{program.source.name}.cpp"
 
 
 def _write_rewritten(
     program: AscProgram, texts: Mapping[Path, str], types: Mapping[str, TaskType], folder: Path
 ) -> None:
-    """Write the main file and each included file that contains launches, rewritten, into ``folder``.
+    """Write the main file and each included file with launches, rewritten, into ``folder``.
 
-    What contains none is included from where it is.
+    Files without launches are included from their original place.
     """
     for path, text in texts.items():
         main = path == program.source.resolve()
@@ -160,7 +160,15 @@ def _write_rewritten(
 def _compile(
     program: AscProgram, kind: CoreKind, library: Path, toolchain: Toolchain, timeout_s: float
 ) -> Failure | None:
-    """Make the library of a program by bitcode and an object, which lie beside it."""
+    """Build the library of a program from bitcode and an object file, which are written next to it.
+
+    Args:
+        program: sources.
+        kind: kind of core.
+        library: output file.
+        toolchain: compiler.
+        timeout_s: wall seconds per compiler call.
+    """
     bitcode, counted = library.with_suffix(".bc"), library.with_suffix(".counted.bc")
     object_file = library.with_suffix(".o")
     compiler = program_bitcode_command(kind, _unit(program), bitcode.name, [program.folder], program.defines)
@@ -183,7 +191,15 @@ def _limits(timeout_s: float) -> ResourceLimits:
 def _call_compiler(
     command: list[str], folder: Path, program: AscProgram, toolchain: Toolchain, timeout_s: float
 ) -> Failure | None:
-    """Run a compiler that writes into ``folder`` and reads the program, and say what is wrong with it."""
+    """Run a compiler that writes into ``folder`` and reads the program; return its errors as a failure.
+
+    Args:
+        command: command line.
+        folder: working folder.
+        program: sources.
+        toolchain: compiler.
+        timeout_s: wall seconds.
+    """
     reads = (*toolchain.compiler_reads, program.folder)
     reach = Reach(reads, starts_programs=True, programs=toolchain.compiler_programs)
     outcome = run_limited(command, cwd=folder, limits=_limits(timeout_s), reach=reach)

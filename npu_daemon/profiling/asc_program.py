@@ -1,7 +1,7 @@
 """Runs of programs that launch kernels themselves (``.asc`` files), in a limited process.
 
-The program's main function runs as it is; its acl calls and launches work on the simulated chip. Each launch
-leaves a trace, which is priced in this, the trusted process.
+The program's main function runs unchanged; its acl calls and launches work on the simulated chip. Each launch
+writes a trace, which is priced in this, the trusted process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NO_TENSORS = ""  # the program judges its outputs itself
 
 @dataclass(frozen=True)
 class TracedLaunch:
-    """One launch of a run: ``index`` counts from 0 in program order."""
+    """One launch of a run; ``index`` counts from 0 in program order."""
 
     index: int
     kernel: str
@@ -42,13 +42,13 @@ class TracedLaunch:
 
 @dataclass(frozen=True)
 class ProgramRun:
-    """How a program ended that was not stopped by a fault.
+    """Outcome of a program that no fault stopped.
 
     Attributes:
-        launches: in program order.
-        exit_status: what main returned.
-        stdout: what it printed.
-        stderr: likewise, with the complaints of acl calls.
+        launches: launches in program order.
+        exit_status: return value of main.
+        stdout: standard output.
+        stderr: standard error, including the errors of acl calls.
         seconds: wall seconds of the run.
     """
 
@@ -61,7 +61,7 @@ class ProgramRun:
 
 @dataclass(frozen=True)
 class StoppedProgram(Failure):
-    """Why a program did not come to its end, and what it had printed by then."""
+    """Why a program was stopped, and its output until then."""
 
     stdout: str = ""
     stderr: str = ""
@@ -72,13 +72,13 @@ class ProgramJob:
     """Everything that one run needs.
 
     Attributes:
-        program: what to run.
-        build: made by ``build_program``.
-        folder: an existing folder for job and traces.
-        toolchain: holds the programs of the simulator.
-        chip: gives core count and memory sizes.
-        timeout_s: CPU seconds that the program may take.
-        work_dir: where it finds and writes its data files; by default ``folder``.
+        program: program.
+        build: result of ``build_program``.
+        folder: existing folder for job and traces.
+        toolchain: programs of the simulator.
+        chip: chip with its core count and memory sizes.
+        timeout_s: limit in CPU seconds.
+        work_dir: working folder with its data files; by default ``folder``.
     """
 
     program: AscProgram
@@ -90,7 +90,7 @@ class ProgramJob:
     work_dir: Path | None = None
 
     def outcome(self, further_lines: str = "") -> ProcessOutcome:
-        """Run the program in a limited process, with further lines in its job."""
+        """Run the program in a limited process, with additional lines in its job."""
         job = self.folder / "job"
         job.write_text(_job_text(self) + further_lines, encoding="utf-8")
         limits = ResourceLimits(
@@ -128,10 +128,10 @@ def run_program(job: ProgramJob) -> ProgramRun | StoppedProgram:
 
 
 def find_program_race(job: ProgramJob, launch: TracedLaunch) -> Failure | tuple[Diagnostic, ...]:
-    """Return the first race of a launch, with both places, or why its trace cannot be checked; or warnings.
+    """Return the first race of a launch with both places, or why its trace cannot be checked; else warnings.
 
-    Kernels are compiled as launched ones are by default: with automatic synchronisation (asc-devkit,
-    docs/zh/api/SIMD-API, PipeBarrier). To find the places the program runs once more.
+    Launched kernels are by default compiled with automatic synchronisation (asc-devkit,
+    docs/zh/api/SIMD-API, PipeBarrier). To find the places, the program runs once more.
     """
 
     def run_again(lines: str) -> str:
@@ -186,7 +186,7 @@ def _diagnosed(outcome: ProcessOutcome, job: ProgramJob) -> Failure | None:
 
 
 def _printed(outcome: ProcessOutcome, *, reported: bool) -> tuple[str, str]:
-    """Return what a program printed: standard output, without the report of a fault, and standard error."""
+    """Return standard output without the report of a fault, and standard error."""
     stdout, stderr = (stream.decode("utf-8", "replace") for stream in (outcome.stdout, outcome.stderr))
     if reported and outcome.returncode == REPORTED_FAULT_EXIT:
         stdout = "".join(stdout.splitlines(keepends=True)[:-1])

@@ -1,4 +1,4 @@
-"""Rewriting launches ``kernel<<<block_dim, l2_control, stream>>>(arguments)`` into calls that g++ reads."""
+"""Rewrites launches ``kernel<<<block_dim, l2_control, stream>>>(arguments)`` into standard C++ calls."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ascend_gym.core.errors import MisuseError
 from npu_daemon.simulator.task_type import TaskType, named_task_types
 
-# What is no code: comments, raw and plain strings, characters. A digit separator is no character literal.
+# Not code: comments, raw and plain strings, characters. A digit separator is not a character literal.
 _NO_CODE = re.compile(
     r"//(?:[^\n\\]|\\.|\\\n)*|/\*.*?\*/"
     r'|(?:u8|[uUL])?R"(?P<delimiter>[^\s()\\]{0,16})\(.*?\)(?P=delimiter)"'
@@ -36,7 +36,7 @@ _AS_EXPECTED = "KERNEL_TYPE_MAX"
 
 @dataclass(frozen=True)
 class _Launch:
-    """One launch: ``text[start:end]`` reads ``callee<<<configuration>>>(arguments)``."""
+    """One launch: ``text[start:end]`` is ``callee<<<configuration>>>(arguments)``."""
 
     start: int
     end: int
@@ -63,7 +63,7 @@ def code_of_files(preprocessed: str, folder: str) -> str:
 
 
 def kernel_types(texts: Iterable[str]) -> dict[str, TaskType]:
-    """Return the cores that each kernel of a program names for itself, by qualifier or in its body."""
+    """Return the kind of cores that each kernel of a program declares, by qualifier or in its body."""
     types: dict[str, TaskType] = {}
     for text in texts:
         code = _NO_CODE.sub(lambda found: found[0] if found[0][0] == '"' else " ", text)
@@ -77,11 +77,11 @@ def kernel_types(texts: Iterable[str]) -> dict[str, TaskType]:
 
 
 def with_launch_calls(text: str, types: Mapping[str, TaskType]) -> str:
-    """Return the text with each launch as a call of ``asim::launch_kernel``; lines keep their numbers.
+    """Return the text with each launch as a call of ``asim::launch_kernel``; line numbers are preserved.
 
     Args:
         text: source with launches.
-        types: cores that kernels name for themselves; the others run on those that the program lets expect.
+        types: kinds of cores that kernels declare; the others use the program's expected type.
 
     Raises:
         MisuseError: brackets of a launch do not match, or it has no callee or no block dim.
@@ -106,7 +106,7 @@ def _call(number: int, launch: _Launch, types: Mapping[str, TaskType]) -> str:
 
 
 def _code_only(text: str) -> str:
-    """Return ``text`` with blanks for all that is no code; every position stays what it is."""
+    """Return ``text`` with everything that is not code replaced by blanks; positions are preserved."""
     return _NO_CODE.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
@@ -127,7 +127,7 @@ def _launches(text: str, code: str) -> Iterator[_Launch]:
 
 
 def _callee_start(code: str, end: int) -> int:
-    """Return where the name before ``end`` starts, its template arguments included."""
+    """Return the start of the name that ends at ``end``, including its template arguments."""
     at = len(code[:end].rstrip())
     if code[at - 1 : at] == ">":
         at = _template_start(code, at - 1)
@@ -138,7 +138,7 @@ def _callee_start(code: str, end: int) -> int:
 
 
 def _template_start(code: str, closing: int) -> int:
-    """Return the position of the ``<`` that the ``>`` at ``closing`` closes, brackets skipped."""
+    """Return the position of the ``<`` that matches the ``>`` at ``closing``, skipping brackets."""
     depth, nested = 0, 0
     for at in range(closing, -1, -1):
         character = code[at]

@@ -1,4 +1,4 @@
-"""Timelines of launches as one Chrome trace, for Perfetto or chrome://tracing; written line by line."""
+"""Timelines of launches as a Chrome trace, for Perfetto or chrome://tracing; written line by line."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _PIPE_ORDER = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
 
 
 def write_chrome_trace(launches: Sequence[LaunchProfile], path: Path) -> str | None:
-    """Write the timelines of ``launches``, one after another; return a note if something was left out.
+    """Write the timelines of ``launches``, one after another; return a note if events were left out.
 
-    One process a launch, one row a core and pipe, times in microseconds.
+    One process per launch, one row per core and pipe, times in microseconds.
     """
     notes = [note for note in map(_left_out, launches) if note]
     with path.open("w", encoding="utf-8") as file:

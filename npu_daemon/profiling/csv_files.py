@@ -1,7 +1,7 @@
 """CSV files of launches with the names and columns of msopprof, as far as the simulator knows the quantity.
 
 Columns: the msopprof performance data reference (MindStudio operator tools, files PipeUtilization,
-ResourceConflictRatio, L2Cache, Memory, OpBasicInfo). What only the other kind of core has is ``NA``.
+ResourceConflictRatio, L2Cache, Memory, OpBasicInfo). Values that only the other kind of core has are ``NA``.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Cells = dict[str, float | int | str]
 
 
 def write_csv_files(launches: Sequence[LaunchProfile], folder: Path) -> list[Path]:
-    """Write a folder ``INDEX_KERNEL`` a launch, and OpBasicInfo.csv with a row for each; return all files."""
+    """Write a folder ``INDEX_KERNEL`` per launch, and OpBasicInfo.csv for all; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     written = [_write(folder / "OpBasicInfo.csv", [_basic_info(launch) for launch in launches])]
     for launch in launches:
@@ -74,7 +74,7 @@ def _basic_info(launch: LaunchProfile) -> _Cells:
 
 
 def _rows(launch: LaunchProfile, cells: Callable[[LaunchProfile, _Core, str], _Cells]) -> Iterator[_Cells]:
-    """Yield one row a core; what only the other kind of core has is not applicable."""
+    """Yield one row per core; values that only the other kind of core has are not applicable."""
     kinds = launch.kinds()
     for core, (group, name) in zip(launch.cores, launch.core_labels(), strict=True):
         row: _Cells = {"block_id": group, "sub_block_id": name}

@@ -1,4 +1,4 @@
-"""One priced launch: what the reports (terminal, CSV files, trace) are made of."""
+"""One priced launch, the input of all reports (terminal, CSV files, trace)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LaunchProfile:
     """One launch of a kernel and its price.
 
     Attributes:
-        index: which launch of the run, from 0.
+        index: number of the launch in the run, from 0.
         kernel: name of the kernel.
         block_dim: blocks launched.
         chip: what it was priced on.
@@ -39,12 +39,12 @@ class LaunchProfile:
 
     @property
     def task_us(self) -> float:
-        """Duration of the launch with its overhead, in microseconds."""
+        """Duration of the launch including its overhead, in microseconds."""
         return float(self.price["task_us"])
 
     @property
     def kernel_us(self) -> float:
-        """From the start of the first block to the end of the last, in microseconds."""
+        """Time from the start of the first block to the end of the last, in microseconds."""
         return self.microseconds(float(self.price["kernel_cycles"]))
 
     @property
@@ -62,11 +62,11 @@ class LaunchProfile:
         return [core for core in self.cores if core["kind"] == kind]
 
     def microseconds(self, cycles: float) -> float:
-        """Convert core cycles of the chip."""
+        """Convert core cycles of the chip to microseconds."""
         return cycles / self.chip.clock_hz * 1e6
 
     def core_labels(self) -> list[tuple[int, str]]:
-        """Return for each core its group and its name in it, such as ``(3, "vector1")``."""
+        """Return the group of each core and its name in the group, such as ``(3, "vector1")``."""
         kinds = [str(core["kind"]) for core in self.cores]
         cubes = kinds.count("aic")
         vectors = kinds.count("aiv")
@@ -81,5 +81,5 @@ class LaunchProfile:
         return labels
 
     def clock_reads_us(self) -> list[list[float]]:
-        """Return for each core when it read the system counter: microseconds since the kernel began."""
+        """Return the times at which each core read the system counter, in microseconds of kernel time."""
         return [[self.microseconds(cycle) for cycle in core["clock_reads"]] for core in self.cores]

@@ -31,11 +31,11 @@ from npu_daemon.simulator.stalls import MAX_EVENTS
 
 @dataclass(frozen=True)
 class ProfiledProgram:
-    """A program and its launches, priced.
+    """A program with its priced launches.
 
     Attributes:
-        run: how the program ended.
-        launches: in program order.
+        run: outcome of the program.
+        launches: launches in program order.
         unchecked: why launches could not be checked for races, if any could not.
     """
 
@@ -50,10 +50,10 @@ class Profiler:
     Args:
         backend: builds, runs and prices.
         chip: name of the chip.
-        folder: an existing folder for what runs leave behind; the caller removes it.
-        max_events: how many events of each launch to keep; ``None`` keeps no timeline.
-        timeout_s: CPU seconds that a run may take.
-        cold: price first launches, for which nothing was loaded before.
+        folder: existing folder for the files of runs; the caller removes it.
+        max_events: maximum events to keep per launch; ``None`` keeps no timeline.
+        timeout_s: limit of a run in CPU seconds.
+        cold: whether to price first launches, without anything loaded before.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class Profiler:
     def profile_operator(
         self, spec: OpSpec, candidate: Candidate, case: Case, cache_dir: Path
     ) -> LaunchProfile | Failure:
-        """Run a candidate on one case, judge its outputs and price it.
+        """Run a candidate on one case, check its outputs and price it.
 
         Args:
-            spec: the operator.
-            candidate: its sources, or changed ones.
-            case: which of its cases.
-            cache_dir: where inputs and expected outputs are kept.
+            spec: operator.
+            candidate: its sources, original or changed.
+            case: one of its cases.
+            cache_dir: folder for inputs and expected outputs.
         """
         protocol = MeasureProtocol(chip=self._chip.name, run_timeout_s=self._timeout_s)
         oracle = oracle_for(spec)
@@ -120,17 +120,17 @@ class Profiler:
         return LaunchProfile(0, spec.name, block_dim, self._chip, price, path, run.diagnostics, stalls)
 
     def profile_program(self, program: AscProgram, data_dir: Path | None = None) -> ProfiledProgram | Failure:
-        """Build and run a program, check its launches for races, and price each after the one before.
+        """Build and run a program, check its launches for races, and price them in order.
 
         Args:
-            program: what to run. Nothing is checked where its products are left out.
-            data_dir: where it finds and writes its data files; by default a folder of its own.
+            program: program. With ``price_only`` nothing is checked.
+            data_dir: working folder with its data files; by default a new folder.
 
         Returns:
-            The launches; or what stopped the program (``StoppedProgram`` once it ran).
+            The launches, or what stopped the program (``StoppedProgram`` once it ran).
 
         Raises:
-            MisuseError: the program has no main function, no launch, or one that cannot be read.
+            MisuseError: the program has no main function, no launch, or one that cannot be parsed.
         """
         toolchain = self._backend.toolchain
         build = build_program(program, self._folder, toolchain, self._timeout_s)
@@ -152,7 +152,7 @@ class Profiler:
     def _priced(
         self, launches: tuple[TracedLaunch, ...], warnings: Mapping[int, tuple[Diagnostic, ...]]
     ) -> tuple[LaunchProfile, ...] | Failure:
-        """Price the launches in order: each finds in L2 what those before it left."""
+        """Price the launches in order: each finds in L2 what those before it left there."""
         cache = self._folder / "l2"
         profiles = []
         for launch in launches:
@@ -196,7 +196,7 @@ def _stopped(failure: Failure, run: ProgramRun) -> StoppedProgram:
 def _checked(
     job: ProgramJob, run: ProgramRun
 ) -> tuple[dict[int, tuple[Diagnostic, ...]], tuple[str, ...]] | Failure:
-    """Return a race of a launch, or warnings by launch and a sentence for each that could not be checked."""
+    """Return a race of a launch, or warnings by launch and a sentence for each unchecked launch."""
     warnings: dict[int, tuple[Diagnostic, ...]] = {}
     unchecked = []
     for launch in () if job.program.price_only else run.launches:

@@ -1,4 +1,4 @@
-"""What bounds a launch, what it could not be faster than, and how close to that it came."""
+"""Roofline of a launch: what bounds it, its lower bounds, and how close it comes to them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 
 from npu_daemon.profiling.launch_profile import PIPES, LaunchProfile
 
-# Pipes that work at their own pace; copies to and from global memory go at the pace of what all cores share.
+# Pipes with a rate of their own; copies to and from global memory depend on bandwidth shared by all cores.
 _OWN_PACE = {"aic": ("scalar", "mac", "mte1", "fixpipe"), "aiv": ("scalar", "vec")}
 
 
 @dataclass(frozen=True)
 class Floor:
-    """A time below which the launch could not get with the instructions it issues.
+    """A lower bound of the launch's time, given the instructions that it issues.
 
     Attributes:
-        resource: what needs that long.
-        floor_us: how long, in microseconds.
-        reason: where the figure comes from.
+        resource: resource that needs this time.
+        floor_us: lower bound in microseconds.
+        reason: origin of the figure.
     """
 
     resource: str
@@ -33,9 +33,9 @@ class Roofline:
     Attributes:
         bound_by: the busiest pipe, such as ``aiv mte2``.
         bound_share: busy share of that pipe in the time of its cores, at most 1.
-        floors: the highest first.
+        floors: lower bounds, highest first.
         kernel_us: time of the kernel without launch, in microseconds.
-        reached: the highest floor over ``kernel_us``.
+        reached: highest floor divided by ``kernel_us``.
     """
 
     bound_by: str
@@ -48,8 +48,8 @@ class Roofline:
 def roofline_of(launch: LaunchProfile) -> Roofline:
     """Return the roofline of a launch.
 
-    The floors keep what the kernel asks of each resource and assume that all of it overlaps and is spread
-    evenly over all cores of the chip.
+    The floors keep the kernel's demand on each resource and assume perfect overlap and an even
+    distribution over all cores of the chip.
     """
     floors = sorted(_floors(launch), key=lambda floor: -floor.floor_us)
     name, share = max(_busy_shares(launch), key=lambda pair: pair[1])

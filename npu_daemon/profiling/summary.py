@@ -1,4 +1,4 @@
-"""A launch in short: as JSON-able values, and on a terminal."""
+"""Summary of a launch, as JSON-able values and on a terminal."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def print_launch(console: Console, launch: LaunchProfile) -> None:
 
 
 def _print_conflicts(console: Console, launch: LaunchProfile) -> None:
-    """Print which vector instructions lose time to bank conflicts, the most expensive first."""
+    """Print the vector instructions that lose time to bank conflicts, the most expensive first."""
     conflicts = launch.price["bank_conflicts"]
     for name in sorted(conflicts, key=lambda each: -conflicts[each]["lost_cycles"]):
         lost, cycles = conflicts[name]["lost_cycles"], conflicts[name]["cycles"]
@@ -88,7 +88,7 @@ def _pipe_table(launch: LaunchProfile) -> Table:
 
 
 def _print_clock(console: Console, launch: LaunchProfile) -> None:
-    """Print what lies between two reads of the system counter, which the run itself cannot know."""
+    """Print the times between reads of the system counter, which are only known after pricing."""
     for number, reads in enumerate(launch.clock_reads_us()):
         for first, second in pairwise(reads):
             ticks = round((second - first) * _CLOCK_HZ / 1e6)

@@ -1,4 +1,4 @@
-"""Running untrusted programs: within limits, out of reach of what is not theirs, and nothing of them left."""
+"""Execution of untrusted programs with limits and confinement, and complete cleanup afterwards."""
 
 from npu_daemon.sandbox.confinement import CONFINING, RLIMITS, Reach, sandbox_level
 from npu_daemon.sandbox.limited_run import (

@@ -1,12 +1,12 @@
-"""What an untrusted program can reach: levels that this host offers, and their rules as data.
+"""Confinement of untrusted programs: the levels that this host offers, and their rules as data.
 
-Three levels, the best that works is taken:
+There are three levels, of which the best available one is used:
 
 - ``landlock+seccomp+rlimits`` (Linux 5.13 or newer): the kernel refuses every file outside a list, TCP (6.7)
-  and the system calls of ``seccomp``, which are those to networks and other processes on any version. Nothing
+  and the system calls of ``seccomp``, which on any version cover networks and other processes. Nothing
   has to be installed.
-- ``bubblewrap+seccomp+rlimits``: mounts and namespaces of its own, where user namespaces are allowed.
-- ``rlimits``: limits only. A candidate could read and write what the daemon's user can.
+- ``bubblewrap+seccomp+rlimits``: separate mounts and namespaces, if user namespaces are allowed.
+- ``rlimits``: limits only. A candidate could read and write whatever the daemon's user can.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ LANDLOCK: Level = "landlock+seccomp+rlimits"
 BUBBLEWRAP: Level = "bubblewrap+seccomp+rlimits"
 RLIMITS: Level = "rlimits"
 CONFINING = (LANDLOCK, BUBBLEWRAP)
-"""Levels at which a program cannot open what is not its own for writing."""
+"""Levels at which a program can only open its own files for writing."""
 
-# linux/landlock.h: rights by the version of the interface that brought them.
+# linux/landlock.h: rights by the version of the interface that introduced them.
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _REMOVE, _MAKE_DIR, _MAKE_REG = 1 << 4 | 1 << 5, 1 << 7, 1 << 8
 _RIGHTS_OF_1 = (1 << 13) - 1
@@ -38,7 +38,7 @@ _REFER, _TRUNCATE, _IOCTL_DEVICE = 1 << 13, 1 << 14, 1 << 15
 _TCP = 1 << 0 | 1 << 1
 _SCOPES = 1 << 0 | 1 << 1  # abstract sockets, signals
 _READ = _READ_FILE | _READ_DIR
-# No symbolic links, pipes, sockets or devices: the trusted side reads what is left behind.
+# No symbolic links, pipes, sockets or devices, because the trusted side reads the remaining files.
 _OWN = _READ | _WRITE_FILE | _REMOVE | _MAKE_DIR | _MAKE_REG | _REFER | _TRUNCATE
 
 _CREATE_RULESET = 444
@@ -55,14 +55,14 @@ _LOADERS = (("/lib64", "ld-linux*"), ("/lib", "ld-linux*"), ("/lib", "ld-musl*")
 
 @dataclass(frozen=True)
 class Reach:
-    """Which files a program may use besides the system's, its own executable and its working folder.
+    """Files that a program may use besides the system's, its own executable and its working folder.
 
     Attributes:
-        readable: files, or folders with all they hold, that it may read.
+        readable: files and complete folders that it may read.
         starts_programs: whether it may start programs of the system, as a compiler driver does.
-        programs: folders with further programs that it may then start, as a vendor's toolkit.
-        keeps_files: whether it may make and write files in its working folder; otherwise it only reads there,
-            and leaves nothing but what it writes to open descriptors.
+        programs: folders with further programs that it may then start, such as a vendor's toolkit.
+        keeps_files: whether it may create and write files in its working folder; otherwise it can only read
+            there, and only writes to open descriptors remain.
     """
 
     readable: tuple[Path, ...] = ()
@@ -72,25 +72,25 @@ class Reach:
 
 
 def sandbox_level() -> Level:
-    """Return how far untrusted programs are confined on this host, for ``DeviceInfo.sandbox``."""
+    """Return the level of confinement on this host, for ``DeviceInfo.sandbox``."""
     return _best_level()
 
 
 def confined_spec(
     executable: str, cwd: Path, reach: Reach, environment: Mapping[str, str], level: Level
 ) -> dict[str, Any]:
-    """Return what the process server has to do before it executes a program.
+    """Return instructions for the process server to confine a program before executing it.
 
     Args:
-        executable: the program.
-        cwd: its working directory.
-        reach: what it may read, write and start.
-        environment: its environment variables.
-        level: how far it is confined.
+        executable: program.
+        cwd: working directory.
+        reach: files that it may read, write and execute.
+        environment: environment variables.
+        level: level of confinement.
 
     Returns:
         ``seccomp``: instructions of the filter; ``landlock``: rights handled and rules; or ``wrapper``:
-        arguments to put before the program's, which install the filter themselves.
+        a command to put before the program, which installs the filter itself.
     """
     if level == RLIMITS:
         return {}
@@ -127,7 +127,7 @@ def _bubblewrap_works() -> bool:
 
 @functools.cache
 def _system_folders(library_path: str) -> tuple[str, ...]:
-    """Return what the loader and programs of the system need."""
+    """Return the files that the loader and programs of the system need."""
     libraries = tuple(each for each in library_path.split(":") if each)
     return tuple(_existing((*_SYSTEM, *libraries)))
 
@@ -162,7 +162,7 @@ def _loaders() -> tuple[str, ...]:
 
 
 def _bubblewrap(executable: str, cwd: Path, reach: Reach, system_folders: tuple[str, ...]) -> list[str]:
-    """Return the call of bubblewrap before a program; ``{seccomp}`` stands for the filter's descriptor."""
+    """Return the bubblewrap command for a program; ``{seccomp}`` stands for the filter's descriptor."""
     program = shutil.which("bwrap") or "bwrap"
     shown = [*system_folders, executable, *(str(path) for path in (*reach.readable, *reach.programs))]
     binds = [part for path in _existing(shown) for part in ("--ro-bind", path, path)]

@@ -1,9 +1,9 @@
-"""Running a program within limits, and proving that nothing of it is left.
+"""Execution of a program within limits, with proof that none of its processes is left.
 
-``run_limited`` hands each run to a supervisor process (see ``server``), so that it is safe to call
+``run_limited`` delegates each run to a supervisor process (see ``server``), so that it is safe to call
 from several threads, and a program that forks twice, changes its session or ignores signals is found and
-killed. The number of processes is limited by counting the program's own descendants: ``RLIMIT_NPROC`` counts
-everything else of the same user too and is not enforced for root.
+killed. The number of processes is limited by counting the program's own descendants: ``RLIMIT_NPROC`` also
+counts all other processes of the same user and is not enforced for root.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class ResourceLimits:
         memory_bytes: address space per process.
         file_bytes: size of each file written.
         processes: threads of all processes of the program together.
-        output_bytes: how much of stdout and of stderr is kept; 16 MiB more are read and dropped, and then the
+        output_bytes: how much of stdout and of stderr is kept. A further 16 MiB is read and dropped; then the
             program is stopped, unless it is as trusted as this process.
         open_files: open descriptors per process.
-        folder_bytes: of all files in the working folder together, sampled as it runs and once at the end;
-            ``None`` where the folder is not the program's alone.
-        folder_entries: how many files and folders may lie there, if ``folder_bytes`` is given.
+        folder_bytes: total size of all files in the working folder, sampled during the run and once at the
+            end; ``None`` if the program shares the folder.
+        folder_entries: maximum number of files and folders there, if ``folder_bytes`` is given.
     """
 
     wall_s: float
@@ -71,19 +71,19 @@ class ResourceLimits:
 
 @dataclass(frozen=True)
 class ProcessOutcome:
-    """How a limited program ended.
+    """Outcome of a limited program.
 
     Attributes:
-        returncode: exit code, or ``None`` when a signal ended the program.
+        returncode: exit code, or ``None`` if a signal ended the program.
         signal: number of that signal, or ``None``.
         timed_out: whether it was stopped at its wall or CPU limit.
-        output_truncated: whether stdout or stderr was longer than what was kept.
-        stdout: what was kept of standard output.
-        stderr: what was kept of standard error.
+        output_truncated: whether stdout or stderr was longer than the part that was kept.
+        stdout: standard output, up to the limit.
+        stderr: standard error, up to the limit.
         seconds: wall seconds from start to end of the program.
-        cpu_seconds: CPU seconds of it and all its descendants.
-        exceeded: the limit that it was stopped at, if any. The address space limit is not among them: there
-            the program's own allocation fails.
+        cpu_seconds: CPU seconds of the program and all its descendants.
+        exceeded: the limit at which it was stopped, if any. It is never the address space limit: beyond it
+            the program's own allocations fail.
         peak_memory_bytes: largest resident size of any of its processes.
     """
 
@@ -109,17 +109,17 @@ def run_limited(
     pass_fds: Sequence[int] = (),
     preload: Preload | None = None,
 ) -> ProcessOutcome:
-    """Run ``argv`` within ``limits`` and return once it and all its descendants are gone.
+    """Run ``argv`` within ``limits`` and return once it and all its descendants have ended.
 
     Args:
         argv: program and arguments; a bare program name is looked up in ``PATH``.
-        cwd: working directory; it also becomes ``TMPDIR``.
-        limits: what the program may use.
-        reach: what it may get at besides system, executable and working directory; ``None``: whatever this
-            process can, for programs that are as trusted.
+        cwd: working directory, also used as ``TMPDIR``.
+        limits: limits of the program.
+        reach: files that it can access besides system, executable and working directory; ``None``: everything
+            that this process can, for programs that are equally trusted.
         env: variables on top of ``ALLOWED_ENVIRONMENT`` of this process; nothing else is inherited.
         pass_fds: descriptors that the program inherits under the same numbers (all above 2).
-        preload: program to run, which is loaded once; ``argv`` are then only its arguments.
+        preload: program to run, which is loaded once; ``argv`` then contains only its arguments.
 
     Raises:
         InfrastructureError: the program cannot be executed, or could not be supervised or killed.
@@ -157,7 +157,7 @@ def _spec(
     env: Mapping[str, str] | None,
     pass_fds: Sequence[int],
 ) -> dict[str, Any]:
-    """Return what the supervisor is told."""
+    """Return the supervisor's instructions."""
     environment = _environment(cwd, env)
     executable = _resolve(argv[0], cwd, environment)
     confined = {} if reach is None else confined_spec(executable, cwd, reach, environment, sandbox_level())
@@ -231,7 +231,7 @@ class _Capture:
     """Reads both output pipes to their end, keeping a bounded part, until the supervisor reports.
 
     Attributes:
-        kept: the beginnings of stdout and stderr.
+        kept: beginnings of stdout and stderr.
         truncated: whether there was more.
         flooded: whether there was so much more that the program was stopped.
     """
@@ -257,12 +257,12 @@ class _Capture:
 
     @property
     def supervisor_pid(self) -> int | None:
-        """Process id of the supervisor, once it has said so."""
+        """Process id of the supervisor; ``None`` until it has reported it."""
         return int(self._lines[0]) if self._lines else None
 
     @property
     def report(self) -> dict[str, Any] | None:
-        """How the program ended, if the supervisor could say so."""
+        """The supervisor's report on how the program ended, if there is one."""
         parsed: dict[str, Any] | None = json.loads(self._lines[1]) if len(self._lines) > 1 else None
         return parsed
 
@@ -294,7 +294,7 @@ class _Capture:
         return True
 
     def _read(self, index: int) -> bool:
-        """Read once; return whether there may be more that is wanted."""
+        """Read once; return whether there may be more to read."""
         chunk = None if self.flooded else self._readers[index].read(_READ_BYTES)
         if not chunk:
             return False
@@ -335,7 +335,7 @@ class _ProcessServer:
         return self._process.poll() is None
 
     def kill(self) -> None:
-        """End a server that does not answer."""
+        """Kill a server that does not answer."""
         self._process.kill()
 
     def close(self) -> None:
@@ -360,7 +360,7 @@ def _server(preload: Preload | None = None) -> _ProcessServer:
 
 
 def start_loading(preload: Preload) -> None:
-    """Start the server of a program before its first run, which then need not wait for it."""
+    """Start the server of a program ahead of its first run, which then does not wait for it."""
     if sandbox_level() != BUBBLEWRAP:
         _server(preload)
 

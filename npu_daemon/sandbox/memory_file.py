@@ -1,7 +1,7 @@
-"""Files without a name, that the trusted side makes and an untrusted program finds open.
+"""Nameless files that the trusted side creates and an untrusted program inherits as open descriptors.
 
-What such a program leaves is read through the descriptor that was there before it started: it has no name to
-put a link, a folder or another file under.
+The trusted side reads the program's output through a descriptor that existed before the program started.
+There is no name under which the program could put a link, a folder or another file.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ _ALL_IS_FIXED = _SIZE_IS_FIXED | fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SEAL
 
 
 class MemoryFile:
-    """A file in memory, open in this process; ``run_limited`` hands it on by ``pass_fds``.
+    """A file in memory, open in this process; ``run_limited`` passes it on with ``pass_fds``.
 
     Attributes:
-        fd: its descriptor, for reading and writing.
+        fd: descriptor, for reading and writing.
     """
 
     def __init__(self, name: str) -> None:
-        """Make an empty file that grows as it is written, up to the limit of its writer."""
+        """Create an empty file that grows as it is written, up to the limit of its writer."""
         self.fd = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
 
     @classmethod
     def of_size(cls, name: str, size_bytes: int) -> MemoryFile:
-        """Return a file of zeros that nobody can make longer or shorter."""
+        """Return a file of zeros with a fixed size."""
         file = cls(name)
         os.ftruncate(file.fd, size_bytes)
         fcntl.fcntl(file.fd, fcntl.F_ADD_SEALS, _SIZE_IS_FIXED)
@@ -36,7 +36,7 @@ class MemoryFile:
 
     @classmethod
     def holding(cls, name: str, content: str) -> MemoryFile:
-        """Return a file that nobody can change."""
+        """Return a read-only file."""
         file = cls(name)
         with open(os.dup(file.fd), "wb") as stream:
             stream.write(content.encode())
@@ -45,20 +45,20 @@ class MemoryFile:
 
     @property
     def path(self) -> str:
-        """The name under which a program that inherited the file opens it."""
+        """Path under which a program that inherited the file can open it."""
         return f"/proc/self/fd/{self.fd}"
 
     @property
     def size_bytes(self) -> int:
-        """How long it is now."""
+        """Current size in bytes."""
         return os.fstat(self.fd).st_size
 
     def mapped(self) -> mmap.mmap | bytes:
-        """Return its bytes, read-only, without a copy; they outlive ``close``."""
+        """Return its bytes, read-only and without a copy; they stay valid after ``close``."""
         return mmap.mmap(self.fd, 0, access=mmap.ACCESS_READ) if self.size_bytes else b""
 
     def close(self) -> None:
-        """Give the file up; what was mapped of it stays."""
+        """Close the file; its mappings stay valid."""
         if self.fd >= 0:
             os.close(self.fd)
         self.fd = -1

@@ -1,6 +1,6 @@
-"""Process server that has loaded a program in Python: each run forks, is confined, and calls its ``main``.
+"""Process server with a preloaded Python program: each run forks, is confined, and calls its ``main``.
 
-A script like ``server``, whose functions it takes, with a ``Preload`` as its second argument.
+A script like ``server``, whose functions it uses, with a ``Preload`` as its second argument.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def load(description: str) -> Callable[[list[str]], int]:
 
 
 def run(program: Callable[[list[str]], int], arguments: list[str], passed: list[int]) -> NoReturn:
-    """Run a program with no descriptors but the streams and those passed on."""
+    """Run a program with no descriptors except the standard streams and those passed on."""
     kept = [*_STREAMS, *sorted(passed)]
     ends = [*kept[len(_STREAMS) :], resource.getrlimit(resource.RLIMIT_NOFILE)[1]]
     for before, after in zip(kept[len(_STREAMS) - 1 :], ends, strict=True):

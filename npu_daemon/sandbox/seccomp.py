@@ -1,11 +1,11 @@
-"""The system calls that an untrusted program is refused, as a filter program for seccomp(2).
+"""The seccomp(2) filter with the system calls that are refused to untrusted programs.
 
-Everything else is allowed: what a program may do to files is decided by Landlock or by mounts, and how much
-it may use by resource limits. Refused is what neither of them covers: networks, other processes (also their
+Everything else is allowed: Landlock or mounts control access to files, and resource limits control
+consumption. The filter refuses what neither covers: networks, other processes (including their
 limits, priorities and processors), namespaces, memory shared by name, attributes of files, and kernel
-interfaces that no computation needs. Four calls are refused by their arguments: ``clone`` when it makes a
-process or a namespace, ``fcntl`` when it chooses who gets a file's signals, ``prlimit64`` when it sets limits
-(a compiler may set its own), ``tgkill`` to other processes.
+interfaces that no computation needs. Four calls are refused depending on their arguments: ``clone`` for a
+process or a namespace, ``fcntl`` for choosing who gets a file's signals, ``prlimit64`` for setting limits
+(a compiler may set its own), ``tgkill`` for other processes.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ _REFUSED = """
     settimeofday 164 170     clock_settime 227 112     iopl 172 -
     sethostname 170 161      setdomainname 171 162     ioperm 173 -
 """
-# A compiler starts programs and makes its output executable; a candidate does neither, nor has it use for
-# files in memory.
+# A compiler starts programs and makes its output executable; a candidate does neither, and needs no files
+# in memory.
 _REFUSED_TO_LEAVES = """
     fork 57 -                vfork 58 -                kill 62 129
     setrlimit 160 164        execveat 322 281          memfd_create 319 279
@@ -85,7 +85,7 @@ _REFUSE: Instruction = (_RETURN, 0, 0, _RET_ERRNO | errno.EPERM)
 
 
 def architecture_is_known() -> bool:
-    """Whether the numbers of this machine's system calls are known here."""
+    """Whether the system call numbers of this machine are known here."""
     return platform.machine() in _COLUMNS
 
 
@@ -103,10 +103,10 @@ def filter_program(
     """Return the filter's instructions.
 
     Args:
-        starts_programs: whether other processes and programs may be started.
-        signals_others: whether ``kill`` and ``tgkill`` may name other processes, where it is in a namespace
-            with those that it started.
-        machine: as ``platform.machine`` names it; by default this one.
+        starts_programs: whether it may start other processes and programs.
+        signals_others: whether ``kill`` and ``tgkill`` may name other processes, which is safe in a namespace
+            with only those that it started.
+        machine: as in ``platform.machine``; by default this one.
     """
     machine = machine or platform.machine()
     steps: list[Instruction] = [
@@ -119,7 +119,7 @@ def filter_program(
         steps += [(_AT_LEAST, 0, 1, _X32_BIT), _REFUSE]
     for number in sorted(refused_calls(machine, starts_programs=starts_programs).values()):
         steps += _calls(number, _REFUSE)
-    # The C library falls back to clone, whose flags can be seen from here.
+    # The C library falls back to clone, whose flags the filter can check.
     steps += _calls(_CLONE3, (_RETURN, 0, 0, _RET_ERRNO | errno.ENOSYS))
     flags = (_ANY_BIT, 0, 1, _NEW_NAMESPACES) if starts_programs else (_ANY_BIT, 1, 0, _THREAD)
     steps += _calls(_CLONE[machine], _argument(0), flags, _REFUSE, _ALLOW)
@@ -134,12 +134,12 @@ def filter_program(
 
 
 def _calls(number: int, *answer: Instruction) -> list[Instruction]:
-    """Return the answer to calls of one number; its last instruction returns, other calls go on behind it."""
+    """Return the instructions for one call number; the last one returns, other calls skip them."""
     return [(_EQUAL, 0, len(answer), number), *answer]
 
 
 def _only(argument: int, value: int | None) -> tuple[Instruction, ...]:
-    """Return the answer that allows a call with one value of below 2^32 in one of its arguments."""
+    """Return the instructions that allow a call with one value below 2^32 in one of its arguments."""
     low_half = (_argument(argument), (_EQUAL, 0, 3, value))
     return (*low_half, _argument(argument, _HALF_BYTES), (_EQUAL, 0, 1, 0), _ALLOW, _REFUSE)
 

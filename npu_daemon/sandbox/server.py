@@ -30,29 +30,33 @@ PR_SET_CHILD_SUBREAPER = 36
 MAX_PASSED_FDS = 64
 WATCH_INTERVAL_S = 0.02
 KILL_TIMEOUT_S = 5.0
-SIGNAL_EXIT = 128  # plus its number: how a wrapper tells the signal that ended its program
+SIGNAL_EXIT = 128  # plus its number: how a wrapper reports the signal that ended its program
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 Program = Callable[[list[str], list[int]], NoReturn]
-"""What runs in the place of an executable: gets the arguments, and the descriptors that are passed on."""
+"""Function that runs in place of an executable, with the arguments and the inherited descriptors."""
 
 
 def prctl(option: int, value: int) -> None:
-    """Call ``prctl(2)``; raises ``OSError`` when the kernel refuses."""
+    """Call ``prctl(2)``.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
     if _LIBC.prctl(option, value, 0, 0, 0) != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"prctl({option}): {os.strerror(number)}")
 
 
 def run_first() -> None:
-    """Run before every ordinary process, where this user may: a bomb grows while its supervisor waits."""
+    """Give this process priority, if permitted: a fork bomb grows while its supervisor waits."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(1))
 
 
 def children_of(pid: int) -> list[int]:
-    """Return the children of ``pid`` that /proc shows right now; none if it is gone."""
+    """Return the current children of ``pid`` according to /proc; empty if it has ended."""
     found: list[int] = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
@@ -64,7 +68,7 @@ def children_of(pid: int) -> list[int]:
 
 
 def descendants_of(pid: int) -> list[int]:
-    """Return every process below ``pid`` that is there right now."""
+    """Return all current processes below ``pid``."""
     found = children_of(pid)
     for child in found:
         found.extend(children_of(child))
@@ -91,8 +95,8 @@ def send_signal(pid: int, number: signal.Signals) -> None:
 def kill_trees(roots: list[int]) -> None:
     """Kill ``roots`` and everything below them.
 
-    Each process is stopped before its children are listed, so that none can be forked behind our back however
-    fast the tree grows. Those that lost their parent meanwhile have become children of this process.
+    Each process is stopped before its children are listed, so that it cannot fork new ones
+    however fast the tree grows. Orphans become children of this process.
     """
     found = list(roots)
     for pid in found:
@@ -103,10 +107,10 @@ def kill_trees(roots: list[int]) -> None:
 
 
 def kill_and_reap(program: int, statuses: dict[int, int]) -> bool:
-    """Kill and reap all descendants, noting wait statuses; return whether none is left.
+    """Kill and reap all descendants, recording wait statuses; return whether none is left.
 
-    The process group of ``program`` dies at one stroke, however fast it grows; what left the group is hunted
-    down. SIGCHLD has to be blocked, so that it can be waited for.
+    The process group of ``program`` is killed atomically, however fast it grows; processes that left the
+    group are killed one by one. SIGCHLD must be blocked, so that it can be waited for.
     """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(program, signal.SIGKILL)
@@ -123,7 +127,7 @@ def kill_and_reap(program: int, statuses: dict[int, int]) -> bool:
 
 
 def cpu_limit_s(spec: dict[str, Any]) -> int:
-    """Return the CPU limit in the whole seconds that the kernel counts."""
+    """Return the CPU limit in whole seconds, as the kernel counts it."""
     seconds: float = spec["cpu_s"]
     return max(1, math.ceil(seconds))
 
@@ -145,7 +149,7 @@ def set_limits(spec: dict[str, Any]) -> None:
 
 
 def place_fds(sources: list[int], targets: list[int]) -> None:
-    """Make each of ``sources`` available under the number of the same place in ``targets``."""
+    """Duplicate each of ``sources`` to the corresponding number in ``targets``."""
     moved = [above(fd, targets) for fd in sources]
     for source, target in zip(moved, targets, strict=True):
         os.dup2(source, target)
@@ -163,7 +167,11 @@ PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 38, 22, 2
 
 
 def kernel_call(number: int, *arguments: Any) -> int:
-    """Make a system call that the C library has no name for; raises ``OSError`` when the kernel refuses."""
+    """Make a system call that the C library does not wrap.
+
+    Raises:
+        OSError: the kernel refuses.
+    """
     answer: int = _LIBC.syscall(ctypes.c_long(number), *arguments)
     if answer < 0:
         code = ctypes.get_errno()
@@ -172,7 +180,7 @@ def kernel_call(number: int, *arguments: Any) -> int:
 
 
 def restrict_files(rules: dict[str, Any]) -> None:
-    """Take away every right to files, TCP and signals but those of ``rules`` (landlock(7))."""
+    """Drop all rights to files, TCP and signals except those of ``rules`` (landlock(7))."""
     parts = [rules["files"], *(rules[name] for name in ("tcp", "scopes") if rules[name] is not None)]
     handled = struct.pack(f"={len(parts)}Q", *parts)
     ruleset = kernel_call(LANDLOCK_CREATE_RULESET, handled, ctypes.c_size_t(len(handled)), ctypes.c_uint32(0))
@@ -191,7 +199,11 @@ def restrict_files(rules: dict[str, Any]) -> None:
 
 
 def refuse_calls(program: bytes) -> None:
-    """Install a filter of system calls (seccomp(2)) for this process and everything it starts."""
+    """Install a filter of system calls (seccomp(2)) for this process and everything it starts.
+
+    Raises:
+        OSError: the kernel refuses the filter.
+    """
     instructions = ctypes.create_string_buffer(program, len(program))
     header = struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
     if _LIBC.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, header, 0, 0) != 0:
@@ -209,7 +221,7 @@ def filter_bytes(instructions: list[tuple[int, int, int, int | None]]) -> bytes:
 
 
 def confine(spec: dict[str, Any]) -> tuple[str, list[str]]:
-    """Give up what ``spec`` takes away; return what to execute, and its arguments."""
+    """Drop the rights that ``spec`` excludes; return the executable and its arguments."""
     executable, arguments = spec["executable"], spec["argv"]
     if "seccomp" not in spec:
         return executable, arguments
@@ -229,7 +241,18 @@ def confine(spec: dict[str, Any]) -> tuple[str, list[str]]:
 def become_program(
     spec: dict[str, Any], streams: list[int], passed: list[int], parent: int, program: Program | None
 ) -> NoReturn:
-    """Turn this freshly forked process into the program; raises ``OSError`` when that fails."""
+    """Turn this freshly forked process into the program.
+
+    Args:
+        spec: the supervisor's instructions.
+        streams: descriptors of standard output and standard error.
+        passed: descriptors to pass on.
+        parent: process id of the supervisor.
+        program: preloaded program, if any.
+
+    Raises:
+        OSError: a step fails.
+    """
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
@@ -249,7 +272,17 @@ def become_program(
 def start_program(
     spec: dict[str, Any], streams: list[int], passed: list[int], program: Program | None
 ) -> tuple[int, str | None]:
-    """Fork and execute the program; return its pid and the reason if it could not be executed."""
+    """Fork and execute the program.
+
+    Args:
+        spec: the supervisor's instructions.
+        streams: descriptors of standard output and standard error.
+        passed: descriptors to pass on.
+        program: preloaded program, if any.
+
+    Returns:
+        Its process id, and the reason if it could not be executed.
+    """
     read_end, write_end = os.pipe()
     parent, niceness = os.getpid(), os.getpriority(os.PRIO_PROCESS, 0)
     pid = os.fork()
@@ -269,7 +302,7 @@ def start_program(
 
 
 def outgrown(folder: str, most_bytes: int, most_entries: int) -> bool:
-    """Return whether a folder holds more than it may, after looking at no more entries than it may have."""
+    """Return whether a folder exceeds its limits, looking at no more entries than it may have."""
     waiting, entries, size_bytes = [folder], 0, 0
     while waiting:
         try:
@@ -287,12 +320,22 @@ def outgrown(folder: str, most_bytes: int, most_entries: int) -> bool:
 
 
 def over_quota(spec: dict[str, Any]) -> bool:
-    """Return whether the working folder has outgrown its limits, if it has any."""
+    """Return whether the working folder exceeds its limits, if it has any."""
     return bool(spec["folder_bytes"]) and outgrown(spec["cwd"], spec["folder_bytes"], spec["folder_entries"])
 
 
 def watch(pid: int, control: socket.socket, spec: dict[str, Any], deadline_s: float) -> str | None:
-    """Wait until the program ends (``None``) or has to be stopped; return which limit it broke."""
+    """Wait until the program ends or must be stopped.
+
+    Args:
+        pid: process id of the program.
+        control: connection to the caller, whose end stops the program.
+        spec: the supervisor's instructions, with the limits.
+        deadline_s: monotonic time at which the program is stopped.
+
+    Returns:
+        ``None`` if it ended, else the limit that it exceeded.
+    """
     pidfd = os.pidfd_open(pid)
     poller = select.poll()
     poller.register(pidfd, select.POLLIN)
@@ -312,9 +355,9 @@ def watch(pid: int, control: socket.socket, spec: dict[str, Any], deadline_s: fl
             return "folder"
 
 
-# The kernel finds a process at its CPU limit by counting ticks, each whole for the process that it meets.
-# On a busy machine that is a sample of the CPU time reported afterwards, with the standard deviation of a
-# binomial, at most sqrt(limit * tick).
+# The kernel enforces CPU limits by counting ticks, each attributed entirely to the running process. On a busy
+# machine that is a sample of the CPU time reported afterwards, with the standard deviation of a binomial
+# distribution, at most sqrt(limit * tick).
 _TICK_S = 0.01  # the longest that Linux is built with (CONFIG_HZ=100)
 _DEVIATIONS = 4
 
@@ -338,7 +381,14 @@ def limit_of_end(code: int, cpu_seconds: float, spec: dict[str, Any]) -> str | N
 
 
 def supervise(control: socket.socket, streams: list[int], passed: list[int], program: Program | None) -> None:
-    """Run the program that the caller describes on ``control`` and report how it ended."""
+    """Run the program that the caller describes on ``control`` and report how it ended.
+
+    Args:
+        control: connection to the caller.
+        streams: descriptors of standard output and standard error.
+        passed: descriptors to pass on.
+        program: preloaded program, if any.
+    """
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     run_first()
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
@@ -379,7 +429,7 @@ def supervise(control: socket.socket, streams: list[int], passed: list[int], pro
 
 
 def supervisor_main(fds: list[int], program: Program | None) -> NoReturn:
-    """Live as the supervisor of one run; ``fds`` are control, stdout, stderr and those to pass on."""
+    """Run as the supervisor of one run; ``fds`` are control, stdout, stderr and those to pass on."""
     status = 1
     try:
         control = socket.socket(fileno=fds[0])
@@ -399,7 +449,7 @@ def receive_fds(listener: socket.socket) -> list[int]:
 
 
 def reap_supervisors(supervisors: set[int]) -> None:
-    """Reap supervisors that ended, and kill what a killed supervisor left to this process."""
+    """Reap ended supervisors, and kill the orphans of killed ones."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -425,7 +475,7 @@ def fork_supervisor(listener: socket.socket, fds: list[int], program: Program | 
 
 
 def serve(listener: socket.socket, program: Program | None) -> None:
-    """Fork one supervisor per message on ``listener`` until its peer closes it, for ``program`` if given."""
+    """Fork one supervisor per message on ``listener`` until its peer closes it."""
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     wake_read, wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     signal.signal(signal.SIGCHLD, lambda *_: None)

@@ -100,7 +100,7 @@ def test_a_journal_without_room_ends_the_search_with_what_was_found(optimize: Ru
     assert done.returncode == 3, done.stderr
     assert "journal.jsonl cannot be written" in done.stderr
     assert "File too large" in done.stderr
-    assert "go on with 'ascend-gym resume run'" in done.stderr
+    assert "continue with 'ascend-gym resume run'" in done.stderr
     assert "Traceback" not in done.stderr
     assert "speedup" in done.stdout
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())

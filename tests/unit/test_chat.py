@@ -122,7 +122,7 @@ def test_sources_are_told_once_if_so_wished():
     assert KERNEL in opening[1].content
     slower = session.step(SLOWER).message.content
     assert KERNEL not in slower
-    assert "as told before" in slower
+    assert "the same as before" in slower
     assert "// latency: 50" in session.step(FASTER).message.content
 
 

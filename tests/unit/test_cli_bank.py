@@ -68,7 +68,7 @@ def test_an_interrupted_build_says_how_to_go_on(run, monkeypatch):
     monkeypatch.setattr(run.evaluator, "submit", interrupted)
     status, _, told = run("build", "--budget", 3)
     assert status == 130
-    assert "the same command goes on" in told
+    assert "the same command resumes it" in told
 
 
 def test_a_build_without_any_pair_is_no_bank(run, tmp_path, monkeypatch):

@@ -127,7 +127,7 @@ def test_optimize_without_infrastructure_exits_3_with_what_was_found(run, evalua
     assert status == 3
     assert json.loads(out)["evaluations"] == 1
     assert "in a row failed" in err
-    assert "go on with 'ascend-gym resume runs/toy-best-of-n-seed0'" in err
+    assert "continue with 'ascend-gym resume runs/toy-best-of-n-seed0'" in err
 
 
 def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, model, monkeypatch, tmp_path):
@@ -142,7 +142,7 @@ def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, mo
     status, out, err = run("optimize", *TOY, "--json", "--in-flight", 1, "--out", "run")
     summary = json.loads(out)
     assert status == 130
-    assert "go on with 'ascend-gym resume run'" in err
+    assert "continue with 'ascend-gym resume run'" in err
     assert (summary["stop_reason"], summary["evaluations"]) == ("interrupted", 2)
     assert (tmp_path / "run/best/op_kernel/toy.cpp").read_text("utf-8") == FASTER
     assert json.loads((tmp_path / "run/summary.json").read_text("utf-8")) == summary

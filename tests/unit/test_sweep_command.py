@@ -116,7 +116,7 @@ def test_a_folder_holds_one_sweep(tmp_path):
     plan = read_plan(None, methods=["best-of-n"])
     assert kept_plan(tmp_path, plan, resume=False) == plan
     assert kept_plan(tmp_path, None, resume=True) == kept_plan(tmp_path, plan, resume=True) == plan
-    with pytest.raises(MisuseError, match="go on with it by --resume"):
+    with pytest.raises(MisuseError, match="resume it with --resume"):
         kept_plan(tmp_path, plan, resume=False)
     with pytest.raises(MisuseError, match="another plan"):
         kept_plan(tmp_path, read_plan(None, methods=["greedy-rules"]), resume=True)
@@ -172,7 +172,7 @@ def test_a_sweep_is_made_stored_and_compared_and_resumed_without_work(tmp_path, 
     events = [json.loads(line) for line in (tmp_path / "s" / "events.jsonl").read_text().splitlines()]
     assert sum("index" in event for event in events) == 10
     status, _, said = run(*wanted, "--out", "s")
-    assert (status, "go on with it by --resume" in said) == (2, True)
+    assert (status, "resume it with --resume" in said) == (2, True)
     status, out, said = run("sweep", "--resume", "--out", "s", "--json", "--quiet")
     assert (status, "2 of 2 runs have ended" in said, json.loads(out)) == (0, True, document)
 

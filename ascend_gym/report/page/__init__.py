@@ -1,1 +1,1 @@
-"""Results as one page: tables and figures that need no network and no script."""
+"""The HTML report: tables and figures in one file without scripts or external resources."""

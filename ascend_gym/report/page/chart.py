@@ -1,8 +1,8 @@
-"""Charts as SVG: axes, lines, bands, points and bars, with a text for those who cannot see them.
+"""Charts as SVG: axes, lines, bands, points and bars, with a text alternative.
 
-Colours are classes (``s0`` to ``s7`` for series), which the page's style sheet gives for light and dark; a
-chart that stands alone carries its own (``standalone``). Lines differ by dashes and markers too, for readers
-who cannot tell the colours and for paper without any.
+Colours are CSS classes (``s0`` to ``s7`` for series), defined for light and dark mode by the page's style
+sheet; a standalone chart contains its own. Lines also differ by dashes and markers, for readers
+who cannot distinguish the colours and for prints without them.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Axis:
-    """One direction of a chart.
+    """One axis of a chart.
 
     Attributes:
         label: quantity and unit.
         low: value at the beginning.
         high: value at the end.
-        logarithmic: whether equal steps are equal factors.
-        marked: whether values are written beside it.
+        logarithmic: whether equal distances are equal factors.
+        marked: whether it has tick labels.
     """
 
     label: str
@@ -51,12 +51,12 @@ class Axis:
     marked: bool = True
 
     def share(self, value: float) -> float:
-        """Return where ``value`` lies, from 0 at the beginning to 1 at the end."""
+        """Return the position of ``value``, from 0 at the beginning to 1 at the end."""
         low, high, value = (self._scaled(each) for each in (self.low, self.high, value))
         return (value - low) / (high - low) if high > low else 0.0
 
     def ticks(self) -> list[float]:
-        """Return the values to mark."""
+        """Return the values of the ticks."""
         if not self.marked:
             return []
         if self.logarithmic:
@@ -74,12 +74,12 @@ class Axis:
 
 @dataclass
 class Chart:
-    """A chart under construction; bands and shades lie below the grid, lines and points above.
+    """A chart under construction; bands and shades are below the grid, lines and points above.
 
     Attributes:
-        name: file name without ending, and id in the page.
-        title: what it shows.
-        description: the same in a sentence or two with its main figures, read out instead of it.
+        name: file name without suffix, and id in the page.
+        title: title.
+        description: text alternative of one or two sentences with the main figures.
         x: horizontal axis.
         y: vertical axis.
     """
@@ -94,12 +94,12 @@ class Chart:
     _legend: list[tuple[str, str]] = field(default_factory=list)
 
     def line(self, points: Sequence[Point], series: int, label: str = "", *, steps: bool = False) -> None:
-        """Draw a line through ``points``, with markers; with ``steps`` each value holds until the next.
+        """Draw a line through ``points``, with markers.
 
         Args:
-            points: in units of the axes.
-            series: number of the series, which fixes colour, dashes and marker.
-            label: entry of the legend; none if empty.
+            points: points in units of the axes.
+            series: number of the series, which determines colour, dashes and marker.
+            label: legend entry; none if empty.
             steps: whether each value holds until the next.
         """
         if not points:
@@ -117,7 +117,13 @@ class Chart:
             self._below.append(f'<path class="band s{series % SERIES}" d="{outline}Z"/>')
 
     def points(self, points: Iterable[tuple[float, float, str]], series: int, label: str = "") -> None:
-        """Draw dots, each with a text that is shown when it is pointed at."""
+        """Draw dots, each with a tooltip.
+
+        Args:
+            points: points in units of the axes, with their tooltips.
+            series: number of the series, which determines the colour.
+            label: legend entry; none if empty.
+        """
         for x, y, text in points:
             at_x, at_y = self._at((x, y))
             self._parts.append(
@@ -138,13 +144,13 @@ class Chart:
         )
 
     def bar(self, low: Point, high: Point, series: int, text: str) -> None:
-        """Fill a rectangle between two corners; ``text`` is shown when it is pointed at.
+        """Fill a rectangle between two corners.
 
         Args:
             low: lower left corner, in units of the axes.
             high: upper right corner.
-            series: number of the series, which fixes the colour.
-            text: shown when the rectangle is pointed at.
+            series: number of the series, which determines the colour.
+            text: tooltip.
         """
         left, bottom = self._at(low)
         right, top = self._at(high)
@@ -154,7 +160,7 @@ class Chart:
         )
 
     def text(self, at: Point, text: str) -> None:
-        """Write ``text`` from a point on."""
+        """Write ``text`` starting at a point."""
         x, y = self._at(at)
         self._parts.append(f'<text class="tick" x="{x}" y="{y}">{escape(text)}</text>')
 
@@ -168,7 +174,7 @@ class Chart:
         self._parts.append(f'<line class="rule" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{at_y}" y2="{at_y}"/>')
 
     def svg(self, *, standalone: bool = False) -> str:
-        """Return the chart; ``standalone`` as a file of its own, in the colours for white paper."""
+        """Return the chart as SVG; ``standalone`` as a file of its own, in colours for white paper."""
         legend, height = self._legend_rows()
         head = 'xmlns="http://www.w3.org/2000/svg" ' if standalone else ""
         return (
@@ -213,7 +219,7 @@ class Chart:
         return "".join(parts)
 
     def _legend_rows(self) -> tuple[str, int]:
-        """Return the legend below the axes, and its height."""
+        """Return the legend below the axes, and its height in pixels."""
         parts, x, y = [], float(_LEFT), HEIGHT + 8.0
         for mark, label in self._legend:
             width = 24 + _LEGEND_CHAR_WIDTH * len(label)
@@ -226,7 +232,7 @@ class Chart:
 
 
 def _legend_mark(mark: str, x: float, y: float) -> str:
-    """Return what a series is drawn with, a dot, a bar or a line, at the beginning of its entry."""
+    """Return the symbol of a legend entry: a dot, a bar or a line."""
     if mark.startswith("dot"):
         return f'<circle class="{mark}" cx="{x + 7}" cy="{y}" r="3.5"/>'
     if mark.startswith("bar"):
@@ -238,13 +244,13 @@ def _legend_mark(mark: str, x: float, y: float) -> str:
 
 
 def _dashes(series: int) -> str:
-    """Return the attribute that dashes the line of a series; nothing for a solid one."""
+    """Return the dash attribute of a series; empty for a solid line."""
     dash = _DASHES[series % len(_DASHES)]
     return f' stroke-dasharray="{dash}"' if dash else ""
 
 
 def _marker(series: int, x: float, y: float) -> str:
-    """Return the marker of a series at a place of the drawing."""
+    """Return the marker of a series at a position of the drawing."""
     shape = _MARKERS[series % len(_MARKERS)]
     if shape == "o":
         return f'<circle class="mark s{series % SERIES}" cx="{x}" cy="{y}" r="{_MARKER_RADIUS}"/>'
@@ -255,7 +261,7 @@ def _marker(series: int, x: float, y: float) -> str:
 
 
 def _marked(points: Sequence[Point], series: int) -> list[Point]:
-    """Return the points of a line that have markers: the last and some before, others for each series."""
+    """Return the points of a line that get markers: the last and some others, different for each series."""
     step = max(1, math.ceil(len(points) / _MARKERS_OF_A_LINE))
     return [*points[series % step : -1 : step], points[-1]]
 

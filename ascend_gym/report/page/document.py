@@ -1,4 +1,4 @@
-"""One page about a set of runs: all its sections, and its figures and tables by name for export."""
+"""The HTML report about a set of runs: all its sections, and its figures and tables by name for export."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ _ROOFLINE_NOTE = (
 
 @dataclass
 class Page:
-    """A page under construction, and what of it is worth a file of its own.
+    """A page under construction, with its exportable parts.
 
     Attributes:
-        title: of the page.
-        charts: its figures.
-        tables: its tables, by file name without ending.
+        title: title.
+        charts: figures.
+        tables: tables, by file name without suffix.
     """
 
     title: str
@@ -77,17 +77,17 @@ class Page:
         self._sections.append((anchor, heading, body))
 
     def chart(self, chart: Chart) -> str:
-        """Take a figure and return it as HTML."""
+        """Add a figure and return it as HTML."""
         self.charts.append(chart)
         return figure_html(chart)
 
     def table(self, name: str, table: Table, *, best_in: Sequence[int] = ()) -> str:
-        """Take a table and return it as HTML."""
+        """Add a table and return it as HTML."""
         self.tables[name] = table
         return table_html(table, best_in=best_in)
 
     def html(self) -> str:
-        """Return the page: one file that loads nothing and runs nothing."""
+        """Return the page: one HTML file without scripts or external resources."""
         style = _STYLE.read_text("utf-8")
         links = "".join(
             f'<li><a href="#{anchor}">{escape(heading)}</a></li>' for anchor, heading, _ in self._sections
@@ -109,9 +109,9 @@ def results_page(results: Results, title: str, landscape: Chart | None = None) -
     """Return the page about ``results``.
 
     Args:
-        results: the runs.
+        results: runs.
         title: heading of the page.
-        landscape: figure of the experience bank, where the reader wants one.
+        landscape: figure of the experience bank, or ``None``.
     """
     page = Page(title)
     main = results.main
@@ -220,7 +220,7 @@ def _operator(page: Page, results: Results, op_id: str) -> str:
 
 
 def _jumps(results: Results, run: RunRecord) -> list[str]:
-    """Return the source changes at each improvement of a run; of many improvements the largest."""
+    """Return the source diffs of the improvements of a run; only the largest if there are many."""
     own = results.store.baseline_files(run)
     incumbents = results.store.incumbents(run.run_id)
     if own is None or len(incumbents) < 2:

@@ -1,4 +1,4 @@
-"""The figures of a page of results."""
+"""Figures of the report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ascend_gym.report.metrics import geometric_mean
 from ascend_gym.report.page.chart import Axis, Chart, Point
 from ascend_gym.report.page.results import Results, Step
 
-# Version 1 of the paper, figure 2: share of its 63 optimised operators that reach a speedup.
+# Version 1 of the paper, figure 2: share of its 63 optimised operators by minimum speedup.
 PUBLISHED_TAIL = ((1.1, 0.397), (1.2, 0.302), (1.5, 0.190), (2.0, 0.143))
 _CURVE_POINTS = 30
 _TOP_MARGIN = 1.05
@@ -24,9 +24,9 @@ def speedup_distribution(comparison: Comparison, budget: int, methods: Sequence[
     """Return the cumulative distribution of speedups over operators (paper, version 1, figure 2).
 
     Args:
-        comparison: what is shown.
-        budget: evaluations that count.
-        methods: all methods of the page: the place of one among them says how it is drawn in every figure.
+        comparison: data.
+        budget: number of evaluations to consider.
+        methods: all methods of the page; the position of a method determines its style in every figure.
     """
     found = {name: _by_operator(comparison.speedups(name, budget)) for name in comparison.methods}
     top = max([2.0, *(max(values) for values in found.values())]) * _TOP_MARGIN
@@ -49,11 +49,11 @@ def speedup_distribution(comparison: Comparison, budget: int, methods: Sequence[
 
 
 def budget_curve(comparison: Comparison, budget: int, methods: Sequence[str]) -> Chart:
-    """Return the geometric mean against the evaluations spent (paper, version 2, figure 2).
+    """Return the geometric mean over the evaluations spent (paper, version 2, figure 2).
 
     Args:
-        comparison: what is shown.
-        budget: evaluations that count.
+        comparison: data.
+        budget: number of evaluations to consider.
         methods: as for ``speedup_distribution``.
     """
     budgets = sorted({round(each) for each in np.linspace(0, budget, min(budget + 1, _CURVE_POINTS))})
@@ -82,7 +82,7 @@ def budget_curve(comparison: Comparison, budget: int, methods: Sequence[str]) ->
 
 
 def status_shares(results: Results) -> Chart:
-    """Return how the evaluations of each method ended, as shares of all."""
+    """Return the shares of the statuses of each method's evaluations."""
     counts = {name: count for name, count in results.statuses().items() if count.total()}
     seen = [status.value for status in Status if any(count[status.value] for count in counts.values())]
     fine = ", ".join(f"{name} {count['ok'] / count.total():.1%}" for name, count in counts.items())
@@ -99,8 +99,8 @@ def status_shares(results: Results) -> Chart:
         for series, status in enumerate(seen):
             end = begin + 100 * count[status] / count.total()
             if end > begin:
-                told = f"{name}: {count[status]} {status}"
-                chart.bar((begin, bottom), (end, bottom + 0.5), series, told)
+                tooltip = f"{name}: {count[status]} {status}"
+                chart.bar((begin, bottom), (end, bottom + 0.5), series, tooltip)
             begin = end
         chart.text((0.0, bottom + 0.58), name)
     for series, status in enumerate(seen):
@@ -109,7 +109,7 @@ def status_shares(results: Results) -> Chart:
 
 
 def trajectory(results: Results, op_id: str) -> Chart:
-    """Return the speedup of every run of an operator, over the stages of the best (version 1, figure 4)."""
+    """Return the speedup of every run of an operator, with the stages of the best (version 1, figure 4)."""
     runs = [run for run in results.runs if run.op_id == op_id]
     best = results.best_run(op_id)
     top = max(1.05, best.speedup) * _TOP_MARGIN
@@ -124,13 +124,15 @@ def trajectory(results: Results, op_id: str) -> Chart:
     stages = list(stage_bands(results.steps[best.run_id]))
     for shade, (low, high, _) in enumerate(stages):
         chart.column(low, high, shade)
-    told = set()
+    labelled = set()
     for run in runs:
         name = results.names[run.run_id]
         curve = results.curves[run.run_id].best_us
         points: list[Point] = [(at, curve[0] / latency_us) for at, latency_us in enumerate(curve)]
-        chart.line(_corners(points), results.methods.index(name), "" if name in told else name, steps=True)
-        told.add(name)
+        chart.line(
+            _corners(points), results.methods.index(name), "" if name in labelled else name, steps=True
+        )
+        labelled.add(name)
     jumps = [
         (step.spent_evaluations, _speedup(results.steps[best.run_id][0], step), f"{step.kind}: {step.idx}")
         for step in results.steps[best.run_id][1:]
@@ -156,12 +158,12 @@ def stage_bands(steps: Sequence[Step]) -> Iterator[tuple[int, int, str]]:
 def landscape(
     vectors: np.ndarray[tuple[int, int], np.dtype[np.float32]], labels: Sequence[str], clusters: int
 ) -> Chart:
-    """Return texts by likeness: projected to two dimensions, coloured by cluster (version 1, figure 3).
+    """Return texts by similarity: projected to two dimensions, coloured by cluster (version 1, figure 3).
 
     Args:
         vectors: embeddings of shape (texts, dimensions).
-        labels: one for each text.
-        clusters: how many groups are looked for.
+        labels: one label per text.
+        clusters: number of clusters.
     """
     flat = principal_components(vectors)
     groups = k_means(vectors.astype(np.float64), clusters)
@@ -189,7 +191,7 @@ def landscape(
 
 
 def principal_components(vectors: np.ndarray) -> np.ndarray:
-    """Return the first two principal components, of shape (rows, 2), the largest of each positive."""
+    """Return the first two principal components, of shape (rows, 2), each with a positive extreme."""
     centred = vectors.astype(np.float64) - vectors.mean(axis=0, dtype=np.float64)
     left, scale, _ = np.linalg.svd(centred, full_matrices=False)
     flat = np.zeros((len(vectors), 2))
@@ -200,10 +202,10 @@ def principal_components(vectors: np.ndarray) -> np.ndarray:
 
 
 def k_means(rows: np.ndarray, clusters: int) -> np.ndarray:
-    """Return the cluster of each row, shape ``(rows,)``, numbered from 0 in the order of first appearance.
+    """Return the cluster of each row, shape ``(rows,)``, numbered from 0 in order of first appearance.
 
-    Lloyd's algorithm from centres that are far from each other: the first row, then always the row farthest
-    from the centres so far. The outcome depends on the rows alone.
+    Lloyd's algorithm with distant initial centres: the first row, then always the row farthest
+    from the centres so far. The result depends only on the rows.
     """
     centres = rows[[0]]
     while len(centres) < min(clusters, len(np.unique(rows, axis=0))):

@@ -1,4 +1,4 @@
-"""A page of results as files: the page itself, its figures as SVG and PNG, its tables as LaTeX."""
+"""Writes a report to files: the page itself, its figures as SVG and PNG, its tables as LaTeX."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ _PNG_WIDTH_PIXELS = 1320
 
 
 def write_page(page: Page, path: Path) -> None:
-    """Write the page, whole or not at all.
+    """Write the page atomically.
 
     Raises:
-        MisuseError: it cannot be written there.
+        MisuseError: the path is not writable.
     """
     _write(path, page.html().encode())
 
 
 def write_exports(page: Page, folder: Path, *, png: bool) -> list[Path]:
-    """Write every figure as ``NAME.svg``, with ``png`` as ``NAME.png`` too, and every table as ``NAME.tex``.
+    """Write every figure as ``NAME.svg`` and every table as ``NAME.tex``; return the files.
+
+    Args:
+        page: report.
+        folder: output folder.
+        png: whether to write figures as ``NAME.png``, too.
 
     Raises:
-        MisuseError: they cannot be written there, or the package that draws PNG is not installed.
+        MisuseError: the folder is not writable, or the package that draws PNG is not installed.
     """
     contents: dict[str, bytes] = {}
     for chart in page.charts:

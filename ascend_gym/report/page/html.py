@@ -1,4 +1,4 @@
-"""Pieces of the page: tables, figures and differences between sources as HTML, tables as LaTeX too."""
+"""Parts of the report: tables, figures and source diffs as HTML, and tables as LaTeX."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LATEX_SPECIAL = re.compile(r"[&%$#_{}~^\\]")
 
 
 def table_html(table: Table, *, theirs: bool = False, best_in: Sequence[int] = ()) -> str:
-    """Return a table; the largest number of each column of ``best_in`` is marked, unless all are equal."""
+    """Return a table; the largest number of each column of ``best_in`` is bold, unless all are equal."""
     best = {column: _largest(row[column] for row in table.rows) for column in best_in}
     best = {column: value for column, value in best.items() if _differs(table, column)}
     head = "".join(f'<th scope="col">{_heading(column)}</th>' for column in table.columns)
@@ -61,11 +61,11 @@ def figure_html(chart: Chart) -> str:
 
 
 def diff_html(text: str, more: str) -> str:
-    """Return a unified diff with added and removed lines coloured, cut after some lines.
+    """Return a unified diff with coloured lines, truncated if it is long.
 
     Args:
-        text: the diff.
-        more: how to see what was cut.
+        text: diff.
+        more: how to see the omitted part.
     """
     lines = text.splitlines()
     shown = [_diff_line(line) for line in lines[:_MAX_DIFF_LINES]]
@@ -82,12 +82,12 @@ def _diff_line(line: str) -> str:
 
 
 def _heading(text: str) -> str:
-    """Return a heading that may be broken between its words, but not before a unit such as us or %."""
+    """Return a heading that may break between words, but not before a unit such as us or %."""
     return "<wbr>".join(map(escape, _BREAK.split(text)))
 
 
 def _cell(text: str) -> str:
-    """Return a cell; an interval in brackets goes below its value."""
+    """Return a cell, with an interval in brackets below its value."""
     value, bracket, interval = text.partition(" [")
     return f"{escape(value)}<small>[{escape(interval)}</small>" if bracket else escape(text)
 
@@ -97,12 +97,12 @@ def _largest(texts: Iterable[str]) -> float:
 
 
 def _differs(table: Table, column: int) -> bool:
-    """Say whether a column has numbers that are not all equal."""
+    """Return whether a column has numbers that are not all equal."""
     return len({_number(row[column]) for row in table.rows} - {float("-inf")}) > 1
 
 
 def _width_chars(table: Table) -> int:
-    """Return about how many characters wide a table is, headings broken between words."""
+    """Return the approximate width of a table in characters, with headings broken between words."""
     cells = zip(table.columns, *table.rows, strict=True)
     return sum(max(_longest_part(head), *map(_longest_line, texts), 0) + 2 for head, *texts in cells)
 

@@ -1,4 +1,4 @@
-"""What a page of results says, read from a store once: every figure and table is made from this."""
+"""Data of the report, read from a store once: the source of every figure and table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHUNK = 500
 
 
 class Step(NamedTuple):
-    """One evaluation of a run, as far as figures need it: fields as in ``EvaluationRecord``."""
+    """One evaluation of a run as needed for figures, with fields as in ``EvaluationRecord``."""
 
     idx: int
     stage: str | None
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What the runs of a method cost together; seconds are of evaluations not known already."""
+    """Total cost of a method's runs; seconds exclude cached evaluations."""
 
     runs: int
     evaluations: int
@@ -53,9 +53,9 @@ class Results:
     """Runs of one or several methods on a set of operators.
 
     Attributes:
-        store: where they come from; stays open.
-        runs: the runs, by operator, method and seed.
-        names: what the method of each run is called here, by run id.
+        store: their store, which stays open.
+        runs: runs by operator, method and seed.
+        names: displayed name of each run's method, by run id.
         steps: evaluations of each run in order, the baseline first, by run id.
         reference: method that the others are compared with; ``None`` for the first of ``methods``.
     """
@@ -68,33 +68,33 @@ class Results:
 
     @cached_property
     def methods(self) -> list[str]:
-        """Return the methods, in the order of all tables and figures."""
+        """Return the methods in the order of all tables and figures."""
         return in_order(self.names.values())
 
     @cached_property
     def curves(self) -> dict[str, Curve]:
-        """Return how the best latency fell, by run id."""
+        """Return the curve of the best latency, by run id."""
         return {run.run_id: curve_of_run(run, self.steps[run.run_id]) for run in self.runs}
 
     @cached_property
     def budget(self) -> int:
-        """Return the largest budget that every run of the methods compared had."""
+        """Return the largest budget that all runs of the compared methods had."""
         compared = set(self.main.methods) or set(self.methods)
         return min(run.budget for run in self.runs if self.names[run.run_id] in compared)
 
     @cached_property
     def budgets(self) -> list[int]:
-        """Return the budgets at which metrics are given, ascending."""
+        """Return the budgets of the metrics, in ascending order."""
         return [*(budget for budget in BUDGETS if budget < self.budget), self.budget]
 
     @cached_property
     def levels(self) -> dict[str, str]:
-        """Return the level of each operator by id; unknown ones are of level ``?``."""
+        """Return the level of each operator by id; ``?`` if unknown."""
         known = {record.op_id: str(record.level) for record in self.store.operators()}
         return {run.op_id: known.get(run.op_id, "?") for run in self.runs}
 
     def comparison(self, methods: Iterable[str]) -> Comparison:
-        """Compare ``methods``, with the reference where it is one of them."""
+        """Compare ``methods``, with the reference if it is one of them."""
         wanted = set(methods)
         chosen = [
             Run(name, run.op_id, run.seed, self.curves[run.run_id] if run.finished else None)
@@ -116,17 +116,17 @@ class Results:
 
     @cached_property
     def main(self) -> Comparison:
-        """Return the comparison of all methods, without variants of them."""
+        """Return the comparison of all methods except variants."""
         return self.comparison(self.main_methods)
 
     @cached_property
     def main_methods(self) -> list[str]:
-        """Return the methods without variants of them; all, where there are only variants."""
+        """Return the methods except variants; all if there are only variants."""
         return [name for name in self.methods if ":" not in name] or self.methods
 
     @cached_property
     def ablation_methods(self) -> list[str]:
-        """Return the method with most variants, and these; empty where no method has any."""
+        """Return the method with the most variants, and its variants; empty if no method has any."""
         bases = Counter(name.partition(":")[0] for name in self.methods if ":" in name)
         if not bases:
             return []
@@ -134,14 +134,14 @@ class Results:
         return [name for name in self.methods if name.partition(":")[0] == base]
 
     def statuses(self) -> dict[str, Counter[str]]:
-        """Return how many evaluations of each method ended how, without baselines."""
+        """Return the numbers of each method's evaluations by status, without baselines."""
         counts: dict[str, Counter[str]] = {name: Counter() for name in self.methods}
         for run in self.runs:
             counts[self.names[run.run_id]].update(step.status for step in self.steps[run.run_id][1:])
         return counts
 
     def costs(self) -> dict[str, Cost]:
-        """Return what the runs of each method cost together."""
+        """Return the total cost of each method's runs."""
         columns = ", ".join(f"SUM({name})" for name in Cost._fields[1:])
         costs = {}
         for name in self.methods:
@@ -163,13 +163,13 @@ class Results:
 
 
 def read_results(store: ResultsStore, runs: Sequence[RunRecord], reference: str | None = None) -> Results:
-    """Read what a page needs of ``runs``.
+    """Read the data of a report about ``runs``.
 
-    A method is called by its variant, with model, chip or budget behind it where the runs have several.
+    A method is named by its variant, followed by model, chip or budget if the runs have several.
 
     Args:
-        store: where they come from; stays open.
-        runs: the runs.
+        store: their store, which stays open.
+        runs: runs.
         reference: method that the others are compared with; by default Best-of-N or, without it, the first.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The tables of a page of results."""
+"""Tables of the report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def statuses_table(results: Results) -> Table:
 
 
 def costs_table(results: Results) -> Table:
-    """Return what the runs of each method cost."""
+    """Return the costs of each method's runs."""
     rows = tuple(
         (
             *(name, str(cost.runs), str(cost.evaluations), str(cost.known)),
@@ -53,7 +53,7 @@ def costs_table(results: Results) -> Table:
 
 
 def profile_table(results: Results, run: RunRecord) -> Table | None:
-    """Return times of the pipes before and after a run, of its slowest case; ``None`` if not measured."""
+    """Return the pipe times of a run's slowest case before and after; ``None`` if not measured."""
     cases = _before_and_after(results, run)
     if not cases:
         return None
@@ -71,7 +71,7 @@ def profile_table(results: Results, run: RunRecord) -> Table | None:
 
 
 def roofline_table(results: Results, run: RunRecord) -> Table | None:
-    """Return how close to its floor each case came before and after a run; ``None`` if none was measured."""
+    """Return the share of its floor that each case reaches before and after a run; ``None`` if unmeasured."""
     rows = tuple(
         (name, _microseconds(before.get("floor_us")), *_roofline(before), *_roofline(after))
         for name, before, after in _before_and_after(results, run)
@@ -82,7 +82,7 @@ def roofline_table(results: Results, run: RunRecord) -> Table | None:
 
 
 def provenance_table(results: Results) -> Table:
-    """Return with what and where the runs were made, one row for each combination."""
+    """Return the provenance of the runs, one row for each combination."""
     query = "SELECT run_id, backend, sandbox, toolchain_digest, hosts FROM provenance"
     known = {row[0]: row[1:] for row in results.store.query(query)}
     counts: dict[tuple[str, ...], int] = {}
@@ -104,7 +104,7 @@ def published_tables() -> list[tuple[Table, str]]:
 
 
 def _before_and_after(results: Results, run: RunRecord) -> list[tuple[str, _Case, _Case]]:
-    """Return the cases that were measured, of the baseline and of the best candidate."""
+    """Return the measured cases of the baseline and of the best candidate."""
     incumbents = results.store.incumbents(run.run_id)
     if not incumbents:
         return []
@@ -116,7 +116,7 @@ def _before_and_after(results: Results, run: RunRecord) -> list[tuple[str, _Case
 
 
 def _roofline(case: _Case) -> tuple[str, str, str]:
-    """Return duration, share of the floor in it, and the pipe that works the largest share of the time."""
+    """Return duration, the floor's share of it, and the busiest pipe."""
     profile, floor_us, duration_us = case["profile"], case.get("floor_us"), _duration_us(case)
     reached = f"{100 * floor_us / duration_us:.0f}" if floor_us else "-"
     shares = {label: profile.get(key.replace("_time", "_ratio"), 0.0) for key, label in _PIPES}

@@ -128,25 +128,36 @@ def suite_audit(
     level: Level = None,
     category: Category = None,
     seed: Annotated[int, typer.Option(help="Of the inputs.")] = 0,
+    coverage: Annotated[
+        bool, typer.Option(help="Run the operators' own sources, and name the lines that no case reaches.")
+    ] = True,
+    chip: Chip = "910B2",
     as_json: Json = False,
 ) -> None:
     """Show whether each case tells right outputs from zeros, constants, copies and half-done ones."""
+    from ascend_gym.cli.suite_checks import coverages
     from ascend_gym.report.console import print_check
     from ascend_gym.report.summary import to_json
     from ascend_gym.suite.audit import audit_case
 
     terminal = console()
-    audited = []
-    for spec in _chosen(op, op_dir, every, suite, level, category):
+    audited, covered = [], []
+    specs = _chosen(op, op_dir, every, suite, level, category)
+    for spec in specs:
         for case in (*spec.cases, *spec.hidden_cases):
             complaints = audit_case(spec, case, seed)
             audited.append({"operator": spec.op_id, "case_id": case.case_id, "complaints": list(complaints)})
             if not as_json:
                 print_check(terminal, f"{spec.op_id}, case {case.case_id}", complaints)
+    for spec, reach in coverages(specs, MeasureProtocol(chip=chip, input_seed=seed)) if coverage else ():
+        covered.append({"operator": spec.op_id, **reach.document()})
+        if not as_json:
+            for line in reach.lines():
+                typer.echo(f"{spec.op_id}, {line}")
     failed = [f"{each['operator']} {each['case_id']}" for each in audited if each["complaints"]]
     message = f"verdicts on {', '.join(failed)} cannot be relied on"
     if as_json:
-        typer.echo(to_json({"passed": not failed, "cases": audited}))
+        typer.echo(to_json({"passed": not failed, "cases": audited, "coverage": covered}))
         if failed:
             note(f"ascend-gym: {message}")
             raise typer.Exit(EXIT_MISUSE)

@@ -24,7 +24,7 @@ from ascend_gym.cli.options import (
 )
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.records import MeasureProtocol, OpSpec
-from ascend_gym.suite.loader import list_operators, load_operator
+from ascend_gym.suite.loader import left_out, list_operators, load_operator
 from ascend_gym.suite.scaffold import DEFAULT_MODEL, begin_operator
 
 OptionalOperator = Annotated[
@@ -67,9 +67,10 @@ def suite_list(
         for spec in specs
     ]
     if as_json:
-        typer.echo(to_json({"suite": suite, "chip": chip, "operators": rows}))
+        typer.echo(to_json({"suite": suite, "chip": chip, "operators": rows, "left_out": left_out(suite)}))
     else:
         print_operators(console(), rows)
+        _tell_left_out(suite)
 
 
 @app.command("import")
@@ -204,4 +205,11 @@ def _chosen(
         raise MisuseError("name one operator, or say --all, --level or --category")
     if op is not None:
         return [load_operator(op, op_dir=op_dir)]
+    _tell_left_out(suite)
     return list_operators(suite, levels=level or (), categories=category or ())
+
+
+def _tell_left_out(suite: str) -> None:
+    """Name the operators of a suite that cannot be loaded, with the reason of each."""
+    for name, reason in left_out(suite).items():
+        note(f"{suite}/{name}: left out: {reason}")

@@ -1,9 +1,11 @@
 """Which lines of an operator's own sources its cases reach, on the host and on the device.
 
-The sources are built once more with marks: each basic block that the compiler makes of them says when it is
-executed (``simulator/kernel_ir/block_marks.py``). A line is reached when some block that has instructions of
-it was, in any build for the element types of a case, on any core. Lines without instructions do not count:
-declarations, templates that nobody instantiates, branches that the compiler decides.
+The sources are built once more with marks: each basic block says when it is executed that it was reached
+(``simulator/kernel_ir/block_marks.py``). Blocks of op_host are those of the source. Blocks of op_kernel are
+those that the optimiser leaves, as the verifier reads no others: a branch between two values, which it turns
+into a selection, is none. A line is reached when some block that has instructions of it was, in any build for
+the element types of a case, on any core. Lines without instructions do not count: declarations, templates
+that nobody instantiates, branches that the compiler decides.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def build_host(
     build = _HostBuild(sources, folder, toolchain, folders, limits)
     failure = build.compile(compiled) or build.check()
     if failure is None and marked:
-        build.mark(marks_file(work_dir / _BUILT))
+        failure = build.mark(compiled, marks_file(work_dir / _BUILT))
     failure = failure or build.link()
     seconds = time.perf_counter() - started_s
     if failure is not None:
@@ -98,11 +98,11 @@ class _HostBuild:
     limits: ResourceLimits
     modules: list[str] = field(default_factory=list)
 
-    def compile(self, compiled: Sequence[str]) -> Failure | None:
+    def compile(self, compiled: Sequence[str], *, optimised: bool = True) -> Failure | None:
         """Make a module of LLVM IR of each source."""
         self.modules = [f"asim_{number}.ll" for number in range(len(compiled))]
         commands = [
-            host_compile_command(self.toolchain, source, module, self.include_dirs)
+            host_compile_command(self.toolchain, source, module, self.include_dirs, optimised=optimised)
             for source, module in zip(compiled, self.modules, strict=True)
         ]
         failure = self._run_all(commands)
@@ -134,13 +134,22 @@ class _HostBuild:
         texts = [path.read_text("utf-8", "replace") for path in paths]
         return refused_modules(texts, host_symbols(self.toolchain), self.sources)
 
-    def mark(self, table: Path) -> None:
-        """Let the blocks of the modules say that they are reached, and write where they lie."""
+    def mark(self, compiled: Sequence[str], table: Path) -> Failure | None:
+        """Make the modules anew with the blocks of the sources, which say that they are reached.
+
+        Args:
+            compiled: the sources, which were checked.
+            table: where to write the places of their blocks.
+        """
+        failure = self.compile(compiled, optimised=False)
+        if failure is not None:
+            return failure
         marks = BlockMarks()
         for module in self.modules:
             path = self.folder / module
             path.write_text(with_marks(path.read_text("utf-8", "replace"), marks), encoding="utf-8")
         marks.write(table)
+        return None
 
     def link(self) -> Failure | None:
         """Make the library of the modules."""

@@ -210,6 +210,9 @@ def _chosen(
 
 
 def _tell_left_out(suite: str) -> None:
-    """Name the operators of a suite that cannot be loaded, with the reason of each."""
+    """Name the operators of a suite that cannot be loaded, those of the same reason in one line."""
+    names: dict[str, list[str]] = {}
     for name, reason in left_out(suite).items():
-        note(f"{suite}/{name}: left out: {reason}")
+        names.setdefault(reason, []).append(name)
+    for reason, those in names.items():
+        note(f"{suite}/{', '.join(those)}: left out: {reason}")

@@ -24,7 +24,7 @@ from ascend_gym.cli.options import (
 )
 from ascend_gym.core.errors import MisuseError, OperatorFormatError
 from ascend_gym.core.records import MeasureProtocol, OpSpec
-from ascend_gym.suite.loader import list_operators, load_operator
+from ascend_gym.suite.loader import left_out, list_operators, load_operator
 from ascend_gym.suite.scaffold import DEFAULT_MODEL, begin_operator
 
 OptionalOperator = Annotated[
@@ -67,9 +67,10 @@ def suite_list(
         for spec in specs
     ]
     if as_json:
-        typer.echo(to_json({"suite": suite, "chip": chip, "operators": rows}))
+        typer.echo(to_json({"suite": suite, "chip": chip, "operators": rows, "left_out": left_out(suite)}))
     else:
         print_operators(console(), rows)
+        _tell_left_out(suite)
 
 
 @app.command("import")
@@ -128,25 +129,36 @@ def suite_audit(
     level: Level = None,
     category: Category = None,
     seed: Annotated[int, typer.Option(help="Seed of the inputs.")] = 0,
+    coverage: Annotated[
+        bool, typer.Option(help="Run the baselines, too, and name the source lines that no case reaches.")
+    ] = True,
+    chip: Chip = "910B2",
     as_json: Json = False,
 ) -> None:
     """Check that each case tells correct outputs from zeros, constants, copies and incomplete ones."""
+    from ascend_gym.cli.suite_checks import coverages
     from ascend_gym.report.console import print_check
     from ascend_gym.report.summary import to_json
     from ascend_gym.suite.audit import audit_case
 
     terminal = console()
-    audited = []
-    for spec in _chosen(op, op_dir, every, suite, level, category):
+    audited, covered = [], []
+    specs = _chosen(op, op_dir, every, suite, level, category)
+    for spec in specs:
         for case in (*spec.cases, *spec.hidden_cases):
             complaints = audit_case(spec, case, seed)
             audited.append({"operator": spec.op_id, "case_id": case.case_id, "complaints": list(complaints)})
             if not as_json:
                 print_check(terminal, f"{spec.op_id}, case {case.case_id}", complaints)
+    for spec, reach in coverages(specs, MeasureProtocol(chip=chip, input_seed=seed)) if coverage else ():
+        covered.append({"operator": spec.op_id, **reach.document()})
+        if not as_json:
+            for line in reach.lines():
+                typer.echo(f"{spec.op_id}, {line}")
     failed = [f"{each['operator']} {each['case_id']}" for each in audited if each["complaints"]]
     message = f"verdicts on {', '.join(failed)} cannot be relied on"
     if as_json:
-        typer.echo(to_json({"passed": not failed, "cases": audited}))
+        typer.echo(to_json({"passed": not failed, "cases": audited, "coverage": covered}))
         if failed:
             note(f"ascend-gym: {message}")
             raise typer.Exit(EXIT_MISUSE)
@@ -193,4 +205,14 @@ def _chosen(
         raise MisuseError("name one operator, or say --all, --level or --category")
     if op is not None:
         return [load_operator(op, op_dir=op_dir)]
+    _tell_left_out(suite)
     return list_operators(suite, levels=level or (), categories=category or ())
+
+
+def _tell_left_out(suite: str) -> None:
+    """Name the operators of a suite that cannot be loaded, those of the same reason in one line."""
+    names: dict[str, list[str]] = {}
+    for name, reason in left_out(suite).items():
+        names.setdefault(reason, []).append(name)
+    for reason, those in names.items():
+        note(f"{suite}/{', '.join(those)}: left out: {reason}")

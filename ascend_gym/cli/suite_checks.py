@@ -5,12 +5,21 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ascend_gym.cli.options import note
+from ascend_gym.core.config import cache_root
 from ascend_gym.core.protocols import Evaluation, Evaluator
 from ascend_gym.core.records import Case, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.env.evaluation import evaluate_all
 from ascend_gym.suite.audit import audit_case
+from ascend_gym.suite.manifest import MANIFEST_NAME
 from ascend_gym.suite.requests import request_for
+from ascend_gym.suite.specification import has_no_sources
+
+if TYPE_CHECKING:
+    from npu_daemon.coverage import Coverage
 
 _TILING_KEY = re.compile(r"\bTILING_KEY_IS\s*\(\s*(\d+)[uUlL]*\s*\)")
 
@@ -36,6 +45,22 @@ def baselines_us(
     """
     results = evaluate_all(evaluator, [request_for(spec, spec.baseline, protocol) for spec in specs])
     return {spec.op_id: result.latency_us for spec, result in zip(specs, results, strict=True)}
+
+
+def coverages(specs: Sequence[OpSpec], protocol: MeasureProtocol) -> Iterator[tuple[OpSpec, Coverage]]:
+    """Yield for each operator with sources which of their lines its cases reach, on the simulator.
+
+    Raises:
+        InfrastructureError: the simulator cannot be built.
+    """
+    from npu_daemon.coverage import coverage_of
+    from npu_daemon.simulator.toolchain import obtain_toolchain
+
+    toolchain = None
+    for spec in specs:
+        if not has_no_sources(Path(spec.folder) / MANIFEST_NAME):
+            toolchain = toolchain or obtain_toolchain(cache_root(), note)
+            yield spec, coverage_of(spec, cache_root(), toolchain, protocol)
 
 
 def mentioned_keys(spec: OpSpec) -> set[int]:

@@ -206,8 +206,8 @@ class Tolerance(Record):
     most ``max_bad_share`` of its elements are bad and no bad element exceeds its bound more than ``10 x``.
     """
 
-    atol: float = Field(ge=0)
-    rtol: float = Field(ge=0)
+    atol: float = Field(ge=0, allow_inf_nan=False)
+    rtol: float = Field(ge=0, allow_inf_nan=False)
     max_bad_share: float = Field(default=0.0, ge=0, lt=1)
 
 

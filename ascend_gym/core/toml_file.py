@@ -19,6 +19,8 @@ _toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "t
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^][]+?)\s*\]")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*[\w-]+)*)\s*=""")
 
+_NAMED_KEY = re.compile(r"([a-z_]+): ")  # what a check of a whole table says is wrong in it
+
 _Place: TypeAlias = tuple[str | int, ...]
 
 
@@ -96,7 +98,8 @@ def explained(path: Path, text: str, error: ValidationError, model: type[BaseMod
             continue
         unknown = detail["type"] == "extra_forbidden"
         reason = unknown_key(model, where) if unknown else detail["msg"].removeprefix("Value error, ")
-        line = line_of(text, where)
+        named = _NAMED_KEY.match(reason)
+        line = line_of(text, (*where, named[1]) if named else where)
         place = f"{path}:{line}" if line else str(path)
         clauses.append(f"{place}: {'.'.join(str(part) for part in where) or 'document'}: {reason}")
     return "; ".join(clauses)

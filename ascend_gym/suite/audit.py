@@ -194,7 +194,8 @@ def _permuted(at: Places, flat: Array) -> Places:
 def _copy_of(arrays: Sequence[Array]) -> Callable[[Array, Places, int], Array]:
     def values(flat: Array, at: Places, number: int) -> Array:
         with np.errstate(all="ignore"):
-            copied: Array = arrays[number].reshape(-1)[at].astype(flat.dtype)
+            elements = arrays[number].reshape(-1)[at]
+            copied: Array = (elements if flat.dtype.kind == "c" else elements.real).astype(flat.dtype)
         return copied
 
     return values

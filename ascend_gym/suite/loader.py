@@ -105,6 +105,24 @@ def list_operators(
     return chosen
 
 
+def left_out(suite: str) -> dict[str, str]:
+    """Return the operators of an imported suite that ``list_operators`` leaves out, with the reason of each.
+
+    Raises:
+        OperatorNotFoundError: there is no suite of that name.
+    """
+    folders = _folders(suite)
+    if suite not in _IMPORTED:
+        return {}
+    index = read_index()
+    ours = {name for name, folder in folders.items() if folder.is_relative_to(_PAPER_CASES)}
+    missing = {name: f"needs {index.operators[name].needs}" for name in folders if name not in ours}
+    reasons = {name: reason for name, reason in missing.items() if index.operators[name].needs}
+    wanted = paper_levels() if suite == PAPER_SUITE else {}
+    reasons |= {name: "is not imported" for name in wanted if name not in folders}
+    return dict(sorted(reasons.items()))
+
+
 def is_suite(name: str) -> bool:
     """Say whether ``name`` is that of an installed or imported suite."""
     return name in (*_installed_suites(), *_IMPORTED)

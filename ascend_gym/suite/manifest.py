@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -51,11 +51,14 @@ class OperatorSection(_Section):
     sources_digest: str | None = Field(default=None, pattern=r"^[0-9a-f]{12,64}$")
 
 
+_Shape = tuple[Annotated[int, Field(ge=0)], ...]
+
+
 class _TensorEntry(_Section):
     name: str
     dtype: DType
-    shape: tuple[int, ...] | None = None
-    shapes: tuple[tuple[int, ...], ...] | None = None
+    shape: _Shape | None = None
+    shapes: tuple[_Shape, ...] | None = None
 
     @model_validator(mode="after")
     def _one_of_shape_and_shapes(self) -> _TensorEntry:
@@ -106,7 +109,7 @@ class _OutputEntry(_TensorEntry):
 
 
 class _CaseEntry(_Section):
-    id: str
+    id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]*$", max_length=100)
     attributes: dict[str, AttributeValue] = {}
     input: tuple[_InputEntry, ...] = ()
     output: tuple[_OutputEntry, ...] = Field(min_length=1)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -86,7 +86,8 @@ class ReferenceOracle:
             return drawn
         entropy = int(digest_of("dependent inputs", case, seed), 16)
         rng = np.random.Generator(np.random.Philox(np.random.SeedSequence(entropy)))
-        with _faults_named(self._folder / REFERENCE_NAME, f"inputs(case, rng), case {case.case_id!r}"):
+        what = f"inputs(case, rng), case {case.case_id!r}"
+        with _faults_named(self._folder / REFERENCE_NAME, what, self._dependent_inputs):
             made = _mapping(self._dependent_inputs(case, rng))
             unknown = made.keys() - {tensor.name for tensor in case.inputs}
             if unknown:
@@ -110,9 +111,8 @@ class ReferenceOracle:
         variant = self._variant(case, inputs)
         results: Mapping[str, Any] = {}
         if self._reference is not None:
-            with _faults_named(
-                self._folder / REFERENCE_NAME, f"reference(inputs, attributes), case {case.case_id!r}"
-            ):
+            what = f"reference(inputs, attributes), case {case.case_id!r}"
+            with _faults_named(self._folder / REFERENCE_NAME, what, self._reference):
                 results = _mapping(self._reference(named, case.attributes))
         return [self._expected_arrays(case, tensor, results, variant) for tensor in case.outputs]
 
@@ -145,7 +145,7 @@ class ReferenceOracle:
                 read_data_file(tensor, index, self._folder, variant=variant, exact=False)
                 for index in range(len(tensor.shapes))
             ]
-        with _faults_named(self._folder / REFERENCE_NAME, f"case {case.case_id!r}"):
+        with _faults_named(self._folder / REFERENCE_NAME, f"case {case.case_id!r}", self._reference):
             return _output_arrays(results, tensor)
 
 
@@ -159,16 +159,24 @@ def _is_variant(tensor: TensorSpec, arrays: Sequence[Array], folder: Path, varia
 
 
 @contextmanager
-def _faults_named(path: Path, what: str) -> Iterator[None]:
-    """Turn whatever the author's code raises into a fault of the operator, with file and line."""
+def _faults_named(path: Path, what: str, function: Callable[..., Any] | None = None) -> Iterator[None]:
+    """Turn whatever the author's code raises into a fault of the operator, with file and line.
+
+    Args:
+        path: of the author's file.
+        what: was called.
+        function: whose first line is named where no line of the file raised.
+    """
+    code = getattr(function, "__code__", None)
+    first_line = code.co_firstlineno if code is not None and code.co_filename == str(path) else None
     try:
         yield
     except MemoryError:
         raise  # of this host
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if frame.filename == str(path)]
-        line = error.lineno if isinstance(error, SyntaxError) else (lines or [None])[-1]
+        lines = [frame.lineno for frame in frames if frame.filename == str(path)] or [first_line]
+        line = error.lineno if isinstance(error, SyntaxError) else lines[-1]
         place = f"{path}:{line}" if line else str(path)
         reason = str(error) if isinstance(error, _ContractError) else f"{type(error).__name__}: {error}"
         raise OperatorFormatError(f"{place}: {what}: {reason}") from error

@@ -34,18 +34,20 @@ def read_sources(folder: Path, name: str, operator: OperatorSection) -> tuple[Ca
             not those that ``sources_digest`` names.
     """
     place = folder if operator.sources is None else source_folder(folder, operator.sources)
-    if checkout_root(place) is None or (operator.tiling or operator.kernel):
+    auto_sync = operator.auto_sync
+    if checkout_root(place) is None or operator.tiling or operator.kernel:
         candidate = read_candidate(place, name, tiling=operator.tiling, kernel=operator.kernel)
-        return candidate, operator.auto_sync
-    build = read_build_file(place)
-    candidate = read_cann_candidate(place, build)
+    else:
+        build = read_build_file(place)
+        candidate = read_cann_candidate(place, build)
+        auto_sync = auto_sync if "auto_sync" in operator.model_fields_set else build.auto_sync
     wanted = operator.sources_digest
     if wanted is not None and not candidate.digest.startswith(wanted):
         raise OperatorFormatError(
             f"{folder / MANIFEST_NAME}: the sources in {place} have the digest {candidate.digest[:16]}, "
             f"sources_digest says {wanted}: check out the version that the manifest was written for"
         )
-    return candidate, operator.auto_sync if "auto_sync" in operator.model_fields_set else build.auto_sync
+    return candidate, auto_sync
 
 
 def source_folder(folder: Path, sources: str) -> Path:

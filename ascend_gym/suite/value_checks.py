@@ -15,6 +15,7 @@ DATA_SUFFIXES = (".npy", ".bin")
 
 _UNSIGNED = (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64, DType.BOOL)
 _LIMITS = {DType.BOOL: (0, 1), DType.INT4: (-8, 7)}  # of types that numpy does not know as integers
+_LARGEST = {DType.FLOAT16: 65504.0}  # of floating types with another range than float32
 _DRAWN = ("uniform", "normal", "integers")
 
 
@@ -42,10 +43,13 @@ def check_values(values: ValueRange, dtype: DType, shapes: Sequence[tuple[int, .
 
 def _check_range(values: ValueRange, dtype: DType) -> None:
     kind, low, high = values.kind, values.low, values.high
+    largest = _LARGEST.get(dtype, float(np.finfo(np.float32).max))
     if not (math.isfinite(low) and math.isfinite(high)):
         raise ValueError(
             f"values: low and high are finite, got {low} and {high}; 'inject' puts in NaN and infinity"
         )
+    if dtype.is_floating and max(abs(low), abs(high)) > largest:
+        raise ValueError(f"values: {dtype.value} has no numbers beyond {largest:g}, got {low} and {high}")
     if kind == "normal":
         if not (dtype.is_floating and high > 0):
             raise ValueError("values: 'normal' needs a floating dtype and a positive deviation 'high'")

@@ -57,11 +57,14 @@ class BuildCache:
     Args:
         root: holds the builds; may be shared by processes.
         toolchain: builds.
+        marked: whether the blocks of what is built say that they are reached.
     """
 
-    def __init__(self, root: Path, toolchain: Toolchain) -> None:
+    def __init__(self, root: Path, toolchain: Toolchain, *, marked: bool = False) -> None:
         self._store = BuildStore(root)
         self._toolchain = toolchain
+        self._marked = marked
+        self._marks = ("marked",) if marked else ()
 
     def candidate(
         self, spec: OpSpec, case: Case, candidate: Candidate, chip: Chip, protocol: MeasureProtocol
@@ -121,7 +124,8 @@ class BuildCache:
             protocol: time limits of the build.
         """
         geometry = chip.tiling_geometry()
-        key = digest_of("host", self._toolchain.digest, candidate.host, spec.op_type, geometry.soc_version)
+        identity = (self._toolchain.digest, candidate.host, spec.op_type, geometry.soc_version)
+        key = digest_of("host", *identity, *self._marks)
 
         def make(folder: Path) -> Failure | None:
             limits = ResourceLimits(
@@ -131,7 +135,9 @@ class BuildCache:
                 file_bytes=_HOST_FILE_BYTES,
                 folder_bytes=2 * _HOST_FILE_BYTES,
             )
-            library = build_host(candidate.host, folder, self._toolchain.host_folder, limits=limits)
+            library = build_host(
+                candidate.host, folder, self._toolchain.host_folder, limits=limits, marked=self._marked
+            )
             if isinstance(library, Failure):
                 return library
             definition = describe_operator(
@@ -164,13 +170,19 @@ class BuildCache:
         prelude = kernel_prelude(host.definition, case)
         if isinstance(prelude, Failure):
             return prelude
-        key = digest_of(
-            "kernel", self._toolchain.digest, candidate.kernel, candidate.build_flags, prelude, spec.name
-        )
+        identity = (candidate.kernel, candidate.build_flags, prelude, spec.name)
+        key = digest_of("kernel", self._toolchain.digest, *identity, *self._marks)
 
         def make(folder: Path) -> Failure | None:
             return build_kernel(
-                candidate.kernel, prelude, spec.name, folder, self._toolchain, protocol, candidate.build_flags
+                candidate.kernel,
+                prelude,
+                spec.name,
+                folder,
+                self._toolchain,
+                protocol,
+                candidate.build_flags,
+                marked=self._marked,
             )
 
         made = self._store.obtain("kernel", key, make)

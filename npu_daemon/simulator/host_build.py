@@ -22,6 +22,7 @@ from npu_daemon.sandbox import Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
 from npu_daemon.simulator.host_arrays import refused_lines, with_cleared_arrays
 from npu_daemon.simulator.host_check import refused_modules
+from npu_daemon.simulator.host_marks import with_marks
 from npu_daemon.simulator.host_toolchain import (
     HOST_HEADERS,
     host_assemble_command,
@@ -29,6 +30,8 @@ from npu_daemon.simulator.host_toolchain import (
     host_link_command,
     host_symbols,
 )
+from npu_daemon.simulator.kernel_ir.block_marks import BlockMarks
+from npu_daemon.simulator.kernel_ir.compilation import marks_file
 
 BUILD_LIMITS = ResourceLimits(
     wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
@@ -50,6 +53,7 @@ def build_host(
     *,
     include_dirs: Sequence[Path] = (),
     limits: ResourceLimits = BUILD_LIMITS,
+    marked: bool = False,
 ) -> Path | Failure:
     """Compile the host sources of a candidate and return the shared library.
 
@@ -60,6 +64,7 @@ def build_host(
         toolchain: folder made by ``prepare_host_toolchain``.
         include_dirs: further header folders, for operators that share headers outside their folder.
         limits: what the compiler may use.
+        marked: whether blocks say that they are reached; their table lies beside the library.
     """
     compiled = [file.path for file in sources.files if _is_compiled(file)]
     if not compiled:
@@ -70,7 +75,10 @@ def build_host(
     started_s = time.perf_counter()
     folders: list[Path | str] = [*header_folders(sources), *include_dirs]
     build = _HostBuild(sources, folder, toolchain, folders, limits)
-    failure = build.compile(compiled) or build.check() or build.link()
+    failure = build.compile(compiled) or build.check()
+    if failure is None and marked:
+        failure = build.mark(compiled, marks_file(work_dir / _BUILT))
+    failure = failure or build.link()
     seconds = time.perf_counter() - started_s
     if failure is not None:
         return Failure(failure.status, failure.diagnostics, seconds)
@@ -90,11 +98,11 @@ class _HostBuild:
     limits: ResourceLimits
     modules: list[str] = field(default_factory=list)
 
-    def compile(self, compiled: Sequence[str]) -> Failure | None:
+    def compile(self, compiled: Sequence[str], *, optimised: bool = True) -> Failure | None:
         """Make a module of LLVM IR of each source."""
         self.modules = [f"asim_{number}.ll" for number in range(len(compiled))]
         commands = [
-            host_compile_command(self.toolchain, source, module, self.include_dirs)
+            host_compile_command(self.toolchain, source, module, self.include_dirs, optimised=optimised)
             for source, module in zip(compiled, self.modules, strict=True)
         ]
         failure = self._run_all(commands)
@@ -125,6 +133,23 @@ class _HostBuild:
             return _failure(Status.RESOURCE_LIMIT, [diagnostic], 0.0)
         texts = [path.read_text("utf-8", "replace") for path in paths]
         return refused_modules(texts, host_symbols(self.toolchain), self.sources)
+
+    def mark(self, compiled: Sequence[str], table: Path) -> Failure | None:
+        """Make the modules anew with the blocks of the sources, which say that they are reached.
+
+        Args:
+            compiled: the sources, which were checked.
+            table: where to write the places of their blocks.
+        """
+        failure = self.compile(compiled, optimised=False)
+        if failure is not None:
+            return failure
+        marks = BlockMarks()
+        for module in self.modules:
+            path = self.folder / module
+            path.write_text(with_marks(path.read_text("utf-8", "replace"), marks), encoding="utf-8")
+        marks.write(table)
+        return None
 
     def link(self) -> Failure | None:
         """Make the library of the modules."""

@@ -62,6 +62,7 @@ class TilingOutcome:
         need_atomic: outputs with initial values have to be filled before the launch.
         schedule_mode: 1 when all blocks must run at the same time.
         seconds: wall seconds of the run.
+        reached: which marked blocks were executed (``kernel_ir/block_marks.py``).
     """
 
     block_dim: int
@@ -72,6 +73,7 @@ class TilingOutcome:
     need_atomic: bool
     schedule_mode: int
     seconds: float
+    reached: str = ""
 
 
 def describe_operator(
@@ -156,6 +158,7 @@ def run_tiling(
         need_atomic=decision.need_atomic,
         schedule_mode=decision.schedule_mode,
         seconds=seconds,
+        reached=str(answer.get("reached", "")),
     )
 
 

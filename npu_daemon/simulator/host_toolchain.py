@@ -101,7 +101,12 @@ def runner_of(toolchain: Path) -> Path:
 
 
 def host_compile_command(
-    toolchain: Path, source: str, output: str, include_dirs: Sequence[Path | str] = ()
+    toolchain: Path,
+    source: str,
+    output: str,
+    include_dirs: Sequence[Path | str] = (),
+    *,
+    optimised: bool = True,
 ) -> list[str]:
     """Return the compiler call that makes LLVM IR of one host source.
 
@@ -110,11 +115,14 @@ def host_compile_command(
         source: relative to the working directory of the call.
         output: file name of the IR, as text.
         include_dirs: folders searched for headers before those of the simulator.
+        optimised: whether the IR is that of the optimiser, which builds are made of, or has the blocks of the
+            source.
     """
+    passes = [] if optimised else ["-Xclang", "-disable-llvm-passes"]
     includes = [f"-I{folder}" for folder in include_dirs]
     prefix = ["-include-pch", str(toolchain / _PRECOMPILED)]
     return [
-        *clang(*includes, *_FLAGS, *prefix, f"-ferror-limit={MAX_ERRORS}"),
+        *clang(*includes, *_FLAGS, *passes, *prefix, f"-ferror-limit={MAX_ERRORS}"),
         "-S",
         "-emit-llvm",
         source,

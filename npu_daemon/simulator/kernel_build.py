@@ -113,6 +113,8 @@ def build_kernel(
     toolchain: Toolchain,
     protocol: MeasureProtocol,
     extra_flags: Sequence[str] = (),
+    *,
+    marked: bool = False,
 ) -> Failure | None:
     """Compile kernel sources into one library for each kind of core they can run on.
 
@@ -124,6 +126,7 @@ def build_kernel(
         toolchain: programs and precompiled headers of this host.
         protocol: holds the time limit.
         extra_flags: the candidate's own compiler flags.
+        marked: whether its blocks say that they are reached.
     """
     refused = refused_flags(extra_flags)
     if refused is not None:
@@ -147,7 +150,7 @@ def build_kernel(
         folder_bytes=_BUILD_FOLDER_BYTES,
     )
     folders = header_folders(sources)
-    source = KernelSource(work_dir, _WRAPPER, sources, folders, tuple(extra_flags))
+    source = KernelSource(work_dir, _WRAPPER, sources, folders, tuple(extra_flags), marked)
     kinds = core_kinds(kernel_task_types(sources))
     with ThreadPoolExecutor(max_workers=len(kinds)) as pool:
         failures = pool.map(

@@ -224,7 +224,7 @@ def test_suite_validate_names_tiling_keys_that_no_case_reaches(run, evaluator, t
 
 
 def test_suite_audit_reports_each_case(run, evaluator):
-    status, out, _ = run("suite", "audit", *TOY)
+    status, out, _ = run("suite", "audit", "--no-coverage", *TOY)
     assert status == 0
     assert out.splitlines() == ["passed  local/toy, case small", "passed  local/toy, case large"]
     assert evaluator.requests == []
@@ -240,7 +240,7 @@ def test_suite_audit_wants_one_operator_or_all(run, arguments):
 def test_suite_audit_names_what_passes_and_should_not(run, toy_folder):
     manifest = toy_folder / "op.toml"
     manifest.write_text(re.sub(r"atol = .*", "atol = 100.0", manifest.read_text()))
-    status, out, err = run("suite", "audit", *TOY)
+    status, out, err = run("suite", "audit", "--no-coverage", *TOY)
     assert status == 2
     assert "failed  local/toy, case small" in out
     assert "an output with its second half left at zero is accepted as correct" in " ".join(out.split())
@@ -317,12 +317,12 @@ def test_suites_as_json(run):
 
 
 def test_audits_as_json(run, monkeypatch):
-    status, out, err = run("suite", "audit", "add", "--json")
+    status, out, err = run("suite", "audit", "add", "--no-coverage", "--json")
     document = json.loads(out)
     assert (status, document["passed"], err) == (0, True, "")
     assert {each["operator"] for each in document["cases"]} == {"core/add"}
     monkeypatch.setattr("ascend_gym.suite.audit.audit_case", lambda spec, case, seed: ["zeros pass"])
-    status, out, err = run("suite", "audit", "add", "--json")
+    status, out, err = run("suite", "audit", "add", "--no-coverage", "--json")
     assert (status, json.loads(out)["passed"]) == (2, False)
     assert json.loads(out)["cases"][0]["complaints"] == ["zeros pass"]
     assert "cannot be relied on" in err

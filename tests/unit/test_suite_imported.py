@@ -97,6 +97,15 @@ def test_operators_of_the_paper_are_a_suite_with_its_levels(checkout: Path) -> N
     assert Counter(paper_levels().values()) == {1: 25, 2: 63, 3: 13}
 
 
+def test_what_a_suite_leaves_out_is_named_with_the_reason(checkout: Path) -> None:
+    register(checkout, {"broken": "a main.cpp", "twice": ""})
+    assert loader.left_out("core") == {}
+    assert loader.left_out("cann-ops") == {"broken": "needs a main.cpp"}
+    assert loader.left_out("cann-ops-101") == dict.fromkeys(sorted(paper_levels()), "is not imported")
+    listed = CliRunner().invoke(app, ["suite", "list", "--suite", "cann-ops"])
+    assert "cann-ops/broken: left out: needs a main.cpp" in listed.stderr
+
+
 def test_our_larger_cases_take_the_place_of_the_example_in_that_suite_alone(checkout: Path) -> None:
     write_example_operator(checkout / "src/math/cos")
     register(checkout, {"cos": ""})

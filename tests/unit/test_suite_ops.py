@@ -157,6 +157,35 @@ def test_the_cases_have_every_dtype_column_of_the_definition(spec: OpSpec) -> No
     assert reached == columns
 
 
+def whole_repeats(tensor: TensorSpec) -> bool:
+    """Say whether every row of a tensor is a multiple of what one repeat of a vector instruction takes."""
+    return all(tensor.dtype.size_bytes(shape[-1]) % 256 == 0 for shape in tensor.shapes if shape)
+
+
+@pytest.mark.parametrize("spec", BY_SPEC)
+def test_an_operator_has_few_cases_one_of_them_large_and_one_unaligned(spec: OpSpec) -> None:
+    assert 2 <= len(spec.cases) <= 4
+    assert max(case.traffic_bytes for case in spec.cases) >= 16 << 20
+    unaligned = [case for case in spec.cases if not all(map(whole_repeats, (*case.inputs, *case.outputs)))]
+    assert unaligned
+
+
+def test_the_suite_has_three_levels_and_the_element_types_of_the_field() -> None:
+    assert {spec.level for spec in SPECS} == {1, 2, 3}
+    tensors = [tensor for spec in SPECS for case in spec.cases for tensor in (*case.inputs, *case.outputs)]
+    assert {tensor.dtype.value for tensor in tensors} >= {"float32", "float16", "bfloat16", "int8", "int32"}
+
+
+@pytest.mark.parametrize("spec", BY_SPEC)
+def test_tiling_decides_how_the_work_is_shared(spec: OpSpec) -> None:
+    """The tiling program asks for the cores of the chip, and the kernel computes with what it decides."""
+    host, kernel = spec.baseline.tiling_text, spec.baseline.kernel_text
+    assert re.search(r"GetCoreNum(Aiv|Aic)?\(", host)
+    fields = re.findall(r"TILING_DATA_FIELD_DEF(?:_STRUCT)?\(\w+, (\w+)\)", host)
+    assert fields
+    assert [name for name in fields if not re.search(rf"\b\w+\.{name}\b", kernel)] == []
+
+
 @pytest.mark.parametrize("spec", BY_SPEC)
 def test_tunables_are_written_the_way_rewrites_look_for_them(spec: OpSpec) -> None:
     assert "context->SetBlockDim(" in spec.baseline.tiling_text

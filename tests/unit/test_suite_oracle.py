@@ -117,6 +117,8 @@ def test_inputs_of_the_reference_replace_what_is_drawn_and_follow_from_the_seed(
         ("return {'z': rng.random((4, 5))}", r"returned \['z'\], which are no inputs"),
         ("return {'x': rng.random((4, 6))}", r"shapes \(\(4, 6\),\), op.toml says"),
         ("return rng.random((4, 5))", "expected a dict of arrays by name, got ndarray"),
+        ("raise SystemExit(3)", r"reference.py:5: inputs\(case, rng\).*SystemExit: 3"),
+        ("return None", r"reference.py:4: inputs\(case, rng\).*got NoneType"),
         ("return {'x': rng.no_such_draw()}", r"reference.py:5: inputs\(case, rng\).*AttributeError"),
     ],
 )

@@ -67,6 +67,14 @@ def test_the_digest_of_the_sources_is_checked(tmp_path: Path, checkout: Path) ->
             load_operator("twice", op_dir=folder)
 
 
+def test_the_digest_is_checked_where_the_manifest_names_the_main_files(
+    tmp_path: Path, checkout: Path
+) -> None:
+    named = f'level = 1\ntiling = "op_host/tiling.cpp"\nsources_digest = "{"0" * 12}"'
+    with pytest.raises(OperatorFormatError, match="sources_digest says 0000"):
+        load_operator("twice", op_dir=written(tmp_path / "mine", ELSEWHERE.replace("level = 1", named)))
+
+
 def test_what_is_not_there_is_told(tmp_path: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = written(tmp_path / "mine", ELSEWHERE.replace("math/twice", "math/thrice"))
     with pytest.raises(OperatorFormatError, match="has no op_host and op_kernel"):

@@ -40,6 +40,7 @@ class KernelSource:
         sources: for diagnostics.
         include_dirs: relative to the folder.
         flags: the candidate's own.
+        marked: whether blocks say that they are reached; their table is the ``marks_file`` of the library.
     """
 
     folder: Path
@@ -47,6 +48,7 @@ class KernelSource:
     sources: Sources
     include_dirs: Sequence[str]
     flags: Sequence[str]
+    marked: bool = False
 
 
 @cache
@@ -63,6 +65,11 @@ def emitter() -> Preload:
             "pip install 'ascend-gym[simulator]'"
         )
     return Preload(_EMITTER, (_PACKAGE_ROOT, Path(found.origin).parent.parent))
+
+
+def marks_file(library: Path) -> Path:
+    """Return where the table of the marked blocks of a library lies."""
+    return library.with_suffix(".marks")
 
 
 def build_library(
@@ -82,7 +89,7 @@ def build_library(
     object_file = bitcode.with_suffix(".o")
     steps: tuple[Callable[[], Failure | None], ...] = (
         lambda: _compile(source, kind, bitcode, toolchain, limits),
-        lambda: _emit(source, bitcode, object_file, toolchain, limits),
+        lambda: _emit(source, bitcode, object_file, source.folder / output, toolchain, limits),
         lambda: _link(source, object_file, source.folder / output, toolchain, limits),
     )
     failure = next((failure for step in steps if (failure := step()) is not None), None)
@@ -109,9 +116,15 @@ def _compile(
 
 
 def _emit(
-    source: KernelSource, bitcode: Path, object_file: Path, toolchain: KernelToolchain, limits: ResourceLimits
+    source: KernelSource,
+    bitcode: Path,
+    object_file: Path,
+    library: Path,
+    toolchain: KernelToolchain,
+    limits: ResourceLimits,
 ) -> Failure | None:
     arguments = [str(bitcode), str(object_file), str(toolchain.interface_file), toolchain.processor]
+    arguments += [str(marks_file(library))] if source.marked else []
     reach = Reach((toolchain.interface_file,))
     outcome = run_limited(arguments, cwd=source.folder, limits=limits, reach=reach, preload=emitter())
     if outcome.returncode != 0 or outcome.exceeded is not None:

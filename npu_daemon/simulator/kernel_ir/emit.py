@@ -17,6 +17,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from npu_daemon.simulator.kernel_ir.block_marks import BlockMarks
 from npu_daemon.simulator.kernel_ir.debug_info import places_of
 from npu_daemon.simulator.kernel_ir.instrumenter import instrumented
 from npu_daemon.simulator.kernel_ir.ir_text import ModuleText, split_module
@@ -31,18 +32,22 @@ from npu_daemon.simulator.kernel_ir.verifier import verified
 _OPTIMISATION = 0
 _MAX_PLACES = 64
 _STDOUT = 1
+_UNMARKED_ARGUMENTS = 2  # interface and processor
 
 llvm.initialize_native_target()
 llvm.initialize_native_asmprinter()
 
 
-def emitted(bitcode: bytes, interface: KernelInterface, processor: str) -> bytes:
+def emitted(
+    bitcode: bytes, interface: KernelInterface, processor: str, marks: BlockMarks | None = None
+) -> bytes:
     """Return the object file of a module.
 
     Args:
         bitcode: as clang has written it.
         interface: functions that it may call.
         processor: to emit for.
+        marks: takes the places of its blocks, which are marked then.
 
     Raises:
         RefusedIr: it has something that is not allowed.
@@ -54,7 +59,7 @@ def emitted(bitcode: bytes, interface: KernelInterface, processor: str) -> bytes
     except RefusedIr as refused:
         refused.places = _places(text, refused.debug)
         raise
-    module = _module_of(instrumented(checked))
+    module = _module_of(instrumented(checked, marks))
     check_again(str(module), interface)
     return _object_of(module, processor)
 
@@ -73,7 +78,8 @@ def main(arguments: Sequence[str]) -> int:
     """Emit a kernel's bitcode into an object file, or count a program's; return the exit status.
 
     Args:
-        arguments: paths of bitcode and output, and for a kernel the path of the interface and the processor.
+        arguments: paths of bitcode and output, and for a kernel the path of the interface and the processor,
+            and where its blocks are to be marked the path of their table.
     """
     bitcode, output, *kernel = arguments
     data = Path(bitcode).read_bytes()
@@ -83,7 +89,10 @@ def main(arguments: Sequence[str]) -> int:
             described = json.loads(Path(kernel[0]).read_text("utf-8"))
             headers = frozenset(described["headers"])
             interface = KernelInterface.of_texts(described["functions"], headers, described["constants"])
-            data = emitted(data, interface, kernel[1])
+            marks = BlockMarks() if len(kernel) > _UNMARKED_ARGUMENTS else None
+            data = emitted(data, interface, kernel[1], marks)
+            if marks is not None:
+                marks.write(Path(kernel[_UNMARKED_ARGUMENTS]))
         else:
             data = counted_program(data)
         Path(output).write_bytes(data)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from npu_daemon.simulator.kernel_ir.block_marks import BlockMarks
 from npu_daemon.simulator.kernel_ir.checked import (
     ENTRY_POINTS,
     CheckedFunction,
@@ -33,6 +34,7 @@ CALLBACKS = (
     "declare ptr @asim_call(ptr, ptr, i64)",
     "declare i64 @asim_value(i64)",
     "declare void @asim_unreachable()",
+    "declare void @asim_reached(i32)",
 )
 MAX_COUNT = 255  # of a class, in one call of asim_count
 _ATTRIBUTES = (
@@ -53,10 +55,16 @@ _KEPT_NODES = (
 _UNIT = "distinct !DICompileUnit("
 
 
-def instrumented(module: CheckedModule) -> str:
-    """Return the text of a module that does what ``module`` says, counted and within bounds."""
+def instrumented(module: CheckedModule, marks: BlockMarks | None = None) -> str:
+    """Return the text of a module that does what ``module`` says, counted and within bounds.
+
+    Args:
+        module: what the verifier understood.
+        marks: takes the source places of its blocks, each of which says then that it was reached; ``None``
+            for a module whose blocks do not.
+    """
     targets = _Targets(module)
-    functions = [_FunctionWriter(function, module, targets).text() for function in module.functions]
+    functions = [_FunctionWriter(function, module, targets, marks).text() for function in module.functions]
     return "\n".join(
         [
             f"target datalayout = {module.data_layout}",
@@ -105,10 +113,18 @@ class _Targets:
 class _FunctionWriter:
     """Writes one function."""
 
-    def __init__(self, function: CheckedFunction, module: CheckedModule, targets: _Targets) -> None:
+    def __init__(
+        self,
+        function: CheckedFunction,
+        module: CheckedModule,
+        targets: _Targets,
+        marks: BlockMarks | None,
+    ) -> None:
         self._function = function
         self._module = module
         self._targets = targets
+        self._marks = marks
+        self._places: set[str] = set()
         self._entry: list[str] = []
         self._lines: list[str] = []
         self._costs = [0] * len(Cost)
@@ -148,9 +164,13 @@ class _FunctionWriter:
         self._count_at = len(self._lines)
 
     def _close_block(self) -> None:
-        """Put the counts of the block that ends here at its start."""
-        self._lines[self._count_at : self._count_at] = count_calls(self._costs)
+        """Put the counts of the block that ends here at its start, and its mark."""
+        calls = count_calls(self._costs)
+        if self._marks is not None:
+            calls += self._marks.calls("asim_reached", self._places, self._module.nodes)
+        self._lines[self._count_at : self._count_at] = calls
         self._costs = [0] * len(Cost)
+        self._places = set()
 
     def _phi(self, step: Step) -> None:
         self._write(step.head, step)
@@ -259,6 +279,8 @@ class _FunctionWriter:
         return f"%asim.{self._number}"
 
     def _write(self, line: str, step: Step) -> None:
+        if step.debug:
+            self._places.add(step.debug[1:])
         self._lines.append(f"{line}, !dbg {step.debug}" if step.debug else line)
 
 

@@ -54,6 +54,7 @@ _CALLBACKS = frozenset(
         "call",
         "unreachable",
         "value",
+        "reached",
     )
 )
 _CLASSES = len(Cost)

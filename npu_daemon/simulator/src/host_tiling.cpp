@@ -14,6 +14,7 @@
 #include "asim/host/describe.h"
 #include "asim/host/fault.h"
 #include "asim/host/json.h"
+#include "asim/host/reached.h"
 #include "asim/host/request.h"
 #include "exe_graph/runtime/tiling_context.h"
 #include "exe_graph/runtime/tiling_parse_context.h"
@@ -101,7 +102,7 @@ std::string run(const std::string &request_path) {
     gert::TilingContext context(call);
     require_success(tiling(&context), "the tiling function");
     check_decision(call);
-    return json::object({{"decision", encode_decision(call)}});
+    return json::object({{"decision", encode_decision(call)}, {"reached", json::text(reached_digits())}});
 }
 
 std::string answer(const std::vector<std::string> &arguments) {

@@ -2,14 +2,42 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <vector>
 
 #include "asim/host/fault.h"
+#include "asim/host/reached.h"
 #include "asim/host/tiling_fields.h"
 #include "base/alog_pub.h"
 #include "base/err_msg.h"
 #include "exe_graph/runtime/runtime_attrs.h"
 
+namespace {
+
+std::vector<uint8_t> &reached() {
+    static std::vector<uint8_t> bits;
+    return bits;
+}
+
+}  // namespace
+
+void asim_host_reached(uint32_t number) {
+    constexpr uint32_t kMaxReached = 1u << 18;  // those beyond are not noted
+    if (number >= kMaxReached) return;
+    if (reached().size() <= number / 8) reached().resize(number / 8 + 1);
+    reached()[number / 8] |= static_cast<uint8_t>(1u << number % 8);
+}
+
 namespace asim::host {
+
+std::string reached_digits() {
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string digits;
+    for (const uint8_t byte : reached()) {
+        digits += kDigits[byte >> 4];
+        digits += kDigits[byte & 15];
+    }
+    return digits;
+}
 
 void report_error(const char *code, const char *format, ...) {
     std::fprintf(stderr, "[ERROR] %s: ", code);

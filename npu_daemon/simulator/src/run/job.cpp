@@ -81,6 +81,7 @@ Job parse_job(const std::string &path) {
         {"rerun", [&](auto &words) { words >> job.rerun; }},
         {"locate", [&](auto &words) { job.locations.push_back(parse_location(words)); }},
         {"located_launch", [&](auto &words) { words >> job.located_launch; }},
+        {"tells_reached", [&](auto &words) { words >> job.tells_reached; }},
         {"price_only", [&](auto &words) { words >> job.price_only; }},
         {"parameter", [&](auto &words) { job.parameters.push_back(parse_parameter(words)); }},
         {"tensor", [&](auto &words) { job.parameters.at(job.parameters.size() - 1).tensors.push_back(parse_tensor(words)); }},

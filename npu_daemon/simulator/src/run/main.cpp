@@ -17,6 +17,7 @@
 #include "asim/machine/gm.h"
 #include "asim/machine/list_block.h"
 #include "asim/machine/process.h"
+#include "asim/machine/reached.h"
 #include "asim/machine/rerun.h"
 #include "asim/trace/writer.h"
 #include "job.h"
@@ -177,6 +178,10 @@ void check_tiling_key() {
     }
 }
 
+void tell_reached() {
+    printf("reached\t%s\t%s\n", reached_digits(CoreKind::Vector).c_str(), reached_digits(CoreKind::Cube).c_str());
+}
+
 void execute(const Job &job) {
     begin_rerun(job.rerun);
     tell_warnings();
@@ -201,6 +206,7 @@ void execute(const Job &job) {
         check_tiling_key();
     });
     close_trace();
+    if (job.tells_reached) tell_reached();
     for (const Written &output : written) write_at(outputs, *output.tensor->output_at, output.base, output.tensor->bytes);
 }
 

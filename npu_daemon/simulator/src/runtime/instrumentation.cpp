@@ -6,6 +6,7 @@
 #include "asim/machine/block.h"
 #include "asim/machine/fault.h"
 #include "asim/machine/kernel_memory.h"
+#include "asim/machine/reached.h"
 
 namespace asim {
 
@@ -70,6 +71,8 @@ void asim_count(uint64_t packed) {
     std::memcpy(&counts, &packed, sizeof counts);
     *reinterpret_cast<Words *>(asim::block().scalar_counts) += __builtin_convertvector(counts, Words);
 }
+
+void asim_reached(uint32_t number) { asim::note_reached(number); }
 
 const void *asim_call(const void *target, const void *const *targets, uint64_t count) {
     if (std::find(targets, targets + count, target) != targets + count) return target;

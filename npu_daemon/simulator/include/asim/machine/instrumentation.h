@@ -24,6 +24,9 @@ ASIM_API int asim_memcmp(const void *first, const void *second, uint64_t bytes);
 // lowest first.
 ASIM_API void asim_count(uint64_t packed);
 
+// Where a build marks its blocks, at the start of each: says that the block of that number was reached (machine/reached.h).
+ASIM_API void asim_reached(uint32_t number);
+
 // Before each call by a pointer: it has to be one of the functions of the module that have the type of the call. Returns it.
 ASIM_API const void *asim_call(const void *target, const void *const *targets, uint64_t count);
 

@@ -46,26 +46,25 @@ class RemoteEvaluation(Evaluation):
 class DaemonSession:
     """Sends requests to one daemon and processes its answers, without blocking.
 
-    It reconnects automatically and then resubmits unanswered requests under
-    the same ids, which the daemon recognises. At most ``max_in_flight`` requests are with the daemon at a
-    time, and fewer if it reports that it is busy; the others wait here.
+    It reconnects automatically and then resubmits unanswered requests under the same ids, which the daemon
+    recognises. At most ``max_in_flight`` requests are with the daemon at a time, and fewer if it reports
+    that it is busy; the others wait here.
 
     Args:
         address: ``tcp://HOST:PORT`` or ``ipc://PATH`` of a daemon.
         connect_timeout_s: how long the daemon may be unreachable before ``check_reachable`` raises.
-        private_daemon: the daemon at ``address`` if this process owns it, so that its end is detected at
-            once.
+        private_daemon: the daemon at ``address`` if this process owns it: its end is detected at once.
         on_close: called once when this session is closed or garbage collected.
         max_in_flight: maximum number of requests with the daemon at a time.
 
     Attributes:
-        info: what the daemon said that it can do, once it has.
-        chips: what it could measure for when it was in service last.
-        in_service: whether requests are given to it.
-        problem: why it is not in service.
-        error: what was wrong when it was last heard; ``None`` if nothing was.
+        info: capabilities that the daemon reported; ``None`` before its first answer.
+        chips: chips that it supported when it was last in service.
+        in_service: whether it gets requests.
+        problem: why it is out of service.
+        error: error of the last contact; ``None`` if there was none.
         link: the connection.
-        dropped_messages: answers to questions that are not open, and therefore ignored.
+        dropped_messages: number of ignored answers, to requests that are no longer open.
 
     Raises:
         MisuseError: ``address`` is invalid.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -143,8 +143,13 @@ def run_tiling(
     readable = (toolchain, host_lib, *value_files(definition, case, input_files))
     reach = Reach(readable, keeps_files=False)
     answer, seconds = _ask(argv, work_dir, limits, reach, Phase.RUN_TILING)
-    if isinstance(answer, Failure):
-        return answer
+    return answer if isinstance(answer, Failure) else _outcome(answer, definition, seconds)
+
+
+def _outcome(
+    answer: Mapping[str, Any], definition: OperatorDefinition, seconds: float
+) -> TilingOutcome | Failure:
+    """Read what a tiling function decided."""
     try:
         decision = Decision.model_validate(answer.get("decision"))
     except ValidationError as error:

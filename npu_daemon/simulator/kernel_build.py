@@ -142,13 +142,7 @@ def build_kernel(
         expected = "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
         return _build_error(f"{sources.main} has no kernel entry: {expected}")
     _write_sources(sources, prelude, wrapper_source(sources, entry), work_dir)
-    limits = ResourceLimits(
-        wall_s=protocol.build_timeout_s,
-        cpu_s=protocol.build_timeout_s,
-        memory_bytes=_BUILD_MEMORY_BYTES,
-        file_bytes=_BUILD_FILE_BYTES,
-        folder_bytes=_BUILD_FOLDER_BYTES,
-    )
+    limits = _limits(protocol)
     folders = header_folders(sources)
     source = KernelSource(work_dir, _WRAPPER, sources, folders, tuple(extra_flags), marked)
     kinds = core_kinds(kernel_task_types(sources))
@@ -157,6 +151,17 @@ def build_kernel(
             lambda kind: build_library(source, kind, library_name(kind), toolchain.kernel, limits), kinds
         )
         return next((failure for failure in failures if failure is not None), None)
+
+
+def _limits(protocol: MeasureProtocol) -> ResourceLimits:
+    """Return what compiling for one kind of core may use."""
+    return ResourceLimits(
+        wall_s=protocol.build_timeout_s,
+        cpu_s=protocol.build_timeout_s,
+        memory_bytes=_BUILD_MEMORY_BYTES,
+        file_bytes=_BUILD_FILE_BYTES,
+        folder_bytes=_BUILD_FOLDER_BYTES,
+    )
 
 
 def _write_sources(sources: Sources, prelude: str, wrapper: str, work_dir: Path) -> None:

@@ -38,7 +38,7 @@ _COMMON = (
     "queue",
     "refusal",
 )
-_COMMON += ("registers", "scalar_memory", "sync", "rerun")
+_COMMON += ("reached", "registers", "rerun", "scalar_memory", "sync")
 Array = npt.NDArray[Any]
 
 

@@ -123,7 +123,7 @@ def rsqrt(view: View) -> Iterator[Site]:
 
 @rule(Family.COMPUTE, Side.KERNEL, _FEWER_INSTRUCTIONS)
 def rsqrt_split(view: View) -> Iterator[Site]:
-    """``Rsqrt(d, x)``. Undoes ``rsqrt``."""
+    """``Rsqrt(d, x)``, which becomes ``Sqrt`` and ``Reciprocal``. Undoes ``rsqrt``."""
     for file, call in _calls(view, "Rsqrt"):
         d, x, count = texts_of(file, call)
         parts = (_statement(call, "Sqrt", d, x, count), _statement(call, "Reciprocal", d, d, count))

@@ -34,7 +34,7 @@ def test_a_search_with_a_policy_says_what_to_install(run, monkeypatch, toy_folde
     [
         (["--operators", "nonsense"], "nonsense"),
         (["--suite", "nonsense"], "nonsense"),
-        (["--resume", ".", "--out", "there"], "give one of them"),
+        (["--resume", ".", "--out", "there"], "give only one of them"),
         (["--resume", "."], "is not the folder of a training"),
     ],
 )

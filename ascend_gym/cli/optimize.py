@@ -214,6 +214,9 @@ def _exit_unless_done(outcome: SearchOutcome, folder: Path) -> None:
     if outcome.stop_reason is StopReason.BASELINE_FAILED:
         note(f"ascend-gym: {outcome.spec.op_id}: {outcome.message}")
         raise typer.Exit(EXIT_MISUSE)
+    if outcome.stop_reason is StopReason.METHOD_FAILED:
+        note(f"ascend-gym: {outcome.message}")
+        raise typer.Exit(EXIT_MISUSE)
     if outcome.stop_reason in RESUMABLE:
         note(f"ascend-gym: {outcome.message}; continue with 'ascend-gym resume {folder}'")
         interrupted = outcome.stop_reason is StopReason.INTERRUPTED

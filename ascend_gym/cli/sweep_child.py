@@ -39,7 +39,11 @@ _PREPARED = (
     "baselines.openevolve",
 )
 _GRACE_S = 5.0
-_ENDINGS = {StopReason.INFRASTRUCTURE: Ending.INFRASTRUCTURE, StopReason.INTERRUPTED: Ending.INTERRUPTED}
+_ENDINGS = {
+    StopReason.INFRASTRUCTURE: Ending.INFRASTRUCTURE,
+    StopReason.INTERRUPTED: Ending.INTERRUPTED,
+    StopReason.METHOD_FAILED: Ending.REFUSED,
+}
 
 
 def prepare() -> None:

@@ -230,15 +230,6 @@ class Setting:
     embedder: Callable[[str], Embedder] = embedder_named
 
 
-def strategy_of(setting: Setting) -> Strategy:
-    """Compose the strategy that the settings name.
-
-    Raises:
-        MisuseError: something that the method needs is not available.
-    """
-    return factory_of(setting.settings.method)(setting)
-
-
 def factory_of(method: Method | str) -> Callable[[Setting], Strategy]:
     """Return what composes the strategies of a method.
 

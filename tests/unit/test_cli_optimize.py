@@ -267,3 +267,16 @@ def test_a_folder_that_holds_no_run_cannot_be_resumed(run, tmp_path):
     status, _, err = run("resume", "empty")
     assert status == 2
     assert "not the folder of a run" in err
+
+
+@pytest.mark.parametrize("options", [("--price", "a,b", "--usd", 1), ("--model", "none")])
+def test_models_that_cannot_be_had_are_told_before_an_evaluator_is_opened(
+    run, evaluator, monkeypatch, options
+):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    status, _, err = run("optimize", *TOY, *options)
+    assert status == 2
+    assert len(err.splitlines()) == 1
+    assert evaluator.addresses == []
+    assert evaluator.toolchains == []

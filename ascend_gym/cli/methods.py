@@ -16,6 +16,7 @@ from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
 from ascend_gym.cli import outside_methods
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
 from ascend_gym.cli.craft import ascend_craft_of, example_text
+from ascend_gym.cli.guarded_method import guarded
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
@@ -176,7 +177,12 @@ def run_settings(**settings: Any) -> RunSettings:
     except ValidationError as error:
         first = error.errors()[0]
         option = str(first["loc"][0]).replace("_", "-")
-        raise MisuseError(f"--{option} {first['input']!r}: {first['msg'].lower()}") from error
+        raise MisuseError(f"--{option} {first['input']!r}: {reason_of(error)}") from error
+
+
+def reason_of(error: ValidationError) -> str:
+    """Return the first reason why settings are invalid."""
+    return error.errors()[0]["msg"].removeprefix("Value error, ")
 
 
 _TOLD_OTHERWISE = {"operator", "op_dir", "chip", "duplicates", "checkpoint"}
@@ -224,15 +230,15 @@ class Setting:
     embedder: Callable[[str], Embedder] = embedder_named
 
 
-def strategy_of(setting: Setting) -> Strategy:
-    """Compose the strategy that the settings name.
+def factory_of(method: Method | str) -> Callable[[Setting], Strategy]:
+    """Return what composes the strategies of a method.
 
     Raises:
-        MisuseError: something that the method needs is not available.
+        MisuseError: it is one from outside this package that cannot be imported.
     """
-    method = setting.settings.method
-    factory = _FACTORIES[method] if isinstance(method, Method) else outside_methods.load(method)
-    return factory(setting)
+    if isinstance(method, Method):
+        return _FACTORIES[method]
+    return guarded(outside_methods.told_name(method), outside_methods.load(method))
 
 
 def _best_of_n(setting: Setting) -> Strategy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -28,7 +28,7 @@ from ascend_gym.cli.options import (
     note,
     opened_evaluator,
 )
-from ascend_gym.cli.runs import discard_unused, operator_of, read_settings, run_in_folder, write_settings
+from ascend_gym.cli.runs import discard_unused, operator_of, read_settings, run_with, write_settings
 from ascend_gym.cli.search_options import (
     Ablate,
     Bank,
@@ -63,6 +63,7 @@ from ascend_gym.cli.search_options import (
     Usd,
 )
 from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import OpSpec
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
@@ -71,6 +72,9 @@ from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
 from ascend_gym.staged.examples import Examples
+
+if TYPE_CHECKING:
+    from ascend_gym.report.console import SearchView
 
 MethodOption = Annotated[
     str,
@@ -189,10 +193,10 @@ def _run(
     from ascend_gym.report.run_folder import save_search
 
     view = SearchView(console(stderr=as_json), settings.budget)
-    with opened_evaluator(daemons, settings.chip) as evaluator, view:
-        outcome = run_in_folder(
-            folder, spec, settings, evaluator, access=access, in_flight=in_flight, on_event=view.show
-        )
+    evaluating = _evaluating(daemons, settings.chip, view)
+    outcome = run_with(
+        evaluating, folder, spec, settings, access=access, in_flight=in_flight, on_event=view.show
+    )
     try:
         with interrupts_held_back():
             summary = save_search(folder, outcome, settings.identity())
@@ -209,10 +213,20 @@ def _run(
     _exit_unless_done(outcome, folder)
 
 
+@contextmanager
+def _evaluating(daemons: Sequence[str] | None, chip: str, view: SearchView) -> Iterator[Evaluator]:
+    """Open the evaluator, and show the search until the end of the block."""
+    with opened_evaluator(daemons, chip) as evaluator, view:
+        yield evaluator
+
+
 def _exit_unless_done(outcome: SearchOutcome, folder: Path) -> None:
     """Exit with the status of a search whose summary, the document of ``--json``, is already printed."""
     if outcome.stop_reason is StopReason.BASELINE_FAILED:
         note(f"ascend-gym: {outcome.spec.op_id}: {outcome.message}")
+        raise typer.Exit(EXIT_MISUSE)
+    if outcome.stop_reason is StopReason.METHOD_FAILED:
+        note(f"ascend-gym: {outcome.message}")
         raise typer.Exit(EXIT_MISUSE)
     if outcome.stop_reason in RESUMABLE:
         note(f"ascend-gym: {outcome.message}; continue with 'ascend-gym resume {folder}'")

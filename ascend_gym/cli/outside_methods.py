@@ -16,6 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ascend_gym.cli.guarded_method import failures_told
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Strategy
 
@@ -63,7 +64,13 @@ def identity(method: str) -> dict[str, str]:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         raise MisuseError(f"method {method!r} cannot be read: {error}; put its file back") from error
-    return {"method": f"{path.name}:{placed['attribute']}", "method_digest": digest}
+    return {"method": told_name(method), "method_digest": digest}
+
+
+def told_name(method: str) -> str:
+    """Return the method's name in messages and journals: without the folder of its file."""
+    placed = _PLACED.fullmatch(method)
+    return f"{Path(placed['place']).name}:{placed['attribute']}" if placed else method
 
 
 def entry_point_names() -> list[str]:
@@ -77,21 +84,33 @@ def load(method: str) -> Callable[[Any], Strategy]:
     Raises:
         MisuseError: it cannot be imported, or is not callable.
     """
-    placed = _PLACED.fullmatch(method)
-    try:
-        if placed is None:
-            found = _entry_point(method).load()
-        else:
-            found = getattr(_module(placed["place"]), placed["attribute"])
-    except (ImportError, AttributeError, OSError, SyntaxError) as error:
-        raise MisuseError(
-            f"method {method!r} cannot be imported: {error}; expected {FORMS}, on each host that runs it"
-        ) from error
+    with failures_told(told_name(method), "import"):
+        try:
+            found = _imported(method)
+        except (ImportError, OSError, SyntaxError) as error:
+            raise MisuseError(
+                f"method {method!r} cannot be imported: {error}; expected {FORMS}, on each host that runs it"
+            ) from error
     if not callable(found):
         raise MisuseError(
             f"method {method!r}: expected a class or function that takes a Setting, got {found!r}"
         )
     return found  # type: ignore[no-any-return]
+
+
+def _imported(method: str) -> Any:
+    placed = _PLACED.fullmatch(method)
+    if placed is None:
+        return _entry_point(method).load()
+    module = _module(placed["place"])
+    if hasattr(module, placed["attribute"]):
+        return getattr(module, placed["attribute"])
+    own = [each for each in vars(module).values() if getattr(each, "__module__", "") == module.__name__]
+    classes = [each.__name__ for each in own if isinstance(each, type)]
+    raise MisuseError(
+        f"{Path(placed['place']).name} has no class {placed['attribute']}; "
+        f"it has {', '.join(classes) or 'none of its own'}"
+    )
 
 
 def _entry_point(name: str) -> EntryPoint:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from ascend_gym.cli.methods import RunSettings, Setting, strategy_of
+from ascend_gym.cli.methods import RunSettings, Setting, factory_of
 from ascend_gym.cli.models import ANSWERS_NAME, ModelAccess, opened_models
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
@@ -72,15 +73,30 @@ def run_in_folder(
     access: ModelAccess | None = None,
     in_flight: int = 1,
     on_event: Callable[[Step], None] | None = None,
+) -> SearchOutcome:
+    """Execute or resume a search with an evaluator that stays open; see ``run_with``."""
+    opening = nullcontext(evaluator)
+    return run_with(opening, folder, spec, settings, access=access, in_flight=in_flight, on_event=on_event)
+
+
+def run_with(
+    opening: AbstractContextManager[Evaluator],
+    folder: Path,
+    spec: OpSpec,
+    settings: RunSettings,
+    *,
+    access: ModelAccess | None = None,
+    in_flight: int = 1,
+    on_event: Callable[[Step], None] | None = None,
     command: Sequence[str] | None = None,
 ) -> SearchOutcome:
     """Execute or resume the search that ``settings`` describe, with its journal in ``folder``.
 
     Args:
+        opening: opens the evaluator; entered once models, method and journal are known to be usable.
         folder: existing folder.
         spec: operator of the run.
         settings: all settings that affect the outcome.
-        evaluator: evaluator; stays open.
         access: how to reach models.
         in_flight: maximum number of simultaneous evaluations.
         on_event: called with each step.
@@ -91,18 +107,28 @@ def run_in_folder(
     """
     ledger = BudgetLedger(settings.limits)
     protocol = MeasureProtocol(chip=settings.chip, stalls=settings.model != OFFLINE_MODEL)
+    rules = SearchRules(settings.duplicates, protocol, settings.identity())
+    factory = factory_of(settings.method)
     with (
         opened_models(settings, access or ModelAccess(), ledger, folder) as models,
         Journal(folder) as journal,
     ):
-        note_session(folder, command)
-        return run_search(
-            spec,
-            strategy_of(Setting(spec, settings, models.online, models.offline, models.embedder)),
-            evaluator,
-            ledger,
-            journal,
-            SearchRules(settings.duplicates, protocol, settings.identity()),
-            in_flight=in_flight,
-            on_event=on_event,
+        _require_same_method(journal, rules)
+        with opening as evaluator:
+            note_session(folder, command)
+            strategy = factory(Setting(spec, settings, models.online, models.offline, models.embedder))
+            return run_search(
+                spec, strategy, evaluator, ledger, journal, rules, in_flight=in_flight, on_event=on_event
+            )
+
+
+def _require_same_method(journal: Journal, rules: SearchRules) -> None:
+    """Check that the file of a method from outside is the one that the run began with."""
+    if not journal.records:
+        return
+    began, now = journal.records[0]["settings"], rules.settings
+    if began.get("method") == now.get("method") and began.get("method_digest") != now.get("method_digest"):
+        raise MisuseError(
+            f"{now['method'].rpartition(':')[0]} has changed since the run began; "
+            "put the old file back or begin a new run"
         )

@@ -18,7 +18,7 @@ from typing import Any
 
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_evaluator
-from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
+from ascend_gym.cli.runs import operator_of, read_settings, run_with
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.report.candidate_files import unified_diff, write_candidate
 from ascend_gym.search.interrupts import Interrupts, interruptible, interrupts_held_back
@@ -39,7 +39,11 @@ _PREPARED = (
     "baselines.openevolve",
 )
 _GRACE_S = 5.0
-_ENDINGS = {StopReason.INFRASTRUCTURE: Ending.INFRASTRUCTURE, StopReason.INTERRUPTED: Ending.INTERRUPTED}
+_ENDINGS = {
+    StopReason.INFRASTRUCTURE: Ending.INFRASTRUCTURE,
+    StopReason.INTERRUPTED: Ending.INTERRUPTED,
+    StopReason.METHOD_FAILED: Ending.REFUSED,
+}
 
 
 def prepare() -> None:
@@ -99,17 +103,16 @@ def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
         tokens_per_minute=arguments.tokens_per_minute,
     )
     access = ModelAccess(arguments.base_url, limits, arguments.concurrency, timeout_s=arguments.timeout)
-    with opened_evaluator(arguments.daemon, settings.chip) as evaluator:
-        outcome = run_in_folder(
-            folder,
-            spec,
-            settings,
-            evaluator,
-            access=access,
-            in_flight=arguments.in_flight,
-            on_event=teller,
-            command=arguments.command,
-        )
+    outcome = run_with(
+        opened_evaluator(arguments.daemon, settings.chip),
+        folder,
+        spec,
+        settings,
+        access=access,
+        in_flight=arguments.in_flight,
+        on_event=teller,
+        command=arguments.command,
+    )
     if outcome.stop_reason not in RESUMABLE or outcome.best_result is not None:
         write_candidate(outcome.best, folder / "best")
         (folder / "best.diff").write_text(unified_diff(spec.baseline, outcome.best), "utf-8", newline="")

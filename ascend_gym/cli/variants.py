@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ascend_gym.cli.methods import Method, RunSettings
+from ascend_gym.cli.methods import Method, RunSettings, reason_of
 from ascend_gym.cli.outside_methods import entry_point_names
 from ascend_gym.core.errors import MisuseError
 
@@ -45,7 +45,7 @@ def variant_settings(variant: str, **settings: Any) -> RunSettings:
         own = _own_settings(specials.split(",") if specials is not None else [])
         return RunSettings.model_validate({**settings, "method": name, **own})
     except ValueError as error:
-        reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        reason = reason_of(error) if isinstance(error, ValidationError) else str(error)
         settable = ", ".join(sorted(set(RunSettings.model_fields) - _OF_THE_RUN))
         raise MisuseError(f"{variant!r}: {reason}; what a variant may set: {settable}") from error
 

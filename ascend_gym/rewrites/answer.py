@@ -180,7 +180,7 @@ def _meant(answer: str, texts: Mapping[str, str]) -> list[tuple[FencedSection, s
     if kept:
         return kept
     came = "those that there are name no file, and are no whole file either" if blocks else "there is none"
-    expected = "expected blocks headed '### FILE: <path>', each fenced"
+    expected = "expected blocks headed '### FILE: <path>', each a fenced whole file or SEARCH/REPLACE edits"
     raise _ProblemError(ProblemKind.NO_FILES, f"{expected}; {came}")
 
 

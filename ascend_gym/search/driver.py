@@ -6,8 +6,8 @@ results are observed, charged and journalled in the order of the proposals, whic
 The baseline is evaluated first, shown to the strategy as a proposal of origin ``baseline``, and not charged.
 A result is charged one evaluation when its status says so; infrastructure errors are submitted again up to
 ``INFRA_ATTEMPTS`` times in all, then observed uncharged; ``NEUTRAL_LIMIT`` such results in a row,
-``FREE_DUPLICATES_LIMIT`` free duplicates in a row, a model that cannot be reached, or Ctrl-C end the search
-with what it has found.
+``FREE_DUPLICATES_LIMIT`` free duplicates in a row, a model that cannot be reached, a method from outside the
+package that fails, or Ctrl-C end the search with what it has found.
 
 A strategy may have candidates built without an evaluation (``BuildingStrategy``). Such a build is a request
 for the smallest case, of which the strategy is told what the compilers said and nothing else; it has a budget
@@ -42,6 +42,7 @@ from ascend_gym.search.ledger import BudgetLedger, Cost, Reservation
 from ascend_gym.search.outcome import (
     BASELINE_ORIGIN,
     RESUMABLE,
+    MethodFailedError,
     SearchOutcome,
     Step,
     StopReason,
@@ -147,8 +148,12 @@ def _searched(search: _Search, in_flight: int) -> SearchOutcome:
         stop_reason, message = StopReason.INFRASTRUCTURE, str(error)
     except KeyboardInterrupt:
         stop_reason, message = StopReason.INTERRUPTED, "interrupted before the budget was spent"
+    except MethodFailedError as error:
+        stop_reason, message = StopReason.METHOD_FAILED, str(error)
     finally:
-        search.close()
+        failure = search.close()
+    if failure and stop_reason not in RESUMABLE:
+        stop_reason, message = StopReason.METHOD_FAILED, failure
     return search.outcome(stop_reason, message)
 
 
@@ -238,8 +243,12 @@ class _Search:
         too_small = f"the budget covers no evaluation, which may cost up to {self._unit}: raise it"
         return StopReason.BUDGET_SPENT, "" if self._proposed > 1 else too_small
 
-    def close(self) -> None:
-        """Cancel what was submitted and will not be observed, refund it, and close the strategy."""
+    def close(self) -> str:
+        """Cancel what was submitted and will not be observed, refund it, and close the strategy.
+
+        Returns:
+            What a method from outside the package failed with as it was closed; empty if it did not.
+        """
         for pending in self._queue:
             if pending.reservation is not None:
                 self._ledger.refund(pending.reservation)
@@ -248,7 +257,11 @@ class _Search:
                 if pending.evaluation is not None and not pending.evaluation.done:
                     pending.evaluation.cancel()
         self._queue.clear()
-        self._strategy.close()
+        try:
+            self._strategy.close()
+        except MethodFailedError as error:
+            return str(error)
+        return ""
 
     def outcome(self, stop_reason: StopReason, message: str) -> SearchOutcome:
         """Return what was found so far."""

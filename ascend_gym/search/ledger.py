@@ -157,9 +157,15 @@ class BudgetLedger:
             limit, wanted = getattr(self._budget, resource), getattr(committed, resource)
             if wanted > limit:
                 asked = getattr(amount, resource)
-                return f"{asked} {resource} asked for, {limit - wanted + asked} of {limit} left"
+                left = limit - wanted + asked
+                return f"{_told(asked)} {resource} asked for, {_told(left)} of {_told(limit)} left"
         return None
 
     def _check_open(self, reservation: Reservation) -> None:
         if self._open.get(reservation.ticket) != reservation:
             raise MisuseError(f"reservation {reservation.ticket} is not open: charge or refund it once")
+
+
+def _told(amount: float) -> str:
+    """Return an amount in text: a count in full, anything else to six digits."""
+    return str(amount) if isinstance(amount, int) else f"{amount:.6g}"

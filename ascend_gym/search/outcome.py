@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.search.ledger import Cost
@@ -26,6 +27,10 @@ class UnusableProposal(Proposal):
     problem: str
 
 
+class MethodFailedError(MisuseError):
+    """A search method from outside the package raised what none may raise."""
+
+
 class StopReason(str, Enum):
     """Why a search ended."""
 
@@ -34,9 +39,10 @@ class StopReason(str, Enum):
     BASELINE_FAILED = "baseline_failed"
     INFRASTRUCTURE = "infrastructure"
     INTERRUPTED = "interrupted"
+    METHOD_FAILED = "method_failed"
 
 
-RESUMABLE = frozenset({StopReason.INFRASTRUCTURE, StopReason.INTERRUPTED})
+RESUMABLE = frozenset({StopReason.INFRASTRUCTURE, StopReason.INTERRUPTED, StopReason.METHOD_FAILED})
 """Reasons after which the same search can go on from its journal."""
 
 

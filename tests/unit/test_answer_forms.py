@@ -325,3 +325,9 @@ def test_files_of_the_suite_are_known_without_a_path_and_without_a_last_fence(sp
         found = candidate_from_answer(f"### FILE: {path}\n{_fence(half)}", spec.baseline)
         assert isinstance(found, ParseProblem)
         assert found.kind is ProblemKind.PARTIAL_FILE
+
+
+def test_an_answer_without_changes_is_told_both_forms():
+    problem = candidate_from_answer("I would use larger tiles.", BASE)
+    assert isinstance(problem, ParseProblem)
+    assert "each a fenced whole file or SEARCH/REPLACE edits" in problem.message

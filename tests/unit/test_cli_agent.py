@@ -8,7 +8,7 @@ from agents.ascend_optimizer.agent import AscendOptimizer
 from agents.ascend_optimizer.bank import ExperienceBank
 from agents.ascend_optimizer.retrieval import RandomRetriever, Retriever
 from ascend_gym.cli.agent import agent_settings, retriever_of, rewind_steps_of
-from ascend_gym.cli.methods import RunSettings, Setting, strategy_of
+from ascend_gym.cli.methods import RunSettings, Setting, factory_of
 from ascend_gym.cli.variants import variant_settings
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.search.llm.offline import OfflineModel
@@ -112,6 +112,6 @@ def test_other_methods_are_not_told_of_the_agent():
 def test_every_ablation_is_composed(bank, variant):
     model_client = ModelClient(OfflineModel(), seed=0)
     settings = variant_settings(f"ascend-optimizer:{variant}", operator="toy", bank=str(bank))
-    strategy = strategy_of(Setting(make_spec(), settings, model_client, model_client))
+    strategy = factory_of(settings.method)(Setting(make_spec(), settings, model_client, model_client))
     assert isinstance(strategy, AscendOptimizer)
     assert len(settings.ablate) == 1 + variant.count(",")

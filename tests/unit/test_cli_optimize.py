@@ -192,11 +192,11 @@ def test_a_budget_of_tokens_ends_the_search_before_it_is_overshot(run, evaluator
         (("--replay",), "--cassette"),
         (("--usd", "1", "--model", "dear"), "--price IN,OUT"),
         (("--price", "cheap"), "expected a price"),
-        (("--usd", "nan", "--price", "1,2"), "--usd nan: input should be"),
-        (("--device-seconds", "inf"), "--device-seconds inf: input should be a finite number"),
-        (("--tokens", "-1"), "--tokens -1: input should be greater than or equal to 0"),
-        (("--temperature", "nan"), "--temperature nan: input should be"),
-        (("--temperature", "-0.5"), "--temperature -0.5: input should be"),
+        (("--usd", "nan", "--price", "1,2"), "--usd nan: Input should be"),
+        (("--device-seconds", "inf"), "--device-seconds inf: Input should be a finite number"),
+        (("--tokens", "-1"), "--tokens -1: Input should be greater than or equal to 0"),
+        (("--temperature", "nan"), "--temperature nan: Input should be"),
+        (("--temperature", "-0.5"), "--temperature -0.5: Input should be"),
         (("--chip", "910Z"), "910B2"),
         (("--method", "ascend-optimizer", "--bank", "no.jsonl"), "no.jsonl"),
     ],
@@ -267,3 +267,16 @@ def test_a_folder_that_holds_no_run_cannot_be_resumed(run, tmp_path):
     status, _, err = run("resume", "empty")
     assert status == 2
     assert "not the folder of a run" in err
+
+
+@pytest.mark.parametrize("options", [("--price", "a,b", "--usd", 1), ("--model", "none")])
+def test_models_that_cannot_be_had_are_told_before_an_evaluator_is_opened(
+    run, evaluator, monkeypatch, options
+):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    status, _, err = run("optimize", *TOY, *options)
+    assert status == 2
+    assert len(err.splitlines()) == 1
+    assert evaluator.addresses == []
+    assert evaluator.toolchains == []

@@ -81,6 +81,15 @@ def test_a_reservation_is_settled_once(settle):
     assert ledger.spent == ONE
 
 
+def test_what_is_missing_is_told_in_six_digits_and_counts_in_full():
+    ledger = BudgetLedger(Budget(1, tokens=12345678, usd=0.3))
+    ledger.charge(ledger.reserve(Cost(usd=0.1)), Cost(usd=0.1))
+    with pytest.raises(BudgetExceededError, match=r"^0\.7 usd asked for, 0\.2 of 0\.3 left$"):
+        ledger.reserve(Cost(usd=0.7))
+    with pytest.raises(BudgetExceededError, match="12345679 tokens asked for, 12345678 of 12345678 left"):
+        ledger.reserve(Cost(tokens=12345679))
+
+
 NAN, INFINITY = float("nan"), float("inf")
 
 

@@ -68,9 +68,12 @@ from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import JOURNAL_NAME
+from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
 from ascend_gym.staged.examples import Examples
+
+_REWRITING = (Method.BEST_OF_N, Method.ITERATE)
 
 MethodOption = Annotated[
     str,
@@ -188,7 +191,11 @@ def _run(
     from ascend_gym.report.console import SearchView, print_search
     from ascend_gym.report.run_folder import save_search
 
-    view = SearchView(console(stderr=as_json), settings.budget)
+    if not spec.has_sources and settings.method in _REWRITING and settings.model == OFFLINE_MODEL:
+        note(
+            f"{spec.op_id} has no sources: the offline model writes operators only with --method ascend-craft"
+        )
+    view = SearchView(console(stderr=as_json), settings.budget, spec)
     with opened_evaluator(daemons, settings.chip) as evaluator, view:
         outcome = run_in_folder(
             folder, spec, settings, evaluator, access=access, in_flight=in_flight, on_event=view.show

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from ascend_gym.core.records import Case, OpSpec, TensorSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
+from ascend_gym.report.summary import NO_CORRECT_CANDIDATE
 from ascend_gym.search.outcome import SearchOutcome, Step
 
 _STYLES = {RewardRule.MEASURED: "green", RewardRule.FAILURE: "red", RewardRule.NEUTRAL: "yellow"}
@@ -28,9 +29,11 @@ class SearchView:
     Args:
         console: output.
         budget: number of evaluations.
+        spec: operator.
     """
 
-    def __init__(self, console: Console, budget: int) -> None:
+    def __init__(self, console: Console, budget: int, spec: OpSpec) -> None:
+        self._baseline, self._unwritten = _baseline_name(spec), not spec.has_sources
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=console)
         self._task = self._progress.add_task("evaluating the baseline", total=budget)
@@ -47,20 +50,30 @@ class SearchView:
 
     def show(self, step: Step) -> None:
         """Show one evaluation."""
-        self._progress.console.print(step_line(step))
+        self._progress.console.print(step_line(step, self._baseline))
+        self._unwritten = self._unwritten and not step.first_correct
         best = "no baseline" if step.best_latency_us is None else f"best {step.best_latency_us:.2f} us"
+        if self._unwritten:
+            best = NO_CORRECT_CANDIDATE
         self._progress.update(self._task, description=best, completed=step.spent.evaluations)
 
 
-def step_line(step: Step) -> Text:
-    """Return the line of one evaluation: number, status, latency, and remarks."""
-    name = "baseline" if step.index == 0 else f"{step.index:>8}"
+def step_line(step: Step, baseline: str = "baseline") -> Text:
+    """Return the line of one evaluation: number, status, latency, and remarks.
+
+    Args:
+        step: the evaluation.
+        baseline: what the baseline is called.
+    """
+    name = baseline if step.index == 0 else f"{step.index:>{len(baseline)}}"
     line = Text(f"{name}  ").append(f"{step.result.status.value:<14}", _style(step.result.status))
     latency_us = step.result.latency_us
     if latency_us is None:
         return line.append(_one_line(str(step.result.all_diagnostics[0])))
     line.append(f"{latency_us:>12.2f} us")
-    return line.append("  new best", "bold green") if step.improved and step.index > 0 else line
+    if not step.improved or step.index == 0:
+        return line
+    return line.append("  first correct" if step.first_correct else "  new best", "bold green")
 
 
 def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: Path) -> None:
@@ -77,9 +90,10 @@ def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: P
     rows = {
         "operator": outcome.spec.op_id,
         "evaluations": str(outcome.evaluations),
-        "baseline": _latency(outcome.baseline_latency_us),
+        _baseline_name(outcome.spec): _latency(outcome.baseline_latency_us),
         "best": _latency(outcome.best_latency_us),
         "speedup": _speedup(outcome.speedup),
+        **({"result": NO_CORRECT_CANDIDATE} if outcome.is_unwritten else {}),
         "journal": str(journal),
     }
     if outcome.message:
@@ -185,6 +199,10 @@ def _print_pairs(console: Console, rows: dict[str, str]) -> None:
     width = max(map(len, rows)) + 2
     for name, value in rows.items():
         console.print(Text(name.ljust(width), "bold").append(value, "not bold"), soft_wrap=True)
+
+
+def _baseline_name(spec: OpSpec) -> str:
+    return "baseline" if spec.has_sources else "eager model"
 
 
 def _latency(latency_us: float | None) -> str:

@@ -267,3 +267,11 @@ def test_a_folder_that_holds_no_run_cannot_be_resumed(run, tmp_path):
     status, _, err = run("resume", "empty")
     assert status == 2
     assert "not the folder of a run" in err
+
+
+def test_the_offline_model_says_with_which_method_it_writes_operators(run, evaluator):
+    status, out, err = run("optimize", "generate/softmax", "--budget", 2)
+    assert status == 0
+    assert "generate/softmax has no sources: the offline model writes operators only with" in err
+    assert "--method ascend-craft" in err
+    assert ["result", "no", "correct", "candidate"] in [line.split() for line in out.splitlines()]

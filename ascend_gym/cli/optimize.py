@@ -28,7 +28,14 @@ from ascend_gym.cli.options import (
     note,
     opened_evaluator,
 )
-from ascend_gym.cli.runs import discard_unused, operator_of, read_settings, run_in_folder, write_settings
+from ascend_gym.cli.runs import (
+    discard_unused,
+    operator_of,
+    read_settings,
+    recall_chip,
+    run_in_folder,
+    write_settings,
+)
 from ascend_gym.cli.search_options import (
     Ablate,
     Bank,
@@ -162,6 +169,7 @@ def resume(
     """Go on with a search that was broken off, in the folder that holds its journal."""
     access = ModelAccess.told(locals())
     settings = read_settings(folder)
+    recall_chip(settings)
     _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
 
 
@@ -200,19 +208,21 @@ def _run(
         outcome = run_in_folder(
             folder, spec, settings, evaluator, access=access, in_flight=in_flight, on_event=view.show
         )
+    chip = settings.chip
+    diff = unified_diff(spec.baseline, outcome.best)
     try:
         with interrupts_held_back():
-            summary = save_search(folder, outcome, settings.identity())
+            summary = save_search(folder, outcome, {**settings.identity(), "chip": chip})
     except OSError as error:
         if not as_json:
-            print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), folder / JOURNAL_NAME)
+            print_search(console(), outcome, diff, folder / JOURNAL_NAME, chip)
         raise InfrastructureError(
             f"the outcome cannot be written: {error}; 'ascend-gym resume {folder}' does it again"
         ) from error
     if as_json:
         typer.echo(to_json(summary))
     else:
-        print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), folder / JOURNAL_NAME)
+        print_search(console(), outcome, diff, folder / JOURNAL_NAME, chip)
     _exit_unless_done(outcome, folder)
 
 

@@ -12,14 +12,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ascend_gym.core.records import Case, OpSpec, TensorSpec
+from ascend_gym.core.records import Case, MeasureProtocol, OpSpec, TensorSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
-from ascend_gym.report.summary import NO_CORRECT_CANDIDATE
+from ascend_gym.report.summary import DIFF_NAME, NO_CORRECT_CANDIDATE
 from ascend_gym.search.outcome import SearchOutcome, Step
 
 _STYLES = {RewardRule.MEASURED: "green", RewardRule.FAILURE: "red", RewardRule.NEUTRAL: "yellow"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _MAX_LINE_CHARS = 160
+_MAX_DIFF_LINES = 120
 _SHORTEST_DESCRIPTION = 8  # characters
 
 
@@ -76,19 +77,25 @@ def step_line(step: Step, baseline: str = "baseline") -> Text:
     return line.append("  first correct" if step.first_correct else "  new best", "bold green")
 
 
-def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: Path) -> None:
+def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: Path, chip: str) -> None:
     """Print the outcome of a search, the diff of the best candidate and the path of the journal.
 
     Args:
         console: output.
         outcome: outcome of the search.
         diff: unified diff from the baseline to the best candidate.
-        journal: journal file.
+        journal: journal file; the whole diff is beside it.
+        chip: chip whose cycles were counted.
     """
-    for line in diff.split("\n")[:-1]:
+    lines = diff.split("\n")[:-1]
+    for line in lines[:_MAX_DIFF_LINES]:
         console.print(Text(line, _DIFF_STYLES.get(line[:1], "default")), soft_wrap=True)
+    if len(lines) > _MAX_DIFF_LINES:
+        rest = f"... {len(lines) - _MAX_DIFF_LINES} more lines in {journal.with_name(DIFF_NAME)}"
+        console.print(Text(rest), soft_wrap=True)
     rows = {
         "operator": outcome.spec.op_id,
+        **_chip_row(chip),
         "evaluations": str(outcome.evaluations),
         _baseline_name(outcome.spec): _latency(outcome.baseline_latency_us),
         "best": _latency(outcome.best_latency_us),
@@ -101,13 +108,16 @@ def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: P
     _print_pairs(console, rows)
 
 
-def print_evaluation(console: Console, summary: dict[str, Any], diagnostics: Sequence[object]) -> None:
-    """Print an ``evaluation_summary`` and the diagnostics."""
+def print_evaluation(
+    console: Console, summary: dict[str, Any], diagnostics: Sequence[object], chip: str
+) -> None:
+    """Print an ``evaluation_summary``, the diagnostics, and the chip unless it is the default."""
     seconds = summary["seconds"]
     _print_pairs(
         console,
         {
             "operator": summary["operator"],
+            **_chip_row(chip),
             "status": summary["status"],
             "latency": _latency(summary["latency_us"]),
             "baseline": _latency(summary["baseline_latency_us"]),
@@ -203,6 +213,10 @@ def _print_pairs(console: Console, rows: dict[str, str]) -> None:
 
 def _baseline_name(spec: OpSpec) -> str:
     return "baseline" if spec.has_sources else "eager model"
+
+
+def _chip_row(chip: str) -> dict[str, str]:
+    return {} if chip == MeasureProtocol().chip else {"chip": chip}
 
 
 def _latency(latency_us: float | None) -> str:

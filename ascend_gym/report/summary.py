@@ -16,6 +16,7 @@ from ascend_gym.search.outcome import SearchOutcome
 from ascend_gym.suite.splits import split_of
 
 NO_CORRECT_CANDIDATE = "no correct candidate"
+DIFF_NAME = "best.diff"
 
 
 def evaluation_summary(spec: OpSpec, result: EvalResult, baseline: EvalResult) -> dict[str, Any]:

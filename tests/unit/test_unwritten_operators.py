@@ -59,7 +59,7 @@ def found(tmp_path):
             ledger, rules = BudgetLedger(Budget(9)), SearchRules(settings=SETTINGS)
             strategy = Scripted(kernels)
             outcome = run_search(SPEC, strategy, Evaluator(), ledger, journal, rules, on_event=view.show)
-        print_search(terminal, outcome, "", tmp_path / JOURNAL_NAME)
+        print_search(terminal, outcome, "", tmp_path / JOURNAL_NAME, "910B2")
         printed = terminal.export_text(clear=False)
         print_runs(terminal, [read_run(tmp_path).run])
         return outcome, [line.split() for line in printed.splitlines()], read_run(tmp_path)

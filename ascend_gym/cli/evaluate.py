@@ -70,7 +70,7 @@ def evaluate(
     if as_json:
         typer.echo(to_json(summary))
     else:
-        print_evaluation(console(), summary, result.all_diagnostics)
+        print_evaluation(console(), summary, result.all_diagnostics, chip)
     raise typer.Exit(EXIT_BY_BLAME.get(rule_of(result.status).blame, 0))
 
 

@@ -17,6 +17,7 @@ from ascend_gym.cli import outside_methods
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
 from ascend_gym.cli.craft import ascend_craft_of, example_text
 from ascend_gym.cli.guarded_method import guarded
+from ascend_gym.core.chips import own_chips
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
 from ascend_gym.core.records import OpSpec
@@ -62,6 +63,7 @@ class RunSettings(BaseModel):
         max_tokens: maximum length of an answer, including reasoning.
         seed: seed of the run.
         chip: simulated or measured chip.
+        chip_file: file of a chip of one's own, by which a resumed run finds it; ``None`` for a built-in one.
         duplicates: cost of proposing a known candidate.
         preset: schedule of a paper for AscendOptimizer; ``None`` for ``schedule`` and lengths of our own.
         schedule: order of AscendOptimizer's stages.
@@ -103,6 +105,7 @@ class RunSettings(BaseModel):
     max_tokens: int = Field(default=MAX_TOKENS, ge=1)
     seed: int = 0
     chip: str = "910B2"
+    chip_file: str | None = Field(default=None, exclude_if=lambda value: value is None)
     duplicates: Duplicates = Duplicates.CHARGED
     preset: Preset | None = None
     schedule: Schedule = Schedule.REFINE_THEN_TILE
@@ -171,6 +174,8 @@ def run_settings(**settings: Any) -> RunSettings:
         MisuseError: an option has an invalid value.
     """
     given = {name: value for name, value in settings.items() if value is not None}
+    if (chip_file := own_chips().get(given.get("chip", ""))) is not None:
+        given["chip_file"] = chip_file
     paths = {name: str(value.resolve()) for name, value in given.items() if isinstance(value, Path)}
     try:
         return RunSettings.model_validate({**given, **paths})
@@ -185,7 +190,7 @@ def reason_of(error: ValidationError) -> str:
     return error.errors()[0]["msg"].removeprefix("Value error, ")
 
 
-_TOLD_OTHERWISE = {"operator", "op_dir", "chip", "duplicates", "checkpoint"}
+_TOLD_OTHERWISE = {"operator", "op_dir", "chip", "chip_file", "duplicates", "checkpoint"}
 _OF_THE_AGENT = {
     "preset",
     "schedule",

@@ -28,7 +28,14 @@ from ascend_gym.cli.options import (
     note,
     opened_evaluator,
 )
-from ascend_gym.cli.runs import discard_unused, operator_of, read_settings, run_with, write_settings
+from ascend_gym.cli.runs import (
+    discard_unused,
+    operator_of,
+    read_settings,
+    recall_chip,
+    run_with,
+    write_settings,
+)
 from ascend_gym.cli.search_options import (
     Ablate,
     Bank,
@@ -69,12 +76,15 @@ from ascend_gym.report.summary import to_json
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.interrupts import interrupts_held_back
 from ascend_gym.search.journal import JOURNAL_NAME
+from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, StopReason
 from ascend_gym.staged.examples import Examples
 
 if TYPE_CHECKING:
     from ascend_gym.report.console import SearchView
+
+_REWRITING = (Method.BEST_OF_N, Method.ITERATE)
 
 MethodOption = Annotated[
     str,
@@ -163,6 +173,7 @@ def resume(
     """Go on with a search that was broken off, in the folder that holds its journal."""
     access = ModelAccess.told(locals())
     settings = read_settings(folder)
+    recall_chip(settings)
     _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
 
 
@@ -192,24 +203,30 @@ def _run(
     from ascend_gym.report.console import SearchView, print_search
     from ascend_gym.report.run_folder import save_search
 
-    view = SearchView(console(stderr=as_json), settings.budget)
+    if not spec.has_sources and settings.method in _REWRITING and settings.model == OFFLINE_MODEL:
+        note(
+            f"{spec.op_id} has no sources: the offline model writes operators only with --method ascend-craft"
+        )
+    view = SearchView(console(stderr=as_json), settings.budget, spec)
     evaluating = _evaluating(daemons, settings.chip, view)
     outcome = run_with(
         evaluating, folder, spec, settings, access=access, in_flight=in_flight, on_event=view.show
     )
+    chip = settings.chip
+    diff = unified_diff(spec.baseline, outcome.best)
     try:
         with interrupts_held_back():
-            summary = save_search(folder, outcome, settings.identity())
+            summary = save_search(folder, outcome, {**settings.identity(), "chip": chip})
     except OSError as error:
         if not as_json:
-            print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), folder / JOURNAL_NAME)
+            print_search(console(), outcome, diff, folder / JOURNAL_NAME, chip)
         raise InfrastructureError(
             f"the outcome cannot be written: {error}; 'ascend-gym resume {folder}' does it again"
         ) from error
     if as_json:
         typer.echo(to_json(summary))
     else:
-        print_search(console(), outcome, unified_diff(spec.baseline, outcome.best), folder / JOURNAL_NAME)
+        print_search(console(), outcome, diff, folder / JOURNAL_NAME, chip)
     _exit_unless_done(outcome, folder)
 
 

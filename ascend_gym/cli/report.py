@@ -45,7 +45,10 @@ def report(
         ),
     ] = None,
     reference: Annotated[
-        str | None, typer.Option(help="Method to compare with; default best-of-n, else the first by name.")
+        str | None,
+        typer.Option(
+            help="Method to compare with; default best-of-n if it is compared, else the first by name."
+        ),
     ] = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Search methods on Ascend C operators",
     bank: Annotated[

@@ -112,4 +112,6 @@ def variant_in(folder: Path) -> str | None:
 
 
 def _tell(merged: Merged, store: Path) -> None:
+    for folder, source in merged.same:
+        note(f"{folder} is the same run as {source}: same operator, settings, seed, budget and chip")
     note(f"{merged.runs} runs read, {merged.changed} of them news to {store}")

@@ -10,7 +10,7 @@ from ascend_gym.cli.methods import Method, RunSettings, reason_of
 from ascend_gym.cli.outside_methods import entry_point_names
 from ascend_gym.core.errors import MisuseError
 
-_OF_THE_RUN = frozenset({"operator", "op_dir", "method", "seed", "budget", "chip"})
+_OF_THE_RUN = frozenset({"operator", "op_dir", "method", "seed", "budget", "chip", "chip_file"})
 _COMMON = _OF_THE_RUN | {
     "model",
     "offline_model",

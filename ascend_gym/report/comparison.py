@@ -23,6 +23,7 @@ P_NOTE = (
     f"n < {OPERATORS_FOR_P} stands for p: the test compares operators, and with fewer than {OPERATORS_FOR_P} "
     "it cannot tell any difference from chance at 5 %."
 )
+_SPLIT = "Runs of one method with different budgets, models or chips count as runs of different methods."
 _SIGNIFICANT = 0.05
 _FIRST = "best-of-n"
 
@@ -140,7 +141,8 @@ class Comparison:
 
         Args:
             runs: runs of all methods.
-            reference: method that the others are compared with; by default the first of ``in_order``.
+            reference: method that the others are compared with; by default the first of those compared,
+                in the order of ``in_order``.
 
         Raises:
             MisuseError: two runs have the same method, operator and seed, or the reference has none.
@@ -194,6 +196,7 @@ class Comparison:
         if self.others:
             counts = ", ".join(f"{name} ({count} finished)" for name, count in self.others.items())
             said.append(f"Not compared, for too few finished runs in common with the others: {counts}.")
+            said += [_SPLIT] if self._is_split else []
         if self.left_out:
             said.append(f"Left out, because a run is missing or not finished: {', '.join(self.left_out)}.")
         gone = sorted({seed for _, _, seed in self._curves} - set(self.seeds))
@@ -294,6 +297,12 @@ class Comparison:
         return f"{geometric_mean([finished]).value:.3f}" if complete else NONE
 
     @property
+    def _is_split(self) -> bool:
+        """Whether a method that is not compared has other runs under another budget, model or chip."""
+        names = [name.partition(" (")[0] for name in (*self.methods, *self.others)]
+        return any(names.count(name.partition(" (")[0]) > 1 for name in self.others)
+
+    @property
     def is_tested(self) -> bool:
         """Whether there are enough operators for p values."""
         return len(self.operators) >= OPERATORS_FOR_P
@@ -346,7 +355,7 @@ def largest_grid(
 
     A method with few finished runs is not compared where taking it in would leave out more runs of the
     others; seeds and operators with gaps are left out likewise. Of equal grids that with more methods is
-    taken, then that with more seeds.
+    taken, then that with the first method, then that with more seeds.
 
     Args:
         finished: operators and seeds of the finished runs of each method, the methods in their order.
@@ -354,9 +363,28 @@ def largest_grid(
         reference: method that is compared in any case.
     """
     by_size = sorted(finished, key=lambda name: (name == reference, len(finished[name])))
-    grids = [_grid_of(by_size[at:], finished, operators) for at in range(len(by_size))]
-    best = max(grids, key=_worth, default=Grid((), (), ()))
+    groups = dict.fromkeys(
+        [
+            *(tuple(by_size[at:]) for at in range(len(by_size))),
+            *_sharing(by_size, finished, reference),
+            *((name,) for name in by_size if reference in (None, name)),
+        ]
+    )
+    grids = [_grid_of(methods, finished, operators) for methods in groups]
+    first = next(iter(finished), None)
+    best = max(grids, key=lambda grid: (*_worth(grid), first in grid.methods), default=Grid((), (), ()))
     return best._replace(methods=tuple(name for name in finished if name in best.methods))
+
+
+def _sharing(
+    methods: Sequence[str], finished: dict[str, set[Cell]], reference: str | None
+) -> Iterable[tuple[str, ...]]:
+    """Return the methods that have finished the same cell, for each cell, once; with the reference if any."""
+    holders: dict[Cell, tuple[str, ...]] = {}
+    for name in methods:
+        for cell in finished[name]:
+            holders[cell] = (*holders.get(cell, ()), name)
+    return sorted({each for each in holders.values() if reference is None or reference in each})
 
 
 def _worth(grid: Grid) -> tuple[bool, int, int]:

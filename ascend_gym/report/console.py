@@ -12,13 +12,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from ascend_gym.core.records import Case, OpSpec, TensorSpec
+from ascend_gym.core.records import Case, MeasureProtocol, OpSpec, TensorSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
+from ascend_gym.report.summary import DIFF_NAME, NO_CORRECT_CANDIDATE
 from ascend_gym.search.outcome import SearchOutcome, Step
 
 _STYLES = {RewardRule.MEASURED: "green", RewardRule.FAILURE: "red", RewardRule.NEUTRAL: "yellow"}
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 _MAX_LINE_CHARS = 160
+_MAX_DIFF_LINES = 120
 _SHORTEST_DESCRIPTION = 8  # characters
 
 
@@ -28,9 +30,11 @@ class SearchView:
     Args:
         console: output.
         budget: number of evaluations.
+        spec: operator.
     """
 
-    def __init__(self, console: Console, budget: int) -> None:
+    def __init__(self, console: Console, budget: int, spec: OpSpec) -> None:
+        self._baseline, self._unwritten = _baseline_name(spec), not spec.has_sources
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         self._progress = Progress(*columns, console=console)
         self._task = self._progress.add_task("evaluating the baseline", total=budget)
@@ -47,39 +51,56 @@ class SearchView:
 
     def show(self, step: Step) -> None:
         """Show one evaluation."""
-        self._progress.console.print(step_line(step))
+        self._progress.console.print(step_line(step, self._baseline))
+        self._unwritten = self._unwritten and not step.first_correct
         best = "no baseline" if step.best_latency_us is None else f"best {step.best_latency_us:.2f} us"
+        if self._unwritten:
+            best = NO_CORRECT_CANDIDATE
         self._progress.update(self._task, description=best, completed=step.spent.evaluations)
 
 
-def step_line(step: Step) -> Text:
-    """Return the line of one evaluation: number, status, latency, and remarks."""
-    name = "baseline" if step.index == 0 else f"{step.index:>8}"
+def step_line(step: Step, baseline: str = "baseline") -> Text:
+    """Return the line of one evaluation: number, status, latency, and remarks.
+
+    Args:
+        step: the evaluation.
+        baseline: what the baseline is called.
+    """
+    name = baseline if step.index == 0 else f"{step.index:>{len(baseline)}}"
     line = Text(f"{name}  ").append(f"{step.result.status.value:<14}", _style(step.result.status))
     latency_us = step.result.latency_us
     if latency_us is None:
         return line.append(_one_line(str(step.result.all_diagnostics[0])))
     line.append(f"{latency_us:>12.2f} us")
-    return line.append("  new best", "bold green") if step.improved and step.index > 0 else line
+    if not step.improved or step.index == 0:
+        return line
+    return line.append("  first correct" if step.first_correct else "  new best", "bold green")
 
 
-def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: Path) -> None:
+def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: Path, chip: str) -> None:
     """Print the outcome of a search, the diff of the best candidate and the path of the journal.
 
     Args:
         console: output.
         outcome: outcome of the search.
         diff: unified diff from the baseline to the best candidate.
-        journal: journal file.
+        journal: journal file; the whole diff is beside it.
+        chip: chip whose cycles were counted.
     """
-    for line in diff.split("\n")[:-1]:
+    lines = diff.split("\n")[:-1]
+    for line in lines[:_MAX_DIFF_LINES]:
         console.print(Text(line, _DIFF_STYLES.get(line[:1], "default")), soft_wrap=True)
+    if len(lines) > _MAX_DIFF_LINES:
+        rest = f"... {len(lines) - _MAX_DIFF_LINES} more lines in {journal.with_name(DIFF_NAME)}"
+        console.print(Text(rest), soft_wrap=True)
     rows = {
         "operator": outcome.spec.op_id,
+        **_chip_row(chip),
         "evaluations": str(outcome.evaluations),
-        "baseline": _latency(outcome.baseline_latency_us),
+        _baseline_name(outcome.spec): _latency(outcome.baseline_latency_us),
         "best": _latency(outcome.best_latency_us),
         "speedup": _speedup(outcome.speedup),
+        **({"result": NO_CORRECT_CANDIDATE} if outcome.is_unwritten else {}),
         "journal": str(journal),
     }
     if outcome.message:
@@ -87,13 +108,16 @@ def print_search(console: Console, outcome: SearchOutcome, diff: str, journal: P
     _print_pairs(console, rows)
 
 
-def print_evaluation(console: Console, summary: dict[str, Any], diagnostics: Sequence[object]) -> None:
-    """Print an ``evaluation_summary`` and the diagnostics."""
+def print_evaluation(
+    console: Console, summary: dict[str, Any], diagnostics: Sequence[object], chip: str
+) -> None:
+    """Print an ``evaluation_summary``, the diagnostics, and the chip unless it is the default."""
     seconds = summary["seconds"]
     _print_pairs(
         console,
         {
             "operator": summary["operator"],
+            **_chip_row(chip),
             "status": summary["status"],
             "latency": _latency(summary["latency_us"]),
             "baseline": _latency(summary["baseline_latency_us"]),
@@ -185,6 +209,14 @@ def _print_pairs(console: Console, rows: dict[str, str]) -> None:
     width = max(map(len, rows)) + 2
     for name, value in rows.items():
         console.print(Text(name.ljust(width), "bold").append(value, "not bold"), soft_wrap=True)
+
+
+def _baseline_name(spec: OpSpec) -> str:
+    return "baseline" if spec.has_sources else "eager model"
+
+
+def _chip_row(chip: str) -> dict[str, str]:
+    return {} if chip == MeasureProtocol().chip else {"chip": chip}
 
 
 def _latency(latency_us: float | None) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.candidate_files import unified_diff, write_candidate
-from ascend_gym.report.summary import search_summary, to_json
+from ascend_gym.report.summary import DIFF_NAME, search_summary, to_json
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.outcome import SearchOutcome
 
@@ -44,7 +44,7 @@ def save_search(folder: Path, outcome: SearchOutcome, settings: Mapping[str, Any
     """
     files = write_candidate(outcome.best, folder / "best")
     diff = unified_diff(outcome.spec.baseline, outcome.best)
-    (folder / "best.diff").write_text(diff, "utf-8", newline="")
+    (folder / DIFF_NAME).write_text(diff, "utf-8", newline="")
     summary = search_summary(outcome, settings, journal=folder / JOURNAL_NAME, files=files)
     (folder / "summary.json").write_text(to_json(summary) + "\n", "utf-8")
     return summary

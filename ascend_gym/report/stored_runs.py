@@ -66,7 +66,7 @@ def run_row(run: RunRecord) -> dict[str, Any]:
     """Return the entry of a run in a list of runs."""
     row = asdict(run)
     del row["settings"]
-    return {**row, "speedup": run.speedup}
+    return {**row, "speedup": None if run.best_latency_us is None else run.speedup}
 
 
 def run_document(store: ResultsStore, run: RunRecord) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def print_runs(console: Console, runs: Sequence[RunRecord]) -> None:
             *(
                 str(run.budget),
                 str(run.evaluations),
-                f"{run.speedup:.3f}x",
+                "-" if run.best_latency_us is None else f"{run.speedup:.3f}x",
                 run.stop_reason or "not finished",
             ),
         )

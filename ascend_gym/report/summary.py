@@ -15,6 +15,9 @@ from ascend_gym.core.status import Status
 from ascend_gym.search.outcome import SearchOutcome
 from ascend_gym.suite.splits import split_of
 
+NO_CORRECT_CANDIDATE = "no correct candidate"
+DIFF_NAME = "best.diff"
+
 
 def evaluation_summary(spec: OpSpec, result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
     """Summarise an evaluation and, for comparison, that of the operator's own sources on the same cases.
@@ -47,6 +50,9 @@ def search_summary(
 ) -> dict[str, Any]:
     """Summarise a search.
 
+    For an operator without sources, ``baseline_latency_us`` is the price of framework calls; as long as no
+    candidate is correct, best latency and speedup are ``None``, and ``result`` says so.
+
     Args:
         outcome: outcome of the search.
         settings: settings of the run: method, model, budget, seed and so on.
@@ -61,6 +67,7 @@ def search_summary(
         "baseline_latency_us": outcome.baseline_latency_us,
         "best_latency_us": outcome.best_latency_us,
         "speedup": outcome.speedup,
+        **({"result": NO_CORRECT_CANDIDATE} if outcome.is_unwritten else {}),
         "best_digest": outcome.best.digest,
         "best_files": [str(path) for path in files],
         "statuses": _status_counts(outcome),

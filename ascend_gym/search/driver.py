@@ -47,6 +47,7 @@ from ascend_gym.search.outcome import (
     Step,
     StopReason,
     UnusableProposal,
+    becomes_best,
 )
 from ascend_gym.suite.requests import request_for
 
@@ -132,7 +133,7 @@ def _ended(outcome: SearchOutcome, journal: Journal) -> SearchOutcome:
                 message=outcome.message,
                 evaluations=outcome.evaluations,
                 baseline_latency_us=outcome.baseline_latency_us,
-                best_latency_us=outcome.best_latency_us,
+                best_latency_us=outcome.best_result.latency_us if outcome.best_result else None,
                 best_digest=outcome.best.digest,
             )
     except InfrastructureError as error:
@@ -410,10 +411,12 @@ class _Search:
         best_us = self._best_result.latency_us if self._best_result else None
         latency_us = result.latency_us
         unwritten = not self._spec.has_sources and self._best.digest == self._spec.baseline.digest
-        improved = latency_us is not None and (best_us is None or unwritten or latency_us < best_us)
+        improved = becomes_best(latency_us, best_us, unwritten=unwritten)
         if improved:
             self._best, self._best_result, best_us = pending.proposal.candidate, result, latency_us
-        step = Step(pending.index, pending.proposal, result, improved, best_us, self._ledger.spent)
+        first_correct = improved and unwritten and self._best.digest != self._spec.baseline.digest
+        spent = self._ledger.spent
+        step = Step(pending.index, pending.proposal, result, improved, best_us, spent, first_correct)
         original = pending.original.index if pending.original else None
         self._journal.evaluated(step.index, self._spec.baseline, step.proposal, result, original)
         self._history.append(step)

@@ -46,6 +46,18 @@ RESUMABLE = frozenset({StopReason.INFRASTRUCTURE, StopReason.INTERRUPTED, StopRe
 """Reasons after which the same search can go on from its journal."""
 
 
+def becomes_best(latency_us: float | None, best_us: float | None, *, unwritten: bool) -> bool:
+    """Say whether a measured candidate becomes the best of its run.
+
+    Args:
+        latency_us: its latency; ``None`` for one that is not correct.
+        best_us: lowest latency so far; ``None`` before the baseline is measured.
+        unwritten: whether the operator has no sources and no candidate was correct yet: what stands as best
+            is then only the price of framework calls, and the first correct candidate replaces it.
+    """
+    return latency_us is not None and (best_us is None or unwritten or latency_us < best_us)
+
+
 @dataclass(frozen=True)
 class Step:
     """One observed evaluation.
@@ -55,6 +67,8 @@ class Step:
         proposal: what was evaluated.
         result: how it ended.
         improved: whether it became the best.
+        first_correct: whether it became the best as the first correct candidate of an operator without
+            sources, even if it is slower than the framework calls.
         best_latency_us: latency of the best candidate after this step; ``None`` without a measured baseline.
         spent: what the ledger had charged after this step.
     """
@@ -65,6 +79,7 @@ class Step:
     improved: bool
     best_latency_us: float | None
     spent: Cost
+    first_correct: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,13 +116,18 @@ class SearchOutcome:
         return self.baseline.latency_us if self.baseline else None
 
     @property
+    def is_unwritten(self) -> bool:
+        """Whether the operator has no sources and no candidate was correct."""
+        return not self.spec.has_sources and self.best.digest == self.spec.baseline.digest
+
+    @property
     def best_latency_us(self) -> float | None:
-        """Geometric mean over the cases of the best candidate's latency."""
-        return self.best_result.latency_us if self.best_result else None
+        """Geometric mean over the cases of the best candidate's latency; ``None`` if there is none."""
+        return self.best_result.latency_us if self.best_result and not self.is_unwritten else None
 
     @property
     def speedup(self) -> float | None:
-        """Latency of the baseline over that of the best; ``None`` without a measured baseline.
+        """Latency of the baseline over that of the best; ``None`` without either.
 
         At least 1, but for an operator without sources: its best may be slower than the framework calls.
         """

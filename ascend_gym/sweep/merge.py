@@ -14,10 +14,17 @@ from ascend_gym.sweep.store import ResultsStore
 
 @dataclass(frozen=True)
 class Merged:
-    """Number of runs seen, and number of those that added something to the store."""
+    """What was read into a store.
+
+    Attributes:
+        runs: number of runs read.
+        changed: number of runs that added something to the store; one that was read twice counts once.
+        same: folders with a run that the store has from elsewhere, and where that is.
+    """
 
     runs: int
     changed: int
+    same: tuple[tuple[Path, str], ...] = ()
 
 
 def run_folders(roots: Iterable[Path]) -> Iterator[Path]:
@@ -47,9 +54,17 @@ def import_runs(
         MisuseError: a journal is damaged, or contradicts the same run in the store.
     """
     operators = Operators()
-    runs = (read_run(folder, variant=variant_of(folder), operators=operators) for folder in folders)
-    changed = [store.put(stored) for stored in runs]
-    return Merged(len(changed), sum(changed))
+    read: list[str] = []
+    changed: set[str] = set()
+    same: list[tuple[Path, str]] = []
+    for folder in folders:
+        stored = read_run(folder, variant=variant_of(folder), operators=operators)
+        run_id, known = stored.run.run_id, store.run(stored.run.run_id)
+        read.append(run_id)
+        changed |= {run_id} if store.put(stored) else set()
+        if known is not None and known.source != stored.run.source:
+            same.append((folder, known.source))
+    return Merged(len(read), len(changed), tuple(same))
 
 
 def merge_stores(store: ResultsStore, others: Iterable[Path]) -> Merged:
@@ -58,8 +73,11 @@ def merge_stores(store: ResultsStore, others: Iterable[Path]) -> Merged:
     Raises:
         MisuseError: one is not a store, or contradicts a run in ``store``.
     """
-    changed: list[bool] = []
+    read: list[str] = []
+    changed: set[str] = set()
     for path in others:
         with ResultsStore(path) as other:
-            changed += [store.put(other.stored_run(run)) for run in other.runs()]
-    return Merged(len(changed), sum(changed))
+            for run in other.runs():
+                read.append(run.run_id)
+                changed |= {run.run_id} if store.put(other.stored_run(run)) else set()
+    return Merged(len(read), len(changed))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, read_journal
 from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.llm.metering import Price
+from ascend_gym.search.outcome import becomes_best
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.sweep.packing import packed
 from ascend_gym.sweep.provenance import read_sessions
@@ -31,6 +33,7 @@ from ascend_gym.sweep.run_records import (
 
 Record = Mapping[str, Any]
 
+_PIPE_TIME = re.compile(r"ai[cv]_\w+_time")
 _PHASES = ("queue", "build", "run", "verify", "price", "total")
 
 
@@ -111,7 +114,7 @@ def _stored(
         reader.evaluation(proposal, result, timings[number] if number < len(timings) else {})
         for number, (proposal, result) in enumerate(pairs)
     )
-    run = _run_record(header, evaluations, end, variant, source)
+    run = _run_record(header, evaluations, end, variant, source, unwritten=reader.unwritten)
     return StoredRun(run, evaluations, tuple(_sources(header, [proposal for proposal, _ in pairs])))
 
 
@@ -133,10 +136,13 @@ def _run_record(
     end: Record | None,
     variant: str | None,
     source: str,
+    *,
+    unwritten: bool,
 ) -> RunRecord:
     settings = header["settings"]
     last = evaluations[-1] if evaluations else None
-    best = next((each for each in reversed(evaluations) if each.improved), None)
+    improvements = (each for each in reversed(evaluations) if each.improved)
+    best = None if unwritten else next(improvements, None)
     return RunRecord(
         run_id=header["digest"],
         op_id=header["op_id"],
@@ -162,8 +168,19 @@ def _run_record(
     )
 
 
+def _is_price_of_calls(result: Record) -> bool:
+    """Say whether a baseline is the price of framework calls, in which no pipe has a time."""
+    profiles = [case["profile"] for case in result["result"]["cases"] if case["profile"]]
+    times = [value for each in profiles for name, value in each.items() if _PIPE_TIME.fullmatch(name)]
+    return bool(times) and not any(times)
+
+
 class _EvaluationReader:
-    """Converts pairs of journal records into evaluations, and tracks the budget spent and the best."""
+    """Converts pairs of journal records into evaluations, and tracks the budget spent and the best.
+
+    Attributes:
+        unwritten: whether the operator has no sources and no candidate was correct so far.
+    """
 
     def __init__(self, header: Record) -> None:
         settings = header["settings"]
@@ -172,14 +189,20 @@ class _EvaluationReader:
         self._price = Price.parsed(settings["price"]) if settings.get("price") else Price()
         self._spent = 0
         self._best_us: float | None = None
+        self._baseline_digest = header["baseline_digest"]
+        self.unwritten = False
 
     def evaluation(self, proposal: Record, result: Record, timing: Record) -> EvaluationRecord:
         if proposal["index"] != result["index"]:
             raise ValueError(f"proposal {proposal['index']} is followed by result {result['index']}")
         duplicate_of, latency_us = proposal.get("duplicate_of"), result["latency_us"]
         charged = self._charge(proposal["index"], result["result"]["status"], duplicate_of is not None)
-        improved = latency_us is not None and (self._best_us is None or latency_us < self._best_us)
+        improved = becomes_best(latency_us, self._best_us, unwritten=self.unwritten)
         self._best_us = latency_us if improved else self._best_us
+        if proposal["index"] == 0:
+            self.unwritten = _is_price_of_calls(result)
+        elif improved and proposal["candidate_digest"] != self._baseline_digest:
+            self.unwritten = False
         return EvaluationRecord(
             run_id=self._run_id,
             idx=proposal["index"],

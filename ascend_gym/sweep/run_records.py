@@ -32,6 +32,8 @@ class RunRecord:
         steps: number of recorded evaluations, including the baseline.
         evaluations: number of charged evaluations.
         baseline_latency_us: latency of the operator's own sources; ``None`` if it was not measured.
+        best_latency_us: latency of the best candidate; ``None`` if nothing correct was found for an operator
+            without sources, or nothing was measured.
         best_digest: digest of the fastest correct candidate.
         stop_reason: why it ended; ``None`` if it can still be resumed.
         last_digest: digest of the journal's last record, which chains all before it.

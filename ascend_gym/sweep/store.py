@@ -288,7 +288,9 @@ def _connected(path: Path, write: bool) -> sqlite3.Connection:
         MisuseError: it does not exist, cannot be opened, is not a store, or has another version.
     """
     if not write and not path.is_file():
-        raise MisuseError(f"{path}: there is no results store; 'ascend-gym runs import' or a sweep makes one")
+        raise MisuseError(
+            f"{path}: there is no results store; 'ascend-gym runs import runs' or a sweep makes one"
+        )
     try:
         database = sqlite3.connect(path, timeout=_BUSY_TIMEOUT_S, isolation_level=None)
         database.execute(f"PRAGMA query_only = {int(not write)}")
@@ -304,7 +306,7 @@ def _connected(path: Path, write: bool) -> sqlite3.Connection:
         database.close()
         raise MisuseError(
             f"{path} is a store of version {version}, this is for version {SCHEMA_VERSION}: "
-            "make a new one from the folders of the runs with 'ascend-gym runs import'"
+            "make a new one from the folders of the runs with 'ascend-gym runs import runs'"
         )
     return database
 

@@ -164,3 +164,24 @@ def test_an_environment_counts_the_cycles_of_a_chip_of_one_s_own(chip_file: Path
     env = AscendOpEnv(make_spec(), chip=str(chip_file), evaluator=evaluator)
     env.reset(seed=0)
     assert evaluator.requests[0].protocol.chip == require_chip("half_clock")
+
+
+def test_a_run_on_a_chip_of_one_s_own_is_resumed_without_naming_its_file(
+    chip_file: Path, run: Any, evaluator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched = ("optimize", "toy", "--op-dir", "toy", "--chip-file", chip_file, "--method", "greedy-rules")
+    status, out, _ = run(*searched, "--budget", 1, "--out", "half")
+    assert status == 0
+    assert any(line.split()[0:1] == ["chip"] and "half_clock@" in line for line in out.splitlines())
+    monkeypatch.setenv(ENV_CHIP_FILES, "")
+    assert run("resume", "half")[0] == 0
+    monkeypatch.setenv(ENV_CHIP_FILES, "")
+    chip_file.write_text(HALF.replace("900", "901"))
+    status, _, err = run("resume", "half")
+    assert (status, f"{chip_file} now has other figures than the run began with" in err) == (2, True)
+
+
+def test_an_evaluation_on_another_chip_names_it(run: Any, evaluator: Any) -> None:
+    asked = ("evaluate", "toy", "--op-dir", "toy")
+    assert ["chip", "910B4"] in [line.split() for line in run(*asked, "--chip", "910B4")[1].splitlines()]
+    assert not any(line.startswith("chip") for line in run(*asked)[1].splitlines())

@@ -280,3 +280,20 @@ def test_models_that_cannot_be_had_are_told_before_an_evaluator_is_opened(
     assert len(err.splitlines()) == 1
     assert evaluator.addresses == []
     assert evaluator.toolchains == []
+
+
+def test_the_offline_model_says_with_which_method_it_writes_operators(run, evaluator):
+    status, out, err = run("optimize", "generate/softmax", "--budget", 2)
+    assert status == 0
+    assert "generate/softmax has no sources: the offline model writes operators only with" in err
+    assert "--method ascend-craft" in err
+    assert ["result", "no", "correct", "candidate"] in [line.split() for line in out.splitlines()]
+
+
+def test_a_long_diff_is_cut_and_its_rest_is_said_to_be_in_the_file(run, evaluator, model, tmp_path):
+    model.kernels = [f"{FASTER}{'int x;' * 2}\n{'// more' * 3}\n" + "// line\n" * 300]
+    status, out, _ = run("optimize", *TOY, "--budget", 1, "--out", "long")
+    diff = (tmp_path / "long" / "best.diff").read_text("utf-8").splitlines()
+    assert (status, sum(line == "+// line" for line in diff)) == (0, 300)
+    assert f"... {len(diff) - 120} more lines in long/best.diff" in out.splitlines()
+    assert sum(line in diff for line in out.splitlines()) == 120

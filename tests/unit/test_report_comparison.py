@@ -171,3 +171,19 @@ def test_without_a_finished_run_there_is_a_sentence_and_no_table():
     compared = {("910B2", 4): Comparison([Run("best-of-n", "core/a", 0, None)])}
     assert summary_tables(compared) == []
     assert summary_notes(compared) == ["No run is finished yet, so there is nothing to compare."]
+
+
+def test_two_methods_that_share_a_run_are_compared_whatever_stands_between_them():
+    runs = [*_named("best-of-n", ("core/a",), (0,)), *_named("greedy-rules", ("core/b",), (0,))]
+    comparison = Comparison([*runs, *_named("iterate", ("core/a",), (0,))])
+    assert (comparison.methods, comparison.operators) == (["best-of-n", "iterate"], ["core/a"])
+    assert comparison.others == {"greedy-rules": 1}
+    assert Comparison(runs).methods == ["best-of-n"], "of equals, the default reference"
+    assert Comparison(runs, "greedy-rules").methods == ["greedy-rules"]
+
+
+def test_a_method_that_its_budgets_keep_from_comparison_is_said_to_be():
+    runs = [*_named("best-of-n (budget 4)", ("core/a",), (0,)), *_named("iterate (budget 4)", FOUR, (0,))]
+    assert not any("different budgets" in said for said in Comparison(runs).notes())
+    split = [*runs, *_named("best-of-n (budget 8)", ("core/e",), (0,))]
+    assert any("different budgets" in said for said in Comparison(split).notes())

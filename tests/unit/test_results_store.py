@@ -270,3 +270,22 @@ def test_the_runs_command(tmp_path, run):
     assert (status, "no runs have an id that begins with 'zz'" in said) == (2, True)
     assert run("runs", "export", "--out", tmp_path / "out")[0] == 0
     assert (tmp_path / "out" / "runs.csv").exists()
+
+
+def test_two_folders_of_one_run_are_counted_once_and_named(tmp_path, run):
+    for name in ("one", "two"):
+        search(tmp_path / "runs" / name)
+    search(tmp_path / "runs" / "zero", seed=1)
+    status, _, told = run("runs", "import", "runs")
+    assert status == 0
+    assert "3 runs read, 2 of them news" in told
+    assert "runs/two is the same run as " in told
+    assert f":{tmp_path / 'runs' / 'one'}: same operator, settings" in told
+
+
+def test_without_a_store_the_whole_command_is_named_that_makes_one(tmp_path, run):
+    search(tmp_path / "runs" / "one")
+    status, _, told = run("runs", "list")
+    assert (status, "'ascend-gym runs import runs'" in told) == (2, True)
+    assert run("runs", "import", "runs")[0] == 0
+    assert run("runs", "list")[0] == 0

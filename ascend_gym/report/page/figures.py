@@ -62,18 +62,19 @@ def budget_curve(comparison: Comparison, budget: int, methods: Sequence[str]) ->
         for name in comparison.methods
     }
     top = max([1.05, *(mean.high for row in means.values() for mean in row)]) * _TOP_MARGIN
+    low = min([1.0, *(mean.low for row in means.values() for mean in row)])  # operators without sources
     chart = Chart(
         "budget-curve",
         "Geometric mean against budget",
         f"Geometric mean of speedups after so many evaluations; bands are 95 % intervals. At {budget}: "
         + " ".join(f"{name} {row[-1].value:.3f}." for name, row in means.items()),
         Axis("evaluations", 0, budget),
-        Axis("geometric mean of speedups", 1.0, top),
+        Axis("geometric mean of speedups", low, top),
     )
     for name, row in means.items():
         series = methods.index(name)
         chart.band(
-            [(x, max(mean.low, 1.0)) for x, mean in zip(budgets, row, strict=True)],
+            [(x, mean.low) for x, mean in zip(budgets, row, strict=True)],
             [(x, mean.high) for x, mean in zip(budgets, row, strict=True)],
             series,
         )
@@ -113,21 +114,22 @@ def trajectory(results: Results, op_id: str) -> Chart:
     runs = [run for run in results.runs if run.op_id == op_id]
     best = results.best_run(op_id)
     top = max(1.05, best.speedup) * _TOP_MARGIN
+    curves = [results.curves[run.run_id].best_us for run in runs]
+    low = min([1.0, *(curve[0] / latency_us for curve in curves for latency_us in curve)])
     chart = Chart(
         f"trajectory-{op_id.replace('/', '-')}",
         f"{op_id}: best speedup so far",
         f"Best speedup of each run after so many evaluations. Fastest: {results.names[best.run_id]} "
         f"with seed {best.seed}, {best.speedup:.3f}.",
         Axis("evaluations", 0, max(run.budget for run in runs)),
-        Axis("speedup", 1.0, top),
+        Axis("speedup", low, top),
     )
     stages = list(stage_bands(results.steps[best.run_id]))
     for shade, (low, high, _) in enumerate(stages):
         chart.column(low, high, shade)
     labelled = set()
-    for run in runs:
+    for run, curve in zip(runs, curves, strict=True):
         name = results.names[run.run_id]
-        curve = results.curves[run.run_id].best_us
         points: list[Point] = [(at, curve[0] / latency_us) for at, latency_us in enumerate(curve)]
         chart.line(
             _corners(points), results.methods.index(name), "" if name in labelled else name, steps=True

@@ -159,7 +159,7 @@ class Results:
     def best_run(self, op_id: str) -> RunRecord:
         """Return the run that found the fastest candidate of an operator."""
         own = [run for run in self.runs if run.op_id == op_id]
-        return max(own, key=lambda run: (run.speedup, run.run_id))
+        return max(own, key=lambda run: (run.best_latency_us is not None, run.speedup, run.run_id))
 
 
 def read_results(store: ResultsStore, runs: Sequence[RunRecord], reference: str | None = None) -> Results:

@@ -164,15 +164,20 @@ def resume(
 
 @contextmanager
 def _new_run(spec: OpSpec, settings: RunSettings, out: Path | None) -> Iterator[Path]:
-    """Make the folder of a run; it is removed again if nothing comes of it."""
+    """Make the folder of a run; it is removed again if nothing comes of it, and an interrupt is told."""
     from ascend_gym.report.run_folder import new_run_folder
 
     folder = new_run_folder(out, f"{spec.name}-{settings.method_name}-seed{settings.seed}")
     write_settings(folder, settings)
+    interrupted = False
     try:
         yield folder
+    except KeyboardInterrupt:
+        interrupted = True
+        raise
     finally:
-        discard_unused(folder)
+        if discard_unused(folder) and interrupted:
+            note("ascend-gym: interrupted before the first evaluation; nothing was saved")
 
 
 def _run(

@@ -13,6 +13,7 @@ from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER
 from ascend_gym.cli.completion import methods_beginning
+from ascend_gym.cli.help_sections import LIMITS, MODEL, OTHER_METHODS, RUN
 from ascend_gym.cli.methods import Method, RunSettings, run_settings
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
@@ -77,15 +78,21 @@ MethodOption = Annotated[
     typer.Option(
         "--method",
         metavar="METHOD",
+        rich_help_panel=RUN,
         help=f"{', '.join(each.value for each in Method)}; one of your own: FILE.py:CLASS.",
         autocompletion=methods_beginning,
     ),
 ]
-Budget = Annotated[int, typer.Option(min=1, help="Number of evaluations.")]
-Model = Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")]
-Seed = Annotated[int, typer.Option(help="Seed of the run.")]
+Budget = Annotated[int, typer.Option(min=1, rich_help_panel=LIMITS, help="Number of evaluations.")]
+Model = Annotated[str, typer.Option(rich_help_panel=MODEL, help="'offline', or a model at the endpoint.")]
+Seed = Annotated[int, typer.Option(rich_help_panel=RUN, help="Seed of the run.")]
 Tools = Annotated[
-    bool, typer.Option("--tools", help="Let the model of iterate look up calls and profiles first.")
+    bool,
+    typer.Option(
+        "--tools",
+        rich_help_panel=OTHER_METHODS,
+        help="Let the model of iterate look up calls and profiles first.",
+    ),
 ]
 Out = Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")]
 
@@ -144,7 +151,15 @@ def optimize(
 
 
 def resume(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False)],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Folder of the search, such as runs/gelu-best-of-n-seed0.",
+        ),
+    ],
     daemon: Daemon = None,
     in_flight: InFlight = 2,
     base_url: BaseUrl = None,

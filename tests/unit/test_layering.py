@@ -60,7 +60,7 @@ ALLOWED: dict[str, set[str]] = {
     "ascend_gym.cli": {"ascend_gym", "agents", "baselines", "npu_daemon"},
     "baselines": {"ascend_gym", "baselines"},
     "agents": {"ascend_gym", "agents"},
-    "npu_daemon": {"ascend_gym.core", "ascend_gym.suite", "npu_daemon"},
+    "npu_daemon": {"ascend_gym.__version__", "ascend_gym.core", "ascend_gym.suite", "npu_daemon"},
 }
 # This reads no setting: it hands an allow list of the environment on to child processes.
 HANDS_ENVIRONMENT_ON = {"npu_daemon.sandbox.limited_run"}

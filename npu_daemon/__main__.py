@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ascend_gym import __version__
 from ascend_gym.core.chips import require_chip
 from ascend_gym.core.codec import Kind
 from ascend_gym.core.config import daemon_settings as environment_settings
@@ -26,7 +27,13 @@ EXIT_UNUSABLE = 1
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    rich_markup_mode=None,  # its panels cut the names of options
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
 Address = Annotated[str, typer.Option("--daemon", metavar="ADDR", help="Address of the daemon.")]
 File = typer.Option(dir_okay=False)
@@ -54,8 +61,19 @@ ReferenceDigests = Annotated[
 ToolkitFolder = Annotated[Path | None, typer.Option(help="Folder of the CANN toolkit, for --backend cann.")]
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"npu-daemon {__version__}")
+        raise typer.Exit
+
+
 @app.callback()
-def _describe() -> None:
+def _describe(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_tell_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
     """Evaluation daemon of ascend-gym."""
 
 
@@ -77,7 +95,9 @@ def serve(
         int | None, typer.Option(min=0, help="How many of them may run a candidate at a time; 0 means all.")
     ] = None,
     cache_dir: Annotated[Path | None, typer.Option(help="Default $ASCEND_GYM_CACHE.")] = None,
-    cache_limit_gib: Annotated[float | None, typer.Option(help="Limit of the cache; default 4.")] = None,
+    cache_limit_gib: Annotated[
+        float | None, typer.Option(help="Limit of the cache in GiB; default 4.")
+    ] = None,
     recording: Annotated[
         Path | None, typer.Option(help="results.sqlite that --backend replay serves.")
     ] = None,
@@ -152,7 +172,8 @@ def drain(daemon: Address = DEFAULT_ADDRESS) -> None:
 
 @app.command()
 def resize(
-    workers: Annotated[int, typer.Argument(min=1, metavar="WORKERS")], daemon: Address = DEFAULT_ADDRESS
+    workers: Annotated[int, typer.Argument(min=1, metavar="WORKERS", help="Number of worker processes.")],
+    daemon: Address = DEFAULT_ADDRESS,
 ) -> None:
     """Change the number of a daemon's workers; running jobs are not interrupted."""
     _print(ask_daemon(daemon, Kind.RESIZE, workers))

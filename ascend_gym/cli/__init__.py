@@ -34,6 +34,7 @@ from ascend_gym.cli import (  # noqa: E402
     sweep,
     train,
 )
+from ascend_gym.cli.help_sections import SectionedCommand  # noqa: E402
 from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_INTERRUPTED, EXIT_MISUSE, note  # noqa: E402
 from ascend_gym.core.errors import InfrastructureError, MisuseError  # noqa: E402
 from ascend_gym.core.open_files import limit_hint  # noqa: E402
@@ -42,6 +43,7 @@ from ascend_gym.report.summary import to_json  # noqa: E402
 from ascend_gym.search.interrupts import interruptible  # noqa: E402
 
 app = typer.Typer(
+    rich_markup_mode=None,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Optimise Ascend C operators.",
@@ -53,10 +55,10 @@ app.add_typer(cache.app, name="cache")
 app.add_typer(llm.app, name="llm")
 app.add_typer(results.app, name="runs")
 app.command("evaluate")(evaluate.evaluate)
-app.command("optimize")(optimize.optimize)
-app.command("resume")(optimize.resume)
+app.command("optimize", cls=SectionedCommand)(optimize.optimize)
+app.command("resume", cls=SectionedCommand)(optimize.resume)
 app.command("train")(train.train)
-app.command("sweep")(sweep.sweep)
+app.command("sweep", cls=SectionedCommand)(sweep.sweep)
 app.command("compare")(compare.compare)
 app.command("leaderboard")(compare.leaderboard)
 app.command("profile")(profile.profile)

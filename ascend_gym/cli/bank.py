@@ -28,12 +28,14 @@ from ascend_gym.cli.search_options import (
 from ascend_gym.report.summary import to_json
 from ascend_gym.search.model_client import MAX_TOKENS, TIMEOUT_S
 
-app = typer.Typer(no_args_is_help=True, help="Build and inspect experience banks.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Build and inspect experience banks.")
 
 BankFile = Annotated[
     Path | None, typer.Option("--bank", metavar="FILE", help="Bank; by default the included one.")
 ]
-_FOLDER = typer.Option(exists=True, file_okay=False, metavar="DIR")
+_FOLDER = typer.Option(
+    exists=True, file_okay=False, metavar="DIR", help="Search whose best candidate is rewound; repeatable."
+)
 
 
 class Format(str, Enum):
@@ -100,7 +102,7 @@ def bank_build(
 def bank_show(
     bank: BankFile = None,
     motif: Annotated[str | None, typer.Option(help="Only this motif.")] = None,
-    operator: Annotated[str | None, typer.Option(help="Only this operator.")] = None,
+    operator: Annotated[str | None, typer.Option("--operator", "--op", help="Only this operator.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the experiences of a bank, and how often each motif occurs."""

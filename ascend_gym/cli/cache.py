@@ -13,7 +13,7 @@ from ascend_gym.report.summary import to_json
 if TYPE_CHECKING:
     from npu_daemon.settings import DaemonSettings
 
-app = typer.Typer(no_args_is_help=True, help="Show or clear the cache.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Show or clear the cache.")
 
 _GIB = 2**30
 

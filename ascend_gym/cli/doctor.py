@@ -19,6 +19,7 @@ from ascend_gym.core.config import default_daemon_addresses
 from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.shared_names import DISTRIBUTION, SHARED_NAMES, is_hidden, strangers
 from ascend_gym.report.summary import to_json
+from ascend_gym.suite.loader import ignored_suites, suite_names
 
 if TYPE_CHECKING:
     from npu_daemon.cann.findings import Finding
@@ -154,6 +155,16 @@ def _shared_names(examination: Examination) -> list[Finding]:
     return findings
 
 
+def _suites(examination: Examination) -> list[Finding]:
+    """Report suites of other packages that cannot be used."""
+    from npu_daemon.cann.findings import missing, ok
+
+    ignored = [message.split(": ", 1) for message in ignored_suites()]
+    if not ignored:
+        return [ok("suites", ", ".join(suite_names()))]
+    return [missing("suites", message, remedy) for message, remedy in ignored]
+
+
 def _host(examination: Examination) -> list[Finding]:
     """Return the findings of the daemon's checks of compiler, sandbox and cache."""
     return list(examination.host.simulator)
@@ -224,6 +235,7 @@ CHECKS: Sequence[Callable[[Examination], list[Finding]]] = (
     _daemons,
     _cann,
     _shared_names,
+    _suites,
     _extras,
 )
 

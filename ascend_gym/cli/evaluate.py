@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,8 +12,10 @@ from ascend_gym.cli.options import (
     Chip,
     Daemon,
     Json,
+    KernelFile,
     OpDir,
     Operator,
+    TilingFile,
     case_of,
     console,
     opened_evaluator,
@@ -28,14 +29,12 @@ from ascend_gym.report.summary import evaluation_summary, to_json
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import data_request_for, request_for
 
-_SOURCE_FILE = typer.Option(exists=True, dir_okay=False, readable=True)
-
 
 def evaluate(
     op: Operator,
     op_dir: OpDir = None,
-    tiling_file: Annotated[Path | None, _SOURCE_FILE] = None,
-    kernel_file: Annotated[Path | None, _SOURCE_FILE] = None,
+    tiling_file: TilingFile = None,
+    kernel_file: KernelFile = None,
     case: Annotated[str | None, typer.Option(metavar="ID", help="Only this case.")] = None,
     chip: Chip = "910B2",
     daemon: Daemon = None,

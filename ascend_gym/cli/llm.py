@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Language models.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Language models.")
 
 
 @app.callback()

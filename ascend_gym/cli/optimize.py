@@ -13,6 +13,7 @@ from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER
 from ascend_gym.cli.completion import methods_beginning
+from ascend_gym.cli.help_sections import LIMITS, MODEL, OTHER_METHODS, RUN
 from ascend_gym.cli.methods import Method, RunSettings, run_settings
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
@@ -91,15 +92,21 @@ MethodOption = Annotated[
     typer.Option(
         "--method",
         metavar="METHOD",
+        rich_help_panel=RUN,
         help=f"{', '.join(each.value for each in Method)}; one of your own: FILE.py:CLASS.",
         autocompletion=methods_beginning,
     ),
 ]
-Budget = Annotated[int, typer.Option(min=1, help="Number of evaluations.")]
-Model = Annotated[str, typer.Option(help="'offline', or a model at the endpoint.")]
-Seed = Annotated[int, typer.Option(help="Seed of the run.")]
+Budget = Annotated[int, typer.Option(min=1, rich_help_panel=LIMITS, help="Number of evaluations.")]
+Model = Annotated[str, typer.Option(rich_help_panel=MODEL, help="'offline', or a model at the endpoint.")]
+Seed = Annotated[int, typer.Option(rich_help_panel=RUN, help="Seed of the run.")]
 Tools = Annotated[
-    bool, typer.Option("--tools", help="Let the model of iterate look up calls and profiles first.")
+    bool,
+    typer.Option(
+        "--tools",
+        rich_help_panel=OTHER_METHODS,
+        help="Let the model of iterate look up calls and profiles first.",
+    ),
 ]
 Out = Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")]
 
@@ -158,7 +165,15 @@ def optimize(
 
 
 def resume(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False)],
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR",
+            exists=True,
+            file_okay=False,
+            help="Folder of the search, such as runs/gelu-best-of-n-seed0.",
+        ),
+    ],
     daemon: Daemon = None,
     in_flight: InFlight = 2,
     base_url: BaseUrl = None,
@@ -179,15 +194,20 @@ def resume(
 
 @contextmanager
 def _new_run(spec: OpSpec, settings: RunSettings, out: Path | None) -> Iterator[Path]:
-    """Make the folder of a run; it is removed again if nothing comes of it."""
+    """Make the folder of a run; it is removed again if nothing comes of it, and an interrupt is told."""
     from ascend_gym.report.run_folder import new_run_folder
 
     folder = new_run_folder(out, f"{spec.name}-{settings.method_name}-seed{settings.seed}")
     write_settings(folder, settings)
+    interrupted = False
     try:
         yield folder
+    except KeyboardInterrupt:
+        interrupted = True
+        raise
     finally:
-        discard_unused(folder)
+        if discard_unused(folder) and interrupted:
+            note("ascend-gym: interrupted before the first evaluation; nothing was saved")
 
 
 def _run(

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from ascend_gym.cli.completion import chips_beginning, operators_beginning, suites_beginning
+from ascend_gym.cli.help_sections import EVALUATION, RUN
 from ascend_gym.core.chips import CHIPS, require_chip
 from ascend_gym.core.config import cache_root, default_daemon_addresses, usable_cache
 from ascend_gym.core.errors import MisuseError
@@ -33,11 +34,32 @@ Operator = Annotated[
     ),
 ]
 Suite = Annotated[str, typer.Option(help="Suite.", autocompletion=suites_beginning)]
-OpDir = Annotated[Path | None, typer.Option(help="Folder of an operator of your own, named OP.")]
+OpDir = Annotated[
+    Path | None, typer.Option(rich_help_panel=RUN, help="Folder of an operator of your own, named OP.")
+]
+TilingFile = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="Tiling source to use instead of the operator's own.",
+    ),
+]
+KernelFile = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="Kernel source to use instead of the operator's own.",
+    ),
+]
 Daemon = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ADDR",
+        rich_help_panel=EVALUATION,
         help="Daemon, such as tcp://host:5710; repeatable; by default a private one is started.",
     ),
 ]
@@ -62,6 +84,7 @@ Chip = Annotated[
         "--chip",
         "--chip-file",
         metavar="CHIP",
+        rich_help_panel=EVALUATION,
         help=f"Chip whose cycles are counted: {', '.join(CHIPS)}, or a FILE.toml of your own.",
         callback=named_chip,
         autocompletion=chips_beginning,

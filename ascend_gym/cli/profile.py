@@ -14,7 +14,9 @@ from ascend_gym.cli.options import (
     EXIT_MISUSE,
     Chip,
     Json,
+    KernelFile,
     OpDir,
+    TilingFile,
     case_of,
     console,
     note,
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 
 DEFAULT_MAX_EVENTS = 500_000
 _Op = Annotated[str | None, typer.Argument(metavar="[OP]", help="Operator, such as gelu.")]
-_Source = Annotated[Path | None, typer.Option(exists=True, dir_okay=False, readable=True)]
 _CaseId = Annotated[str | None, typer.Option(metavar="ID", help="Case; by default the first.")]
 _Program = Annotated[
     Path | None,
@@ -97,8 +98,8 @@ class _Subject:
 def profile(
     op: _Op = None,
     op_dir: OpDir = None,
-    kernel_file: _Source = None,
-    tiling_file: _Source = None,
+    kernel_file: KernelFile = None,
+    tiling_file: TilingFile = None,
     case: _CaseId = None,
     asc: _Program = None,
     define: _Define = None,

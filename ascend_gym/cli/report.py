@@ -40,6 +40,8 @@ def report(
     operator: Annotated[
         list[str] | None,
         typer.Option(
+            "--operator",
+            "--op",
             help="Only runs on this operator, such as core/gelu; repeatable.",
             autocompletion=operators_beginning,
         ),

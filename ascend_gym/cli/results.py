@@ -20,13 +20,15 @@ STORE_NAME = "results.sqlite"
 Store = Annotated[Path, typer.Option(metavar="FILE", help="Results store.")]
 RunName = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or a prefix of it.")]
 
-app = typer.Typer(no_args_is_help=True, help="Inspect, merge and export stored runs.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Inspect, merge and export stored runs.")
 
 
 @app.command("list")
 def runs_list(
     store: Store = RUNS / STORE_NAME,
-    op: Annotated[str | None, typer.Option(help="Only runs on this operator, such as core/gelu.")] = None,
+    op: Annotated[
+        str | None, typer.Option("--op", "--operator", help="Only runs on this operator, such as core/gelu.")
+    ] = None,
     method: Annotated[str | None, typer.Option(help="Only runs of this method or variant.")] = None,
     seed: Annotated[int | None, typer.Option(help="Only runs with this seed.")] = None,
     as_json: Json = False,
@@ -70,7 +72,12 @@ def runs_diff(one: RunName, other: RunName, store: Store = RUNS / STORE_NAME, as
 
 @app.command("import")
 def runs_import(
-    folders: Annotated[list[Path], typer.Argument(metavar="DIR...", exists=True, file_okay=False)],
+    folders: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DIR...", exists=True, file_okay=False, help="Folder of a run, or one above several."
+        ),
+    ],
     store: Store = RUNS / STORE_NAME,
 ) -> None:
     """Import run folders, finished or not, and all below them, into a store."""
@@ -80,7 +87,10 @@ def runs_import(
 
 @app.command("merge")
 def runs_merge(
-    others: Annotated[list[Path], typer.Argument(metavar="FILE...", exists=True, dir_okay=False)],
+    others: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", exists=True, dir_okay=False, help="Results store to read."),
+    ],
     store: Store = RUNS / STORE_NAME,
 ) -> None:
     """Merge the runs of other stores into one; contradicting runs are refused."""

@@ -35,17 +35,19 @@ def settings_text(settings: RunSettings) -> bytes:
     return f"{settings.model_dump_json(indent=2)}\n".encode()
 
 
-def discard_unused(folder: Path) -> None:
-    """Remove the folder of a run that ended before it began, with nothing but settings in it."""
+def discard_unused(folder: Path) -> bool:
+    """Remove the folder of a run that ended before it began, with only settings in it; say whether it did."""
     empty_logs = {JOURNAL_NAME, TIMINGS_NAME, ANSWERS_NAME}
     held = list(folder.iterdir())
-    if all(
+    unused = all(
         path.name in (SETTINGS_NAME, PROVENANCE_NAME) or (path.name in empty_logs and not path.stat().st_size)
         for path in held
-    ):
+    )
+    if unused:
         for path in held:
             path.unlink()
         folder.rmdir()
+    return unused
 
 
 def read_settings(folder: Path) -> RunSettings:

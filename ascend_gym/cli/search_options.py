@@ -9,74 +9,180 @@ import typer
 
 from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
+from ascend_gym.cli.help_sections import (
+    ASCEND_CRAFT,
+    ASCEND_OPTIMIZER,
+    EVALUATION,
+    LIMITS,
+    MODEL,
+    OTHER_METHODS,
+    RUN,
+)
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.staged.examples import Examples
 
 # Limits of a run; in a sweep, of every run.
-DeviceSeconds = Annotated[float | None, typer.Option(help="Limit of device time per run, in seconds.")]
-Tokens = Annotated[int | None, typer.Option(help="Limit of tokens that models read and write per run.")]
-Usd = Annotated[float | None, typer.Option(help="Limit of the models' cost per run, in US dollars.")]
+DeviceSeconds = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=LIMITS, help="Limit of device time per run, in seconds; default none."),
+]
+Tokens = Annotated[
+    int | None,
+    typer.Option(rich_help_panel=LIMITS, help="Limit of tokens that models read and write per run."),
+]
+Usd = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=LIMITS, help="Limit of the models' cost per run, in US dollars."),
+]
 PriceOption = Annotated[
     str | None,
-    typer.Option("--price", metavar="IN,OUT", help="US dollars per million tokens read and written."),
+    typer.Option(
+        "--price",
+        metavar="IN,OUT",
+        rich_help_panel=LIMITS,
+        help="US dollars per million tokens read and written, such as 2.5,10.",
+    ),
 ]
-Builds = Annotated[int | None, typer.Option(help="Builds without an evaluation that AscendCraft may spend.")]
+Builds = Annotated[
+    int | None,
+    typer.Option(
+        rich_help_panel=ASCEND_CRAFT,
+        help="Builds without an evaluation that AscendCraft may spend; default no limit.",
+    ),
+]
 DuplicatesOption = Annotated[
-    Duplicates, typer.Option("--duplicates", help="Cost of proposing a candidate again.")
+    Duplicates, typer.Option("--duplicates", rich_help_panel=RUN, help="Cost of proposing a candidate again.")
 ]
 
 # Models, and how to reach them.
 OfflineModel = Annotated[
-    str | None, typer.Option(help="Model for preparations per operator; default --model.")
+    str | None,
+    typer.Option(rich_help_panel=MODEL, help="Model for preparations per operator; default --model."),
 ]
-MaxTokens = Annotated[int, typer.Option(min=1, help="Maximum length of an answer, including reasoning.")]
-Timeout = Annotated[float, typer.Option(min=1.0, help="Timeout of one answer of a model, in seconds.")]
-Temperature = Annotated[float | None, typer.Option(help="Sampling temperature.")]
+MaxTokens = Annotated[
+    int, typer.Option(min=1, rich_help_panel=MODEL, help="Maximum length of an answer, including reasoning.")
+]
+Timeout = Annotated[
+    float, typer.Option(min=1.0, rich_help_panel=MODEL, help="Timeout of one answer of a model, in seconds.")
+]
+Temperature = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=MODEL, help="Sampling temperature; default that of the endpoint."),
+]
 ReasoningEffort = Annotated[
-    str | None, typer.Option(help="How much a model may reason, such as low, medium or high.")
+    str | None,
+    typer.Option(rich_help_panel=MODEL, help="How much a model may reason, such as low, medium or high."),
 ]
-BaseUrl = Annotated[str | None, typer.Option(help="Endpoint in the OpenAI format; default $OPENAI_BASE_URL.")]
-Concurrency = Annotated[int, typer.Option(min=1, help="Maximum simultaneous questions per run.")]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(rich_help_panel=MODEL, help="Endpoint in the OpenAI format; default $OPENAI_BASE_URL."),
+]
+Concurrency = Annotated[
+    int, typer.Option(min=1, rich_help_panel=MODEL, help="Maximum simultaneous questions per run.")
+]
 RequestsPerMinute = Annotated[
-    int | None, typer.Option(min=1, help="Limit of questions per minute, per run and model.")
+    int | None,
+    typer.Option(min=1, rich_help_panel=MODEL, help="Limit of questions per minute, per run and model."),
 ]
 TokensPerMinute = Annotated[
-    int | None, typer.Option(min=1, help="Limit of tokens per minute, per run and model.")
+    int | None,
+    typer.Option(min=1, rich_help_panel=MODEL, help="Limit of tokens per minute, per run and model."),
 ]
 Cassette = Annotated[
-    Path | None, typer.Option(dir_okay=False, help="File of recorded answers, to read and extend.")
+    Path | None,
+    typer.Option(dir_okay=False, rich_help_panel=MODEL, help="File of recorded answers, to read and extend."),
 ]
-Replay = Annotated[bool, typer.Option("--replay", help="Take all answers from --cassette; ask no model.")]
-InFlight = Annotated[int, typer.Option(min=1, help="Maximum simultaneous evaluations per run.")]
+Replay = Annotated[
+    bool,
+    typer.Option("--replay", rich_help_panel=MODEL, help="Take all answers from --cassette; ask no model."),
+]
+InFlight = Annotated[
+    int, typer.Option(min=1, rich_help_panel=EVALUATION, help="Maximum simultaneous evaluations per run.")
+]
 
 # Settings of single methods.
-ScheduleOption = Annotated[Schedule, typer.Option("--schedule", help="Order of AscendOptimizer's stages.")]
+_PASS_DEFAULT = "default a quarter of --budget, at most 10, or that of --preset."
+ScheduleOption = Annotated[
+    Schedule,
+    typer.Option("--schedule", rich_help_panel=ASCEND_OPTIMIZER, help="Order of AscendOptimizer's stages."),
+]
 PresetOption = Annotated[
-    Preset | None, typer.Option("--preset", help="Schedule of a paper, for AscendOptimizer.")
+    Preset | None,
+    typer.Option(
+        "--preset", rich_help_panel=ASCEND_OPTIMIZER, help="Schedule of a paper, for AscendOptimizer."
+    ),
 ]
 Ablate = Annotated[
-    list[Ablation] | None, typer.Option(help="Part of AscendOptimizer to disable; repeatable.")
+    list[Ablation] | None,
+    typer.Option(rich_help_panel=ASCEND_OPTIMIZER, help="Part of AscendOptimizer to disable; repeatable."),
 ]
-Bank = Annotated[Path | None, typer.Option(dir_okay=False, help="Experience bank of AscendOptimizer.")]
+Bank = Annotated[
+    Path | None,
+    typer.Option(
+        dir_okay=False, rich_help_panel=ASCEND_OPTIMIZER, help="Experience bank of AscendOptimizer."
+    ),
+]
 EmbedderName = Annotated[
-    str, typer.Option(help="'lexical', 'minilm', or an embedding model at the endpoint.")
+    str,
+    typer.Option(
+        rich_help_panel=ASCEND_OPTIMIZER, help="'lexical', 'minilm', or an embedding model at the endpoint."
+    ),
 ]
 Checkpoint = Annotated[
-    Path | None, typer.Option(file_okay=False, exists=True, help="Folder of 'ascend-gym train', for ppo.")
+    Path | None,
+    typer.Option(
+        file_okay=False,
+        exists=True,
+        rich_help_panel=OTHER_METHODS,
+        help="Folder of 'ascend-gym train', for ppo.",
+    ),
 ]
-TilingSteps = Annotated[int | None, typer.Option(min=1, help="Evaluations per pass of tiling search.")]
-RefineSteps = Annotated[int | None, typer.Option(min=1, help="Evaluations per pass of kernel refinement.")]
+TilingSteps = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        rich_help_panel=ASCEND_OPTIMIZER,
+        help=f"Evaluations per pass of tiling search; {_PASS_DEFAULT}",
+    ),
+]
+RefineSteps = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        rich_help_panel=ASCEND_OPTIMIZER,
+        help=f"Evaluations per pass of kernel refinement; {_PASS_DEFAULT}",
+    ),
+]
 RewindSteps = Annotated[
     int | None,
-    typer.Option(min=0, help="Evaluations spent first on rewinding the operator itself."),
+    typer.Option(
+        min=0,
+        rich_help_panel=ASCEND_OPTIMIZER,
+        help="Evaluations spent first on rewinding the operator itself; default 0, or that of --preset.",
+    ),
 ]
 LoweringOption = Annotated[
-    Lowering, typer.Option("--lowering", help="Who translates the programs of AscendCraft.")
+    Lowering,
+    typer.Option(
+        "--lowering", rich_help_panel=ASCEND_CRAFT, help="Who translates the programs of AscendCraft."
+    ),
 ]
 ExamplesOption = Annotated[
-    Examples, typer.Option("--examples", help="Example that is shown for an operator without sources.")
+    Examples,
+    typer.Option(
+        "--examples",
+        rich_help_panel=OTHER_METHODS,
+        help="Example that is shown for an operator without sources.",
+    ),
 ]
-PassBuilds = Annotated[bool, typer.Option(help="Build after each pass of a model, for AscendCraft.")]
+PassBuilds = Annotated[
+    bool,
+    typer.Option(rich_help_panel=ASCEND_CRAFT, help="Build after each pass of a model, for AscendCraft."),
+]
 LeaveOneOut = Annotated[
-    bool, typer.Option(help="Leave out experience with the operator itself and its near twins.")
+    bool,
+    typer.Option(
+        rich_help_panel=ASCEND_OPTIMIZER,
+        help="Leave out experience with the operator itself and its near twins.",
+    ),
 ]

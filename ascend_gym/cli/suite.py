@@ -39,7 +39,9 @@ Level = Annotated[
 ]
 Category = Annotated[list[str] | None, typer.Option(help="Only operators of this category; repeatable.")]
 
-app = typer.Typer(no_args_is_help=True, help="List, show, check, create and import operators.")
+app = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="List, show, check, create and import operators."
+)
 
 
 @app.command("list")
@@ -75,7 +77,9 @@ def suite_list(
 
 @app.command("import")
 def suite_import(
-    cann_ops: Annotated[Path, typer.Option(metavar="DIR", exists=True, file_okay=False)],
+    cann_ops: Annotated[
+        Path, typer.Option(metavar="DIR", exists=True, file_okay=False, help="Checkout of cann-ops.")
+    ],
     op: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this one; repeatable.")] = None,
 ) -> None:
     """Register the operators of a cann-ops checkout by name; the checkout stays where it is.

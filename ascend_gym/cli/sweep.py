@@ -15,6 +15,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from ascend_gym.cli.completion import chips_beginning, methods_beginning, operators_beginning
+from ascend_gym.cli.help_sections import EVALUATION, LIMITS, MODEL, RUN
 from ascend_gym.cli.options import (
     EXIT_INFRASTRUCTURE,
     EXIT_INTERRUPTED,
@@ -80,28 +81,50 @@ _CHILD_OPTIONS = (
     "timeout",
 )
 
-PlanFile = Annotated[Path | None, typer.Argument(metavar="[SWEEP.toml]", exists=True, dir_okay=False)]
+PlanFile = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="[SWEEP.toml]",
+        exists=True,
+        dir_okay=False,
+        help="Plan of the sweep; options override what it says.",
+    ),
+]
 Ops = Annotated[
     list[str] | None,
-    typer.Option("--op", help="Suite, operator or pattern; repeatable.", autocompletion=operators_beginning),
+    typer.Option(
+        "--op",
+        "--operator",
+        rich_help_panel=RUN,
+        help="Suite, operator or pattern; repeatable.",
+        autocompletion=operators_beginning,
+    ),
 ]
 OpDirs = Annotated[
     list[Path] | None,
     typer.Option(
-        "--op-dir", exists=True, file_okay=False, help="Folder of an operator of yours; repeatable."
+        "--op-dir",
+        exists=True,
+        file_okay=False,
+        rich_help_panel=RUN,
+        help="Folder of an operator of yours; repeatable.",
     ),
 ]
 Methods = Annotated[
     list[str] | None,
     typer.Option(
         "--method",
+        rich_help_panel=RUN,
         help="Method, or a variant such as METHOD:no-PART; repeatable.",
         autocompletion=methods_beginning,
     ),
 ]
-Seeds = Annotated[list[int] | None, typer.Option("--seed", help="Seed of runs; repeatable.")]
+Seeds = Annotated[
+    list[int] | None, typer.Option("--seed", rich_help_panel=RUN, help="Seed of runs; repeatable.")
+]
 Budgets = Annotated[
-    list[int] | None, typer.Option("--budget", min=1, help="Evaluations of a run; repeatable.")
+    list[int] | None,
+    typer.Option("--budget", min=1, rich_help_panel=LIMITS, help="Evaluations of a run; repeatable."),
 ]
 Chips = Annotated[
     list[str] | None,
@@ -109,29 +132,47 @@ Chips = Annotated[
         "--chip",
         "--chip-file",
         metavar="CHIP",
+        rich_help_panel=EVALUATION,
         help="Chip, or FILE.toml of one; repeatable.",
         callback=lambda chips: chips and [named_chip(chip) for chip in chips],
         autocompletion=chips_beginning,
     ),
 ]
-Model = Annotated[str | None, typer.Option(help="'offline', or a model at the endpoint.")]
-MaxTokens = Annotated[
-    int | None, typer.Option(min=1, help="Maximum length of an answer, including reasoning.")
+Model = Annotated[
+    str | None, typer.Option(rich_help_panel=MODEL, help="'offline', or a model at the endpoint.")
 ]
-KnownCost = Annotated[Duplicates | None, typer.Option(help="Cost of proposing a candidate again.")]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(min=1, rich_help_panel=MODEL, help="Maximum length of an answer, including reasoning."),
+]
+KnownCost = Annotated[
+    Duplicates | None, typer.Option(rich_help_panel=RUN, help="Cost of proposing a candidate again.")
+]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Folder of the sweep.")]
 RayAddress = Annotated[
-    str, typer.Option(help="none (local processes), local, auto, HOST:PORT or ray://HOST:PORT.")
+    str,
+    typer.Option(
+        rich_help_panel=EVALUATION, help="none (local processes), local, auto, HOST:PORT or ray://HOST:PORT."
+    ),
 ]
 Daemons = Annotated[
     list[str] | None,
     typer.Option(
-        "--daemon", metavar="ADDR[=RUNS]", help="Daemon, and its maximum simultaneous runs; repeatable."
+        "--daemon",
+        metavar="ADDR[=RUNS]",
+        rich_help_panel=EVALUATION,
+        help="Daemon, and its maximum simultaneous runs; repeatable.",
     ),
 ]
-LocalDaemons = Annotated[int, typer.Option(min=0, help="Private daemons to start on this host.")]
-Workers = Annotated[int, typer.Option(min=0, help="Workers per private daemon; 0 lets it choose.")]
-RunsPerDaemon = Annotated[int, typer.Option(min=1, help="Maximum simultaneous runs per daemon.")]
+LocalDaemons = Annotated[
+    int, typer.Option(min=0, rich_help_panel=EVALUATION, help="Private daemons to start on this host.")
+]
+Workers = Annotated[
+    int, typer.Option(min=0, rich_help_panel=EVALUATION, help="Workers per private daemon; 0 lets it choose.")
+]
+RunsPerDaemon = Annotated[
+    int, typer.Option(min=1, rich_help_panel=EVALUATION, help="Maximum simultaneous runs per daemon.")
+]
 EstimateFrom = Annotated[
     Path | None, typer.Option(metavar="FILE", exists=True, help="Results store for --dry-run's estimate.")
 ]

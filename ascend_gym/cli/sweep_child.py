@@ -59,15 +59,16 @@ def main() -> None:
     teller = _Teller()
     over = threading.Event()
     with interruptible() as interrupts:
-        threading.Thread(target=_end_with_parent, args=[interrupts, over], daemon=True).start()
-        ending, message = _ending(arguments, teller)
+        watcher = threading.Thread(target=_end_with_parent, args=[interrupts, over], daemon=True)
+        ending, message = _ending(arguments, teller, watcher)
         with interrupts_held_back():
             teller.tell(ending=ending.value, message=message)
             over.set()
 
 
-def _ending(arguments: argparse.Namespace, teller: _Teller) -> tuple[Ending, str]:
+def _ending(arguments: argparse.Namespace, teller: _Teller, watcher: threading.Thread) -> tuple[Ending, str]:
     try:
+        watcher.start()  # it may interrupt the run at once
         outcome = _run(arguments, teller)
     except InfrastructureError as error:
         return Ending.INFRASTRUCTURE, str(error)

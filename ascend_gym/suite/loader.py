@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
+import logging
 from collections.abc import Collection
 from functools import lru_cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of, digest_of_tree
@@ -30,6 +31,9 @@ _OWN_SUITES = {
 
 _PAPER_CASES = Path(__file__).with_name("cann_ops_101")
 _IMPORTED = (IMPORTED_SUITE, PAPER_SUITE)
+_OUR_NAMES = frozenset({*_OWN_SUITES, *_IMPORTED, LOCAL_SUITE})
+
+_LOG = logging.getLogger("ascend_gym")
 
 _DIGESTED = (
     MANIFEST_NAME,
@@ -166,15 +170,30 @@ def _installed_suites() -> list[str]:
 
 def _suites_of_packages() -> dict[str, str]:
     """Return which package holds the operator folders of each suite that other packages bring."""
-    brought = {each.name: each.value for each in entry_points(group=ENTRY_POINTS)}
-    taken = brought.keys() & {*_OWN_SUITES, *_IMPORTED, LOCAL_SUITE}
-    if taken:
-        name = min(taken)
-        raise MisuseError(
-            f"the installed package with {brought[name]!r} brings a suite named {name!r}, which is ours: "
-            "rename it in that package, or uninstall the package"
-        )
-    return brought
+    brought = list(entry_points(group=ENTRY_POINTS))
+    for each in brought:
+        if each.name in _OUR_NAMES:
+            _warn(_clash(each))
+    return {each.name: each.value for each in brought if each.name not in _OUR_NAMES}
+
+
+def ignored_suites() -> list[str]:
+    """Return what is wrong with each suite of another package that is ignored, and what to do."""
+    return [_clash(each) for each in entry_points(group=ENTRY_POINTS) if each.name in _OUR_NAMES]
+
+
+def _clash(brought: EntryPoint) -> str:
+    package = brought.dist.name if brought.dist is not None else brought.value
+    return (
+        f"the suite {brought.name!r} of the installed package {package!r} is ignored, because one of ours "
+        "has that name: rename it in that package, or uninstall the package"
+    )
+
+
+@lru_cache
+def _warn(message: str) -> None:
+    """Log a warning once per process."""
+    _LOG.warning(message)
 
 
 def _suite_folder(suite: str) -> Path:

@@ -156,6 +156,16 @@ def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, mo
     assert journals[0] == journals[1]
 
 
+def test_optimize_interrupted_before_it_begins_says_that_nothing_was_saved(
+    run, evaluator, monkeypatch, tmp_path
+):
+    monkeypatch.setattr("ascend_gym.cli.optimize.run_in_folder", lambda *_, **__: signal.raise_signal(2))
+    status, _, err = run("optimize", *TOY, "--out", "run")
+    assert status == 130
+    assert "interrupted before the first evaluation; nothing was saved" in err
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_paid_run_is_recorded_and_can_be_run_again_for_free(run, evaluator, model, tmp_path):
     paid = (*TOY, "--model", "dear", "--tokens", 10**6, "--usd", 1, "--price", "5,10", "--budget", 3)
     status, out, _ = run("optimize", *paid, "--json", "--cassette", "answers", "--out", "paid")

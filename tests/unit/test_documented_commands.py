@@ -54,6 +54,9 @@ def unknown_parts(command: str) -> set[str]:
         if name not in called.commands:
             return {name}
         called = called.commands[name]
+    takes_words = any(each.param_type_name == "argument" for each in called.params)
+    if words and not takes_words and words[0].isalnum():
+        return {words[0]}
     known = {name for each in called.params for name in (*each.opts, *each.secondary_opts)}
     return options_in(words) - known - {"--help"}
 
@@ -67,5 +70,6 @@ def test_commands_exist_with_their_options(page: Path) -> None:
 def test_pages_show_commands_and_wrong_ones_are_noticed() -> None:
     assert sum(len(shown(page)) for page in PAGES) > 50
     assert unknown_parts("ascend-gym optimise gelu") == {"optimise"}
+    assert unknown_parts("ascend-gym suite list mine") == {"mine"}
     assert unknown_parts("ascend-gym optimize gelu --no-such 1 --seed=2") == {"--no-such"}
     assert unknown_parts("python benchmarks/rules.py --no-such") == {"--no-such"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -52,10 +53,26 @@ def test_a_suite_of_another_package_is_loaded_by_its_name(install: Install) -> N
         list_operators("other")
 
 
-def test_a_suite_cannot_take_the_place_of_ours(install: Install) -> None:
+def test_a_suite_with_the_name_of_one_of_ours_is_ignored_with_one_warning(
+    install: Install, caplog: pytest.LogCaptureFixture
+) -> None:
     package = install("ascend_gym.suites", "core")
-    with pytest.raises(MisuseError, match=rf"{package}\.operators.*'core', which is ours: rename it"):
-        list_operators("core")
+    for _ in range(2):
+        assert load_operator("gelu").op_id == "core/gelu"
+    with pytest.raises(OperatorNotFoundError):
+        load_operator("core/twice")
+    (told,) = caplog.messages
+    assert f"'core' of the installed package '{package}' is ignored" in told
+    assert "rename it in that package" in told
+
+
+def test_doctor_calls_a_suite_that_is_ignored_a_problem(
+    install: Install, run: Callable[..., tuple[object, str, str]]
+) -> None:
+    package = install("ascend_gym.suites", "core")
+    status, out, _ = run("doctor")
+    assert status == 3
+    assert re.search(rf"problem suites: .*'{package}' is ignored.*\n?.*-> rename it", out)
 
 
 def test_a_suite_without_its_package_says_what_to_do(install: Install) -> None:

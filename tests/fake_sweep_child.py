@@ -2,8 +2,8 @@
 
 ``die_once``: a file; without it the process kills itself after its second step, and makes the file.
 ``note_server``: a file that is told the process from which this one was forked. ``unreachable``: the daemon
-cannot be reached. ``refuse``: the run cannot be made. ``wait``: a fifo that is read after each step, as long
-as it exists.
+cannot be reached. ``refuse``: the run cannot be made. ``vanish``: it ends without a word when it is told to
+stop. ``wait``: a fifo that is read after each step, as long as it exists.
 """
 
 from __future__ import annotations
@@ -50,9 +50,11 @@ class Steps:
             fifo.read_text()
 
 
-def end_with_parent():
+def end_with_parent(settings):
     while os.read(sys.stdin.fileno(), 1):
         continue
+    if settings.get("vanish"):
+        os._exit(130)
     os.kill(os.getpid(), signal.SIGINT)
 
 
@@ -68,7 +70,7 @@ def main():
     parser.add_argument("--daemon")
     arguments, _ = parser.parse_known_args()
     settings = json.loads((arguments.folder / "run.json").read_text())
-    threading.Thread(target=end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, args=[settings], daemon=True).start()
     if "note_server" in settings:
         Path(settings["note_server"]).write_text(str(os.getppid()))
     if settings.get("refuse"):

@@ -128,7 +128,8 @@ class ChildRun:
         status = self._server.status()
         if self._end is not None:
             return self._end
-        ending = Ending.REFUSED if status == _EXIT_MISUSE else Ending.LOST
+        without_a_word = Ending.INTERRUPTED if self._stop_fd < 0 else Ending.LOST  # < 0: it was told to stop
+        ending = Ending.REFUSED if status == _EXIT_MISUSE else without_a_word
         return RunEnd(ending, f"exit status {status}: {self._server.said()}")
 
     def _new_parts(self, *, everything: bool) -> tuple[FilePart, ...]:

@@ -100,6 +100,20 @@ def test_ctrl_c_keeps_what_was_found_and_the_sweep_goes_on_later(tmp_path, execu
     assert again.run().journals() == unbroken[:1]
 
 
+def test_a_run_that_ends_without_a_word_once_it_is_told_to_stop_is_not_lost(tmp_path, executor):
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+
+    def interrupt(update):
+        if update.steps:
+            signal.raise_signal(signal.SIGINT)
+
+    jobs = [make_job(0, wait=str(fifo), vanish=True)]
+    swept = Swept(tmp_path / "sweep", jobs, executor, on_update=interrupt).run()
+    ends = [update.end for update in swept.updates if update.end is not None]
+    assert [end.ending.value for end in ends] == ["interrupted"]
+
+
 def test_a_folder_holds_one_run(tmp_path):
     folders = RunFolders(tmp_path)
     folders.begin(make_job(0))

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("ascend_gym", "ascend_gym_command", "baselines", "agents", "npu_daemon")
+PACKAGES = ("ascend_gym", "baselines", "agents", "npu_daemon")
 
 # For each part of the project, the parts that it may import; longest prefix wins.
 ALLOWED: dict[str, set[str]] = {
@@ -58,7 +58,6 @@ ALLOWED: dict[str, set[str]] = {
         "ascend_gym.chat",
     },
     "ascend_gym.cli": {"ascend_gym", "agents", "baselines", "npu_daemon"},
-    "ascend_gym_command": {"ascend_gym.cli"},
     "baselines": {"ascend_gym", "baselines"},
     "agents": {"ascend_gym", "agents"},
     "npu_daemon": {"ascend_gym.__version__", "ascend_gym.core", "ascend_gym.suite", "npu_daemon"},

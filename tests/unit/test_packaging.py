@@ -41,7 +41,7 @@ def _table_names(text: str, heading: str) -> list[str]:
     return re.findall(r"^\| `(\w+)`", table, re.MULTILINE)
 
 
-@pytest.mark.parametrize("package", ["agents", "ascend_gym", "ascend_gym_command", "baselines", "npu_daemon"])
+@pytest.mark.parametrize("package", ["agents", "ascend_gym", "baselines", "npu_daemon"])
 def test_the_installed_package_has_every_file(package):
     installed = Path(ascend_gym.__file__).parents[1] / package
     assert _files(ROOT / package) - _files(installed) == set()

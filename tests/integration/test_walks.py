@@ -17,11 +17,13 @@ from typing import Any, NamedTuple
 import pytest
 from simulated import Workbench
 
+import ascend_gym
 from ascend_gym.core.config import ENV_CACHE, ENV_DAEMON
 from ascend_gym.search.journal import read_journal
 from npu_daemon.backends.simulator import SimulatorBackend
 
 ROOT = Path(__file__).parents[2]
+INSTALLED = Path(ascend_gym.__file__).parents[1]  # the code that runs may be another copy than this one
 SIMULATOR = "npu_daemon/simulator/"
 TITLES = {
     "step": "From `env.step` to a reward",
@@ -63,7 +65,7 @@ class Hop(NamedTuple):
 
     @property
     def code(self) -> tuple[str, str]:
-        return str(ROOT / self.path), self.name
+        return str(INSTALLED / self.path), self.name
 
 
 def walk(which: str) -> list[Hop]:
@@ -112,7 +114,7 @@ def test_from_a_step_to_a_reward(simulator_cache: Path, tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != ENV_DAEMON}
     environment |= {
         ENV_CACHE: str(simulator_cache),
-        "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}",
+        "PYTHONPATH": f"{tmp_path}{os.pathsep}{INSTALLED}",
         "WALK": json.dumps([hop.code for hop in hops]),
         "WALK_OUT": str(out),
     }

@@ -13,9 +13,11 @@ import json
 import tokenize
 from pathlib import Path
 
+import npu_daemon
 from npu_daemon.harness import HARNESS_VERSION, harness_sources
 
 ROOT = Path(__file__).parents[2]
+INSTALLED = Path(npu_daemon.__path__[0]).parent
 RECORD = ROOT / "tests" / "data" / "harness_sources.json"
 
 
@@ -35,7 +37,7 @@ def code_digest(text: str) -> str:
 
 def present() -> dict[str, object]:
     """Return version and digests of today's sources."""
-    paths = {str(path.relative_to(ROOT)): path for path in harness_sources()}
+    paths = {str(path.relative_to(INSTALLED)): path for path in harness_sources()}
     return {
         "version": HARNESS_VERSION,
         "sources": {name: code_digest(path.read_text("utf-8")) for name, path in paths.items()},

@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import nullcontext
 from importlib.metadata import EntryPoint, EntryPoints
+from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -186,7 +187,7 @@ def test_its_failure_in_a_sweep_refuses_the_run(method, tmp_path, monkeypatch, t
         tokens_per_minute=None,
         in_flight=1,
     )
-    ending, message = sweep_child._ending(arguments, lambda step: None)
+    ending, message = sweep_child._ending(arguments, lambda step: None, Thread(target=lambda: None))
     assert ending is Ending.REFUSED
     assert message.startswith("method halve.py:Halve failed in propose: AttributeError: ")
 

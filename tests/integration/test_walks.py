@@ -119,7 +119,12 @@ def test_from_a_step_to_a_reward(simulator_cache: Path, tmp_path: Path) -> None:
         "WALK_OUT": str(out),
     }
     done = subprocess.run(
-        [sys.executable, "-c", STEP], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", STEP],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     began_ns, reward, status = done.stdout.split()

@@ -87,6 +87,20 @@ class CaseRunner:
         """Measurement protocol of the request."""
         return self.request.protocol
 
+    @property
+    def _confined(self) -> bool:
+        """Whether the candidate cannot reach the files of others."""
+        return self.backend.describe().sandbox in CONFINING
+
+    @property
+    def may_overlap(self) -> bool:
+        """Whether the candidate may run while an earlier run of it is judged and priced.
+
+        Only where it cannot touch what the trusted side reads meanwhile, and where pricing does not run it.
+        """
+        prices_without_it = not self.backend.measures_on_device and not self.protocol.stalls
+        return prices_without_it and self._confined
+
     def evaluate_case(
         self, case: Case, on_run: Callable[[Case, Built], None] = lambda *_: None
     ) -> CaseResult:
@@ -203,8 +217,7 @@ class CaseRunner:
 
     def _tampering(self, case: Case, data: CaseData) -> CaseResult | None:
         """Return the result of a run that changed a read-only file, whose data are then dropped."""
-        confined = self.backend.describe().sandbox in CONFINING
-        complaint = self.case_data.unchanged.changed(data.files, confined=confined)
+        complaint = self.case_data.unchanged.changed(data.files, confined=self._confined)
         if complaint is None:
             return None
         self.case_data.forget(data)

@@ -19,23 +19,22 @@ from pathlib import Path
 from typing import Any
 
 from ascend_gym.core.protocols import Failure
-from ascend_gym.core.records import Case, MeasureProtocol, OpSpec
+from ascend_gym.core.records import Case, Diagnostic, MeasureProtocol, OpSpec, Phase
+from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import stored_array
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.cache_folder import BUILDS_FOLDER
-from npu_daemon.sandbox import ResourceLimits
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.host_side import run_tiling
 from npu_daemon.simulator.kernel_ir.block_marks import MarkedBlock, reached_numbers, read_marks
 from npu_daemon.simulator.kernel_ir.compilation import marks_file
-from npu_daemon.simulator.kernel_run import diagnose_run, write_job
+from npu_daemon.simulator.kernel_run import diagnose_run, run_limits, write_job
 from npu_daemon.simulator.task_type import CoreKind
 from npu_daemon.simulator.toolchain import Toolchain
 
 _FOLDER_OF_KERNELS = "/kernel/"
 _TELL = "tells_reached 1\n"
-_DIGITS_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -150,6 +149,8 @@ def _run_case(
     kernel = builds.candidate(spec, case, spec.baseline, chip, protocol)
     if isinstance(kernel, Failure):
         return kernel
+    for library in (kernel.host.library, *kernel.libraries.values()):  # lines count also where the run fails
+        tally.add(read_marks(marks_file(library)), set())
     with tempfile.TemporaryDirectory(prefix="ascend-gym-coverage-") as name:
         folder = Path(name)
         inputs = _written_inputs(spec, case, protocol.input_seed, folder)
@@ -168,22 +169,25 @@ def _run_case(
         tally.add(read_marks(marks_file(kernel.host.library)), reached_numbers(tiling.reached))
         job = write_job(folder, kernel, case, inputs, tiling, chip, protocol)
         try:
-            outcome = job.execute_again(toolchain.run_program, _limits(protocol), _TELL)
+            outcome = job.execute_again(toolchain.run_program, run_limits(protocol), _TELL)
         finally:
             job.close()
     failure = diagnose_run(outcome, kernel, protocol, outcome.seconds)
-    if failure is None:
-        _add_kernel(kernel, outcome.stdout.decode("ascii", "replace"), tally)
-    return failure
+    return failure or _add_kernel(kernel, outcome.stdout.decode("ascii", "replace"), tally)
 
 
-def _add_kernel(kernel: KernelBuild, told: str, tally: _Tally) -> None:
-    """Add what a run prints: a line with the digits of vector and of cube cores."""
+def _add_kernel(kernel: KernelBuild, told: str, tally: _Tally) -> Failure | None:
+    """Add what a run prints at its end: a line with the digits of vector and of cube cores."""
     rows = [line.split("\t") for line in told.splitlines() if line.startswith("reached\t")]
-    _, vector, cube = rows[-1] if rows else ("", "", "")
+    if not rows:
+        message = "the kernel prints more than is kept, so that what it reaches is not known: print less"
+        complaint = Diagnostic(phase=Phase.RUN_KERNEL, message=message)
+        return Failure(Status.RESOURCE_LIMIT, (complaint,))
+    _, vector, cube = rows[-1]
     for kind, digits in ((CoreKind.VECTOR, vector), (CoreKind.CUBE, cube)):
         if kind in kernel.libraries:
             tally.add(read_marks(marks_file(kernel.libraries[kind])), reached_numbers(digits))
+    return None
 
 
 def _written_inputs(spec: OpSpec, case: Case, seed: int, folder: Path) -> list[list[Path]]:
@@ -195,16 +199,6 @@ def _written_inputs(spec: OpSpec, case: Case, seed: int, folder: Path) -> list[l
             stored_array(array).tofile(path)
         written.append(row)
     return written
-
-
-def _limits(protocol: MeasureProtocol) -> ResourceLimits:
-    return ResourceLimits(
-        wall_s=3.0 * protocol.run_timeout_s + 5.0,
-        cpu_s=protocol.run_timeout_s + 2.0,
-        memory_bytes=protocol.memory_limit_bytes,
-        file_bytes=protocol.output_limit_bytes,
-        output_bytes=_DIGITS_BYTES,
-    )
 
 
 def _stretch(first: int, last: int) -> str:

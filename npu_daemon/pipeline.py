@@ -131,11 +131,12 @@ def _evaluate_cases(
             on_case()
             results.append(runner.evaluate_case(case, others.note_run))
             if results[-1].status is not Status.OK:
-                return _result(request, results, runner)
-        latency_us = _result(request, results, runner).latency_us
-        champion = latency_us is not None and latency_us < best_us
-        looked = second_look(runner, others, champion=champion, on_case=on_case)
-    return _result(request, looked, runner)
+                break
+        else:
+            latency_us = _result(request, results, runner).latency_us
+            champion = latency_us is not None and latency_us < best_us
+            results = second_look(runner, others, champion=champion, on_case=on_case)
+    return _result(request, results, runner)
 
 
 def _result(request: EvalRequest, results: Sequence[CaseResult], runner: CaseRunner) -> EvalResult:

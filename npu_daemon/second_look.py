@@ -32,7 +32,7 @@ class OtherValues:
     """The run of a candidate on other values of its smallest case, overlapped with work that needs no device.
 
     The values are generated while the candidate is built. It runs on them while its last case is judged and
-    priced, unless pricing itself needs the device. Leaving the context waits for the run, but not for the
+    priced, if ``CaseRunner.may_overlap`` allows it. Leaving the context waits for the run, but not for the
     generation of values, which a failed candidate does not need.
 
     Args:
@@ -47,7 +47,7 @@ class OtherValues:
         self._smallest = _smallest(cases)
         self._seed = fresh_seed(runner.request)
         self._beside = ThreadPoolExecutor(max_workers=1)
-        self._early = expected and not runner.backend.measures_on_device
+        self._early = expected and runner.may_overlap
         self._refused: Future[CaseResult | None] | None = None
         self._beside.submit(runner.other_data, self._smallest, self._seed)
 
@@ -72,8 +72,13 @@ class OtherValues:
         return self._run(passed.built) if self._refused is None else self._refused.result()
 
     def wait(self) -> None:
-        """Wait until no run is active."""
-        wait([self._refused] if self._refused else [])
+        """Wait until no run is active.
+
+        Raises:
+            InfrastructureError: the run failed because of this host.
+        """
+        if self._refused is not None:
+            self._refused.result()
 
     def _run(self, built: Built) -> CaseResult | None:
         data = self._runner.other_data(self._smallest, self._seed)
@@ -85,7 +90,7 @@ class OtherValues:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.wait()
+        wait([self._refused] if self._refused else [])
         self._beside.shutdown(wait=False, cancel_futures=True)
 
 
@@ -102,8 +107,7 @@ def second_look(
     """
     smallest = _smallest([passed.case for passed in runner.passed])
     results: list[CaseResult] = []
-    if champion:
-        others.wait()  # a device runs one program at a time
+    others.wait()  # a device runs one program at a time
     for passed in runner.passed:
         if champion:
             results.append(_champion_result(runner, passed, on_case))

@@ -119,9 +119,8 @@ class Worker:
         if self._wake_read in ready:
             os.read(self._wake_read, 64)
         done = self._job is not None and self._job.future.done()
-        while (
-            not self._to_send.empty()
-        ):  # messages queued before the end of the job are sent before its result
+        # Messages queued before the end of the job are sent before its result.
+        while not self._to_send.empty():
             self._send(self._to_send.get())
         if done:
             self._answer()

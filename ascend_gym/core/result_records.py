@@ -151,7 +151,8 @@ class Stall(Record):
         pipe: name with the kind of core, such as ``aiv_vec``.
         at: the instruction and where it stands, such as ``Add at op_kernel/add.cpp:60``, with the line.
         waits_for: what ended last before it starts, as a rule: another pipe's instruction, or issuing it.
-        wait_ratio: share of the time of the core.
+        wait_ratio: share of the time of the core, in the part of the launch that was looked at (its first
+            instructions, at most 1024 of each core).
     """
 
     pipe: str

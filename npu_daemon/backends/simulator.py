@@ -33,11 +33,11 @@ from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
 from npu_daemon.cache_folder import BUILDS_FOLDER
 from npu_daemon.floor import floor_us
-from npu_daemon.sandbox import RLIMITS, ResourceLimits, sandbox_level
+from npu_daemon.sandbox import RLIMITS, sandbox_level
 from npu_daemon.simulator.build_cache import BuildCache, KernelBuild
 from npu_daemon.simulator.chips import Chip, chip_names, load_chip, shipped_digests
 from npu_daemon.simulator.host_side import TilingOutcome, run_tiling
-from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, write_job
+from npu_daemon.simulator.kernel_run import KernelJob, diagnose_run, read_outputs, run_limits, write_job
 from npu_daemon.simulator.noise import samples_us
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.pricing import TimelineRequest, price_trace
@@ -230,7 +230,7 @@ class SimulatorBackend:
 
         Only runs that are checked for races have warnings, and they must have no race.
         """
-        limits = _limits(protocol)
+        limits = run_limits(protocol)
         outcome = job.execute(self.toolchain.run_program, limits)
         failure = diagnose_run(outcome, build.kernel, protocol, outcome.seconds)
         if failure is not None:
@@ -302,7 +302,7 @@ class SimulatorBackend:
         handle: _Run = run.handle
 
         def run_again(lines: str) -> str:
-            outcome = handle.job.execute_again(self.toolchain.run_program, _limits(protocol), lines)
+            outcome = handle.job.execute_again(self.toolchain.run_program, run_limits(protocol), lines)
             return outcome.stdout.decode("utf-8", "replace")
 
         flag_cycles = target_sheet(protocol.chip, starts_with_empty_l2=True).scalar.flag_cycles
@@ -318,16 +318,6 @@ class SimulatorBackend:
         handle: _Run = run.handle
         handle.job.close()
         remove_tree(handle.job.folder)
-
-
-def _limits(protocol: MeasureProtocol) -> ResourceLimits:
-    """Return what a run may use."""
-    return ResourceLimits(
-        wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
-        cpu_s=protocol.run_timeout_s + 2.0,
-        memory_bytes=protocol.memory_limit_bytes,
-        file_bytes=protocol.output_limit_bytes,
-    )
 
 
 def includes_collectives(text: str) -> bool:

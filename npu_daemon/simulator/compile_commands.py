@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from npu_daemon.simulator.compiler import clang
+from npu_daemon.simulator.compiler import host_options
 from npu_daemon.simulator.object_store import Part
 from npu_daemon.simulator.own_sources import INCLUDE
 from npu_daemon.simulator.toolchain import simulator_parts
@@ -35,9 +35,7 @@ def compile_commands(folder: Path) -> list[dict[str, object]]:
 def _entry(folder: Path, part: Part) -> dict[str, object]:
     prefix = ["-include", str(part.prefix)] if part.prefix is not None else []
     language = ["-x", "c++"] if part.source.suffix == ".h" else []
-    options = clang(*part.options, *prefix, *language)[
-        2:
-    ]  # without the program of the wheel and its first word
+    options = [*host_options(), *part.options, *prefix, *language]
     arguments = [_DRIVER, *options, str(part.source), "-o", str(part.target)]
     return {"directory": str(folder), "file": str(part.source), "arguments": arguments}
 

@@ -79,14 +79,12 @@ def target_machine() -> str:
 
 def clang(*options: str) -> list[str]:
     """Return a call of clang for this host, with its own headers and none of the system's."""
-    return [
-        compiler_program(),
-        "clang",
-        f"--target={target_machine()}-linux-gnu",
-        "-nostdinc",
-        *header_options(),
-        *options,
-    ]
+    return [compiler_program(), "clang", *host_options(), *options]
+
+
+def host_options() -> list[str]:
+    """Return the options that every call of clang for this host has."""
+    return [f"--target={target_machine()}-linux-gnu", "-nostdinc", *header_options()]
 
 
 def header_options() -> list[str]:

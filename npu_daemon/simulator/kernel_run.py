@@ -158,6 +158,16 @@ def write_job(
     )
 
 
+def run_limits(protocol: MeasureProtocol) -> ResourceLimits:
+    """Return what a run may use."""
+    return ResourceLimits(
+        wall_s=3.0 * protocol.run_timeout_s + 5.0,  # the program itself watches its CPU time
+        cpu_s=protocol.run_timeout_s + 2.0,
+        memory_bytes=protocol.memory_limit_bytes,
+        file_bytes=protocol.output_limit_bytes,
+    )
+
+
 def output_places(case: Case) -> tuple[tuple[tuple[int, ...], ...], int]:
     """Return where in the file of outputs each tensor of each output parameter begins, and its length."""
     sizes = [size for tensor in case.outputs for size in tensor_sizes_bytes(tensor)]

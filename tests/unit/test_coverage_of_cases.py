@@ -87,3 +87,21 @@ def test_a_branch_that_no_case_takes_is_named_by_file_and_line(
     by_path = {file.path: file for file in coverage.files}
     assert by_path["op_host/neg.cpp"].reached
     assert line - 1 in by_path["op_kernel/neg.cpp"].reached
+
+
+def test_lines_of_a_case_that_fails_count_as_missed(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    spec = load_operator("neg")
+    head = "inline void Process()\n    {\n"
+    kernel = spec.baseline.kernel_text.replace(
+        head, head + "        AscendC::WaitFlag<AscendC::HardEvent::MTE2_V>(0);\n"
+    )
+    smallest = min(spec.cases, key=lambda case: case.traffic_bytes)
+    changed = spec.model_copy(
+        update={"cases": (smallest,), "baseline": spec.baseline.rewritten(kernel=kernel)}
+    )
+    coverage = coverage_of(changed, tmp_path, simulator.toolchain, MeasureProtocol())
+    assert len(coverage.failures) == 1
+    by_path = {file.path: file for file in coverage.files}
+    assert by_path["op_host/neg.cpp"].reached
+    assert by_path["op_kernel/neg.cpp"].lines
+    assert by_path["op_kernel/neg.cpp"].reached == frozenset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -253,19 +254,67 @@ def test_a_run_that_nobody_wants_any_more_is_awaited(spec: OpSpec, tmp_path: Pat
     assert (result.status, backend.met, backend.live_runs) == (Status.GUARD_REJECTED, [True], 0)
 
 
+class OneDevice:
+    """A gate that lets one in at a time, and notes who finds it taken."""
+
+    def __init__(self) -> None:
+        self.taken, self.clash = threading.Lock(), threading.Event()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        if not self.taken.acquire(blocking=False):
+            self.clash.set()
+            self.taken.acquire()
+        try:
+            yield
+        finally:
+            self.taken.release()
+
+
+class SlowOnOtherValues(FakeBackend):
+    """Keeps the device on other values until somebody else wants it, or a while has passed."""
+
+    clash = threading.Event()
+
+    def run(
+        self,
+        built: Built,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        rerun: int = 0,
+    ) -> RunOutput | Failure:
+        if rerun == 1:
+            self.clash.wait(0.2)
+        return super().run(built, case, inputs, protocol, rerun)
+
+
+def test_what_is_measured_again_waits_for_the_run_on_other_values(spec: OpSpec, tmp_path: Path) -> None:
+    device, backend = OneDevice(), SlowOnOtherValues(tmp_path / "cache")
+    backend.clash = device.clash
+    request = make_request(spec, "latency: 50", "floor: 80", case_ids=("large", "small"))
+    data = CaseDataCache(tmp_path / "case_data", "harness")
+    evaluate(request, spec, backend, oracle_for(spec), data, device=device, best_us=1.0)
+    assert ("small", 1) in backend.reruns
+    assert backend.reruns[-1][1] == 2
+    assert not device.clash.is_set()
+
+
 def test_a_candidate_that_fails_does_not_wait_for_other_values(
     spec: OpSpec, backend: FakeBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     oracle, failed = oracle_for(spec), threading.Event()
     request = make_request(spec, "fail_build: build_error")
-    draw = oracle.inputs
+    draw, drawn = oracle.inputs, []
 
     def inputs(case: Case, seed: int) -> Sequence[Sequence[Array]]:
         if seed == fresh_seed(request):
-            assert failed.wait(60.0)
+            failed.wait(60.0)
+            drawn.append(seed)
         return draw(case, seed)
 
     monkeypatch.setattr(oracle, "inputs", inputs)
     data = CaseDataCache(backend.scratch_dir.parent / "case_data", "harness")
     assert evaluate(request, spec, backend, oracle, data).status is Status.BUILD_ERROR
+    assert drawn == []
     failed.set()

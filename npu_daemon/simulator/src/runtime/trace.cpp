@@ -33,10 +33,12 @@ struct Located {
     uint64_t ordinal;
 };
 std::vector<Located> g_located;
+uint64_t g_last_located = 0;    // the greatest ordinal among them
 
 // Tells where the kernel issues the record, if it was asked for.
 void locate(const char *call, uint64_t ordinal) {
     constexpr int kMaxFrames = 24;
+    if (ordinal > g_last_located) return;
     for (const Located &wanted : g_located) {
         if (wanted.block != g_current || wanted.ordinal != ordinal) continue;
         void *frames[kMaxFrames];
@@ -152,7 +154,10 @@ void open_trace(int fd, uint32_t block_count, const Composition &composition, ui
     write_all(&header, sizeof header);
 }
 
-void locate_record(uint32_t block_index, uint64_t ordinal) { g_located.push_back({block_index, ordinal}); }
+void locate_record(uint32_t block_index, uint64_t ordinal) {
+    g_located.push_back({block_index, ordinal});
+    if (ordinal > g_last_located) g_last_located = ordinal;
+}
 
 void close_trace() {
     for (uint32_t block_index = 0; block_index < g_segments.size(); ++block_index) flush_segment(block_index);

@@ -186,7 +186,7 @@ def obtain_toolchain(cache_dir: Path, announce: Callable[[str], None]) -> Toolch
     digest = digest_of("toolchain", compiler_version(), cpu_flags(), sources)
     # Precompiled headers name the headers in them by their paths.
     place = digest_of("place", digest, str(_SIMULATOR), str(compiler_folder()))
-    folder = cache_dir / "toolchain" / place[:32]
+    folder = (cache_dir / "toolchain").resolve() / place[:32]  # programs remember where their library is
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / _LOCK, "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""What editors are told of the simulator's sources is how they are compiled."""
+"""The toolchain of the simulator: what editors are told of it, and where it lies."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from ascend_gym.core.wheel import compiler_program
+from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.compile_commands import FILE_NAME, main
 from npu_daemon.simulator.own_sources import SOURCES
+from npu_daemon.simulator.toolchain import obtain_toolchain
 
 
 def test_every_source_is_listed_and_compiles_as_it_says(
@@ -33,3 +35,14 @@ def test_every_source_is_listed_and_compiles_as_it_says(
             check=True,
             timeout=120,
         )
+
+
+def test_a_toolchain_is_built_where_it_lies_whatever_leads_there(
+    simulator: SimulatorBackend, simulator_cache: Path
+) -> None:
+    def announce(message: str) -> None:
+        pytest.fail(f"built again: {message}")
+
+    through_a_link = obtain_toolchain(simulator_cache, announce).folder
+    assert (simulator_cache / "toolchain").is_symlink()
+    assert through_a_link == simulator.toolchain.folder == through_a_link.resolve()

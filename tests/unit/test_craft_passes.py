@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from conftest import FakeEvaluator
 
@@ -181,8 +183,13 @@ def test_what_was_evaluated_and_failed_is_mended_three_times_and_no_more():
 def test_knobs_of_translated_sources_are_turned_in_their_host():
     lowerer, _ = _lowerer()
     candidate = lowerer.lower(TEXT, VERIFIED).candidate
-    knob = next(iter(VERIFIED.program.knobs.values()))
-    assert lowerer.turned(candidate, VERIFIED) == candidate
+    program = VERIFIED.program
+    knob = next(iter(program.knobs.values()))
+    other = next(each for each in knob.choices if each != knob.default)
+    knobs = {**program.knobs, knob.name: replace(knob, default=other)}
+    turned = lowerer.turned(candidate, replace(VERIFIED, program=replace(program, knobs=knobs)))
+    assert f"{knob.name.upper()} = {other};" in turned.tiling_text
+    assert turned.kernel_text == candidate.kernel_text
     hidden = candidate.rewritten(tiling=candidate.tiling_text.replace(knob.name.upper(), "Other"))
     assert lowerer.turned(hidden, VERIFIED) is None
 
@@ -265,3 +272,5 @@ def test_the_stand_in_makes_faults_by_its_seed_and_mends_them():
     assert lowered.candidate != lower(VERIFIED)
     again = ModelLowerer(SPEC, ModelClient(RuleModel(SPEC, 1.0), seed=0), builds=False)
     assert again.lower(TEXT, VERIFIED).candidate == lowered.candidate
+    result = _failed(Status.BUILD_ERROR, phase=Phase.BUILD_TILING)
+    assert lowerer.repair(lowered.candidate, result).candidate == lower(VERIFIED)

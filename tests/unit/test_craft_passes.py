@@ -16,6 +16,7 @@ from agents.ascend_craft.settings import Lowering
 from ascend_gym.core.errors import BudgetExceededError
 from ascend_gym.core.records import CaseResult, Diagnostic, EvalResult, Phase, failed_result
 from ascend_gym.core.status import Status
+from ascend_gym.rewrites.fenced import render_file
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
@@ -99,6 +100,32 @@ def test_a_pass_that_does_not_build_is_told_why_and_asked_again():
     assert "That does not build" in model.questions[1][-1].content
     assert "VectorAdds" in model.questions[1][-1].content
     assert lowered.candidate.tiling_text == lower(VERIFIED).tiling_text
+
+
+class Unchanging(Asked):
+    """Answers with the files of ``kept`` once it is there."""
+
+    kept = None
+
+    def complete(self, messages, **limits):
+        answer = super().complete(messages, **limits)
+        if self.kept is None:
+            return answer
+        return replace(answer, text="\n".join(render_file(*each) for each in self.kept.texts.items()))
+
+
+def test_a_repair_that_changes_nothing_is_no_repair():
+    for result in (_failed(Status.RUNTIME_FAULT, call="DataCopy(GM->UB)"), _failed(Status.INCORRECT)):
+        model = Unchanging(SPEC)
+        lowerer = ModelLowerer(SPEC, ModelClient(model, seed=0), builds=False)
+        model.kept = lowerer.lower(TEXT, VERIFIED).candidate
+        model.questions.clear()
+        mended = lowerer.repair(model.kept, result)
+        assert mended.candidate is None
+        assert f"has no usable answer after {MAX_REPAIRS} repairs: " in mended.problem
+        told = [each for each in model.questions if "That answer cannot be used: " in each[-1].content]
+        assert len(told) == MAX_REPAIRS
+        assert not any("does not build" in each[-1].content for each in told)
 
 
 def test_a_pass_that_never_builds_ends_the_lowering():

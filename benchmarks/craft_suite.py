@@ -71,12 +71,15 @@ class Outcome:
 def main() -> int:
     """Print the table and return the exit status: 0 if every operator passes."""
     parser = argparse.ArgumentParser(description="AscendCraft over the suite generate, by rules.")
-    parser.add_argument("--operator", action="append", help="only this one; repeatable")
+    specs = {spec.name: spec for spec in list_operators("generate")}
+    parser.add_argument(
+        "--operator", action="append", choices=specs, metavar="NAME", help="only this one; repeatable"
+    )
     parser.add_argument("--each", action="store_true", help="a row for each operator, too")
     arguments = parser.parse_args()
     evaluator = InProcessEvaluator(SimulatorBackend(cache_root()))
     outcomes: list[Outcome] = []
-    for spec in list_operators("generate"):
+    for spec in specs.values():
         if arguments.operator and spec.name not in arguments.operator:
             continue
         outcome = outcome_of(spec, evaluator)

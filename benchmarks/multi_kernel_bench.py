@@ -1,7 +1,7 @@
 """Answers of MultiKernelBench scored here, and programs of the rules written as its answers.
 
-    python benchmarks/multi_kernel_bench.py score DIR [--hidden]
-    python benchmarks/multi_kernel_bench.py export DIR
+    python benchmarks/multi_kernel_bench.py score DIR [--hidden] [--operator NAME ..]
+    python benchmarks/multi_kernel_bench.py export DIR [--operator NAME ..]
 
 ``DIR`` holds a file ``TASK.txt`` or ``TASK.py`` for each task, as its ``output/ascendc/.../run0`` does.
 Answers are read as data; their operators are evaluated like any candidate. Tasks without a file have failed.
@@ -19,7 +19,8 @@ from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
 from ascend_gym.core.status import Status
-from ascend_gym.report.generation import FirstCandidate, category_table
+from ascend_gym.report.generation import PAPER, FirstCandidate, category_table
+from ascend_gym.rewrites.fenced import fenced
 from ascend_gym.staged.lower import lower
 from ascend_gym.staged.parse import parse
 from ascend_gym.staged.syntax import StagedError
@@ -36,17 +37,17 @@ _ENDINGS = (".txt", ".py")
 
 def main() -> int:
     """Score or export, and return 0."""
+    specs = [spec for spec in list_operators("generate") if spec.category in PAPER]
     parser = argparse.ArgumentParser(description="Answers of MultiKernelBench.")
     parser.add_argument("what", choices=("score", "export"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--hidden", action="store_true", help="score on the hidden cases")
-    parser.add_argument("--operator", action="append", help="only this one; repeatable")
+    names = [spec.name for spec in specs]
+    parser.add_argument(
+        "--operator", action="append", choices=names, metavar="NAME", help="only this one; repeatable"
+    )
     arguments = parser.parse_args()
-    specs = [
-        spec
-        for spec in list_operators("generate")
-        if spec.category != "mhc" and (not arguments.operator or spec.name in arguments.operator)
-    ]
+    specs = [spec for spec in specs if spec.name in (arguments.operator or names)]
     if arguments.what == "export":
         return export(specs, arguments.folder)
     return score(specs, arguments.folder, hidden=arguments.hidden)
@@ -62,7 +63,7 @@ def export(specs: list[OpSpec], folder: Path) -> int:
         except (NotCoveredError, StagedError, MisuseError) as error:
             print(f"{spec.name}: {error}")
             continue
-        (folder / f"{task_of(spec.name)}.txt").write_text(f"```python\n{text}```\n", encoding="utf-8")
+        (folder / f"{task_of(spec.name)}.txt").write_text(fenced(text, "python"), encoding="utf-8")
     return 0
 
 

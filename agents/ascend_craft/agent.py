@@ -15,7 +15,7 @@ from typing import Any
 
 from agents.ascend_craft.checking import checked
 from agents.ascend_craft.draft import Drafter
-from agents.ascend_craft.lowering import Lowered, Lowerer, RuleLowerer
+from agents.ascend_craft.lowering import Lowered, Lowerer, RuleLowerer, told
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Builder, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
@@ -27,8 +27,6 @@ from ascend_gym.staged.verify import Verified
 
 MAX_FAULTS = 4
 """Programs in a row that may be refused before an evaluation is spent on saying so."""
-
-_MAX_TOLD = 6
 
 
 @dataclass(frozen=True)
@@ -153,8 +151,8 @@ class AscendCraft:
         lowered = self._lowerer.repair(current.candidate, result)
         if lowered is not None:
             return self._proposal(current.text, current.verified, lowered, notes)
-        told = "; ".join(str(each) for each in result.all_diagnostics[:_MAX_TOLD])
-        self._faults.append((current.text, f"evaluated as {result.status.value}: {told}"))
+        fault = f"evaluated as {result.status.value}: {told(result.all_diagnostics)}"
+        self._faults.append((current.text, fault))
         return None
 
     def _proposal(self, text: str, verified: Verified, lowered: Lowered, notes: _Notes) -> Proposal:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from agents.ascend_craft.reading import read_specification
+from agents.ascend_craft.reading import comment_of, read_specification
 from agents.ascend_craft.synthesis.graph import NotCoveredError
 from agents.ascend_craft.synthesis.names import with_free_names
 from agents.ascend_craft.synthesis.numpy_calls import SplitNeededError
@@ -109,7 +109,7 @@ class ModelDrafter:
             "draft",
             package=__package__,
             name=self._spec.name,
-            specification=_specification(self._spec),
+            specification=comment_of(self._spec),
             cases=cases_text(self._spec),
             example=_shown(self._example) if self._example else "",
         )
@@ -121,15 +121,9 @@ def _shown(example: Example) -> str:
         "draft_example",
         package=__package__,
         name=example.spec.name,
-        specification=_specification(example.spec),
+        specification=comment_of(example.spec),
         program=example.text.rstrip("\n"),
     )
-
-
-def _specification(spec: OpSpec) -> str:
-    """Return the comment in the kernel of a skeleton."""
-    lines = spec.baseline.kernel_text.splitlines()
-    return "\n".join(line[3:] for line in lines if line.startswith("//"))
 
 
 def _system() -> str:

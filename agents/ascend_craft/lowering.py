@@ -144,7 +144,7 @@ class ModelLowerer:
         passes: list[Mapping[str, Any]] = []
         for step in self._steps:
             messages = self._prompts.question(step, text, verified, candidate)
-            made = self._filled(step, messages, candidate)
+            made = self._filled(step, messages, candidate, may_keep=step.passes == (Pass.ALIGN,))
             calls += made.calls
             passes += made.passes
             if made.candidate is None:
@@ -158,9 +158,9 @@ class ModelLowerer:
             return None
         self._repairs += 1
         step = self._to_blame(result)
-        told = "; ".join(str(each) for each in result.all_diagnostics[:_MAX_TOLD])
-        fault = f"Evaluated, this ended as {result.status.value}: {told}"
-        return self._filled(step, self._prompts.complaint(step, self._text, candidate, fault), candidate)
+        fault = f"Evaluated, this ended as {result.status.value}: {told(result.all_diagnostics)}"
+        messages = self._prompts.complaint(step, self._text, candidate, fault)
+        return self._filled(step, messages, candidate, may_keep=False)
 
     def turned(self, candidate: Candidate, verified: Verified) -> Candidate | None:
         """Return the candidate with the constants of its host at other choices (see ``Lowerer``)."""
@@ -178,8 +178,15 @@ class ModelLowerer:
             return self._steps[0]
         return self._steps[list(Pass).index(pass_to_blame(result, self._spec))]
 
-    def _filled(self, step: Step, messages: Sequence[Message], base: Candidate) -> Lowered:
-        """Ask for a pass until what it made builds, up to ``MAX_REPAIRS`` times more."""
+    def _filled(self, step: Step, messages: Sequence[Message], base: Candidate, *, may_keep: bool) -> Lowered:
+        """Ask for a pass until what it made builds, up to ``MAX_REPAIRS`` times more.
+
+        Args:
+            step: the pass.
+            messages: the question.
+            base: the files that it shows.
+            may_keep: whether the first answer may leave them as they are.
+        """
         calls: list[Mapping[str, Any]] = []
         objections: list[str] = []
         builds, latest, asked = 0, base, list(messages)
@@ -190,23 +197,26 @@ class ModelLowerer:
             self._asked += 1
             calls += reading.calls
             value = reading.value
+            usable = not isinstance(value, ParseProblem)
             if isinstance(value, ParseProblem):
-                unchanged = value.kind is ProblemKind.NO_CHANGE and step.passes == (Pass.ALIGN,)
-                objection = "" if unchanged and not objections else str(value)
+                kept = may_keep and not objections and value.kind is ProblemKind.NO_CHANGE
+                objection = "" if kept else str(value)
             else:
                 latest, objection = value, ""
                 if self._builds and self._builder is not None:
                     builds += 1
-                    objection = _told(self._builder.build(value))
+                    objection = told(self._builder.build(value))
             if not objection:
                 note = {"pass": step.name, "builds": builds, "objections": list(objections)}
                 return Lowered(latest, calls=tuple(calls), passes=(note,))
             objections.append(objection)
             if len(objections) > MAX_REPAIRS:
                 note = {"pass": step.name, "builds": builds, "objections": list(objections)}
-                problem = f"pass {step.name} does not build after {MAX_REPAIRS} repairs: {objection}"
+                ending = "does not build" if builds else "has no usable answer"
+                problem = f"pass {step.name} {ending} after {MAX_REPAIRS} repairs: {objection}"
                 return Lowered(None, problem, tuple(calls), (note,))
-            asked = [*messages, *self._prompts.objection(reading.text, objection, latest)]
+            fault = f"{'That does not build' if usable else 'That answer cannot be used'}: {objection}"
+            asked = [*messages, *self._prompts.objection(reading.text, fault, latest)]
 
 
 def pass_to_blame(result: EvalResult, spec: OpSpec) -> Pass:
@@ -216,10 +226,10 @@ def pass_to_blame(result: EvalResult, spec: OpSpec) -> Pass:
     are no multiple of 32 bytes are wrong and rows of whole blocks are right, that is the copies, too.
     All else is the work of the stages.
     """
-    told = result.all_diagnostics
-    if result.status is Status.TILING_ERROR or any(each.phase is Phase.BUILD_TILING for each in told):
+    found = result.all_diagnostics
+    if result.status is Status.TILING_ERROR or any(each.phase is Phase.BUILD_TILING for each in found):
         return Pass.PLAN
-    if any((each.call or "").startswith("DataCopy") for each in told):
+    if any((each.call or "").startswith("DataCopy") for each in found):
         return Pass.ALIGN
     ragged = {case.case_id for case in spec.cases if _has_ragged_rows(case)}
     passed = {case.case_id for case in result.cases if case.status is Status.OK}
@@ -233,5 +243,6 @@ def _has_ragged_rows(case: Case) -> bool:
     return any(each.dtype.size_bytes(each.shapes[0][-1]) % BLOCK_BYTES for each in tensors)
 
 
-def _told(objections: Sequence[Diagnostic]) -> str:
-    return "; ".join(str(each) for each in objections[:_MAX_TOLD])
+def told(diagnostics: Sequence[Diagnostic]) -> str:
+    """Return what a model and the journal are told of diagnostics: the first of them, in one line."""
+    return "; ".join(str(each) for each in diagnostics[:_MAX_TOLD])

@@ -62,10 +62,9 @@ class PassPrompts:
         mended = render("lower_mend", package=__package__, fault=fault)
         return [self._rules[step.name], Message(task.role, f"{task.content}\n{mended}")]
 
-    def objection(self, answer: str, objection: str, candidate: Candidate) -> list[Message]:
+    def objection(self, answer: str, fault: str, candidate: Candidate) -> list[Message]:
         """Return what follows an answer that could not be used, or does not build."""
         sources = render_sources(candidate)
-        fault = f"That does not build: {objection}"
         return [
             Message("assistant", answer.strip()[:_MAX_ANSWER_CHARS] or "(no answer)"),
             Message("user", render("lower_repair", package=__package__, fault=fault, sources=sources)),

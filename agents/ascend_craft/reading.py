@@ -35,7 +35,7 @@ def read_specification(spec: OpSpec) -> Specified:
     Raises:
         NotCoveredError: there is none, or it has types that the rules do not know.
     """
-    comment = "\n".join(line[3:] for line in spec.baseline.kernel_text.splitlines() if line.startswith("//"))
+    comment = comment_of(spec)
     if _REFERENCE not in comment:
         raise NotCoveredError("an operator that has sources: there is no specification")
     head, _, reference = comment.partition(_REFERENCE)
@@ -49,6 +49,12 @@ def read_specification(spec: OpSpec) -> Specified:
         name: "f32" if isinstance(value, float) else "i32" for name, value in case.attributes.items()
     }
     return Specified(Tensors(found["input"], found["output"], _dtypes(spec), attributes), reference)
+
+
+def comment_of(spec: OpSpec) -> str:
+    """Return the comment in the kernel of a skeleton."""
+    lines = spec.baseline.kernel_text.splitlines()
+    return "\n".join(line[3:] for line in lines if line.startswith("//"))
 
 
 def _dtypes(spec: OpSpec) -> dict[str, str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from conftest import FakeEvaluator
 
@@ -14,6 +16,7 @@ from agents.ascend_craft.settings import Lowering
 from ascend_gym.core.errors import BudgetExceededError
 from ascend_gym.core.records import CaseResult, Diagnostic, EvalResult, Phase, failed_result
 from ascend_gym.core.status import Status
+from ascend_gym.rewrites.fenced import render_file
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
@@ -99,6 +102,32 @@ def test_a_pass_that_does_not_build_is_told_why_and_asked_again():
     assert lowered.candidate.tiling_text == lower(VERIFIED).tiling_text
 
 
+class Unchanging(Asked):
+    """Answers with the files of ``kept`` once it is there."""
+
+    kept = None
+
+    def complete(self, messages, **limits):
+        answer = super().complete(messages, **limits)
+        if self.kept is None:
+            return answer
+        return replace(answer, text="\n".join(render_file(*each) for each in self.kept.texts.items()))
+
+
+def test_a_repair_that_changes_nothing_is_no_repair():
+    for result in (_failed(Status.RUNTIME_FAULT, call="DataCopy(GM->UB)"), _failed(Status.INCORRECT)):
+        model = Unchanging(SPEC)
+        lowerer = ModelLowerer(SPEC, ModelClient(model, seed=0), builds=False)
+        model.kept = lowerer.lower(TEXT, VERIFIED).candidate
+        model.questions.clear()
+        mended = lowerer.repair(model.kept, result)
+        assert mended.candidate is None
+        assert f"has no usable answer after {MAX_REPAIRS} repairs: " in mended.problem
+        told = [each for each in model.questions if "That answer cannot be used: " in each[-1].content]
+        assert len(told) == MAX_REPAIRS
+        assert not any("does not build" in each[-1].content for each in told)
+
+
 def test_a_pass_that_never_builds_ends_the_lowering():
     lowerer, _ = _lowerer(Builder(lambda candidate: True))
     lowered = lowerer.lower(TEXT, VERIFIED)
@@ -181,8 +210,13 @@ def test_what_was_evaluated_and_failed_is_mended_three_times_and_no_more():
 def test_knobs_of_translated_sources_are_turned_in_their_host():
     lowerer, _ = _lowerer()
     candidate = lowerer.lower(TEXT, VERIFIED).candidate
-    knob = next(iter(VERIFIED.program.knobs.values()))
-    assert lowerer.turned(candidate, VERIFIED) == candidate
+    program = VERIFIED.program
+    knob = next(iter(program.knobs.values()))
+    other = next(each for each in knob.choices if each != knob.default)
+    knobs = {**program.knobs, knob.name: replace(knob, default=other)}
+    turned = lowerer.turned(candidate, replace(VERIFIED, program=replace(program, knobs=knobs)))
+    assert f"{knob.name.upper()} = {other};" in turned.tiling_text
+    assert turned.kernel_text == candidate.kernel_text
     hidden = candidate.rewritten(tiling=candidate.tiling_text.replace(knob.name.upper(), "Other"))
     assert lowerer.turned(hidden, VERIFIED) is None
 
@@ -265,3 +299,5 @@ def test_the_stand_in_makes_faults_by_its_seed_and_mends_them():
     assert lowered.candidate != lower(VERIFIED)
     again = ModelLowerer(SPEC, ModelClient(RuleModel(SPEC, 1.0), seed=0), builds=False)
     assert again.lower(TEXT, VERIFIED).candidate == lowered.candidate
+    result = _failed(Status.BUILD_ERROR, phase=Phase.BUILD_TILING)
+    assert lowerer.repair(lowered.candidate, result).candidate == lower(VERIFIED)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from synthetic_runs import invented_run
 
+from ascend_gym.report.comparison import NONE
 from ascend_gym.report.generation import PAPER, category_table, first_candidate, meters_table, metrics_of
 from ascend_gym.report.page.document import results_page
 from ascend_gym.report.page.results import read_results
@@ -58,6 +59,16 @@ def test_categories_stand_beside_the_paper():
     assert cells["reduce (1)"][-1] == " / ".join(f"{each:g}" for each in PAPER["reduce"])
     assert cells["all (2)"][5].startswith("50.0 [")
     assert meters_table({"rules": candidates}).rows[0][-3:] == ("2.0", "1.0", "300.0")
+
+
+def test_the_row_beside_the_papers_all_has_the_tasks_of_its_categories_alone():
+    candidates = [_first(_run("a", 400.0)), _first(_run("b", 100.0, category="mhc"))]
+    cells = {row[0]: row for row in category_table("rules", candidates).rows}
+    assert list(cells) == ["mhc (1)", "reduce (1)", "all (1)", "all of ours (2)"]
+    assert cells["all (1)"][5].startswith("0.0 [")
+    assert cells["all (1)"][-1] == " / ".join(f"{each:g}" for each in PAPER["all"])
+    assert cells["all of ours (2)"][5].startswith("50.0 [")
+    assert cells["all of ours (2)"][-1] == NONE
 
 
 def test_the_page_has_a_section_where_there_are_such_runs(tmp_path):

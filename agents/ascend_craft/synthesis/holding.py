@@ -38,12 +38,6 @@ class Holding:
             self._own.discard(place.buffer)
         return place
 
-    def give_back(self) -> None:
-        """Take back all that the stage still has."""
-        for name in sorted(self._own):
-            self._buffers.give(name)
-        self._own.clear()
-
     def owns(self, name: str) -> bool:
         """Say whether a buffer is a temporary of this stage."""
         return name in self._own

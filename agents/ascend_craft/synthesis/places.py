@@ -35,7 +35,8 @@ class Buffers:
     """Buffers of a program: what is allocated, and what of that is free.
 
     Attributes:
-        tile: temporaries of the length of a tile; ``mask`` and ``small`` likewise.
+        sizes: size and type of each buffer, by name.
+        free: names of temporaries that nothing uses now, by kind (see ``take``).
     """
 
     sizes: dict[str, tuple[str, str]] = field(default_factory=dict)

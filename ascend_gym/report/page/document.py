@@ -45,11 +45,12 @@ _METRICS_NOTE = (
 )
 _GENERATION_NOTE = (
     "Of the first candidate for each task: Comp is the share that builds, Pass the share that is correct, "
-    "Fast_x the share that is at least x times as fast as the calls of a framework. All tasks are in the "
-    "denominators. What a call costs is a model: the bound of its traffic, and what the best hand-written "
-    "kernels take beyond it on the simulator (docs/ascend_craft.md says how far devices agree). Builds are "
-    "those without an evaluation; builds, evaluations and tokens are those of a whole run, in the mean. The "
-    "last column has the paper's five figures (AscendCraft, table 1: other hardware and another baseline)."
+    "Fast_x the share that is at least x times as fast as the calls of a framework. All tasks that were run "
+    "are in the denominators. What a call costs is a model: the bound of its traffic, and what the best "
+    "hand-written kernels take beyond it on the simulator (docs/ascend_craft.md says how far devices agree). "
+    "Builds are those without an evaluation; builds, evaluations and tokens are those of a whole run, in the "
+    "mean. The last column has the paper's five figures (AscendCraft, table 1: other hardware and another "
+    "baseline); the row 'all' has the tasks of its categories, 'all of ours' also those of others."
 )
 _ROOFLINE_NOTE = (
     "Floor: launch, and reading the inputs and writing the outputs of a case once at the bandwidth of the "

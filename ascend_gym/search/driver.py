@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -176,6 +176,14 @@ class _Pending:
     result: EvalResult | None = None
 
 
+def _cancel(unfinished: Iterable[_Pending]) -> None:
+    """Cancel those evaluations that have not ended."""
+    with contextlib.suppress(InfrastructureError):
+        for pending in unfinished:
+            if pending.evaluation is not None and not pending.evaluation.done:
+                pending.evaluation.cancel()
+
+
 class _Search:
     """The state of one run of the loop."""
 
@@ -201,8 +209,6 @@ class _Search:
         self._duplicates_in_a_row = 0
         self._exhausted: tuple[StopReason, str] | None = None
         self._broken = ""
-        if isinstance(strategy, BuildingStrategy):
-            strategy.use_builder(self)
 
     def build(self, candidate: Candidate) -> tuple[Diagnostic, ...]:
         """Build a candidate, and say what the compilers object to (see ``Builder``)."""
@@ -216,7 +222,11 @@ class _Search:
             result = self._awaited(pending)
             built = rule_of(result.status).reward is not RewardRule.NEUTRAL
         finally:
-            self._ledger.charge(reservation, _ONE_BUILD) if built else self._ledger.refund(reservation)
+            if built:
+                self._ledger.charge(reservation, _ONE_BUILD)
+            else:
+                self._ledger.refund(reservation)
+            _cancel([pending])
         if not built:
             raise InfrastructureError(f"nothing can be built: {result.all_diagnostics[0]}")
         return result.all_diagnostics if result.status is Status.BUILD_ERROR else ()
@@ -224,6 +234,8 @@ class _Search:
     def run(self, in_flight: int) -> tuple[StopReason, str]:
         """Evaluate the baseline, then all that the strategy proposes and the budget covers."""
         self._journal.header(self._spec, self._rules.record())
+        if isinstance(self._strategy, BuildingStrategy):
+            self._strategy.use_builder(self)
         self._enqueue(Proposal(self._spec.baseline, BASELINE_ORIGIN), None)
         baseline = self._observe_next().result
         if baseline.status is not Status.OK:
@@ -253,10 +265,7 @@ class _Search:
         for pending in self._queue:
             if pending.reservation is not None:
                 self._ledger.refund(pending.reservation)
-        with contextlib.suppress(InfrastructureError):
-            for pending in self._queue:
-                if pending.evaluation is not None and not pending.evaluation.done:
-                    pending.evaluation.cancel()
+        _cancel(self._queue)
         self._queue.clear()
         try:
             self._strategy.close()

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from ascend_gym.core.best import becomes_best, is_unwritten
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
 from ascend_gym.core.protocols import BuildingStrategy, Evaluation, Evaluator, Proposal, Strategy
 from ascend_gym.core.records import (
@@ -47,7 +48,6 @@ from ascend_gym.search.outcome import (
     Step,
     StopReason,
     UnusableProposal,
-    becomes_best,
 )
 from ascend_gym.suite.requests import request_for
 
@@ -419,11 +419,11 @@ class _Search:
     def _record(self, pending: _Pending, result: EvalResult) -> Step:
         best_us = self._best_result.latency_us if self._best_result else None
         latency_us = result.latency_us
-        unwritten = not self._spec.has_sources and self._best.digest == self._spec.baseline.digest
+        unwritten = is_unwritten(self._spec, self._best)
         improved = becomes_best(latency_us, best_us, unwritten=unwritten)
         if improved:
             self._best, self._best_result, best_us = pending.proposal.candidate, result, latency_us
-        first_correct = improved and unwritten and self._best.digest != self._spec.baseline.digest
+        first_correct = unwritten and not is_unwritten(self._spec, self._best)
         spent = self._ledger.spent
         step = Step(pending.index, pending.proposal, result, improved, best_us, spent, first_correct)
         original = pending.original.index if pending.original else None

@@ -34,7 +34,7 @@ from ascend_gym.cli.runs import (
     operator_of,
     read_settings,
     recall_chip,
-    run_with,
+    run_in_folder,
     write_settings,
 )
 from ascend_gym.cli.search_options import (
@@ -229,7 +229,7 @@ def _run(
         )
     view = SearchView(console(stderr=as_json), settings.budget, spec)
     evaluating = _evaluating(daemons, settings.chip, view)
-    outcome = run_with(
+    outcome = run_in_folder(
         evaluating, folder, spec, settings, access=access, in_flight=in_flight, on_event=view.show
     )
     chip = settings.chip

@@ -18,7 +18,7 @@ from typing import Any
 
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_evaluator
-from ascend_gym.cli.runs import operator_of, read_settings, run_with
+from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.report.candidate_files import unified_diff, write_candidate
 from ascend_gym.search.interrupts import Interrupts, interruptible, interrupts_held_back
@@ -97,7 +97,7 @@ def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
     folder: Path = arguments.folder
     settings = read_settings(folder)
     spec = operator_of(settings)
-    outcome = run_with(
+    outcome = run_in_folder(
         opened_evaluator(arguments.daemon, settings.chip),
         folder,
         spec,

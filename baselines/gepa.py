@@ -14,11 +14,7 @@ The score of a case is its speedup over the operator's own sources, 0 for versio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as installed_version
-
-from ascend_gym.core.errors import InfrastructureError, MisuseError
+from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
@@ -30,45 +26,27 @@ from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import ModelClient, Reading, candidate_reader
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
-from baselines.package_link import Child
+from baselines.package_link import Child, require_package, speedup
 
 _SUPPORTED = "0.1."
-
-
-@dataclass(frozen=True)
-class Reflection:
-    """GEPA's settings, with its names and its defaults.
-
-    Attributes:
-        candidate_selection_strategy: how the version to reflect on is chosen: ``pareto``, ``current_best``,
-            ``epsilon_greedy`` or ``top_k_pareto``.
-        reflection_minibatch_size: cases that a reflection is about, at most.
-    """
-
-    candidate_selection_strategy: str = "pareto"
-    reflection_minibatch_size: int = 3
 
 
 class Gepa:
     """Runs GEPA. A ``Strategy`` for ``ascend_gym.search.driver.run_search``; one proposal at a time."""
 
-    def __init__(
-        self, spec: OpSpec, model_client: ModelClient, *, seed: int, reflection: Reflection | None = None
-    ) -> None:
+    def __init__(self, spec: OpSpec, model_client: ModelClient, *, seed: int) -> None:
         """Prepare an evolution of ``spec``; nothing is started yet.
 
         Args:
             spec: the operator.
             model_client: asks the model.
             seed: seed of the run.
-            reflection: GEPA's settings; its own defaults if ``None``.
 
         Raises:
             MisuseError: the package is not installed.
         """
-        _check_package()
+        require_package("gepa", "GEPA", _SUPPORTED)
         self._spec, self._model_client, self._seed = spec, model_client, seed
-        self._reflection = reflection or Reflection()
         self._baseline: EvalResult | None = None
         self._measured: dict[str, EvalResult] = {}  # by digest of the version
         self._child: Child | None = None
@@ -126,8 +104,6 @@ class Gepa:
                 "files": files,
                 "cases": [case.case_id for case in self._spec.cases],
                 "seed": derived_seed(self._seed, "gepa"),
-                "candidate_selection_strategy": self._reflection.candidate_selection_strategy,
-                "reflection_minibatch_size": self._reflection.reflection_minibatch_size,
             }
         )
         question = child.question()
@@ -186,22 +162,8 @@ def _scores(spec: OpSpec, result: EvalResult, baseline: EvalResult) -> dict[str,
     """Return the speedup of each case over the baseline's; that of the operator for cases without latency."""
     own = {case.case_id: case.latency_us for case in baseline.cases}
     now = {case.case_id: case.latency_us for case in result.cases}
-    overall = _speedup(baseline.latency_us, result.latency_us)
+    overall = speedup(baseline.latency_us, result.latency_us)
     return {
-        case.case_id: overall and (_speedup(own.get(case.case_id), now.get(case.case_id)) or overall)
+        case.case_id: overall and (speedup(own.get(case.case_id), now.get(case.case_id)) or overall)
         for case in spec.cases
     }
-
-
-def _speedup(before_us: float | None, after_us: float | None) -> float:
-    return before_us / after_us if before_us and after_us else 0.0
-
-
-def _check_package() -> None:
-    try:
-        found = installed_version("gepa")
-    except PackageNotFoundError:
-        found = "none"
-    if not found.startswith(_SUPPORTED):
-        needed = f"method gepa needs GEPA {_SUPPORTED}x, and {found} is installed"
-        raise MisuseError(f"{needed}: pip install 'ascend-gym[gepa]'")

@@ -17,6 +17,7 @@ from gepa.core.adapter import EvaluationBatch
 from baselines.package_link import Line
 
 _Files = Mapping[str, str]
+_MINIBATCH_CASES = 3  # GEPA's default
 
 
 def main() -> None:
@@ -27,9 +28,9 @@ def main() -> None:
         seed_candidate=order["files"],
         trainset=order["cases"],
         adapter=_Operator(line),
-        candidate_selection_strategy=order["candidate_selection_strategy"],
+        candidate_selection_strategy="pareto",
         module_selector="all",
-        reflection_minibatch_size=min(order["reflection_minibatch_size"], len(order["cases"])),
+        reflection_minibatch_size=min(_MINIBATCH_CASES, len(order["cases"])),
         skip_perfect_score=False,  # there is no perfect speedup
         stop_callbacks=lambda _: False,  # the parent ends this process when the budget is spent
         seed=order["seed"],

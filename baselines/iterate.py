@@ -12,7 +12,6 @@ completed rounds alone, so the journal does not depend on how many evaluations a
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from dataclasses import dataclass, field
 
@@ -20,7 +19,7 @@ from ascend_gym.core.errors import BudgetExceededError, MisuseError, ModelError
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, Status, rule_of
-from ascend_gym.rewrites.answer import ParseProblem
+from ascend_gym.rewrites.answer import CODE_BEGINS, ParseProblem
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources, system_message
@@ -32,9 +31,6 @@ from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 _TURNS_KEPT = 6
 _REASON_CHARACTERS = 2000
 _ANSWER_CHARACTERS = 6000  # of an answer that could not be used
-_CHANGES = re.compile(
-    r"^[ \t]*(?:#+[ \t]*FILE\b|<{5,}|`{3,}|~{3,}|diff |--- |@@ )", re.MULTILINE | re.IGNORECASE
-)
 _APPLIED = "(The changes, as they were applied, are told next.)"
 _GO_ON = (
     "Find the change that gains most now. Several changes that do not depend on each other can go together."
@@ -57,7 +53,7 @@ class _Turn:
         """The answer as the conversation repeats it: its reason alone, where its changes were applied."""
         if not self.attempt.diff:
             return _shortened(self.answer, _ANSWER_CHARACTERS) or "(no answer)"
-        changes = _CHANGES.search(self.answer)
+        changes = CODE_BEGINS.search(self.answer)
         reason = self.answer[: changes.start()] if changes else self.answer
         return "\n\n".join(part for part in (_shortened(reason, _REASON_CHARACTERS), _APPLIED) if part)
 

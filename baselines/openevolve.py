@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
@@ -31,7 +30,7 @@ from ascend_gym.search.model_client import Answer, ModelClient
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
 from ascend_gym.search.seeds import derived_seed
 from baselines.openevolve_program import ProgramText
-from baselines.package_link import Child
+from baselines.package_link import Child, require_package, speedup
 
 FEATURES = ("complexity", "vector_busy")
 
@@ -133,7 +132,7 @@ class OpenEvolve:
         Raises:
             MisuseError: the package is not installed, or the sources hold evolve block markers.
         """
-        _check_package()
+        require_package("openevolve", "OpenEvolve", _SUPPORTED)
         self._spec, self._model_client, self._seed = spec, model_client, seed
         self._evolution = evolution or Evolution()
         self._program = ProgramText(spec.baseline)
@@ -154,7 +153,8 @@ class OpenEvolve:
         if self._baseline is None or self._waiting or limit < 1:
             return []
         if self._child is None:
-            self._child = Child(own_python_command("baselines.openevolve_start"), "OpenEvolve")
+            command = own_python_command("baselines.openevolve_start")
+            self._child = Child(command, "OpenEvolve", ENABLE_ARTIFACTS="true")
             self._begin(self._child, self._baseline)
         while (question := self._child.question()) is not None:
             if question["ask"] == "complete":
@@ -220,10 +220,10 @@ class OpenEvolve:
 
 def _verdict(result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
     """Return the metrics and the feedback by which OpenEvolve goes on."""
-    speedup = baseline.latency_us / result.latency_us if baseline.latency_us and result.latency_us else 0.0
-    busy = (result.mean_profile or {}).get("aiv_vec_ratio", 0.0) if speedup else 0.0
+    fitness = speedup(baseline.latency_us, result.latency_us)
+    busy = (result.mean_profile or {}).get("aiv_vec_ratio", 0.0) if fitness else 0.0
     return {
-        "metrics": {"combined_score": speedup, "vector_busy": busy},
+        "metrics": {"combined_score": fitness, "vector_busy": busy},
         "feedback": describe_result(result)[:_FEEDBACK_CHARACTERS],
     }
 
@@ -243,13 +243,3 @@ def _system_message(spec: OpSpec, baseline: EvalResult) -> str:
 def _template(name: str) -> str:
     """Return a template that stands in for OpenEvolve's of that name, and has its ``{fields}``."""
     return (files("baselines") / "prompts" / "openevolve" / f"{name}.md").read_text(encoding="utf-8")
-
-
-def _check_package() -> None:
-    try:
-        found = version("openevolve")
-    except PackageNotFoundError:
-        found = "none"
-    if not found.startswith(_SUPPORTED):
-        needed = f"method openevolve needs OpenEvolve {_SUPPORTED}x, and {found} is installed"
-        raise MisuseError(f"{needed}: pip install 'ascend-gym[openevolve]'")

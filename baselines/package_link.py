@@ -26,11 +26,12 @@ import socket
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from ascend_gym.core.config import child_environment
-from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.private_folder import PrivateFolder
 
 _SILENCE_LIMIT_S = 300.0
@@ -38,6 +39,26 @@ _END_TIMEOUT_S = 10.0
 _CHECK_INTERVAL_S = 0.01
 _QUOTED_LINES = 15
 _STATUS_ALONE = 3
+
+
+def require_package(package: str, title: str, supported: str) -> None:
+    """Check that a package is installed in a version that begins with ``supported``.
+
+    Raises:
+        MisuseError: it is not.
+    """
+    try:
+        found = version(package)
+    except PackageNotFoundError:
+        found = "none"
+    if not found.startswith(supported):
+        needed = f"method {package} needs {title} {supported}x, and {found} is installed"
+        raise MisuseError(f"{needed}: pip install 'ascend-gym[{package}]'")
+
+
+def speedup(before_us: float | None, after_us: float | None) -> float:
+    """Return how many times faster it became; 0 where one of the latencies is missing."""
+    return before_us / after_us if before_us and after_us else 0.0
 
 
 class Channel:
@@ -111,8 +132,8 @@ class Child:
     by itself when the line is closed, so that it does not outlive a parent that was killed.
     """
 
-    def __init__(self, command: Sequence[str], package: str) -> None:
-        """Start ``command``, which runs a package of that name.
+    def __init__(self, command: Sequence[str], package: str, **environment: str) -> None:
+        """Start ``command``, which runs a package of that name, with some variables of its environment.
 
         Raises:
             InfrastructureError: it could not be started.
@@ -124,19 +145,21 @@ class Child:
         self._channel = Channel(ours)
         try:
             with theirs:
-                self._process = self._start(command, theirs.fileno())
+                self._process = self._start(command, theirs.fileno(), environment)
         except OSError as error:
             self._channel.close()
             self._folder.remove()
             raise InfrastructureError(f"{package} could not be started: {error}") from error
         self._closed = False
 
-    def _start(self, command: Sequence[str], descriptor: int) -> subprocess.Popen[bytes]:
+    def _start(
+        self, command: Sequence[str], descriptor: int, environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
         with (self._folder.path / "messages").open("wb") as messages:
             return subprocess.Popen(
                 [*command, str(descriptor)],
                 cwd=self._folder.path,
-                env=child_environment(PYTHONUTF8="1", TMPDIR=str(self._folder.path), ENABLE_ARTIFACTS="true"),
+                env=child_environment(PYTHONUTF8="1", TMPDIR=str(self._folder.path), **environment),
                 stdin=subprocess.DEVNULL,
                 stdout=messages,
                 stderr=messages,

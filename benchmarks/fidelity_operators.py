@@ -27,10 +27,9 @@ from ascend_gym.core.config import cache_root
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Case, DType, MeasureProtocol, OpSpec, TensorSpec
 from ascend_gym.suite import loader
-from ascend_gym.suite.cann_sources import read_build_file, read_cann_candidate
+from ascend_gym.suite.cann_cases import spec_with_cases
 from ascend_gym.suite.imported import select_operators
 from ascend_gym.suite.inputs import numpy_dtype
-from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.simulator.chips import load_chip
 
@@ -59,21 +58,8 @@ class Row:
 
 def operator_of(folder: Path) -> OpSpec:
     """Return the operator of a folder of the checkout, with the cases that we have for it."""
-    manifest = read_manifest(MANIFESTS / folder.name / MANIFEST_NAME)
-    build = read_build_file(folder)
-    return OpSpec(
-        op_id=f"local/{folder.name}",
-        op_type=manifest.operator.type,
-        folder=str(folder),
-        level=manifest.operator.level,
-        category=manifest.operator.category,
-        description=manifest.operator.description,
-        auto_sync=build.auto_sync,
-        reads_all_inputs=manifest.operator.reads_all_inputs,
-        cases=manifest.cases(),
-        baseline=read_cann_candidate(folder, build),
-        folder_digest=loader.folder_digest(folder),
-    )
+    digest = loader.folder_digest(folder)
+    return spec_with_cases(folder, MANIFESTS / folder.name, f"local/{folder.name}", digest)
 
 
 def case_of(spec: OpSpec, shapes: list[list[list[int]]], dtype: str, attributes: dict[str, Any]) -> Case:

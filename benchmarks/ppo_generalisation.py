@@ -22,6 +22,7 @@ import json
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ def _searched(
         folder.mkdir(parents=True, exist_ok=True)
         evaluator = connect([address])
         try:
-            outcome = run_in_folder(folder, operator_of(chosen), chosen, evaluator)
+            outcome = run_in_folder(nullcontext(evaluator), folder, operator_of(chosen), chosen)
         finally:
             evaluator.close()
         note(f"{name} on {operator}, seed {seed}: {outcome.speedup}, {outcome.stop_reason.value}")

@@ -151,16 +151,23 @@ class RunSettings(BaseModel):
     def identity(self) -> dict[str, Any]:
         """Return the settings that the journal's header does not contain otherwise."""
         is_agent = self.method is Method.ASCEND_OPTIMIZER
-        own = _OF_METHODS.get(self.method, set())
-        of_others = set().union(*_OF_METHODS.values()) - own
-        if self.method in _TOLD_WHERE_USED and self.examples is Examples.NONE:
-            of_others.add("examples")  # their journals are older than this setting
-        told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | of_others)
+        told = self.model_dump(mode="json", exclude=_TOLD_OTHERWISE | self._left_out())
         if not isinstance(self.method, Method):
             return {**told, **outside_methods.identity(self.method)}
         if self.method is Method.PPO:
             return {**told, "policy": policy_digest(checkpoint_of(self))}
         return {**told, **agent_identity(self)} if is_agent else told
+
+    def _left_out(self) -> set[str]:
+        """Return the settings that are those of other methods, or that are told only where they are used."""
+        of_methods = set().union(*_OF_METHODS.values())
+        if isinstance(self.method, Method):
+            own, told_where_used = _OF_METHODS.get(self.method, set()), _CAME_LATE
+        else:
+            own = told_where_used = of_methods
+        fields = type(self).model_fields
+        at_default = {name for name in told_where_used if getattr(self, name) == fields[name].default}
+        return (of_methods - own) | at_default
 
 
 def run_settings(**settings: Any) -> RunSettings:
@@ -213,7 +220,7 @@ _OF_METHODS: dict[Method | str, set[str]] = {
     Method.BEST_OF_N: {"examples"},
     Method.ITERATE: {"islands", "examples", "tools"},
 }
-_TOLD_WHERE_USED = {Method.BEST_OF_N, Method.ITERATE}
+_CAME_LATE = {"lowering", "examples", "pass_builds", "builds", "tools"}  # there are journals without them
 
 
 @dataclass(frozen=True)

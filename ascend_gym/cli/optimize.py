@@ -13,7 +13,7 @@ from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER
 from ascend_gym.cli.completion import methods_beginning
-from ascend_gym.cli.help_sections import LIMITS, MODEL, OTHER_METHODS, RUN
+from ascend_gym.cli.help_sections import LIMITS, MODEL, RUN
 from ascend_gym.cli.methods import Method, RunSettings, run_settings
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
@@ -34,7 +34,7 @@ from ascend_gym.cli.runs import (
     operator_of,
     read_settings,
     recall_chip,
-    run_with,
+    run_in_folder,
     write_settings,
 )
 from ascend_gym.cli.search_options import (
@@ -68,6 +68,7 @@ from ascend_gym.cli.search_options import (
     Timeout,
     Tokens,
     TokensPerMinute,
+    Tools,
     Usd,
 )
 from ascend_gym.core.errors import InfrastructureError
@@ -100,14 +101,6 @@ MethodOption = Annotated[
 Budget = Annotated[int, typer.Option(min=1, rich_help_panel=LIMITS, help="Number of evaluations.")]
 Model = Annotated[str, typer.Option(rich_help_panel=MODEL, help="'offline', or a model at the endpoint.")]
 Seed = Annotated[int, typer.Option(rich_help_panel=RUN, help="Seed of the run.")]
-Tools = Annotated[
-    bool,
-    typer.Option(
-        "--tools",
-        rich_help_panel=OTHER_METHODS,
-        help="Let the model of iterate look up calls and profiles first.",
-    ),
-]
 Out = Annotated[Path | None, typer.Option(help="New folder for journal and best candidate.")]
 
 
@@ -229,7 +222,7 @@ def _run(
         )
     view = SearchView(console(stderr=as_json), settings.budget, spec)
     evaluating = _evaluating(daemons, settings.chip, view)
-    outcome = run_with(
+    outcome = run_in_folder(
         evaluating, folder, spec, settings, access=access, in_flight=in_flight, on_event=view.show
     )
     chip = settings.chip

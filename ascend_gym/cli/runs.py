@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from ascend_gym.cli.methods import RunSettings, Setting, factory_of
@@ -87,21 +87,6 @@ def operator_of(settings: RunSettings) -> OpSpec:
 
 
 def run_in_folder(
-    folder: Path,
-    spec: OpSpec,
-    settings: RunSettings,
-    evaluator: Evaluator,
-    *,
-    access: ModelAccess | None = None,
-    in_flight: int = 1,
-    on_event: Callable[[Step], None] | None = None,
-) -> SearchOutcome:
-    """Execute or resume a search with an evaluator that stays open; see ``run_with``."""
-    opening = nullcontext(evaluator)
-    return run_with(opening, folder, spec, settings, access=access, in_flight=in_flight, on_event=on_event)
-
-
-def run_with(
     opening: AbstractContextManager[Evaluator],
     folder: Path,
     spec: OpSpec,

@@ -1,4 +1,4 @@
-"""Search options shared by ``optimize``, ``resume`` and ``sweep``."""
+"""Options of searches: of ``optimize``, ``resume``, ``sweep`` and ``bank build``, and of single methods."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ InFlight = Annotated[
     int, typer.Option(min=1, rich_help_panel=EVALUATION, help="Maximum simultaneous evaluations per run.")
 ]
 
-# Settings of single methods.
+# Settings of single methods, options of ``optimize`` alone; a sweep has them in its variants.
 _PASS_DEFAULT = "default a quarter of --budget, at most 10, or that of --preset."
 ScheduleOption = Annotated[
     Schedule,
@@ -184,5 +184,13 @@ LeaveOneOut = Annotated[
     typer.Option(
         rich_help_panel=ASCEND_OPTIMIZER,
         help="Leave out experience with the operator itself and its near twins.",
+    ),
+]
+Tools = Annotated[
+    bool,
+    typer.Option(
+        "--tools",
+        rich_help_panel=OTHER_METHODS,
+        help="Let the model of iterate look up calls and profiles first.",
     ),
 ]

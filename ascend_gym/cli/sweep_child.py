@@ -18,11 +18,10 @@ from typing import Any
 
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import EXIT_INTERRUPTED, EXIT_MISUSE, note, opened_evaluator
-from ascend_gym.cli.runs import operator_of, read_settings, run_with
+from ascend_gym.cli.runs import operator_of, read_settings, run_in_folder
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.report.candidate_files import unified_diff, write_candidate
 from ascend_gym.search.interrupts import Interrupts, interruptible, interrupts_held_back
-from ascend_gym.search.llm.limits import CallLimits
 from ascend_gym.search.model_client import TIMEOUT_S
 from ascend_gym.search.outcome import RESUMABLE, SearchOutcome, Step, StopReason
 from ascend_gym.sweep.jobs import Ending
@@ -98,18 +97,12 @@ def _run(arguments: argparse.Namespace, teller: _Teller) -> SearchOutcome:
     folder: Path = arguments.folder
     settings = read_settings(folder)
     spec = operator_of(settings)
-    limits = CallLimits(
-        max_concurrent=arguments.concurrency,
-        requests_per_minute=arguments.requests_per_minute,
-        tokens_per_minute=arguments.tokens_per_minute,
-    )
-    access = ModelAccess(arguments.base_url, limits, arguments.concurrency, timeout_s=arguments.timeout)
-    outcome = run_with(
+    outcome = run_in_folder(
         opened_evaluator(arguments.daemon, settings.chip),
         folder,
         spec,
         settings,
-        access=access,
+        access=ModelAccess.told(vars(arguments)),
         in_flight=arguments.in_flight,
         on_event=teller,
         command=arguments.command,

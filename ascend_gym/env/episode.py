@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ascend_gym.core.best import becomes_best, is_unwritten
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.env.reward import Outcome
@@ -88,11 +89,6 @@ class Episode:
         )
 
     @property
-    def is_unwritten(self) -> bool:
-        """Whether the operator has no sources and no candidate was correct yet."""
-        return not self.spec.has_sources and self.incumbent.digest == self.spec.baseline.digest
-
-    @property
     def best_latency_us(self) -> float:
         """Latency in microseconds that a candidate has to beat: that of the incumbent.
 
@@ -140,9 +136,9 @@ class Episode:
             raise ValueError(f"the budget of {self.budget} evaluations is spent")
         rule = rule_of(result.status)
         attempt = Attempt(move, result.latency_us, self.best_latency_us)
-        better = result.latency_us is not None and (
-            self.is_unwritten or result.latency_us < _measured_latency_us(self.incumbent_result)
-        )
+        best_us = _measured_latency_us(self.incumbent_result)
+        unwritten = is_unwritten(self.spec, self.incumbent)
+        better = becomes_best(result.latency_us, best_us, unwritten=unwritten)
         return replace(
             self,
             spent=self.spent + rule.charged,

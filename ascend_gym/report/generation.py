@@ -99,14 +99,17 @@ def first_candidate(
 
 def metrics_of(candidates: Sequence[FirstCandidate]) -> list[Estimate]:
     """Return each of ``METRICS`` with its 95 % interval; a task counts with the mean of its seeds."""
-    tasks: dict[str, list[tuple[bool, ...]]] = {}
+    tasks = _by_task(candidates)
+    return [share([[each.hits[place] for each in task] for task in tasks]) for place, _ in enumerate(METRICS)]
+
+
+def _by_task(candidates: Sequence[FirstCandidate]) -> list[list[FirstCandidate]]:
+    """Return the candidates of each task: of all as many as there are of the task that has fewest."""
+    tasks: dict[str, list[FirstCandidate]] = {}
     for each in candidates:
-        tasks.setdefault(each.task, []).append(each.hits)
+        tasks.setdefault(each.task, []).append(each)
     seeds = min(map(len, tasks.values()))
-    return [
-        share([[hits[place] for hits in task[:seeds]] for task in tasks.values()])
-        for place, _ in enumerate(METRICS)
-    ]
+    return [task[:seeds] for task in tasks.values()]
 
 
 def category_table(title: str, candidates: Sequence[FirstCandidate]) -> Table:
@@ -132,16 +135,25 @@ def by_category(outcomes: Sequence[_Outcome]) -> dict[str, list[_Outcome]]:
     return found
 
 
-def meters_table(candidates: Mapping[str, Sequence[FirstCandidate]]) -> Table:
-    """Return one row per method: metrics over all its tasks, and mean cost of a task."""
+def meters_table(candidates: Mapping[str, Sequence[FirstCandidate]], runs: int | None = None) -> Table:
+    """Return one row per method: metrics over all its tasks, and mean cost of a task.
+
+    Args:
+        candidates: first candidates of each method.
+        runs: number of runs, of which some may have no candidate yet; that of ``candidates`` if ``None``.
+    """
     rows = []
+    left_out = sum(map(len, candidates.values())) if runs is None else runs
     for name, own in candidates.items():
+        tasks = _by_task(own)
+        counted = [each for task in tasks for each in task]
+        left_out -= len(counted)
         estimates = [each.text(1, scale=100.0) for each in metrics_of(own)]
-        spent = [sum(values) / len(own) for values in zip(*map(_meters, own), strict=True)]
-        tasks = len({each.task for each in own})
-        rows.append((name, str(tasks), *estimates, *(f"{each:.1f}" for each in spent)))
+        spent = [sum(values) / len(counted) for values in zip(*map(_meters, counted), strict=True)]
+        rows.append((name, str(len(tasks)), *estimates, *(f"{each:.1f}" for each in spent)))
     columns = ("method", "tasks", *(f"{name} %" for name in METRICS), "builds", "evaluations", "tokens")
-    return Table("From the specification alone, all tasks, 95 % intervals", columns, tuple(rows))
+    note = f"; left out, as unfinished or of seeds that not all tasks have: {left_out}" if left_out else ""
+    return Table(f"From the specification alone, all tasks, 95 % intervals{note}", columns, tuple(rows))
 
 
 def by_method(

@@ -7,6 +7,7 @@ refused, because a wrong guess costs an evaluation and misleads a learner.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -28,6 +29,12 @@ from ascend_gym.rewrites.edit_blocks import (
 from ascend_gym.rewrites.fenced import FencedSection, headed_texts, render_file, sections, with_last_newline
 from ascend_gym.rewrites.patches import FilePatch, patches_in
 from ascend_gym.rewrites.whole_files import first_elision, looks_complete, missing_entries, stands_for
+
+_BEGINNINGS = r"#+[ \t]*FILE\b|<{5,}|diff (?:-|of )|--- \S|\+\+\+ \S|@@ |\*\*\* (?:Begin|Update|Add|Delete) "
+CHANGES_BEGIN = re.compile(rf"^[ \t]*(?:{_BEGINNINGS})", re.MULTILINE | re.IGNORECASE)
+"""The first line of a changed file, an edit or a diff."""
+CODE_BEGINS = re.compile(rf"^[ \t]*(?:`{{3,}}|~{{3,}}|{_BEGINNINGS})", re.MULTILINE | re.IGNORECASE)
+"""The same, or a fence: where the words of an answer end."""
 
 _CONTEXT_LINES = (3, 8, 20)
 _SHOWN_CHARS = 200

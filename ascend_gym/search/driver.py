@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from ascend_gym.core.best import becomes_best, is_unwritten
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
 from ascend_gym.core.protocols import BuildingStrategy, Evaluation, Evaluator, Proposal, Strategy
 from ascend_gym.core.records import (
@@ -47,7 +48,6 @@ from ascend_gym.search.outcome import (
     Step,
     StopReason,
     UnusableProposal,
-    becomes_best,
 )
 from ascend_gym.suite.requests import request_for
 
@@ -176,6 +176,14 @@ class _Pending:
     result: EvalResult | None = None
 
 
+def _cancel(unfinished: Iterable[_Pending]) -> None:
+    """Cancel those evaluations that have not ended."""
+    with contextlib.suppress(InfrastructureError):
+        for pending in unfinished:
+            if pending.evaluation is not None and not pending.evaluation.done:
+                pending.evaluation.cancel()
+
+
 class _Search:
     """The state of one run of the loop."""
 
@@ -201,8 +209,6 @@ class _Search:
         self._duplicates_in_a_row = 0
         self._exhausted: tuple[StopReason, str] | None = None
         self._broken = ""
-        if isinstance(strategy, BuildingStrategy):
-            strategy.use_builder(self)
 
     def build(self, candidate: Candidate) -> tuple[Diagnostic, ...]:
         """Build a candidate, and say what the compilers object to (see ``Builder``)."""
@@ -216,7 +222,11 @@ class _Search:
             result = self._awaited(pending)
             built = rule_of(result.status).reward is not RewardRule.NEUTRAL
         finally:
-            self._ledger.charge(reservation, _ONE_BUILD) if built else self._ledger.refund(reservation)
+            if built:
+                self._ledger.charge(reservation, _ONE_BUILD)
+            else:
+                self._ledger.refund(reservation)
+            _cancel([pending])
         if not built:
             raise InfrastructureError(f"nothing can be built: {result.all_diagnostics[0]}")
         return result.all_diagnostics if result.status is Status.BUILD_ERROR else ()
@@ -224,6 +234,8 @@ class _Search:
     def run(self, in_flight: int) -> tuple[StopReason, str]:
         """Evaluate the baseline, then all that the strategy proposes and the budget covers."""
         self._journal.header(self._spec, self._rules.record())
+        if isinstance(self._strategy, BuildingStrategy):
+            self._strategy.use_builder(self)
         self._enqueue(Proposal(self._spec.baseline, BASELINE_ORIGIN), None)
         baseline = self._observe_next().result
         if baseline.status is not Status.OK:
@@ -253,10 +265,7 @@ class _Search:
         for pending in self._queue:
             if pending.reservation is not None:
                 self._ledger.refund(pending.reservation)
-        with contextlib.suppress(InfrastructureError):
-            for pending in self._queue:
-                if pending.evaluation is not None and not pending.evaluation.done:
-                    pending.evaluation.cancel()
+        _cancel(self._queue)
         self._queue.clear()
         try:
             self._strategy.close()
@@ -410,11 +419,11 @@ class _Search:
     def _record(self, pending: _Pending, result: EvalResult) -> Step:
         best_us = self._best_result.latency_us if self._best_result else None
         latency_us = result.latency_us
-        unwritten = not self._spec.has_sources and self._best.digest == self._spec.baseline.digest
+        unwritten = is_unwritten(self._spec, self._best)
         improved = becomes_best(latency_us, best_us, unwritten=unwritten)
         if improved:
             self._best, self._best_result, best_us = pending.proposal.candidate, result, latency_us
-        first_correct = improved and unwritten and self._best.digest != self._spec.baseline.digest
+        first_correct = unwritten and not is_unwritten(self._spec, self._best)
         spent = self._ledger.spent
         step = Step(pending.index, pending.proposal, result, improved, best_us, spent, first_correct)
         original = pending.original.index if pending.original else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from ascend_gym.core.best import is_unwritten
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
@@ -44,18 +45,6 @@ class StopReason(str, Enum):
 
 RESUMABLE = frozenset({StopReason.INFRASTRUCTURE, StopReason.INTERRUPTED, StopReason.METHOD_FAILED})
 """Reasons after which the same search can go on from its journal."""
-
-
-def becomes_best(latency_us: float | None, best_us: float | None, *, unwritten: bool) -> bool:
-    """Say whether a measured candidate becomes the best of its run.
-
-    Args:
-        latency_us: its latency; ``None`` for one that is not correct.
-        best_us: lowest latency so far; ``None`` before the baseline is measured.
-        unwritten: whether the operator has no sources and no candidate was correct yet: what stands as best
-            is then only the price of framework calls, and the first correct candidate replaces it.
-    """
-    return latency_us is not None and (best_us is None or unwritten or latency_us < best_us)
 
 
 @dataclass(frozen=True)
@@ -118,7 +107,7 @@ class SearchOutcome:
     @property
     def is_unwritten(self) -> bool:
         """Whether the operator has no sources and no candidate was correct."""
-        return not self.spec.has_sources and self.best.digest == self.spec.baseline.digest
+        return is_unwritten(self.spec, self.best)
 
     @property
     def best_latency_us(self) -> float | None:

@@ -51,7 +51,16 @@ def read_checkout_spec(folder: Path, op_id: str, folder_digest: str) -> OpSpec:
         OperatorFormatError: its sources or its example say something in a way that is not understood.
         InfrastructureError: the importer cannot run.
     """
-    manifest = read_manifest(case_folder(folder) / MANIFEST_NAME)
+    return spec_with_cases(folder, case_folder(folder), op_id, folder_digest)
+
+
+def spec_with_cases(folder: Path, cases: Path, op_id: str, folder_digest: str) -> OpSpec:
+    """Return the operator of a folder of a checkout with the cases of the ``op.toml`` in another.
+
+    Raises:
+        OperatorFormatError: its sources say something in a way that is not understood.
+    """
+    manifest = read_manifest(cases / MANIFEST_NAME)
     build = read_build_file(folder)
     return OpSpec(
         op_id=op_id,

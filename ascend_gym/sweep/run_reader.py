@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ascend_gym.core.append_log import canonical_json, read_log
+from ascend_gym.core.best import becomes_best
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, OperatorFormatError, OperatorNotFoundError
 from ascend_gym.core.records import OpSpec
@@ -19,7 +20,6 @@ from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, read_journal
 from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.llm.metering import Price
-from ascend_gym.search.outcome import becomes_best
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.sweep.packing import packed
 from ascend_gym.sweep.provenance import read_sessions

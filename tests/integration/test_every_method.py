@@ -1,6 +1,7 @@
 """What holds for every search method, composed as the command line composes it."""
 
 import importlib.util
+from contextlib import nullcontext
 from unittest import mock
 
 import pytest
@@ -58,7 +59,8 @@ def _run(folder, method, budget, evaluator=None, access=None, **settings):
     operator = "generate/softmax" if method is Method.ASCEND_CRAFT else "gelu"
     settings = RunSettings(operator=operator, method=method, budget=budget, **settings)
     spec = operator_of(settings)
-    return run_in_folder(folder, spec, settings, evaluator or PricingEvaluator(), access=access, in_flight=2)
+    opening = nullcontext(evaluator or PricingEvaluator())
+    return run_in_folder(opening, folder, spec, settings, access=access, in_flight=2)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -1,5 +1,7 @@
 """The real GEPA package under our driver: what is charged, what it goes on from, and what it is shown."""
 
+from importlib.metadata import PackageNotFoundError
+
 import pytest
 from conftest import FakeEvaluator, make_spec, ok_result
 
@@ -10,7 +12,7 @@ from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason, UnusableProposal
-from baselines import gepa as method
+from baselines import package_link
 from baselines.gepa import Gepa
 
 SPEC = make_spec(tiling="int tile = 1024;\n", kernel="int buffers = 1;\nint passes = 9;\n")
@@ -68,8 +70,8 @@ def test_gepa_goes_on_from_what_improved_and_every_answer_costs_one_evaluation(t
 
 def test_the_extra_is_named_where_the_package_is_missing(monkeypatch):
     def missing(name):
-        raise method.PackageNotFoundError(name)
+        raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(method, "installed_version", missing)
+    monkeypatch.setattr(package_link, "version", missing)
     with pytest.raises(MisuseError, match=r"none is installed.*pip install 'ascend-gym\[gepa\]'"):
         Gepa(SPEC, ModelClient(ScriptedModel(), seed=0), seed=0)

@@ -19,6 +19,7 @@ from ascend_gym.search.outcome import BASELINE_ORIGIN, StopReason
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.requests import request_for
 from baselines import openevolve as method
+from baselines import package_link
 from baselines.openevolve import Evolution, OpenEvolve
 
 pytestmark = pytest.mark.slow
@@ -66,7 +67,9 @@ def children(monkeypatch):
     """Collect the processes that are started."""
     started = []
     original = method.Child
-    monkeypatch.setattr(method, "Child", lambda *what: started.append(original(*what)) or started[-1])
+    monkeypatch.setattr(
+        method, "Child", lambda *what, **also: started.append(original(*what, **also)) or started[-1]
+    )
     return started
 
 
@@ -229,10 +232,10 @@ def test_one_proposal_at_a_time_until_the_evolution_is_over(children):
 def test_another_version_is_refused_with_the_command_that_helps(monkeypatch, installed):
     def version(name):
         if installed == "none":
-            raise method.PackageNotFoundError(name)
+            raise package_link.PackageNotFoundError(name)
         return installed
 
-    monkeypatch.setattr(method, "version", version)
+    monkeypatch.setattr(package_link, "version", version)
     with pytest.raises(MisuseError, match=rf"{installed}.*pip install 'ascend-gym\[openevolve\]'"):
         OpenEvolve(TOY, ModelClient(ScriptedModel(), seed=0), seed=0)
 

@@ -3,54 +3,42 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 import pytest
-from recorded_answers import MODEL, RecordedAnswers
+from answered_runs import answered_run
+from recorded_answers import RecordedAnswers
 
-from ascend_gym.cli.methods import Method, RunSettings
-from ascend_gym.cli.models import ModelAccess
-from ascend_gym.cli.runs import operator_of, run_in_folder
+from ascend_gym.cli.methods import Method
 from ascend_gym.client import connect
 from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Evaluator, Message
 from ascend_gym.core.status import Status
-from ascend_gym.search.llm.server import LlmServer
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
 
 pytestmark = pytest.mark.slow
 
 TESTS = Path(__file__).parents[1]
-ANSWERS = TESTS / "data" / "answers"
 WITHOUT_OPENEVOLVE, WITHOUT_GEPA = (
     pytest.mark.skipif(importlib.util.find_spec(name) is None, reason=f"{name} is not installed")
     for name in ("openevolve", "gepa")
 )
 
 
-@pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-
-
-@pytest.fixture
-def daemon(simulator_daemon: str) -> Iterator[Evaluator]:
-    evaluator = connect(simulator_daemon)
-    yield evaluator
-    evaluator.close()
-
-
-def _speedup(folder: Path, evaluator: Evaluator, operator: str, method: Method, **settings: object) -> float:
+def _speedup(
+    folder: Path,
+    opening: AbstractContextManager[Evaluator],
+    operator: str,
+    method: Method,
+    **settings: object,
+) -> float:
     """Return what the recorded answers come to; every one of them must be usable and correct."""
-    settings = RunSettings(operator=operator, method=method, model=MODEL, **settings)
     asked_alike = Method.BEST_OF_N if method is Method.GEPA else method  # of the operator's own sources
-    answers = RecordedAnswers(ANSWERS / f"{operator}-{asked_alike.value}")
-    with LlmServer({MODEL: answers}) as server:
-        access = ModelAccess(base_url=server.base_url)
-        outcome = run_in_folder(folder, operator_of(settings), settings, evaluator, access=access)
-    assert outcome.evaluations == settings.budget, outcome.message
+    answers = f"{operator}-{asked_alike.value}"
+    outcome = answered_run(folder, opening, answers, operator=operator, method=method, **settings)
+    assert outcome.evaluations == settings["budget"], outcome.message
     ended = [(step.result.status, step.result.all_diagnostics) for step in outcome.history]
     assert {status for status, _ in ended} == {Status.OK}, ended
     return outcome.history[0].result.latency_us / outcome.best_latency_us
@@ -66,11 +54,14 @@ def _speedup(folder: Path, evaluator: Evaluator, operator: str, method: Method, 
     ],
 )
 def test_what_prompts_say_is_enough_for_good_answers(
-    tmp_path: Path, daemon: Evaluator, operator: str, method: Method, budget: int, least_speedup: float
+    tmp_path: Path, simulator_daemon: str, operator: str, method: Method, budget: int, least_speedup: float
 ) -> None:
     """They were 3.06, 1.97 and 1.92 times as fast when they were written; prices may change since."""
     steps = {"refine_steps": 1, "tiling_steps": 1} if method is Method.ASCEND_OPTIMIZER else {}
-    assert _speedup(tmp_path, daemon, operator, method, budget=budget, **steps) > least_speedup
+    assert (
+        _speedup(tmp_path, closing(connect(simulator_daemon)), operator, method, budget=budget, **steps)
+        > least_speedup
+    )
 
 
 def test_a_matmul_object_is_tuned_in_a_conversation(tmp_path: Path, simulator: SimulatorBackend) -> None:
@@ -78,7 +69,9 @@ def test_a_matmul_object_is_tuned_in_a_conversation(tmp_path: Path, simulator: S
     evaluator = InProcessEvaluator(simulator, tmp_path / "cache")
     (tmp_path / "run").mkdir()
     folder = str(TESTS / "operators" / "matmul_leaky")
-    speedup = _speedup(tmp_path / "run", evaluator, "matmul_leaky", Method.ITERATE, budget=3, op_dir=folder)
+    speedup = _speedup(
+        tmp_path / "run", nullcontext(evaluator), "matmul_leaky", Method.ITERATE, budget=3, op_dir=folder
+    )
     assert speedup > 1.3
 
 

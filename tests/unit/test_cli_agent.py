@@ -106,6 +106,13 @@ def test_other_methods_are_not_told_of_the_agent():
     assert not {"schedule", "ablate", "bank", "embedder"} & set(identity)
 
 
+@pytest.mark.parametrize("method", ["ascend-craft", "iterate", "best-of-n"])
+def test_settings_that_came_late_are_told_only_where_they_are_used(method):
+    late = {"lowering", "examples", "pass_builds", "builds", "tools"}
+    assert not late & set(_settings(method=method).identity())
+    assert _settings(method=method, examples="basic").identity()["examples"] == "basic"
+
+
 @pytest.mark.parametrize(
     "variant", ["no-tiling", "no-kernel", "no-experience", "no-retrieval", "no-tiling,no-experience"]
 )

@@ -159,7 +159,7 @@ def test_optimize_interrupted_saves_and_prints_what_was_found(run, evaluator, mo
 def test_optimize_interrupted_before_it_begins_says_that_nothing_was_saved(
     run, evaluator, monkeypatch, tmp_path
 ):
-    monkeypatch.setattr("ascend_gym.cli.optimize.run_with", lambda *_, **__: signal.raise_signal(2))
+    monkeypatch.setattr("ascend_gym.cli.optimize.run_in_folder", lambda *_, **__: signal.raise_signal(2))
     status, _, err = run("optimize", *TOY, "--out", "run")
     assert status == 130
     assert "interrupted before the first evaluation; nothing was saved" in err

@@ -292,6 +292,35 @@ def test_a_build_says_what_the_compilers_say_and_nothing_of_the_run(tmp_path):
     assert seen[1][0].message == "nothing was written"
 
 
+class Interrupted(SmallCases):
+    """Is interrupted while it builds."""
+
+    def __init__(self):
+        super().__init__()
+        self.cancelled = []
+
+    def poll(self, timeout_s):
+        if self.requests[-1].case_ids:
+            raise KeyboardInterrupt
+        return super().poll(timeout_s)
+
+    def cancel(self, evaluation):
+        self.cancelled.append(evaluation.request.case_ids)
+        super().cancel(evaluation)
+
+
+def test_an_interrupted_build_is_cancelled_and_refunded(tmp_path):
+    strategy = AscendCraft(
+        SPEC, RuleDrafter(SPEC), ModelLowerer(SPEC, ModelClient(RuleModel(SPEC, 0), seed=0))
+    )
+    evaluator, ledger = Interrupted(), BudgetLedger(Budget(3))
+    with Journal(tmp_path) as journal:
+        outcome = run_search(SPEC, strategy, evaluator, ledger, journal)
+    assert outcome.stop_reason is StopReason.INTERRUPTED
+    assert evaluator.cancelled == [evaluator.requests[-1].case_ids]
+    assert outcome.spent.builds == 0
+
+
 def test_the_stand_in_makes_faults_by_its_seed_and_mends_them():
     model = Asked(SPEC, fault_rate=1.0)
     lowerer = ModelLowerer(SPEC, ModelClient(model, seed=0), builds=False)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from synthetic_runs import invented_run
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from ascend_gym.cli import app as ascend_gym
+from ascend_gym.sweep.store import ResultsStore
 from npu_daemon.__main__ import app as npu_daemon
 
 PROGRAMS = {"ascend-gym": ascend_gym, "npu-daemon": npu_daemon}
@@ -56,7 +60,13 @@ def test_programs_tell_their_version(program: str) -> None:
     assert CliRunner().invoke(PROGRAMS[program], ["--version"]).output.startswith(f"{program} ")
 
 
-@pytest.mark.parametrize("words", [("sweep",), ("report",), ("runs", "list"), ("bank", "show")])
-def test_operators_are_chosen_by_either_name(words: tuple[str, ...]) -> None:
-    command = dict(commands_of(get_command(ascend_gym)))[words]
-    assert any({"--op", "--operator"} <= set(each.opts) for each in command.params)
+@pytest.mark.parametrize("option", ["--op", "--operator"])
+def test_operators_are_chosen_by_either_name(option: str, tmp_path: Path) -> None:
+    store = tmp_path / "results.sqlite"
+    with ResultsStore(store, write=True) as results:
+        for name in ("core/gelu", "core/exp"):
+            results.put(invented_run(name, 1, "best-of-n", 0, 2))
+    listed = CliRunner().invoke(
+        ascend_gym, ["runs", "list", "--store", str(store), option, "core/gelu", "--json"]
+    )
+    assert [each["op_id"] for each in json.loads(listed.output)["runs"]] == ["core/gelu"]

@@ -3,16 +3,19 @@
 import re
 
 import pytest
-from conftest import FakeEvaluator, make_spec
+from conftest import FakeEvaluator, make_spec, ok_result
 
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Completion
+from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.search.driver import run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.sheets import CALLS_HEADING, TARGET_HEADING
+from ascend_gym.search.llm.tools import Toolbox
 from ascend_gym.search.model_client import ModelClient
+from ascend_gym.suite.requests import request_for
 from baselines.iterate import Iterate
 
 SPEC = make_spec(tiling="int tiling = 0;\n", kernel="int kernel = 0;\n")
@@ -166,3 +169,30 @@ def test_tools_are_offered_where_they_are_wanted_alone(tmp_path):
     model = Editor(50.0)
     _search(tmp_path, model, budget=1)
     assert "TOOL:" not in "".join(message.content for message in model.conversations[0])
+
+
+def _measured():
+    """Return a result whose first case has no profile."""
+    result = ok_result(request_for(SPEC, SPEC.baseline, MeasureProtocol()), 10.0)
+    small, large = result.cases
+    return result.model_copy(update={"cases": (small.model_copy(update={"profile": None}), large)})
+
+
+DIFF = """--- a/op_kernel/toy.cpp
++++ b/op_kernel/toy.cpp
+@@ -1 +1 @@
+-// old
++// new
+TOOL: profile
+"""
+
+
+@pytest.mark.parametrize("answer", [DIFF, f"diff --git a/x b/x\n{DIFF}", f"*** Begin Patch\n{DIFF[47:]}"])
+def test_changes_in_any_form_come_before_tools(answer):
+    assert Toolbox(_measured()).reply(answer) is None
+    assert Toolbox(_measured()).reply("```\nTOOL: profile\n```")
+
+
+def test_a_case_without_a_profile_is_told_as_such():
+    assert "Not profiled: small" in Toolbox(_measured()).reply("TOOL: profile small")
+    assert "There is no case 'c9'; there are: small, large" in Toolbox(_measured()).reply("TOOL: profile c9")

@@ -170,6 +170,21 @@ def test_its_failure_ends_the_run_with_what_was_found(
         assert "speedup" in out
 
 
+def test_a_failure_to_take_the_builder_ends_the_run_too(run, evaluator, method, tmp_path):
+    (tmp_path / "halve.py").write_text(f"{METHOD}\n    def use_builder(self, builder):\n        1 / 0\n")
+    status, _, err = run("optimize", *TOY, "--method", method, "--out", "run")
+    assert status == 2
+    assert "failed in use_builder: ZeroDivisionError" in err
+    assert json.loads((tmp_path / "run/summary.json").read_text())["stop_reason"] == "method_failed"
+
+
+def test_settings_of_a_variant_are_part_of_the_identity(method, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain, islands = (variant_settings(each, operator="toy") for each in (method, f"{method}:islands=2"))
+    assert islands.identity() == {**plain.identity(), "islands": 2}
+    assert plain.identity() == variant_settings(f"{method}:islands=1", operator="toy").identity()
+
+
 def test_its_failure_in_a_sweep_refuses_the_run(method, tmp_path, monkeypatch, toy_folder):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "halve.py").write_text(METHOD.replace("self.number += 1", "self.step"))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ascend_gym.core.errors import InfrastructureError
+from ascend_gym.core.errors import InfrastructureError, MisuseError
 from baselines import package_link
-from baselines.package_link import Child
+from baselines.package_link import Child, require_package, speedup
 
 CONNECT = """
 import json, os, signal, socket, subprocess, sys, time
@@ -147,6 +147,27 @@ def test_the_key_of_the_endpoint_is_not_handed_on(start, monkeypatch):
     environment = child.question()["problem"]
     assert environment["SOME_SETTING"] == "kept"
     assert "sk-secret" not in environment.values()
+
+
+def test_a_package_gets_the_variables_that_are_its_own():
+    child = Child([sys.executable, "-c", f"{CONNECT}ask(ask=os.environ.get('OWN'))"], "GEPA", OWN="1")
+    try:
+        child.answer({})
+        assert child.question() == {"ask": "1"}
+    finally:
+        child.close()
+
+
+@pytest.mark.parametrize("found", ["0.9.1", "none"])
+def test_a_package_of_another_version_is_refused_with_what_to_install(found, monkeypatch):
+    monkeypatch.setattr(package_link, "version", lambda name: found)
+    with pytest.raises(MisuseError, match=rf"needs GEPA 0.1.x, and {found} is.*'ascend-gym\[gepa\]'"):
+        require_package("gepa", "GEPA", "0.1.")
+    require_package("gepa", "GEPA", found)
+
+
+def test_a_speedup_needs_both_latencies():
+    assert (speedup(10.0, 5.0), speedup(10.0, None), speedup(None, 5.0)) == (2.0, 0.0, 0.0)
 
 
 def test_a_killed_parent_leaves_no_openevolve_behind(tmp_path):

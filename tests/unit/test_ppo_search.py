@@ -1,5 +1,7 @@
 """Search with a policy under the driver that all methods share."""
 
+from contextlib import nullcontext
+
 import pytest
 from conftest import FakeEvaluator, make_spec, ok_result
 
@@ -45,7 +47,7 @@ def _run(checkpoint, name, budget=12, spec=SPEC, **settings):
     chosen = RunSettings(
         operator="toy", method=Method.PPO, budget=budget, checkpoint=str(checkpoint), **settings
     )
-    outcome = run_in_folder(folder, spec, chosen, PricingEvaluator())
+    outcome = run_in_folder(nullcontext(PricingEvaluator()), folder, spec, chosen)
     return outcome, (folder / JOURNAL_NAME).read_bytes()
 
 
@@ -86,4 +88,4 @@ def test_a_journal_belongs_to_one_policy(checkpoint):
     save_policy(checkpoint, family, network(family, 6).state_dict())
     chosen = RunSettings(operator="toy", method=Method.PPO, budget=12, checkpoint=str(checkpoint))
     with pytest.raises(MisuseError, match="journal"):
-        run_in_folder(checkpoint / "run", SPEC, chosen, PricingEvaluator())
+        run_in_folder(nullcontext(PricingEvaluator()), checkpoint / "run", SPEC, chosen)

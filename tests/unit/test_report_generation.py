@@ -71,6 +71,17 @@ def test_the_row_beside_the_papers_all_has_the_tasks_of_its_categories_alone():
     assert cells["all of ours (2)"][-1] == NONE
 
 
+def test_runs_that_do_not_count_are_told_and_cost_nothing():
+    dear = _run("a", *["incorrect"] * 9, seed=1)
+    own = [_first(each) for each in (_run("a", 100.0), dear, _run("b", 100.0))]
+    table = meters_table({"rules": own})
+    assert table.title.endswith("not all tasks have: 1")
+    assert table.rows[0][1] == "2"
+    assert table.rows[0][-3:] == ("2.0", "1.0", "300.0")
+    assert meters_table({"rules": own}, runs=5).title.endswith(": 3")
+    assert "left out" not in meters_table({"rules": [own[0], own[2]]}).title
+
+
 def test_the_page_has_a_section_where_there_are_such_runs(tmp_path):
     for suite, shown in (("generate", True), ("core", False)):
         with ResultsStore(tmp_path / f"{suite}.sqlite", write=True) as store:

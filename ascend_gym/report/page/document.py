@@ -166,7 +166,7 @@ def _metrics(page: Page, name: str, comparison: Comparison, budget: int, where: 
 
 def _generation(page: Page, results: Results) -> str:
     parts = [f'<p class="note">{escape(_GENERATION_NOTE)}</p>']
-    parts.append(page.table("generation", meters_table(results.generated)))
+    parts.append(page.table("generation", meters_table(results.generated, results.generation_runs)))
     for number, (name, candidates) in enumerate(results.generated.items(), 1):
         parts.append(page.table(f"generation-{number}", category_table(name, candidates)))
     return "".join(parts)

@@ -114,6 +114,11 @@ class Results:
         )
         return by_method(self.names, runs)
 
+    @property
+    def generation_runs(self) -> int:
+        """Number of runs on operators without sources, with those that have no candidate yet."""
+        return sum(run.op_id.startswith(SUITE) for run in self.runs)
+
     @cached_property
     def main(self) -> Comparison:
         """Return the comparison of all methods except variants."""

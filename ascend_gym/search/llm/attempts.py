@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ascend_gym.core.records import Candidate, EvalResult
+from ascend_gym.rewrites.answer import CODE_BEGINS
 from ascend_gym.search.llm.measurement import compared, told_diagnostics
 
 _MAX_DIAGNOSTICS = 3
@@ -15,7 +15,6 @@ _MAX_DIFF_LINES = 60
 _MAX_MESSAGE_CHARACTERS = 400
 _MAX_REASON_CHARACTERS = 300
 _SHOWN_ATTEMPTS = 32
-_CHANGES_BEGIN = re.compile(r"^\s*(?:`{3}|~{3}|<{6,8}|-{3} |\+{3} |#+ FILE\b|diff )", re.M)
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def applied_diff(before: Candidate, after: Candidate) -> tuple[str, ...]:
 
 def reason_of(answer: str) -> str:
     """Return what an answer says before its first change, on one line and at most 300 characters of it."""
-    changes = _CHANGES_BEGIN.search(answer)
+    changes = CODE_BEGINS.search(answer)
     said = " ".join((answer[: changes.start()] if changes else answer).split())
     return said if len(said) <= _MAX_REASON_CHARACTERS else f"{said[:_MAX_REASON_CHARACTERS]} ..."
 

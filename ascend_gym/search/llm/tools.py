@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 
 from ascend_gym.core.records import CaseResult, EvalResult
+from ascend_gym.rewrites.answer import CHANGES_BEGIN
 from ascend_gym.search.llm.sheets import Call, known_calls
 from ascend_gym.search.llm.template import render
 
@@ -20,7 +21,6 @@ MOST_ROUNDS = 3
 
 _MOST_REQUESTS = 8
 _REQUEST = re.compile(r"^[ \t>*-]*`?TOOL:[ \t]*(\w+)[ \t]*([^`\n]*?)`?[ \t]*$", re.MULTILINE)
-_CHANGES = re.compile(r"^[ \t]*(?:#+[ \t]*FILE\b|<{5,})", re.MULTILINE | re.IGNORECASE)
 _NEAREST = 3
 
 
@@ -39,7 +39,7 @@ class Toolbox:
 
     def reply(self, answer: str) -> str | None:
         """Return what the tools say that an answer asks for; ``None`` if it asks for none, or has changes."""
-        if _CHANGES.search(answer):
+        if CHANGES_BEGIN.search(answer):
             return None
         asked = list(dict.fromkeys(_REQUEST.findall(answer)))[:_MOST_REQUESTS]
         said = [f"### {' '.join((name, what)).strip()}\n{self._said(name, what)}" for name, what in asked]
@@ -54,8 +54,12 @@ class Toolbox:
     def _profile(self, case_id: str) -> str:
         cases = [case for case in self._measured.cases if case_id in ("", case.case_id)]
         told = [_profile_of(case) for case in cases if case.profile is not None]
+        if told:
+            return "\n".join(told)
+        if cases:
+            return f"Not profiled: {', '.join(case.case_id for case in cases)}."
         known = ", ".join(case.case_id for case in self._measured.cases)
-        return "\n".join(told) or f"There is no case {case_id!r}; there are: {known}."
+        return f"There is no case {case_id!r}; there are: {known}."
 
 
 def _looked_up(name: str) -> str:

@@ -110,6 +110,8 @@ def ok_result(request: EvalRequest, latency_us: float) -> EvalResult:
 class FakeEvaluator:
     """Answers from the sources: ``// latency: 12.5`` anywhere is a latency, ``// status: timeout`` a failure.
 
+    ``// warning: TEXT`` is a diagnostic of sources that are correct.
+
     Args:
         statuses: statuses to force by the number of the evaluation, counted from 0.
     """
@@ -154,7 +156,12 @@ class FakeEvaluator:
             message = f"the toy ended as asked, rule {rule_of(status).reward.value}"
             return failed_result(request, status, Diagnostic(phase=Phase.RUN_KERNEL, message=message))
         latency = re.search(r"// latency: ([\d.]+)", text)
-        return ok_result(request, float(latency.group(1)) if latency else BASELINE_LATENCY_US)
+        result = ok_result(request, float(latency.group(1)) if latency else BASELINE_LATENCY_US)
+        warnings = [
+            Diagnostic(phase=Phase.RUN_KERNEL, message=message)
+            for message in re.findall(r"// warning: (.+)", text)
+        ]
+        return result.model_copy(update={"diagnostics": tuple(warnings)})
 
 
 TOY_MANIFEST = """

@@ -189,9 +189,9 @@ def suite_validate(
     specs = _chosen(op, op_dir, every, suite, level, category)
     failed = set()
     with opened_evaluator(daemon, chip) as evaluator:
-        for spec, name, complaints in validations(evaluator, specs, MeasureProtocol(chip=chip)):
-            print_check(terminal, f"{spec.op_id}, {name}", complaints)
-            failed |= {spec.op_id} if complaints else set()
+        for check in validations(evaluator, specs, MeasureProtocol(chip=chip)):
+            print_check(terminal, f"{check.spec.op_id}, {check.name}", check.complaints, check.warnings)
+            failed |= {check.spec.op_id} if check.complaints else set()
     if failed:
         raise OperatorFormatError(f"{', '.join(sorted(failed))} did not pass every check")
 

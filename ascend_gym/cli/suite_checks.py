@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,24 @@ if TYPE_CHECKING:
 _TILING_KEY = re.compile(r"\bTILING_KEY_IS\s*\(\s*(\d+)[uUlL]*\s*\)")
 
 _Key = tuple[str, str, bool]  # operator, case, whether it is measured once more
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check of one operator.
+
+    Attributes:
+        spec: the operator.
+        name: what was checked, with its figures.
+        complaints: why it failed; empty if it passed.
+        warnings: what an evaluation says of sources that are correct, such as a read of up to 32 bytes past
+            the end of a tensor.
+    """
+
+    spec: OpSpec
+    name: str
+    complaints: Sequence[str] = ()
+    warnings: Sequence[str] = ()
 
 
 def mean_floor_us(spec: OpSpec, chip: str) -> float:
@@ -68,14 +87,12 @@ def mentioned_keys(spec: OpSpec) -> set[int]:
     return {int(key) for file in spec.baseline.kernel.files for key in _TILING_KEY.findall(file.text)}
 
 
-def validations(
-    evaluator: Evaluator, specs: Sequence[OpSpec], protocol: MeasureProtocol
-) -> Iterator[tuple[OpSpec, str, list[str]]]:
-    """Yield operator, check and complaints for each check of each operator.
+def validations(evaluator: Evaluator, specs: Sequence[OpSpec], protocol: MeasureProtocol) -> Iterator[Check]:
+    """Yield each check of each operator.
 
     Each case is audited, and the operator's own sources must be correct on it and not below its floor. The
-    smallest case is measured twice and must give the same latency. Tiling keys that no case reaches are
-    reported, but are no complaint. Cases are audited in this process while the evaluator works.
+    smallest case is measured twice and must give the same latency. Tiling keys that no case reaches and
+    warnings are reported, but are no complaint. Cases are audited in this process while the evaluator works.
 
     Raises:
         InfrastructureError: the evaluator cannot be reached.
@@ -89,20 +106,21 @@ def validations(
         pending[spec.op_id, smallest.case_id, True] = again
     for spec in specs:
         for case in (*spec.cases, *spec.hidden_cases):
-            yield spec, f"audit of case {case.case_id}", audit_case(spec, case, protocol.input_seed)
+            complaints = audit_case(spec, case, protocol.input_seed)
+            yield Check(spec, f"audit of case {case.case_id}", complaints)
             evaluator.poll(0.0)
     for spec in specs:
         for case in spec.cases:
             result = pending[spec.op_id, case.case_id, False].result()
-            yield spec, f"baseline on case {case.case_id}{_figures(result)}", _complaints(spec, result)
+            yield _baseline_check(spec, case, result)
         smallest = _smallest(spec)
         first, second = (
             pending[spec.op_id, smallest.case_id, again].result().latency_us for again in (False, True)
         )
         if mentioned_keys(spec):
-            yield spec, _keys_reached(spec, pending), []
+            yield Check(spec, _keys_reached(spec, pending))
         changed = [f"measured twice: {first} us and then {second} us"] if first != second else []
-        yield spec, f"repeated case {smallest.case_id}", changed
+        yield Check(spec, f"repeated case {smallest.case_id}", changed)
 
 
 def _keys_reached(spec: OpSpec, pending: Mapping[_Key, Evaluation]) -> str:
@@ -125,16 +143,15 @@ def _smallest(spec: OpSpec) -> Case:
     return min(spec.cases, key=lambda case: case.traffic_bytes)
 
 
-def _figures(result: EvalResult) -> str:
+def _baseline_check(spec: OpSpec, case: Case, result: EvalResult) -> Check:
+    name = f"baseline on case {case.case_id}"
+    told = [str(each) for each in result.all_diagnostics]
     if result.latency_us is None:
-        return ""
-    floor = "" if result.floor_us is None else f", floor {result.floor_us:.2f} us"
-    return f": {result.latency_us:.2f} us{floor}"
-
-
-def _complaints(spec: OpSpec, result: EvalResult) -> list[str]:
-    told = spec.has_sources or result.latency_us is None  # framework calls are priced with a note
-    complaints = [str(each) for each in result.all_diagnostics] if told else []
-    if result.latency_us is not None and result.floor_us is not None and result.latency_us < result.floor_us:
-        complaints.append(f"{result.latency_us:.2f} us are less than the floor of {result.floor_us:.2f} us")
-    return complaints
+        return Check(spec, name, told or [f"status {result.status}"])
+    name += f": {result.latency_us:.2f} us"
+    complaints = []
+    if result.floor_us is not None:
+        name += f", floor {result.floor_us:.2f} us"
+        if result.latency_us < result.floor_us:
+            complaints = [f"{result.latency_us:.2f} us are less than the floor of {result.floor_us:.2f} us"]
+    return Check(spec, name, complaints, told if spec.has_sources else ())  # framework calls have a note

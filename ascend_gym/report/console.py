@@ -185,12 +185,14 @@ def print_operator(console: Console, spec: OpSpec) -> None:
     console.print(table)
 
 
-def print_check(console: Console, name: str, complaints: Sequence[str]) -> None:
-    """Print one check of a validation and its complaints."""
+def print_check(console: Console, name: str, complaints: Sequence[str], warnings: Sequence[str] = ()) -> None:
+    """Print one check of a validation, its complaints and its warnings."""
     verdict = Text("failed  ", "red") if complaints else Text("passed  ", "green")
     console.print(verdict.append(name, "default"), soft_wrap=True)
     for complaint in complaints:
         console.print(Text(f"        {complaint}"))
+    for warning in warnings:
+        console.print(Text(f"        warning: {warning}"))
 
 
 def _case_row(case: Case) -> tuple[str, ...]:

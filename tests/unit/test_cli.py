@@ -256,6 +256,18 @@ def test_suite_validate_names_what_failed(run, evaluator, toy_folder):
     assert "local/toy did not pass every check" in err
 
 
+def test_suite_validate_passes_sources_of_which_an_evaluation_warns_and_tells_the_warning(
+    run, evaluator, toy_folder
+):
+    kernel = toy_folder / "op_kernel" / "toy.cpp"
+    kernel.write_text(kernel.read_text() + "// warning: reads 20 bytes behind the end of x\n")
+    status, out, err = run("suite", "validate", *TOY)
+    assert (status, err) == (0, "building the simulator\n")
+    told = out.splitlines()
+    at = told.index("passed  local/toy, baseline on case small: 50.00 us")
+    assert told[at + 1] == "        warning: [run_kernel] reads 20 bytes behind the end of x"
+
+
 def test_help_needs_nothing():
     done = subprocess.run(
         [sys.executable, "-m", "ascend_gym.cli", "--help"],

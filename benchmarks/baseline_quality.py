@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ascend_gym.cli.suite_checks import mentioned_keys
+from ascend_gym.cli.suite import mentioned_keys
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.records import CaseResult, MeasureProtocol, OpSpec
 from ascend_gym.suite.loader import list_operators

@@ -45,8 +45,7 @@ from ascend_gym.sweep.jobs import Ending, FilePart, Job, RunEnd, RunStep, RunTas
 from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.run_reader import Operators, read_run
 from ascend_gym.sweep.store import ResultsStore
-from ascend_gym.sweep.sweep_loop import SweepLoop
-from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
+from ascend_gym.sweep.sweep_state import DaemonSlots, SweepLoop, SweepState
 
 BUDGET = 20
 BATCH_RUNS = 50

@@ -9,8 +9,7 @@ from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.sweep.executors import LocalExecutor
 from ascend_gym.sweep.jobs import Job
 from ascend_gym.sweep.run_folders import RunFolders
-from ascend_gym.sweep.sweep_loop import SweepLoop
-from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
+from ascend_gym.sweep.sweep_state import DaemonSlots, SweepLoop, SweepState
 
 CHILD = "fake_sweep_child"
 

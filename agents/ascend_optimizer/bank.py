@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from importlib.resources import as_file, files
@@ -10,11 +11,32 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agents.ascend_optimizer.experience import Experience
-from agents.ascend_optimizer.kin import are_kin
 from ascend_gym.core.append_log import AppendLog, canonical_json
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.whole_file import write_whole
+from ascend_gym.rewrites.fenced import fenced
+
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_VARIANT_WORDS = frozenset({"v", "foreach", "inplace", "grad", "custom", "d", "fast"})
+
+
+def are_kin(one: str, other: str) -> bool:
+    """Say whether two operators, by id or name, are the same or near twins.
+
+    Twins are operators of which one names all that the other does, suites, versions and variants apart:
+    ``core/add`` and ``cann-ops/foreach_add_list``, ``core/rms_norm`` and ``cann-ops/add_rms_norm_quant_v2``.
+    """
+    words, others = _words(one), _words(other)
+    return words <= others or others <= words
+
+
+def _words(operator: str) -> frozenset[str]:
+    name = operator.rsplit("/", 1)[-1]
+    found = [word.lower() for word in _WORD.findall(name)]
+    essential = [word for word in found if word not in _VARIANT_WORDS and not word.isdigit()]
+    return frozenset(essential or found)
+
 
 _FILE = "+++ "
 _NUMBER = re.compile(r"\b\d+(?:\.\d+)?\w*")
@@ -170,3 +192,48 @@ def _parsed(line: bytes, path: Path, number: int) -> Experience:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the line"
         raise MisuseError(f"{path}:{number}: no experience: {where}: {first['msg']}") from error
+
+
+def to_markdown(bank: ExperienceBank) -> str:
+    """Return a page with a section for each experience."""
+    sections = ("\n".join(_section(number, each)) for number, each in enumerate(bank, 1))
+    return "\n".join(
+        [f"# Experience bank: {len(bank)} experiences of {len(bank.motifs)} motifs", "", *sections]
+    )
+
+
+def to_json(bank: ExperienceBank) -> str:
+    """Return a JSON list of all experiences with their fields."""
+    return json.dumps([each.model_dump(mode="json") for each in bank], indent=2, ensure_ascii=False)
+
+
+def one_line(experience: Experience) -> str:
+    """Return operator, motif, effect and title."""
+    return f"{experience.operator}  {experience.motif}  {_effect(experience)}  {experience.title}"
+
+
+def _effect(experience: Experience) -> str:
+    return f"{experience.slow_us:.2f} -> {experience.fast_us:.2f} us ({experience.speedup:.2f}x)"
+
+
+def _section(number: int, experience: Experience) -> Iterator[str]:
+    yield f"## {number}. {experience.title}"
+    yield ""
+    yield f"- operator: {experience.operator}"
+    yield f"- motif: {experience.motif} ({experience.family})"
+    yield f"- measured on {experience.provenance.chip}: {_effect(experience)}"
+    yield f"- affects: {', '.join(experience.metric_groups) or 'waiting alone'}"
+    yield f"- bottleneck: {experience.bottleneck}"
+    yield f"- applicability: {experience.applicability}"
+    yield f"- expected effect: {experience.expected_effect}"
+    yield f"- root mechanism: {experience.root_mechanism}"
+    yield f"- causal chain: {' -> '.join(experience.causal_chain)}"
+    for change in experience.profile_evidence:
+        yield f"- {change.metric}: {change.before:.5g} -> {change.after:.5g}"
+    yield f"- reusable when: {'; '.join(experience.reusable_when)}"
+    yield f"- avoid when: {'; '.join(experience.avoid_when)}"
+    yield f"- reuse guidance: {experience.reuse_guidance}"
+    yield ""
+    yield experience.description
+    yield ""
+    yield fenced(experience.code_diff, "diff")

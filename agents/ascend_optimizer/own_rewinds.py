@@ -13,8 +13,7 @@ from agents.ascend_optimizer.experience import Experience
 from agents.ascend_optimizer.incumbent import Incumbent, is_faster
 from agents.ascend_optimizer.noise import tau_noise_of
 from agents.ascend_optimizer.retrieval import ExperienceRetriever
-from agents.ascend_optimizer.rewind import RewindSettings, RewindStrategy
-from agents.ascend_optimizer.rewind_answer import Unreadable
+from agents.ascend_optimizer.rewind import RewindSettings, RewindStrategy, Unreadable
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import EvalResult, OpSpec
 from ascend_gym.search.llm.prompts import chip_of

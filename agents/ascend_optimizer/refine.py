@@ -6,24 +6,147 @@ and faster. What failed, and why, is told to the steps after it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from agents.ascend_optimizer.diagnose import Diagnosis, diagnose
 from agents.ascend_optimizer.experience import Experience
 from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, Memory, evaluate, is_faster
+from agents.ascend_optimizer.markers import code_tokens
 from agents.ascend_optimizer.retrieval import ExperienceRetriever, Retrieved
 from agents.ascend_optimizer.settings import AgentSettings
-from agents.ascend_optimizer.shared_constants import only_shared_constants_differ
 from agents.ascend_optimizer.template import PACKAGE
 from ascend_gym.core.protocols import Ending, Message, Proposal
-from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec, Sources
+from ascend_gym.core.text import well_formed
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.attempts import diff_block
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import operator_fields, render_sources, system_message
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import ModelClient
+
+_MAX_CHARACTERS = 1500
+_PARTS = re.compile(
+    r"^\W{0,20}(Bottleneck|Applicability)\W{0,20}?:\W{0,20}(.*?)"
+    r"(?=^\W{0,20}(?:Bottleneck|Applicability)\W{0,20}?:|\Z)",
+    re.IGNORECASE | re.MULTILINE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What holds an operator back.
+
+    Attributes:
+        bottleneck: the symptom, in words.
+        applicability: the code and shapes at hand, in words.
+        call: note of the model's call, for the journal.
+    """
+
+    bottleneck: str
+    applicability: str
+    call: Mapping[str, Any]
+
+
+def diagnose(
+    spec: OpSpec, incumbent: Incumbent, attempts: str, model_client: ModelClient, *purpose: str | int
+) -> Diagnosis:
+    """Ask for the bottleneck of the incumbent.
+
+    Raises:
+        ModelError: the model could not answer.
+        BudgetExceededError: the budget does not cover the question.
+    """
+    answer = model_client.ask(diagnosis_messages(spec, incumbent, attempts), "diagnose", *purpose)
+    bottleneck, applicability = read_diagnosis(answer.text)
+    return Diagnosis(bottleneck, applicability, answer.call)
+
+
+def diagnosis_messages(spec: OpSpec, incumbent: Incumbent, attempts: str) -> list[Message]:
+    """Return the prompt of a diagnosis."""
+    user = render(
+        "diagnose",
+        package=PACKAGE,
+        **operator_fields(spec),
+        category=spec.category,
+        measurement=describe_result(incumbent.result),
+        attempts=attempts,
+        sources=render_sources(incumbent.candidate),
+    )
+    return [
+        system_message(spec, incumbent.candidate, incumbent.result, edits=False),
+        Message("user", user),
+    ]
+
+
+def read_diagnosis(answer: str) -> tuple[str, str]:
+    """Return bottleneck and applicability; an answer without these headings is all bottleneck."""
+    answer = well_formed(answer)
+    parts = {match[1].lower(): " ".join(match[2].split()) for match in _PARTS.finditer(answer)}
+    bottleneck = parts.get("bottleneck") or " ".join(answer.split()) or "unknown"
+    return bottleneck[:_MAX_CHARACTERS], parts.get("applicability", "")[:_MAX_CHARACTERS]
+
+
+_INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0|[1-9]\d*)[uUlL]*")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+_Constant = tuple[str, int]
+
+
+def only_shared_constants_differ(before: Candidate, after: Candidate) -> bool:
+    """Say whether T differs, comments apart, at most in integers that the new K gives to the same name.
+
+    Names are compared without underscores and case: ``BUFFER_NUM`` is ``bufferNum``.
+    """
+    if before.host == after.host:
+        return True
+    shared = _constants(after.kernel)
+    old, new = before.texts, after.texts
+    return all(
+        _differs_only_in(shared, code_tokens(old[file.path]), code_tokens(new[file.path]))
+        for file in before.host.files
+    )
+
+
+def _differs_only_in(shared: set[_Constant], old: list[str], new: list[str]) -> bool:
+    if len(old) != len(new):
+        return False
+    return all(
+        _INTEGER.fullmatch(old[at]) and _defined(new, at) in shared
+        for at in range(len(old))
+        if old[at] != new[at]
+    )
+
+
+def _constants(sources: Sources) -> set[_Constant]:
+    """Return the names that are given an integer, and it: ``int N = 2`` or ``#define N 2``."""
+    files = [code_tokens(file.text) for file in sources.files]
+    found = {_defined(tokens, at) for tokens in files for at in range(len(tokens))}
+    return {constant for constant in found if constant is not None}
+
+
+def _defined(tokens: list[str], at: int) -> _Constant | None:
+    """Return the constant that token ``at`` is the value of, or ``None``."""
+    name = _name_before(tokens, at) if _INTEGER.fullmatch(tokens[at]) else None
+    return (_plain(name), int(tokens[at].rstrip("uUlL"), 0)) if name else None
+
+
+def _name_before(tokens: list[str], at: int) -> str | None:
+    """Return the name that token ``at`` is given to, or ``None``."""
+    before = tokens[max(0, at - 3) : at]
+    if len(before) >= 2 and before[-1] == "=" and _IDENTIFIER.fullmatch(before[-2]):
+        return before[-2]
+    if before[-3:-1] == ["#", "define"]:
+        return before[-1]
+    return None
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
 
 _CANDIDATES_PER_PLACE = 8
 _HOST_FAMILIES = "host."

@@ -25,7 +25,7 @@ from ascend_gym.cli import (  # noqa: E402
     compare,
     doctor,
     evaluate,
-    llm,
+    models,
     optimize,
     profile,
     report,
@@ -34,8 +34,13 @@ from ascend_gym.cli import (  # noqa: E402
     sweep,
     train,
 )
-from ascend_gym.cli.help_sections import SectionedCommand  # noqa: E402
-from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, EXIT_INTERRUPTED, EXIT_MISUSE, note  # noqa: E402
+from ascend_gym.cli.options import (  # noqa: E402
+    EXIT_INFRASTRUCTURE,
+    EXIT_INTERRUPTED,
+    EXIT_MISUSE,
+    SectionedCommand,
+    note,
+)
 from ascend_gym.core.errors import InfrastructureError, MisuseError  # noqa: E402
 from ascend_gym.core.open_files import limit_hint  # noqa: E402
 from ascend_gym.core.status import Status  # noqa: E402
@@ -52,7 +57,7 @@ app = typer.Typer(
 app.add_typer(suite.app, name="suite")
 app.add_typer(bank.app, name="bank")
 app.add_typer(cache.app, name="cache")
-app.add_typer(llm.app, name="llm")
+app.add_typer(models.app, name="llm")
 app.add_typer(results.app, name="runs")
 app.command("evaluate")(evaluate.evaluate)
 app.command("optimize", cls=SectionedCommand)(optimize.optimize)

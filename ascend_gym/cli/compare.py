@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ascend_gym.cli.completion import methods_beginning
-from ascend_gym.cli.options import Json, console
+from ascend_gym.cli.options import Json, console, methods_beginning
 from ascend_gym.cli.results import STORE_NAME, Store
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS

@@ -16,7 +16,7 @@ from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
 from ascend_gym.cli import outside_methods
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
 from ascend_gym.cli.craft import ascend_craft_of, example_text
-from ascend_gym.cli.guarded_method import guarded
+from ascend_gym.cli.outside_methods import guarded
 from ascend_gym.core.chips import own_chips
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy

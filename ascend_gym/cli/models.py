@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from ascend_gym.cli.methods import RunSettings
 from ascend_gym.core.errors import MisuseError
@@ -164,3 +166,28 @@ def _tapes(access: ModelAccess, folder: Path) -> list[tuple[Path, CassetteMode]]
     if access.cassette is None:
         return [own]
     return [(access.cassette, CassetteMode.REPLAY if access.replay else CassetteMode.RECORD), own]
+
+
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Language models.")
+
+
+@app.callback()
+def llm() -> None:
+    """Language models."""
+
+
+@app.command("serve")
+def llm_serve(
+    model: Annotated[str, typer.Option(help="'offline', or a model at $OPENAI_BASE_URL.")] = "offline",
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; there is no authentication.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 picks one.")] = 0,
+) -> None:
+    """Serve a model over HTTP in the OpenAI format until interrupted; prints the base URL."""
+    from ascend_gym.search.llm import model_named
+    from ascend_gym.search.llm.server import LlmServer, stop_signals
+
+    with stop_signals() as stop, LlmServer({model: model_named(model)}, host=host, port=port) as server:
+        typer.echo(server.base_url)
+        stop.wait()

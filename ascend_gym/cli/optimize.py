@@ -12,20 +12,22 @@ import typer
 from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Schedule
 from ascend_gym.cli.agent import LEXICAL_EMBEDDER
-from ascend_gym.cli.completion import methods_beginning
-from ascend_gym.cli.help_sections import LIMITS, MODEL, RUN
 from ascend_gym.cli.methods import Method, RunSettings, run_settings
 from ascend_gym.cli.models import ModelAccess
 from ascend_gym.cli.options import (
     EXIT_INFRASTRUCTURE,
     EXIT_INTERRUPTED,
     EXIT_MISUSE,
+    LIMITS,
+    MODEL,
+    RUN,
     Chip,
     Daemon,
     Json,
     OpDir,
     Operator,
     console,
+    methods_beginning,
     note,
     opened_evaluator,
 )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
-from ascend_gym.cli.completion import chips_beginning, operators_beginning, suites_beginning
-from ascend_gym.cli.help_sections import EVALUATION, RUN
 from ascend_gym.core.chips import CHIPS, require_chip
 from ascend_gym.core.config import cache_root, default_daemon_addresses, usable_cache
 from ascend_gym.core.errors import MisuseError
@@ -21,6 +20,68 @@ from ascend_gym.core.records import Candidate, Case, EvalResult, MeasureProtocol
 from ascend_gym.core.status import Blame
 from ascend_gym.env.evaluation import evaluate as evaluate_request
 from ascend_gym.suite.requests import request_for
+
+RUN = "Run"
+LIMITS = "Limits"
+MODEL = "Model"
+EVALUATION = "Evaluation"
+ASCEND_OPTIMIZER = "AscendOptimizer"
+ASCEND_CRAFT = "AscendCraft"
+OTHER_METHODS = "Other methods"
+_OTHERS = "Options"
+
+
+class SectionedCommand(TyperCommand):
+    """A command whose help has its options below the headings that their ``rich_help_panel`` names."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the sections; options without a heading come last."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                others = "Arguments" if parameter.param_type_name == "argument" else _OTHERS
+                heading = getattr(parameter, "rich_help_panel", None) or others
+                sections.setdefault(heading, []).append(record)
+        for heading, records in sorted(sections.items(), key=lambda section: section[0] == _OTHERS):
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+def operators_beginning(incomplete: str) -> list[str]:
+    """Return matching operators and suites; bare names unless a suite is typed."""
+    from ascend_gym.suite.loader import operator_names, suite_names
+
+    names = operator_names()
+    full = [f"{suite}/{name}" for suite, name in names]
+    return _beginning([*suite_names(), *(name for _, name in names), *full], incomplete)
+
+
+def suites_beginning(incomplete: str) -> list[str]:
+    """Return matching suites."""
+    from ascend_gym.suite.loader import suite_names
+
+    return _beginning(suite_names(), incomplete)
+
+
+def methods_beginning(incomplete: str) -> list[str]:
+    """Return matching search methods."""
+    from ascend_gym.cli.methods import Method
+    from ascend_gym.cli.outside_methods import entry_point_names
+
+    return _beginning([*(method.value for method in Method), *entry_point_names()], incomplete)
+
+
+def chips_beginning(incomplete: str) -> list[str]:
+    """Return matching chips."""
+    return _beginning(CHIPS, incomplete)
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return the names with a prefix, including the suite only if one is typed."""
+    found = dict.fromkeys(name for name in names if name.startswith(incomplete))
+    return [name for name in found if "/" in incomplete or "/" not in name]
+
 
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3

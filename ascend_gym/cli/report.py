@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ascend_gym.cli.completion import methods_beginning, operators_beginning
-from ascend_gym.cli.options import note
+from ascend_gym.cli.options import methods_beginning, note, operators_beginning
 from ascend_gym.cli.results import STORE_NAME, Store
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
@@ -64,8 +63,7 @@ def report(
     png: Annotated[bool, typer.Option("--png", help="With --export: figures as PNG too.")] = False,
 ) -> None:
     """Write an HTML report about stored runs: one file without external resources."""
-    from ascend_gym.report.page.document import results_page
-    from ascend_gym.report.page.files import write_exports, write_page
+    from ascend_gym.report.page.document import results_page, write_exports, write_page
     from ascend_gym.report.page.results import read_results
 
     with ResultsStore(store) as results:
@@ -107,7 +105,7 @@ def _chosen(runs: Sequence[RunRecord], methods: Sequence[str], operators: Sequen
 def _landscape(bank: Path | None) -> Chart | None:
     """Return the figure of an experience bank; ``None`` if it has too few entries."""
     from agents.ascend_optimizer.bank import bank_at
-    from agents.ascend_optimizer.lexical import LexicalEmbedder
+    from agents.ascend_optimizer.embedders import LexicalEmbedder
     from ascend_gym.report.page.figures import landscape
 
     pieces = list(bank_at(bank))

@@ -11,8 +11,7 @@ from ascend_gym.cli.options import Json, console, note
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
-from ascend_gym.sweep.export import Format, export
-from ascend_gym.sweep.merge import Merged, import_runs, merge_stores, run_folders
+from ascend_gym.sweep.merge import Format, Merged, export, import_runs, merge_stores, run_folders
 from ascend_gym.sweep.store import ResultsStore
 
 STORE_NAME = "results.sqlite"

@@ -9,7 +9,7 @@ import typer
 
 from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
-from ascend_gym.cli.help_sections import (
+from ascend_gym.cli.options import (
     ASCEND_CRAFT,
     ASCEND_OPTIMIZER,
     EVALUATION,

@@ -14,16 +14,21 @@ from typing import IO, Annotated, Any
 
 import typer
 
-from ascend_gym.cli.completion import chips_beginning, methods_beginning, operators_beginning
-from ascend_gym.cli.help_sections import EVALUATION, LIMITS, MODEL, RUN
 from ascend_gym.cli.options import (
+    EVALUATION,
     EXIT_INFRASTRUCTURE,
     EXIT_INTERRUPTED,
     EXIT_MISUSE,
+    LIMITS,
+    MODEL,
+    RUN,
     Json,
+    chips_beginning,
     console,
+    methods_beginning,
     named_chip,
     note,
+    operators_beginning,
 )
 from ascend_gym.cli.results import STORE_NAME
 from ascend_gym.cli.search_options import (
@@ -56,8 +61,7 @@ from ascend_gym.sweep.run_folders import RunFolders
 from ascend_gym.sweep.run_reader import Operators, read_run
 from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
-from ascend_gym.sweep.sweep_loop import INTERRUPTED, SweepLoop
-from ascend_gym.sweep.sweep_state import SweepState
+from ascend_gym.sweep.sweep_state import INTERRUPTED, SweepLoop, SweepState
 
 EVENTS_NAME = "events.jsonl"
 

@@ -5,7 +5,7 @@ from experiences import make_experience
 
 from agents.ascend_optimizer.agent import AscendOptimizer
 from agents.ascend_optimizer.bank import ExperienceBank
-from agents.ascend_optimizer.lexical import LexicalEmbedder
+from agents.ascend_optimizer.embedders import LexicalEmbedder
 from agents.ascend_optimizer.retrieval import Retriever
 from agents.ascend_optimizer.settings import AgentSettings
 from ascend_gym.core.status import Status

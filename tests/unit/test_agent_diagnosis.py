@@ -4,13 +4,14 @@ import pytest
 from conftest import make_spec, ok_result
 from experiences import make_experience
 
-from agents.ascend_optimizer.diagnose import (
+from agents.ascend_optimizer.incumbent import Incumbent, Memory
+from agents.ascend_optimizer.refine import (
     Diagnosis,
+    describe_experience,
     diagnosis_messages,
     read_diagnosis,
+    refine_messages,
 )
-from agents.ascend_optimizer.incumbent import Incumbent, Memory
-from agents.ascend_optimizer.refine import describe_experience, refine_messages
 from agents.ascend_optimizer.retrieval import Retrieved
 from agents.ascend_optimizer.template import template_messages
 from agents.ascend_optimizer.tiling_search import MUTATIONS, mutation_messages

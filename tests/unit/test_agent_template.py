@@ -11,7 +11,7 @@ from agents.ascend_optimizer.markers import (
     same_outside_blocks,
     unmarked,
 )
-from agents.ascend_optimizer.shared_constants import only_shared_constants_differ
+from agents.ascend_optimizer.refine import only_shared_constants_differ
 from agents.ascend_optimizer.template import behaves_alike, synthesize_template, whole_function_marked
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.records import Launch, MeasureProtocol

@@ -5,9 +5,14 @@ import json
 import pytest
 from conftest import FakeEvaluator, make_spec, ok_result
 
-from agents.ascend_optimizer.construction import LESSONS_NAME, NOISE_NAME, ConstructionSettings, construct
+from agents.ascend_optimizer.construction import (
+    LESSONS_NAME,
+    NOISE_NAME,
+    ConstructionSettings,
+    construct,
+    strongest_known,
+)
 from agents.ascend_optimizer.noise import FLOOR, calibrate, noise_of
-from agents.ascend_optimizer.strongest import strongest_known
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError, ModelError
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.records import MeasureProtocol

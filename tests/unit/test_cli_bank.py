@@ -19,7 +19,7 @@ def run(monkeypatch, run, toy_folder):
     monkeypatch.setattr("npu_daemon.simulator.toolchain.obtain_toolchain", lambda *_: None)
     monkeypatch.setattr("ascend_gym.cli.models.model_named", lambda name, **_: Model())
     toy = load_operator("toy", op_dir=toy_folder)
-    monkeypatch.setattr("ascend_gym.cli.bank_build.list_operators", lambda suite: [toy])
+    monkeypatch.setattr("ascend_gym.cli.bank.list_operators", lambda suite: [toy])
 
     def invoke(*arguments):
         return run("bank", *arguments)

@@ -5,11 +5,15 @@ import json
 import pytest
 from conftest import make_profile, make_spec, ok_result
 
-from agents.ascend_optimizer.distill import distil, distill_messages, telling_case, telling_changes
-from agents.ascend_optimizer.distill_answer import fields_of_answer
+from agents.ascend_optimizer.distill import (
+    distil,
+    distill_messages,
+    fields_of_answer,
+    telling_case,
+    telling_changes,
+)
 from agents.ascend_optimizer.experience import Experience, ProfileChange
-from agents.ascend_optimizer.rewind import Implementation, RewindStep
-from agents.ascend_optimizer.rewind_answer import Unreadable
+from agents.ascend_optimizer.rewind import Implementation, RewindStep, Unreadable
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.records import CaseResult, EvalResult, MeasureProtocol
 from ascend_gym.core.status import Status

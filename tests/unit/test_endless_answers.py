@@ -5,9 +5,9 @@ import time
 import pytest
 from conftest import make_candidate
 
-from agents.ascend_optimizer.diagnose import read_diagnosis
-from agents.ascend_optimizer.distill_answer import fields_of_answer
-from agents.ascend_optimizer.rewind_answer import rewound_from_answer
+from agents.ascend_optimizer.distill import fields_of_answer
+from agents.ascend_optimizer.refine import read_diagnosis
+from agents.ascend_optimizer.rewind import rewound_from_answer
 from ascend_gym.rewrites.answer import candidate_from_answer
 
 _LENGTH_CHARS = 30_000  # at quadratic time 5 s to 45 s (measured on smaller ones)

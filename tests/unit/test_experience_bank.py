@@ -5,8 +5,7 @@ import json
 import pytest
 from experiences import make_diff, make_experience
 
-from agents.ascend_optimizer.bank import ExperienceBank, changed_lines
-from agents.ascend_optimizer.bank_text import to_markdown
+from agents.ascend_optimizer.bank import ExperienceBank, changed_lines, to_markdown
 from agents.ascend_optimizer.experience import ProfileChange
 from ascend_gym.core.errors import MisuseError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from daemon_processes import PYTHONPATH
 
-from ascend_gym.sweep.fork_server import ForkServer
+from ascend_gym.sweep.child_run import ForkServer
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ _OWNER = """
 import os, signal, sys
 from pathlib import Path
 
-from ascend_gym.sweep.fork_server import ForkServer
+from ascend_gym.sweep.child_run import ForkServer
 
 stdin, _ = os.pipe()
 server = ForkServer("forked_child")

@@ -7,9 +7,14 @@ import pytest
 from conftest import make_candidate, make_spec, ok_result
 from experiences import make_diff, make_experience
 
-from agents.ascend_optimizer.diagnose import Diagnosis, diagnosis_messages, read_diagnosis
 from agents.ascend_optimizer.incumbent import Incumbent, Memory
-from agents.ascend_optimizer.refine import kernel_from_answer, refine_messages
+from agents.ascend_optimizer.refine import (
+    Diagnosis,
+    diagnosis_messages,
+    kernel_from_answer,
+    read_diagnosis,
+    refine_messages,
+)
 from agents.ascend_optimizer.retrieval import Retrieved
 from agents.ascend_optimizer.tiling_search import MUTATIONS, mutation_messages, offspring_from_answer
 from ascend_gym.core.protocols import Message, Proposal

@@ -21,9 +21,8 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import Table
 from ascend_gym.report.metrics import FAST_P
 from ascend_gym.report.page.chart import Axis, Chart
-from ascend_gym.report.page.document import Page, results_page
+from ascend_gym.report.page.document import Page, results_page, write_exports, write_page
 from ascend_gym.report.page.figures import k_means, landscape, principal_components
-from ascend_gym.report.page.files import write_exports, write_page
 from ascend_gym.report.page.html import diff_html, table_html, table_latex
 from ascend_gym.report.page.results import read_results
 from ascend_gym.sweep.store import ResultsStore

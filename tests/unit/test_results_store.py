@@ -13,8 +13,7 @@ from ascend_gym.report.stored_runs import comparison_runs, curve_of_run, run_dif
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.journal import Journal
 from ascend_gym.suite.loader import load_operator
-from ascend_gym.sweep.export import Format, export
-from ascend_gym.sweep.merge import import_runs, merge_stores, run_folders
+from ascend_gym.sweep.merge import Format, export, import_runs, merge_stores, run_folders
 from ascend_gym.sweep.run_reader import read_run
 from ascend_gym.sweep.run_records import EvaluationRecord
 from ascend_gym.sweep.schema import SCHEMA_VERSION

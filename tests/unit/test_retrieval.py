@@ -5,7 +5,7 @@ import pytest
 from experiences import make_diff, make_experience
 
 from agents.ascend_optimizer.bank import ExperienceBank
-from agents.ascend_optimizer.lexical import LexicalEmbedder, words
+from agents.ascend_optimizer.embedders import LexicalEmbedder, words
 from agents.ascend_optimizer.retrieval import RandomRetriever, RetrievalKey, Retriever
 from ascend_gym.core.errors import MisuseError
 

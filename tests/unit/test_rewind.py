@@ -3,8 +3,7 @@
 import pytest
 from conftest import FakeEvaluator, make_candidate, make_spec
 
-from agents.ascend_optimizer.rewind import RewindSettings, RewindStrategy
-from agents.ascend_optimizer.rewind_answer import motif_named, rewound_from_answer
+from agents.ascend_optimizer.rewind import RewindSettings, RewindStrategy, motif_named, rewound_from_answer
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind

@@ -6,9 +6,8 @@ from statistics import fmean
 
 import pytest
 
-from agents.ascend_optimizer.bank import change_key, default_bank
+from agents.ascend_optimizer.bank import are_kin, change_key, default_bank
 from agents.ascend_optimizer.embedders import retriever_named
-from agents.ascend_optimizer.kin import are_kin
 from agents.ascend_optimizer.noise import FLOOR
 from ascend_gym.cli.agent import retriever_of
 from ascend_gym.cli.methods import RunSettings

@@ -21,8 +21,7 @@ from ascend_gym.sweep.executors import LocalExecutor
 from ascend_gym.sweep.jobs import Ending, RunEnd, RunStep, Update
 from ascend_gym.sweep.plan import matching_operators, read_plan
 from ascend_gym.sweep.run_folders import RunFolders
-from ascend_gym.sweep.sweep_loop import SweepLoop
-from ascend_gym.sweep.sweep_state import DaemonSlots, SweepState
+from ascend_gym.sweep.sweep_state import DaemonSlots, SweepLoop, SweepState
 
 PLAN = """
 operators = ["core/a?d", "core/gelu"]

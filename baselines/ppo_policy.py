@@ -21,8 +21,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.whole_file import write_whole
 from ascend_gym.env.actions import ACTIONS
 from ascend_gym.env.features import feature_names
 from ascend_gym.env.move_features import MOVE_FEATURES

@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import AscendGymError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, MeasureProtocol
-from ascend_gym.core.whole_file import write_whole
 from ascend_gym.suite.cann_sources import read_build_file, read_cann_candidate
 from ascend_gym.suite.imported import select_operators
 from npu_daemon.simulator.chips import Chip, load_chip

@@ -43,8 +43,7 @@ from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
 from ascend_gym.core.toml_file import read_toml
 from ascend_gym.suite.cann_cases import own_case_folder
-from ascend_gym.suite.imported import paper_levels, select_operators
-from ascend_gym.suite.imported_example import EXAMPLE_FOLDER, imported_place
+from ascend_gym.suite.imported import EXAMPLE_FOLDER, imported_place, paper_levels, select_operators
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend

@@ -58,6 +58,14 @@ ReferenceDigests = Annotated[
     list[str] | None,
     typer.Option("--reference-digest", help="Accept this version of a client's operator."),
 ]
+BackendName = Annotated[
+    str | None, typer.Option(help="simulator (default), cann, replay, or module:Class of your own.")
+]
+Workers = Annotated[int | None, typer.Option(min=0, help="Worker processes; 0 means one per core, up to 4.")]
+Recording = Annotated[Path | None, typer.Option(help="results.sqlite that --backend replay serves.")]
+InputSecret = Annotated[
+    Path | None, typer.Option(help="File with a secret from which input values are derived.")
+]
 ToolkitFolder = Annotated[Path | None, typer.Option(help="Folder of the CANN toolkit, for --backend cann.")]
 
 
@@ -84,13 +92,9 @@ def serve(
     bind: Annotated[
         str | None, typer.Option(help=f"tcp://HOST:PORT (or :*) or ipc:///PATH; default {DEFAULT_ADDRESS}.")
     ] = None,
-    backend: Annotated[
-        str | None, typer.Option(help="simulator (default), cann, replay, or module:Class of your own.")
-    ] = None,
+    backend: BackendName = None,
     chip: Chip = None,
-    workers: Annotated[
-        int | None, typer.Option(min=0, help="Worker processes; 0 means one per core, up to 4.")
-    ] = None,
+    workers: Workers = None,
     devices: Annotated[
         int | None, typer.Option(min=0, help="How many of them may run a candidate at a time; 0 means all.")
     ] = None,
@@ -98,12 +102,8 @@ def serve(
     cache_limit_gib: Annotated[
         float | None, typer.Option(help="Limit of the cache in GiB; default 4.")
     ] = None,
-    recording: Annotated[
-        Path | None, typer.Option(help="results.sqlite that --backend replay serves.")
-    ] = None,
-    input_secret: Annotated[
-        Path | None, typer.Option(help="File with a secret from which input values are derived.")
-    ] = None,
+    recording: Recording = None,
+    input_secret: InputSecret = None,
     reference_folders: ReferenceFolders = None,
     reference_digests: ReferenceDigests = None,
     journal: Annotated[Path | None, typer.Option(help="File of accepted jobs; default in the cache.")] = None,

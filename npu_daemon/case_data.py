@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import secrets
+import stat
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,16 +20,182 @@ import ml_dtypes  # noqa: F401 - registers bfloat16 with numpy by name
 import numpy as np
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.core.protocols import Oracle
-from ascend_gym.core.records import Case, DeviceInfo, OpSpec, TensorSpec
+from ascend_gym.core.protocols import Oracle, Verdict
+from ascend_gym.core.records import Case, DeviceInfo, Diagnostic, OpSpec, Phase, TensorSpec
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.audit import insensitivities
-from ascend_gym.suite.inputs import stored_array
-from npu_daemon.accepted_outputs import AcceptedOutputs
-from npu_daemon.guards import GuardedFile, UnchangedFiles, file_digest
+from ascend_gym.suite.inputs import Array, stored_array
 
 if TYPE_CHECKING:
     from ascend_gym.core.protocols import Array
+
+_CHUNK_BYTES = 1 << 20
+_DIGEST_BYTES = 32
+_Attributes = tuple[int, int, int, int, int]
+
+
+@dataclass(frozen=True)
+class GuardedFile:
+    """A file that no run may change.
+
+    Attributes:
+        label: description for messages.
+        path: path of the file.
+        digest: ``file_digest`` of its original contents.
+    """
+
+    label: str
+    path: Path
+    digest: str
+
+
+def file_digest(path: Path) -> str:
+    """Return the BLAKE2b hex digest of a file's bytes (twice as fast as SHA-256 without its instructions)."""
+    hasher = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            hasher.update(chunk)
+    return hasher.hexdigest()
+
+
+class UnchangedFiles:
+    """Detects changes of files that no run may change.
+
+    Confined runs cannot open such a file for writing. Then, once the bytes were read, equal attributes (which
+    every write changes) imply equal bytes. Otherwise all bytes are read each time.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[Path, _Attributes] = {}
+
+    def changed(self, files: Iterable[GuardedFile], *, confined: bool) -> Diagnostic | None:
+        """Return a diagnostic about the first file that is missing or has changed; ``None`` if none has.
+
+        Args:
+            files: files to check.
+            confined: whether the run was prevented from writing to them.
+        """
+        for file in files:
+            if not self._is_unchanged(file, confined=confined):
+                message = f"the run changed {file.label}, which is read-only: write nothing but the outputs"
+                return Diagnostic(phase=Phase.GUARD, message=message)
+        return None
+
+    def forget(self, files: Iterable[GuardedFile]) -> None:
+        """Drop what is known about files."""
+        for file in files:
+            self._seen.pop(file.path, None)
+
+    def _is_unchanged(self, file: GuardedFile, *, confined: bool) -> bool:
+        attributes = _attributes(file.path)
+        if attributes is None:
+            return False
+        if confined and self._seen.get(file.path) == attributes:
+            return True
+        if file_digest(file.path) != file.digest:
+            return False
+        self._seen[file.path] = attributes
+        return True
+
+
+def _attributes(path: Path) -> _Attributes | None:
+    """Return the attributes that every write to a regular file changes; ``None`` if it does not exist."""
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+DEFAULT_LIMIT_BYTES = 256 * 2**20
+_READ_BYTES = 1 << 18
+
+Outputs = Sequence[Sequence[Array]]
+
+
+@dataclass(frozen=True)
+class _Accepted:
+    outputs: Outputs
+    verdict: Verdict
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(array.nbytes for arrays in self.outputs for array in arrays)
+
+
+class AcceptedOutputs:
+    """The last accepted outputs of recently judged cases, with their verdicts; safe for two threads.
+
+    A verdict is a function of the bits of the outputs and the data of the case, so equal bits have the same
+    verdict. Comparing bits takes a sixth of the time of judging.
+
+    Args:
+        limit_bytes: size of the cache; the outputs of the least recently judged case are dropped first.
+    """
+
+    def __init__(self, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self._limit_bytes = limit_bytes
+        self._by_case: OrderedDict[Path, _Accepted] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def verdict(self, case_data: Path, outputs: Outputs) -> Verdict | None:
+        """Return the earlier verdict on equal outputs, or ``None``.
+
+        Args:
+            case_data: folder with the data of the case, whose name depends on everything that affects the
+                verdict.
+            outputs: arrays of each output parameter.
+        """
+        accepted = self._by_case.get(case_data)
+        if accepted is None or not _equal(accepted.outputs, outputs):
+            return None
+        with self._lock:
+            if case_data in self._by_case:
+                self._by_case.move_to_end(case_data)
+        return accepted.verdict
+
+    def note(self, case_data: Path, outputs: Outputs, verdict: Verdict) -> None:
+        """Keep correct outputs; the arrays must not be modified afterwards."""
+        accepted = _Accepted(outputs, verdict)
+        with self._lock:
+            self._by_case.pop(case_data, None)
+            if not verdict.correct or accepted.size_bytes > self._limit_bytes:
+                return
+            self._by_case[case_data] = accepted
+            while sum(each.size_bytes for each in self._by_case.values()) > self._limit_bytes:
+                self._by_case.popitem(last=False)
+
+    def forget(self, case_data: Path) -> None:
+        """Drop the outputs of a case."""
+        with self._lock:
+            self._by_case.pop(case_data, None)
+
+
+def _equal(kept: Outputs, outputs: Outputs) -> bool:
+    pairs = [list(zip(*arrays, strict=False)) for arrays in zip(kept, outputs, strict=False)]
+    same_shape = [len(arrays) for arrays in kept] == [len(arrays) for arrays in outputs]
+    return same_shape and all(_same_bits(*pair) for arrays in pairs for pair in arrays)
+
+
+def _same_bits(one: Array, other: Array) -> bool:
+    if one.shape != other.shape or one.dtype != other.dtype:
+        return False
+    if not (one.flags.c_contiguous and other.flags.c_contiguous):
+        return False
+    left, right = (array.reshape(-1).view(np.uint8) for array in (one, other))
+    parts = (slice(at, at + _READ_BYTES) for at in range(0, left.size, _READ_BYTES))
+    return all(_same_bytes(left[part], right[part]) for part in parts)
+
+
+def _same_bytes(left: Array, right: Array) -> bool:
+    words = left.size // 8 * 8
+    return bool(
+        np.array_equal(left[:words].view(np.uint64), right[:words].view(np.uint64))
+        and np.array_equal(left[words:], right[words:])
+    )
+
 
 _INDEX_NAME = "index.json"
 

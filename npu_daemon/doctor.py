@@ -14,7 +14,7 @@ from typing import Literal
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.cann.checks import CANN_CHECKS
-from npu_daemon.cann.findings import Finding, missing, ok, warning
+from npu_daemon.cann.toolkit import Finding, missing, ok, warning
 from npu_daemon.sandbox import RLIMITS, sandbox_level
 from npu_daemon.settings import DaemonSettings
 from npu_daemon.simulator.compiler import (

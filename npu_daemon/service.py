@@ -20,12 +20,11 @@ from npu_daemon.cache_folder import (
 )
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.case_runner import DeviceGate
-from npu_daemon.given_operator import noted
 from npu_daemon.harness import harness_identity
-from npu_daemon.operators import OperatorCatalog, TrustedReferences
+from npu_daemon.operators import OperatorCatalog, TrustedReferences, noted
 from npu_daemon.pipeline import evaluate, invalid_request
-from npu_daemon.request_limits import RequestLimits
-from npu_daemon.second_secret import obtain_secret
+from npu_daemon.second_look import obtain_secret
+from npu_daemon.settings import RequestLimits
 from npu_daemon.store import SqliteResultStore
 
 _MAKE_ROOM_EVERY = 50  # evaluations, each of which may add builds; inputs are larger, and looked at each time

@@ -19,16 +19,15 @@ from ascend_gym.core.protocols import Backend
 from npu_daemon.broker.config import BrokerConfig
 from npu_daemon.broker.journal import JobJournal
 from npu_daemon.broker.shell import Broker
-from npu_daemon.broker.status_questions import StatusQuestions
+from npu_daemon.broker.status import StatusQuestions
 from npu_daemon.cache_folder import in_use
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.toolkit import open_toolkit
 from npu_daemon.operators import TrustedReferences
 from npu_daemon.replay import ReplayService
-from npu_daemon.request_limits import RequestLimits
 from npu_daemon.security import check_bind_address
 from npu_daemon.service import open_service, result_store
-from npu_daemon.settings import DaemonSettings
+from npu_daemon.settings import DaemonSettings, RequestLimits
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.worker import Service
 

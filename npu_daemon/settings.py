@@ -12,15 +12,51 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from ascend_gym.core.config import DAEMON_SETTING_PREFIX, cache_root
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.toml_file import read_toml, unknown_key
 from npu_daemon.broker.fair_queue import Quota
 from npu_daemon.cache_folder import DEFAULT_LIMIT_GIB
 from npu_daemon.cann.configuration import CannSettings
-from npu_daemon.request_limits import RequestLimits
 from npu_daemon.security import CurvePolicy
 
-DEFAULT_ADDRESS = "tcp://127.0.0.1:5710"
 _GIB = 2**30
+
+
+class RequestLimits(BaseModel):
+    """Maximum values in the protocol of a request.
+
+    Attributes:
+        max_timeout_s: limit in seconds, for a build and for a run.
+        max_memory_gib: limit in GiB, for the memory of a candidate's process and for the bytes it may write.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_timeout_s: float = Field(default=600.0, gt=0)
+    max_memory_gib: float = Field(default=16.0, gt=0)
+
+    def check(self, protocol: MeasureProtocol) -> None:
+        """Check the limits of a request's protocol.
+
+        Raises:
+            MisuseError: it exceeds a limit.
+        """
+        memory_bytes = int(self.max_memory_gib * _GIB)
+        for name, limit in (
+            ("build_timeout_s", self.max_timeout_s),
+            ("run_timeout_s", self.max_timeout_s),
+            ("memory_limit_bytes", memory_bytes),
+            ("output_limit_bytes", memory_bytes),
+        ):
+            asked = getattr(protocol, name)
+            if asked > limit:
+                raise MisuseError(
+                    f"the request asks for {name} {asked:g}, this daemon gives at most {limit:g}: ask for "
+                    "less, or have its owner set max_timeout_s and max_memory_gib in section [limits]"
+                )
+
+
+DEFAULT_ADDRESS = "tcp://127.0.0.1:5710"
 _ANY_PORT = ":*"
 _PAIR = ("secret_key", "allowed_clients")  # may come from different sources
 _CANN = "cann"

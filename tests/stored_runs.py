@@ -8,7 +8,7 @@ from ascend_gym.core.protocols import Proposal
 from ascend_gym.search.driver import Duplicates, SearchRules, run_search
 from ascend_gym.search.journal import JOURNAL_NAME, Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger
-from ascend_gym.sweep.provenance import note_session
+from ascend_gym.sweep.run_folders import note_session
 
 SPEC = make_spec()
 CALL = {"model": "paid", "prompt_tokens": 1000, "completion_tokens": 500}

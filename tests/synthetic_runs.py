@@ -7,13 +7,13 @@ import random
 from pathlib import Path
 
 from ascend_gym.core.digest import digest_of
-from ascend_gym.sweep.packing import packed
 from ascend_gym.sweep.run_records import (
     EvaluationRecord,
     OperatorRecord,
     RunRecord,
     SourceRecord,
     StoredRun,
+    packed,
 )
 from ascend_gym.sweep.store import ResultsStore
 

@@ -9,7 +9,7 @@ from agents.ascend_craft.synthesis.graph import NotCoveredError
 from agents.ascend_craft.synthesis.tracing import TensorShape
 from agents.ascend_craft.synthesis.writer import Tensors
 from ascend_gym.core.records import OpSpec
-from ascend_gym.staged.interface import DTYPES
+from ascend_gym.staged.hosting import DTYPES
 from ascend_gym.staged.syntax import GENERIC
 
 _TENSOR = re.compile(r"^(input|output) (\w+)\[(.*)\], (.+)$", re.M)

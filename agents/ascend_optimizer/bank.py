@@ -11,10 +11,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from agents.ascend_optimizer.experience import Experience
-from ascend_gym.core.append_log import AppendLog, canonical_json
+from ascend_gym.core.append_log import AppendLog, canonical_json, write_whole
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.whole_file import write_whole
 from ascend_gym.rewrites.fenced import fenced
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")

@@ -18,11 +18,10 @@ from agents.ascend_optimizer.distill import distil
 from agents.ascend_optimizer.experience import Experience
 from agents.ascend_optimizer.noise import Noise, calibrate
 from agents.ascend_optimizer.rewind import RewindSettings, RewindStep, RewindStrategy, Unreadable
-from ascend_gym.core.append_log import AppendLog
+from ascend_gym.core.append_log import AppendLog, write_whole
 from ascend_gym.core.errors import BudgetExceededError, InfrastructureError, MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import Candidate, MeasureProtocol, OpSpec
-from ascend_gym.core.whole_file import write_whole
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import Journal

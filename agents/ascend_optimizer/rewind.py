@@ -18,7 +18,7 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Ending, Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
-from ascend_gym.report.candidate_files import unified_diff
+from ascend_gym.report.run_folder import unified_diff
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.search.llm.measurement import describe_result
 from ascend_gym.search.llm.prompts import (

@@ -45,7 +45,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare two methods operator by operator, with a paired test of significance."""
-    from ascend_gym.report.paired import paired_comparison, paired_table
+    from ascend_gym.report.leaderboard import paired_comparison, paired_table
     from ascend_gym.report.stored_runs import comparison_runs
     from ascend_gym.report.sweep_summary import print_table
 

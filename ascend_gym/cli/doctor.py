@@ -22,7 +22,7 @@ from ascend_gym.report.summary import to_json
 from ascend_gym.suite.loader import ignored_suites, suite_names
 
 if TYPE_CHECKING:
-    from npu_daemon.cann.findings import Finding
+    from npu_daemon.cann.toolkit import Finding
     from npu_daemon.doctor import Report
 
 _LEVELS = {"ok": "ok", "warning": "warning", "missing": "problem"}
@@ -78,7 +78,7 @@ def doctor(
 
 def _versions(examination: Examination) -> list[Finding]:
     """Report the versions that a bug report needs."""
-    from npu_daemon.cann.findings import ok
+    from npu_daemon.cann.toolkit import ok
 
     system = (
         f"Python {platform.python_version()}, {platform.system()} {platform.release()}, {platform.machine()}"
@@ -88,7 +88,7 @@ def _versions(examination: Examination) -> list[Finding]:
 
 def _requirements(examination: Examination) -> list[Finding]:
     """Compare the required packages with their required versions."""
-    from npu_daemon.cann.findings import missing, ok, warning
+    from npu_daemon.cann.toolkit import missing, ok, warning
 
     needed = [each for each in _declared() if each.extra is None]
     if not needed:
@@ -106,7 +106,7 @@ def _requirements(examination: Examination) -> list[Finding]:
 
 def _extras(examination: Examination) -> list[Finding]:
     """Report for each extra whether its packages are installed; none is required."""
-    from npu_daemon.cann.findings import Finding, ok, warning
+    from npu_daemon.cann.toolkit import Finding, ok, warning
 
     findings = []
     by_extra: dict[str, list[_Requirement]] = {}
@@ -137,7 +137,7 @@ def _extras(examination: Examination) -> list[Finding]:
 
 def _shared_names(examination: Examination) -> list[Finding]:
     """Look for other distributions with the same package names as ours."""
-    from npu_daemon.cann.findings import ok, warning
+    from npu_daemon.cann.toolkit import ok, warning
 
     findings = []
     for name in SHARED_NAMES:
@@ -157,7 +157,7 @@ def _shared_names(examination: Examination) -> list[Finding]:
 
 def _suites(examination: Examination) -> list[Finding]:
     """Report suites of other packages that cannot be used."""
-    from npu_daemon.cann.findings import missing, ok
+    from npu_daemon.cann.toolkit import missing, ok
 
     ignored = [message.split(": ", 1) for message in ignored_suites()]
     if not ignored:
@@ -172,7 +172,7 @@ def _host(examination: Examination) -> list[Finding]:
 
 def _open_files(examination: Examination) -> list[Finding]:
     """Check the limit of open files, which many environments in one process reach first."""
-    from npu_daemon.cann.findings import ok, warning
+    from npu_daemon.cann.toolkit import ok, warning
 
     limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit < _FEWEST_FILES:
@@ -183,7 +183,7 @@ def _open_files(examination: Examination) -> list[Finding]:
 
 def _daemons(examination: Examination) -> list[Finding]:
     """Ask each daemon for its device."""
-    from npu_daemon.cann.findings import ok
+    from npu_daemon.cann.toolkit import ok
 
     if not examination.daemons:
         return [ok("daemons", "none is named: commands start a private one")]
@@ -192,7 +192,7 @@ def _daemons(examination: Examination) -> list[Finding]:
 
 def _daemon(address: str) -> Finding:
     from ascend_gym.client import ZmqEvaluator
-    from npu_daemon.cann.findings import missing, ok
+    from npu_daemon.cann.toolkit import missing, ok
 
     name = f"daemon {address}"
     try:
@@ -214,7 +214,7 @@ def _daemon(address: str) -> Finding:
 
 def _cann(examination: Examination) -> list[Finding]:
     """Summarise the daemon's checks for real NPUs, which are optional."""
-    from npu_daemon.cann.findings import Finding, ok, warning
+    from npu_daemon.cann.toolkit import Finding, ok, warning
 
     lacking = [finding for finding in examination.host.cann if finding.level == "missing"]
     if not lacking:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -151,12 +151,23 @@ def optimize(
     as_json: Json = False,
 ) -> None:
     """Search for a faster implementation of an operator."""
-    options = locals()
-    settings = run_settings(operator=op, **{n: options[n] for n in RunSettings.model_fields if n in options})
-    settings.identity()  # what is missing is said before anything is started
-    spec, access = operator_of(settings), ModelAccess.told(options)
+    settings, access = _settings_of(op, locals()), ModelAccess.told(locals())
+    spec = operator_of(settings)
     with _new_run(spec, settings, out) as folder:
         _run(spec, settings, folder, daemon, access, in_flight, as_json)
+
+
+def _settings_of(operator: str, options: Mapping[str, Any]) -> RunSettings:
+    """Return the settings of a run from the command's options; what is missing is said first.
+
+    Raises:
+        MisuseError: they contradict each other, or a file is missing.
+    """
+    settings = run_settings(
+        operator=operator, **{n: options[n] for n in RunSettings.model_fields if n in options}
+    )
+    settings.identity()
+    return settings
 
 
 def resume(
@@ -214,9 +225,8 @@ def _run(
     in_flight: int,
     as_json: bool,
 ) -> None:
-    from ascend_gym.report.candidate_files import unified_diff
     from ascend_gym.report.console import SearchView, print_search
-    from ascend_gym.report.run_folder import save_search
+    from ascend_gym.report.run_folder import save_search, unified_diff
 
     if not spec.has_sources and settings.method in _REWRITING and settings.model == OFFLINE_MODEL:
         note(

@@ -177,8 +177,7 @@ def _profiled_program(profiler: Profiler, source: Path, subject: _Subject) -> _O
 
 
 def _write_files(launches: tuple[LaunchProfile, ...], trace: Path | None, out: Path | None) -> None:
-    from npu_daemon.profiling.chrome_trace import write_chrome_trace
-    from npu_daemon.profiling.csv_files import write_csv_files
+    from npu_daemon.profiling.csv_files import write_chrome_trace, write_csv_files
 
     if trace is not None:
         left_out = write_chrome_trace(launches, trace)

@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
 _CLUSTERS = 6
 
+Reference = Annotated[
+    str | None,
+    typer.Option(help="Method to compare with; default best-of-n if it is compared, else the first by name."),
+]
+BankFile = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Experience bank to show; by default the included one.")
+]
+Export = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", file_okay=False, help="Also write figures as SVG and tables as LaTeX."),
+]
+
 
 def report(
     runs: Annotated[
@@ -45,21 +57,10 @@ def report(
             autocompletion=operators_beginning,
         ),
     ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            help="Method to compare with; default best-of-n if it is compared, else the first by name."
-        ),
-    ] = None,
+    reference: Reference = None,
     title: Annotated[str, typer.Option(help="Heading of the page.")] = "Search methods on Ascend C operators",
-    bank: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Experience bank to show; by default the included one."),
-    ] = None,
-    export: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", file_okay=False, help="Also write figures as SVG and tables as LaTeX."),
-    ] = None,
+    bank: BankFile = None,
+    export: Export = None,
     png: Annotated[bool, typer.Option("--png", help="With --export: figures as PNG too.")] = False,
 ) -> None:
     """Write an HTML report about stored runs: one file without external resources."""

@@ -8,19 +8,19 @@ from pathlib import Path
 
 from ascend_gym.cli.methods import RunSettings, Setting, factory_of
 from ascend_gym.cli.models import ANSWERS_NAME, ModelAccess, opened_models
+from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.chips import own_chip_name, own_chips
 from ascend_gym.core.config import add_chip_file
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
-from ascend_gym.core.whole_file import write_whole
 from ascend_gym.search.driver import SearchRules, run_search
 from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, Journal
 from ascend_gym.search.ledger import BudgetLedger
 from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.outcome import SearchOutcome, Step
 from ascend_gym.suite.loader import load_operator
-from ascend_gym.sweep.provenance import PROVENANCE_NAME, note_session
+from ascend_gym.sweep.run_folders import PROVENANCE_NAME, note_session
 
 SETTINGS_NAME = "run.json"
 

@@ -325,9 +325,9 @@ class _SweepRun:
         return [opened.enter_context(_EventLog(self.out)).note, logging]
 
     def _report(self, store: ResultsStore, state: SweepState, folders: RunFolders) -> None:
-        from ascend_gym.report.costs import costs_table
         from ascend_gym.report.sweep_summary import (
             comparisons,
+            costs_table,
             print_table,
             summary_document,
             summary_notes,

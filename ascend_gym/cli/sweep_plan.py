@@ -9,8 +9,8 @@ from typing import Any
 from ascend_gym.cli.methods import RunSettings
 from ascend_gym.cli.runs import settings_text
 from ascend_gym.cli.variants import variant_name, variant_settings
+from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.whole_file import write_whole
 from ascend_gym.sweep.jobs import Job
 from ascend_gym.sweep.plan import Limits, SweepPlan
 from ascend_gym.sweep.store import ResultsStore

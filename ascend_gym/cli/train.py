@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ascend_gym.cli.methods import needing_training_packages
 from ascend_gym.cli.options import EXIT_INTERRUPTED, Chip, Daemon, note, opened_daemons
+from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.chips import require_chip
 from ascend_gym.core.config import set_up_own_ray
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import OpSpec
-from ascend_gym.core.whole_file import write_whole
 from ascend_gym.suite.loader import list_operators, load_operator
 from baselines.ppo_checkpoints import Progress, last_checkpoint, require_one_iteration
 

@@ -1,4 +1,4 @@
-"""An append-only file of JSON lines that survives a crash in the middle of a line."""
+"""Files that survive a crash: written whole, or appended to line by line."""
 
 from __future__ import annotations
 
@@ -14,6 +14,20 @@ from typing import Any
 from pydantic_core import from_json
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file atomically: after a crash it has either the old or the new contents.
+
+    Only one process at a time may write a file; its folder is created if missing.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f"{path.name}.part")
+    with scratch.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    scratch.replace(path)
 
 
 class AppendLog:

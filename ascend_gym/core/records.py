@@ -33,6 +33,9 @@ from ascend_gym.core.result_records import (
     CaseResult,
     Charge,
     CoreTimes,
+    DaemonInfo,
+    DaemonStatus,
+    DeviceGrant,
     DeviceInfo,
     Diagnostic,
     EvalResult,
@@ -41,14 +44,9 @@ from ascend_gym.core.result_records import (
     PhaseSeconds,
     Profile,
     Stall,
-    failed_result,
-)
-from ascend_gym.core.service_records import (
-    DaemonInfo,
-    DaemonStatus,
-    DeviceGrant,
     TenantStatus,
     WorkerCount,
+    failed_result,
 )
 from ascend_gym.core.target_records import (
     CopyCost,

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ascend_gym.report.candidate_files import unified_texts_diff
 from ascend_gym.report.comparison import Curve, Run
+from ascend_gym.report.run_folder import unified_texts_diff
 from ascend_gym.sweep.run_reader import settings_of
 from ascend_gym.sweep.run_records import EvaluationRecord, RunRecord
 from ascend_gym.sweep.store import ResultsStore

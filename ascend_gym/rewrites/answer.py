@@ -27,8 +27,14 @@ from ascend_gym.rewrites.edit_blocks import (
     rendered_edit,
 )
 from ascend_gym.rewrites.fenced import FencedSection, headed_texts, render_file, sections, with_last_newline
-from ascend_gym.rewrites.patches import FilePatch, patches_in
-from ascend_gym.rewrites.whole_files import first_elision, looks_complete, missing_entries, stands_for
+from ascend_gym.rewrites.patches import (
+    FilePatch,
+    first_elision,
+    looks_complete,
+    missing_entries,
+    patches_in,
+    stands_for,
+)
 
 _BEGINNINGS = r"#+[ \t]*FILE\b|<{5,}|diff (?:-|of )|--- \S|\+\+\+ \S|@@ |\*\*\* (?:Begin|Update|Add|Delete) "
 CHANGES_BEGIN = re.compile(rf"^[ \t]*(?:{_BEGINNINGS})", re.MULTILINE | re.IGNORECASE)

@@ -57,6 +57,7 @@ NEUTRAL_LIMIT = 3
 DEVICE_SECONDS_SLACK = 2.0  # a run that is stopped at its time limit ends a little later
 
 FREE_DUPLICATES_LIMIT = 100
+_ALL_KNOWN = f"the last {FREE_DUPLICATES_LIMIT} proposals were all known"
 
 _POLL_TIMEOUT_S = 30.0
 
@@ -204,9 +205,7 @@ class _Search:
         self._history: list[Step] = []
         self._queue: deque[_Pending] = deque()
         self._known: dict[str, _Pending] = {}
-        self._proposed = 0
-        self._neutral_in_a_row = 0
-        self._duplicates_in_a_row = 0
+        self._proposed = self._neutral_in_a_row = self._duplicates_in_a_row = 0
         self._exhausted: tuple[StopReason, str] | None = None
         self._broken = ""
 
@@ -309,10 +308,9 @@ class _Search:
 
     def _reserve(self, count: int) -> list[Reservation]:
         """Reserve up to ``count`` evaluations."""
-        reservations: list[Reservation] = []
-        while len(reservations) < count and self._ledger.can_reserve(self._unit):
-            reservations.append(self._ledger.reserve(self._unit))
-        return reservations
+        return [
+            self._ledger.reserve(self._unit) for _ in range(count) if self._ledger.can_reserve(self._unit)
+        ]
 
     def _asked_for(self, count: int) -> list[Proposal]:
         try:
@@ -403,8 +401,7 @@ class _Search:
         self._duplicates_in_a_row = self._duplicates_in_a_row + 1 if duplicate else 0
         free = duplicate and self._rules.duplicates is Duplicates.FREE
         if free and self._duplicates_in_a_row >= FREE_DUPLICATES_LIMIT:
-            known = f"the last {FREE_DUPLICATES_LIMIT} proposals were all known"
-            self._exhausted = StopReason.STRATEGY_FINISHED, known
+            self._exhausted = StopReason.STRATEGY_FINISHED, _ALL_KNOWN
         if pending.reservation is None:
             return
         reservation, pending.reservation = pending.reservation, None
@@ -418,11 +415,10 @@ class _Search:
 
     def _record(self, pending: _Pending, result: EvalResult) -> Step:
         best_us = self._best_result.latency_us if self._best_result else None
-        latency_us = result.latency_us
         unwritten = is_unwritten(self._spec, self._best)
-        improved = becomes_best(latency_us, best_us, unwritten=unwritten)
+        improved = becomes_best(result.latency_us, best_us, unwritten=unwritten)
         if improved:
-            self._best, self._best_result, best_us = pending.proposal.candidate, result, latency_us
+            self._best, self._best_result, best_us = pending.proposal.candidate, result, result.latency_us
         first_correct = unwritten and not is_unwritten(self._spec, self._best)
         spent = self._ledger.spent
         step = Step(pending.index, pending.proposal, result, improved, best_us, spent, first_correct)

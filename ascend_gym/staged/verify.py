@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ascend_gym.core.records import Case
-from ascend_gym.staged.hosting import Launch, depths_of, launch_of
-from ascend_gym.staged.interface import check_interface
+from ascend_gym.staged.hosting import Launch, check_interface, depths_of, launch_of
 from ascend_gym.staged.lifetimes import Lifetimes, lifetimes_of
 from ascend_gym.staged.operations import OPERATIONS, OTHER
 from ascend_gym.staged.scalars import is_float

@@ -12,7 +12,7 @@ from pathlib import Path
 from ascend_gym.core.errors import OperatorFormatError
 from ascend_gym.core.records import OpSpec
 from ascend_gym.suite.cann_sources import checkout_root, read_build_file, read_cann_candidate
-from ascend_gym.suite.imported_example import has_example, imported_example
+from ascend_gym.suite.imported import has_example, imported_example
 from ascend_gym.suite.manifest import MANIFEST_NAME, read_manifest
 
 REFERENCE_NAME = "reference.py"

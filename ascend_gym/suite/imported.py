@@ -5,17 +5,23 @@ The index is a small JSON file in the cache root. It points at the checkout; sou
 
 from __future__ import annotations
 
+import subprocess
+import tempfile
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
+from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.config import cache_root
-from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.digest import digest_of, digest_of_tree
+from ascend_gym.core.errors import InfrastructureError, MisuseError, OperatorFormatError
+from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.records import Record
+from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.toml_file import read_toml
-from ascend_gym.core.whole_file import write_whole
+from ascend_gym.suite.manifest import MANIFEST_NAME
 
 IMPORTED_SUITE = "cann-ops"
 PAPER_SUITE = "cann-ops-101"  # of the imported operators those that AscendOptimizer is measured on
@@ -118,3 +124,61 @@ def register(checkout: Path, needs: Mapping[str, str]) -> ImportIndex:
     index = ImportIndex(root=str(root), operators={**kept, **added})
     write_whole(cache_root() / _INDEX_NAME, index.model_dump_json(indent=1).encode())
     return index
+
+
+EXAMPLE_FOLDER = "examples/AclNNInvocationNaive"
+EXIT_FORMAT = 4
+
+_IMPORTER = "npu_daemon.importer.__main__"
+_FOLDER = "imported"
+_VERSION = 1  # of what the importer writes for the same example
+_READ = ("CMakeLists.txt", "op_host/**/*", f"{EXAMPLE_FOLDER}/**/*")
+
+
+def has_example(folder: Path) -> bool:
+    """Say whether a folder has the two files that an operator without ``op.toml`` is imported from."""
+    return all((folder / EXAMPLE_FOLDER / name).is_file() for name in ("gen_data.py", "main.cpp"))
+
+
+def imported_place(folder: Path) -> Path:
+    """Return where manifest and data of an example lie once it is imported."""
+    key = digest_of("imported example", _VERSION, folder.parts[-2:], digest_of_tree(folder, _READ))
+    return cache_root() / _FOLDER / f"{folder.name}-{key[:16]}"
+
+
+def imported_example(folder: Path) -> Path:
+    """Return the folder with manifest and data of an example, which is imported if it was not before.
+
+    Raises:
+        OperatorFormatError: the example says something in a way that is not understood, or its programs fail.
+        InfrastructureError: the importer cannot run.
+    """
+    place = imported_place(folder)
+    if not (place / MANIFEST_NAME).is_file():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        _import(folder, place)
+    return place
+
+
+def _import(folder: Path, place: Path) -> None:
+    scratch = Path(tempfile.mkdtemp(prefix="new-", dir=place.parent))
+    try:
+        done = subprocess.run(
+            [*own_python_command(_IMPORTER), str(folder), str(scratch)],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == EXIT_FORMAT:
+            raise OperatorFormatError(done.stdout.strip())
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+            raise InfrastructureError(f"{folder}: cannot be imported: {last}")
+        try:
+            scratch.rename(place)
+        except OSError:
+            if not (place / MANIFEST_NAME).is_file():  # otherwise another process was faster, with equal data
+                raise
+    finally:
+        remove_tree(scratch)

@@ -21,14 +21,14 @@ from ascend_gym.search.journal import JOURNAL_NAME, TIMINGS_NAME, read_journal
 from ascend_gym.search.llm import OFFLINE_MODEL
 from ascend_gym.search.llm.metering import Price
 from ascend_gym.suite.loader import load_operator
-from ascend_gym.sweep.packing import packed
-from ascend_gym.sweep.provenance import read_sessions
+from ascend_gym.sweep.run_folders import read_sessions
 from ascend_gym.sweep.run_records import (
     EvaluationRecord,
     OperatorRecord,
     RunRecord,
     SourceRecord,
     StoredRun,
+    packed,
 )
 
 Record = Mapping[str, Any]

@@ -20,7 +20,6 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from ascend_gym.core.errors import InfrastructureError, MisuseError
-from ascend_gym.sweep.packing import unpacked
 from ascend_gym.sweep.run_records import (
     EvaluationRecord,
     OperatorRecord,
@@ -28,6 +27,7 @@ from ascend_gym.sweep.run_records import (
     SessionRecord,
     SourceRecord,
     StoredRun,
+    unpacked,
 )
 from ascend_gym.sweep.schema import SCHEMA_VERSION, TABLES, VIEWS
 

@@ -12,7 +12,7 @@ from npu_daemon.broker.fair_queue import FairQueue, Quota
 from npu_daemon.broker.jobs import JobBook
 from npu_daemon.broker.journal import JobJournal
 from npu_daemon.broker.state import BrokerState
-from npu_daemon.broker.status_questions import StatusQuestions
+from npu_daemon.broker.status import StatusQuestions
 from npu_daemon.broker.workforce import Devices, Workforce
 from npu_daemon.security import CurvePolicy
 

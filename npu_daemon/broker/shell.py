@@ -47,9 +47,15 @@ from npu_daemon.broker.events import (
     Tick,
     WorkerGone,
 )
-from npu_daemon.broker.sockets import arrived, bind_router, send_to
+from npu_daemon.broker.sockets import (
+    arrived,
+    bind_router,
+    client_message,
+    send_to,
+    worker_event,
+    worker_message,
+)
 from npu_daemon.broker.status import status_of
-from npu_daemon.broker.translate import client_message, worker_event, worker_message
 from npu_daemon.broker.worker_processes import WorkerProcesses
 from npu_daemon.security import Gatekeeper, check_bind_address
 from npu_daemon.service import result_key

@@ -11,9 +11,18 @@ from typing import TYPE_CHECKING
 
 from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.cann.devices import DevicePool, query_devices
-from npu_daemon.cann.findings import Finding, missing, ok, warning
-from npu_daemon.cann.runner_build import build_tools
-from npu_daemon.cann.toolkit import HEADERS, LIBRARIES, PROGRAMS, Toolkit, open_toolkit
+from npu_daemon.cann.opp_build import build_tools
+from npu_daemon.cann.toolkit import (
+    HEADERS,
+    LIBRARIES,
+    PROGRAMS,
+    Finding,
+    Toolkit,
+    missing,
+    ok,
+    open_toolkit,
+    warning,
+)
 from npu_daemon.sandbox import ResourceLimits, run_limited
 
 if TYPE_CHECKING:

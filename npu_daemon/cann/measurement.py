@@ -14,11 +14,77 @@ from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase, Profile
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.core.status import Status
-from npu_daemon.cann.billing import BillingError, Window, split_windows
 from npu_daemon.cann.configuration import CannSettings
-from npu_daemon.cann.msprof_files import METRICS, bank_conflict_share, l2_hit_share, profile_of, read_tasks
+from npu_daemon.cann.msprof_files import (
+    METRICS,
+    DeviceTask,
+    bank_conflict_share,
+    l2_hit_share,
+    profile_of,
+    read_tasks,
+)
 from npu_daemon.cann.sampling import drift, median_interval, paired_ratio
 from npu_daemon.sandbox import ProcessOutcome
+
+CLEANER = "asg_l2_clean"
+"""Prefix of the name of our own kernel, whose time does not count."""
+
+
+class BillingError(ValueError):
+    """The tasks do not form equal windows; the message gives the reason."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The tasks of one call of the operator."""
+
+    tasks: tuple[DeviceTask, ...]
+
+    @property
+    def billed_us(self) -> float:
+        """Total time of the call's tasks, in microseconds."""
+        return sum(task.duration_us for task in self.tasks)
+
+    @property
+    def main(self) -> DeviceTask:
+        """The longest task."""
+        return max(self.tasks, key=lambda task: task.duration_us)
+
+
+def split_windows(tasks: Sequence[DeviceTask], rounds: int) -> list[Window]:
+    """Return the windows of ``rounds`` equal calls.
+
+    A call may launch several kernels, and all of them count. Kernels of one name are in the order of their
+    launch. The order of different names is unknown and does not matter, because each name must occur
+    equally often in each window.
+
+    Args:
+        tasks: all tasks that the profiler recorded, including those of the cleaning kernel.
+        rounds: number of calls.
+
+    Raises:
+        BillingError: only our own kernel ran, or calls launched different kernels.
+    """
+    by_name: dict[str, list[DeviceTask]] = {}
+    for task in tasks:
+        if not task.name.startswith(CLEANER):
+            by_name.setdefault(task.name, []).append(task)
+    if not by_name:
+        raise BillingError(f"{rounds} calls of the operator launched nothing on the device")
+    uneven = {name: len(found) for name, found in by_name.items() if len(found) % rounds}
+    if uneven:
+        raise BillingError(f"{rounds} equal calls launched different kernels: {uneven}")
+    return [
+        Window(
+            tuple(
+                task
+                for found in by_name.values()
+                for task in found[index * (len(found) // rounds) : (index + 1) * (len(found) // rounds)]
+            )
+        )
+        for index in range(rounds)
+    ]
+
 
 MAX_TASKS = 5000  # of --launch-count
 _OUTPUT = "profile"

@@ -8,11 +8,47 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.sandbox import ResourceLimits, run_limited
+
+Level = Literal["ok", "warning", "missing"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of ``npu-daemon doctor``.
+
+    Attributes:
+        name: what was checked.
+        level: severity; ``missing`` prevents the backend from working.
+        message: what was found.
+        remedy: advice; empty if nothing is wrong.
+    """
+
+    name: str
+    level: Level
+    message: str
+    remedy: str = ""
+
+
+def ok(name: str, message: str) -> Finding:
+    """Return the finding that all is well."""
+    return Finding(name, "ok", message)
+
+
+def warning(name: str, message: str, remedy: str) -> Finding:
+    """Return the finding of something that works, but not as well as it could."""
+    return Finding(name, "warning", message, remedy)
+
+
+def missing(name: str, message: str, remedy: str) -> Finding:
+    """Return the finding of something that the backend cannot work without."""
+    return Finding(name, "missing", message, remedy)
+
 
 OLDEST_VERSION = (8, 2)
 PROGRAMS = ("cmake", "msopgen", "bisheng", "msprof", "npu-smi", "g++")

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from ascend_gym.core.errors import OperatorFormatError
-from ascend_gym.suite.imported_example import EXIT_FORMAT
+from ascend_gym.suite.imported import EXIT_FORMAT
 from npu_daemon.importer.writing import write_example
 
 

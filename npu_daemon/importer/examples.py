@@ -25,7 +25,7 @@ from ascend_gym.suite.cann_opdef import (
 )
 from ascend_gym.suite.cann_sources import BuildFile, read_build_file, read_cann_candidate
 from ascend_gym.suite.compare import UPSTREAM_LOSS
-from ascend_gym.suite.imported_example import EXAMPLE_FOLDER
+from ascend_gym.suite.imported import EXAMPLE_FOLDER
 from npu_daemon.importer.binding import Binding, bind
 from npu_daemon.importer.layers import Layer, layer_of
 from npu_daemon.importer.record import CallArgument, RecordedCall, record_call, record_folder

@@ -14,12 +14,11 @@ import numpy as np
 from ascend_gym.core.records import AttributeValue, Case, TensorSpec
 from ascend_gym.core.remove_tree import remove_tree
 from ascend_gym.suite.cann_sources import checkout_root
-from ascend_gym.suite.imported_example import EXAMPLE_FOLDER
+from ascend_gym.suite.imported import EXAMPLE_FOLDER
 from ascend_gym.suite.inputs import Array
 from ascend_gym.suite.manifest import FORMAT, MANIFEST_NAME
 from npu_daemon.importer.examples import Example, read_definition, read_example, record_example
-from npu_daemon.importer.gen_data import run_gen_data
-from npu_daemon.importer.golden import Arrays, example_data
+from npu_daemon.importer.golden import Arrays, example_data, run_gen_data
 from npu_daemon.importer.record import recorder_program
 
 VARIANTS = 4

@@ -10,7 +10,7 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Candidate, Case, Diagnostic, MeasureProtocol, OpSpec, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.build_store import BuildStore
+from npu_daemon.cache_folder import BuildStore
 from npu_daemon.sandbox import ResourceLimits
 from npu_daemon.simulator.chips import Chip
 from npu_daemon.simulator.host_schema import OperatorDefinition

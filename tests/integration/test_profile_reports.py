@@ -17,12 +17,10 @@ from rich.console import Console
 from ascend_gym.core.records import Diagnostic, Phase
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.profiling.asc_build import AscProgram
-from npu_daemon.profiling.chrome_trace import write_chrome_trace
-from npu_daemon.profiling.csv_files import write_csv_files
+from npu_daemon.profiling.csv_files import write_chrome_trace, write_csv_files
 from npu_daemon.profiling.launch_profile import PIPES, LaunchProfile
 from npu_daemon.profiling.profiler import ProfiledProgram, Profiler
-from npu_daemon.profiling.roofline import roofline_of
-from npu_daemon.profiling.summary import launch_summary, print_launch
+from npu_daemon.profiling.summary import launch_summary, print_launch, roofline_of
 
 ADD = Path(__file__).parent.parent / "asc" / "add.asc"
 ROW_PIPES = dict(zip(("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX"), PIPES, strict=True))

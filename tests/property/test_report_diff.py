@@ -8,7 +8,7 @@ from conftest import make_candidate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ascend_gym.report.candidate_files import unified_diff, write_candidate
+from ascend_gym.report.run_folder import unified_diff, write_candidate
 
 _LINES = st.text(st.sampled_from("ab \t\f{}对🚀+-@\\"), max_size=6)
 _TEXTS = st.lists(_LINES, min_size=1, max_size=8).map("\n".join).filter(bool)

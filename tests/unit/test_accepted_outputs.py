@@ -10,7 +10,7 @@ import pytest
 
 from ascend_gym.core.protocols import Verdict
 from ascend_gym.suite.inputs import Array
-from npu_daemon.accepted_outputs import AcceptedOutputs
+from npu_daemon.case_data import AcceptedOutputs
 
 CASE, OTHER_CASE = Path("case"), Path("other")
 GOOD = Verdict(True, 0.5, 0.25, 0.0, True, "all outputs agree with the reference")

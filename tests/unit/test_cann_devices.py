@@ -10,8 +10,7 @@ from cann_samples import NPU_SMI_INFO
 
 from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.cann.configuration import CannSettings
-from npu_daemon.cann.devices import DevicePool
-from npu_daemon.cann.npu_smi import parse_info
+from npu_daemon.cann.devices import DevicePool, parse_info
 
 STATES = parse_info(NPU_SMI_INFO)
 

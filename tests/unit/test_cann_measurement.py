@@ -12,9 +12,8 @@ from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, Phase
 from ascend_gym.core.status import Status
-from npu_daemon.cann.billing import CLEANER
 from npu_daemon.cann.configuration import CannSettings
-from npu_daemon.cann.measurement import Measured, Subject, measure
+from npu_daemon.cann.measurement import CLEANER, Measured, Subject, measure
 from npu_daemon.sandbox import ProcessOutcome
 
 SETTINGS = CannSettings(rounds=6, max_batches=4)

@@ -9,7 +9,7 @@ from cann_samples import basic_info, write_csv, write_several, write_single
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from npu_daemon.cann.billing import CLEANER, BillingError, split_windows
+from npu_daemon.cann.measurement import CLEANER, BillingError, split_windows
 from npu_daemon.cann.msprof_files import (
     ProfileFormatError,
     bank_conflict_share,

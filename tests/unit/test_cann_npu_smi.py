@@ -7,7 +7,7 @@ from cann_samples import NPU_SMI_INFO
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npu_daemon.cann.npu_smi import NpuSmiFormatError, parse_info
+from npu_daemon.cann.devices import NpuSmiFormatError, parse_info
 
 
 def test_devices_health_and_processes() -> None:

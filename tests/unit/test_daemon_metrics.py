@@ -20,8 +20,7 @@ from npu_daemon.broker.events import (
     WorkerResult,
 )
 from npu_daemon.broker.state import BrokerState
-from npu_daemon.broker.status import status_of
-from npu_daemon.broker.status_questions import StatusQuestions
+from npu_daemon.broker.status import StatusQuestions, status_of
 from npu_daemon.metrics import StatusCollector, serve_metrics
 
 TIMEOUT_S = 180.0

@@ -15,8 +15,7 @@ from standin_toolkit import install
 from npu_daemon import __main__ as command_line
 from npu_daemon.cann import checks
 from npu_daemon.cann.configuration import CannSettings
-from npu_daemon.cann.devices import DevicePool
-from npu_daemon.cann.npu_smi import parse_info
+from npu_daemon.cann.devices import DevicePool, parse_info
 from npu_daemon.doctor import Report, examine
 from npu_daemon.settings import DaemonSettings
 

@@ -20,9 +20,9 @@ from ascend_gym.core.records import (
 from ascend_gym.core.status import Status
 from ascend_gym.suite.requests import data_request_for
 from npu_daemon.operators import OperatorCatalog, TrustedReferences
-from npu_daemon.request_limits import RequestLimits
 from npu_daemon.service import open_service
 from npu_daemon.serving import WorkerOptions
+from npu_daemon.settings import RequestLimits
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from conftest import BASELINE_LATENCY_US, FakeEvaluator, make_spec
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.status import Status
-from ascend_gym.report.costs import read_costs
 from ascend_gym.report.stored_runs import curve_of_run
+from ascend_gym.report.sweep_summary import read_costs
 from ascend_gym.search.driver import Duplicates, SearchRules, run_search
 from ascend_gym.search.journal import Journal
 from ascend_gym.search.ledger import Budget, BudgetLedger

@@ -11,9 +11,8 @@ from stored_runs import SPEC, search
 
 from ascend_gym.cli.sweep_plan import jobs_of
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.report.leaderboard import leaderboard
+from ascend_gym.report.leaderboard import leaderboard, paired_comparison
 from ascend_gym.report.metrics import paired_p_value
-from ascend_gym.report.paired import paired_comparison
 from ascend_gym.report.stored_runs import comparison_runs
 from ascend_gym.sweep.merge import import_runs
 from ascend_gym.sweep.plan import read_plan

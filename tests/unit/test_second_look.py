@@ -19,8 +19,7 @@ from ascend_gym.suite.inputs import Array
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
-from npu_daemon.second_look import FRESH_SEEDS, fresh_seed
-from npu_daemon.second_secret import SECRET_NAME, obtain_secret
+from npu_daemon.second_look import FRESH_SEEDS, SECRET_NAME, fresh_seed, obtain_secret
 from npu_daemon.service import EvaluationService, open_service
 
 ONCE, OTHER_VALUES = [("small", 0), ("large", 0)], [("small", 1)]

@@ -8,7 +8,7 @@ import pytest
 from suite_folders import write_example_operator
 
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.suite.imported_example import EXAMPLE_FOLDER
+from ascend_gym.suite.imported import EXAMPLE_FOLDER
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.importer.enlarge import (

@@ -9,9 +9,8 @@ from html import escape
 from itertools import pairwise
 from pathlib import Path
 
+from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.whole_file import write_whole
-from ascend_gym.report.candidate_files import unified_texts_diff
 from ascend_gym.report.comparison import P_NOTE, Comparison, Table
 from ascend_gym.report.generation import category_table, meters_table
 from ascend_gym.report.metrics import FAST_P
@@ -36,6 +35,7 @@ from ascend_gym.report.page.html import (
     table_latex,
 )
 from ascend_gym.report.page.results import Results
+from ascend_gym.report.run_folder import unified_texts_diff
 from ascend_gym.report.stored_runs import ID_CHARS
 from ascend_gym.sweep.run_records import EvaluationRecord, RunRecord
 

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ascend_gym.staged.lifetimes import Lifetime
-from ascend_gym.staged.lower.ahead import copied_ahead
 from ascend_gym.staged.lower.context import Context, name_of, scalar_type, share_part
-from ascend_gym.staged.lower.declarations import Declarations, names_of
+from ascend_gym.staged.lower.declarations import Declarations, copied_ahead, names_of
 from ascend_gym.staged.lower.instructions import LOCAL, inner, inside
 from ascend_gym.staged.syntax import (
     Assign,

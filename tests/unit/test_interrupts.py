@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +105,17 @@ def test_the_second_signal_ends_the_process(number: signal.Signals, where: str) 
         [sys.executable, "-c", SECOND, str(int(number)), where], capture_output=True, text=True
     )
     assert (done.returncode, done.stdout) == (-number, "interrupted\n"), done.stderr
+
+
+@pytest.mark.parametrize("command", ["ascend_gym", "npu_daemon"])
+def test_an_interrupt_while_a_command_is_imported_ends_it_without_a_traceback(
+    command: str, tmp_path: Path
+) -> None:
+    (tmp_path / "typer.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    called = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport npu_daemon.commands as c; c.{command}()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", called], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

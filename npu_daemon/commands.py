@@ -1,7 +1,7 @@
 """Entry points of the commands ``ascend-gym`` and ``npu-daemon``.
 
-Importing them takes most of a second. An interrupt meanwhile ends the process, without a traceback. These functions
-live here because ``ascend_gym`` imports gymnasium before anything inside it can run.
+Importing them takes most of a second. An interrupt meanwhile ends the process, without a traceback. These
+functions live here because ``ascend_gym`` imports gymnasium before anything inside it can run.
 """
 
 from __future__ import annotations

@@ -35,7 +35,6 @@ from ascend_gym.cli.runs import (
     discard_unused,
     operator_of,
     read_settings,
-    recall_chip,
     run_in_folder,
     write_settings,
 )
@@ -73,6 +72,7 @@ from ascend_gym.cli.search_options import (
     Tools,
     Usd,
 )
+from ascend_gym.core.chips import recall_chip
 from ascend_gym.core.errors import InfrastructureError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import OpSpec
@@ -194,7 +194,8 @@ def resume(
     """Go on with a search that was broken off, in the folder that holds its journal."""
     access = ModelAccess.told(locals())
     settings = read_settings(folder)
-    recall_chip(settings)
+    if settings.chip_file is not None:
+        recall_chip(settings.chip, Path(settings.chip_file), "run")
     _run(operator_of(settings), settings, folder, daemon, access, in_flight, as_json)
 
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from ascend_gym.cli.methods import RunSettings, Setting, factory_of
 from ascend_gym.cli.models import ANSWERS_NAME, ModelAccess, opened_models
 from ascend_gym.core.append_log import write_whole
-from ascend_gym.core.chips import own_chip_name, own_chips
-from ascend_gym.core.config import add_chip_file
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Evaluator
 from ascend_gym.core.records import MeasureProtocol, OpSpec
@@ -61,24 +59,6 @@ def read_settings(folder: Path) -> RunSettings:
         return RunSettings.model_validate_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise MisuseError(f"{folder} is not the folder of a run that can be resumed: {error}") from error
-
-
-def recall_chip(settings: RunSettings) -> None:
-    """Make the chip of one's own that a run began with known to this process and its children again.
-
-    Raises:
-        MisuseError: the file of the chip cannot be read, or has other figures than it had.
-    """
-    if settings.chip_file is None or settings.chip in own_chips():
-        return
-    path = Path(settings.chip_file)
-    name = own_chip_name(path)
-    if name != settings.chip:
-        raise MisuseError(
-            f"{path} now has other figures than the run began with (it is {name}, the run is on "
-            f"{settings.chip}): restore the file, or begin a new run with 'ascend-gym optimize'"
-        )
-    add_chip_file(path)
 
 
 def operator_of(settings: RunSettings) -> OpSpec:

@@ -39,6 +39,28 @@ def require_chip(name: str) -> str:
     raise MisuseError(no_such_chip(name, [*CHIPS, *own]))
 
 
+def recall_chip(chip: str, path: Path, began: str) -> None:
+    """Make a chip of one's own known to this process and its children again, as ``require_chip`` did before.
+
+    Args:
+        chip: its name with its digest.
+        path: its file.
+        began: what began with it, for the message: ``run`` or ``sweep``.
+
+    Raises:
+        MisuseError: the file cannot be read, or has other figures than it had.
+    """
+    if chip in own_chips():
+        return
+    name = own_chip_name(path)
+    if name != chip:
+        raise MisuseError(
+            f"{path} now has other figures than the {began} began with (it is {name}, not {chip}): restore the "
+            f"file, or begin a new {began}"
+        )
+    add_chip_file(path)
+
+
 def no_such_chip(name: str, known: list[str]) -> str:
     """Return the message about a name that is none of the ``known`` chips."""
     told = f"no chip is named {name!r}{nearest(name, known)}; there are: {', '.join(known)}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from ascend_gym.core.chips import require_chip
+from ascend_gym.core.chips import own_chips, recall_chip, require_chip
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml, unknown_key
 from ascend_gym.search.driver import Duplicates
@@ -45,6 +45,7 @@ class SweepPlan(BaseModel):
         seeds: seeds of the runs.
         budgets: numbers of evaluations; each method has runs with each budget.
         chips: simulated or measured chips.
+        chip_files: files of those that are one's own, by chip, so that a resumed sweep finds them.
         model: model of the searches.
         offline_model: model for preparations made once per operator; ``None`` for ``model``.
         temperature: sampling temperature.
@@ -63,6 +64,9 @@ class SweepPlan(BaseModel):
     seeds: tuple[int, ...] = Field(default=(0,), min_length=1)
     budgets: tuple[int, ...] = Field(default=(20,), min_length=1)
     chips: tuple[str, ...] = Field(default=("910B2",), min_length=1)
+    chip_files: dict[str, str] = Field(
+        default_factory=lambda told: _files_of(told.get("chips", ())), exclude_if=lambda files: not files
+    )
     model: str = "offline"
     offline_model: str | None = None
     temperature: float | None = Field(default=None, ge=0)
@@ -85,6 +89,13 @@ class SweepPlan(BaseModel):
         if not self.operators and not self.op_dirs:
             raise ValueError("expected at least one operator, in operators or op_dirs")
         return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_own_chips(cls, told: Any) -> Any:
+        for chip, path in told.get("chip_files", {}).items():
+            recall_chip(chip, Path(path), "sweep")
+        return told
 
     @field_validator("chips")
     @classmethod
@@ -113,6 +124,11 @@ class SweepPlan(BaseModel):
         """Return the settings that all runs share."""
         names = {"model", "offline_model", "temperature", "reasoning_effort", "max_tokens"}
         return {**self.model_dump(include=names), **self.limits.model_dump()}
+
+
+def _files_of(chips: Iterable[str]) -> dict[str, str]:
+    own = own_chips()
+    return {chip: str(own[chip]) for chip in chips if chip in own}
 
 
 @dataclass(frozen=True)

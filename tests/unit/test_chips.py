@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from conftest import FakeEvaluator, make_spec
 
+from ascend_gym.cli.sweep_plan import kept_plan
 from ascend_gym.core.chips import CHIPS, own_chips, require_chip
 from ascend_gym.core.config import ENV_CHIP_FILES
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml
 from ascend_gym.env.op_env import AscendOpEnv
+from ascend_gym.sweep.plan import read_plan
 from npu_daemon.simulator import chips
 from npu_daemon.simulator.chips import chip_names, load_chip, shipped_digests
 from npu_daemon.simulator.task_type import CoreKind
@@ -179,6 +181,22 @@ def test_a_run_on_a_chip_of_one_s_own_is_resumed_without_naming_its_file(
     chip_file.write_text(HALF.replace("900", "901"))
     status, _, err = run("resume", "half")
     assert (status, f"{chip_file} now has other figures than the run began with" in err) == (2, True)
+
+
+def test_a_sweep_on_a_chip_of_one_s_own_is_resumed_without_naming_its_file(
+    chip_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = read_plan(None, methods=["greedy-rules"], operators=["gelu"], chips=[str(chip_file), "910B2"])
+    kept_plan(tmp_path / "out", plan, resume=False)
+    monkeypatch.setenv(ENV_CHIP_FILES, "")
+    assert kept_plan(tmp_path / "out", None, resume=True) == plan
+    assert own_chips() == {plan.chips[0]: chip_file}
+    monkeypatch.setenv(ENV_CHIP_FILES, "")
+    chip_file.write_text(HALF.replace("900", "901"))
+    with pytest.raises(MisuseError, match="now has other figures than the sweep began with"):
+        kept_plan(tmp_path / "out", None, resume=True)
+    kept = read_plan(None, methods=["greedy-rules"], operators=["gelu"])
+    assert "chip_files" not in kept.model_dump()  # plans of earlier releases are as they were
 
 
 def test_an_evaluation_on_another_chip_names_it(run: Any, evaluator: Any) -> None:

@@ -158,6 +158,20 @@ class RunSettings(BaseModel):
             return {**told, "policy": policy_digest(checkpoint_of(self))}
         return {**told, **agent_identity(self)} if is_agent else told
 
+    def unused(self) -> str:
+        """Say which settings were given that the method does not use; empty if there are none.
+
+        A method from outside this package may use any.
+        """
+        if not isinstance(self.method, Method):
+            return ""
+        fields = type(self).model_fields
+        others = {"checkpoint"} if self.method is not Method.PPO else set()
+        others |= set().union(*_OF_METHODS.values()) - _OF_METHODS.get(self.method, set())
+        given = [name for name in fields if name in others and getattr(self, name) != fields[name].default]
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        return f"{self.method.value} does not use {options}" if given else ""
+
     def _left_out(self) -> set[str]:
         """Return the settings that are those of other methods, or that are told only where they are used."""
         of_methods = set().union(*_OF_METHODS.values())

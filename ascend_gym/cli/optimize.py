@@ -158,7 +158,7 @@ def optimize(
 
 
 def _settings_of(operator: str, options: Mapping[str, Any]) -> RunSettings:
-    """Return the settings of a run from the command's options; what is missing is said first.
+    """Return the settings of a run from the command's options; what is missing or not used is said first.
 
     Raises:
         MisuseError: they contradict each other, or a file is missing.
@@ -167,6 +167,8 @@ def _settings_of(operator: str, options: Mapping[str, Any]) -> RunSettings:
         operator=operator, **{n: options[n] for n in RunSettings.model_fields if n in options}
     )
     settings.identity()
+    if unused := settings.unused():
+        note(f"ascend-gym: {unused}")
     return settings
 
 

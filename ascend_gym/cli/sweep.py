@@ -47,7 +47,14 @@ from ascend_gym.cli.search_options import (
     Usd,
 )
 from ascend_gym.cli.sweep_hosts import NO_RAY, Hosts, opened_hosts
-from ascend_gym.cli.sweep_plan import as_written_now, equal_budgets, estimate, jobs_of, kept_plan
+from ascend_gym.cli.sweep_plan import (
+    as_written_now,
+    equal_budgets,
+    estimate,
+    jobs_of,
+    kept_plan,
+    unused_settings,
+)
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.run_folder import RUNS
 from ascend_gym.report.summary import to_json
@@ -298,7 +305,8 @@ class _SweepRun:
         folders = RunFolders(self.out, as_written_now)
         for job in jobs:
             folders.begin(job)
-        note(equal_budgets(self.plan))
+        for line in (*unused_settings(self.plan), equal_budgets(self.plan)):
+            note(line)
         with ResultsStore(self.out / STORE_NAME, write=True) as store:
             recorder = RunRecorder(store, folders)
             state = SweepState.of(jobs, [])

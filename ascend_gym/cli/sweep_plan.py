@@ -41,6 +41,12 @@ def jobs_of(plan: SweepPlan) -> list[Job]:
     return jobs
 
 
+def unused_settings(plan: SweepPlan) -> list[str]:
+    """Return a line for each variant that sets what its method does not use."""
+    settings = [variant_settings(method, operator="", **plan.common_settings()) for method in plan.methods]
+    return [unused for each in settings if (unused := each.unused())]
+
+
 def as_written_now(text: bytes) -> bytes:
     """Return the settings of a run as this release writes them, with the defaults of later ones."""
     try:

@@ -55,8 +55,8 @@ def recall_chip(chip: str, path: Path, began: str) -> None:
     name = own_chip_name(path)
     if name != chip:
         raise MisuseError(
-            f"{path} now has other figures than the {began} began with (it is {name}, not {chip}): restore the "
-            f"file, or begin a new {began}"
+            f"{path} now has other figures than the {began} began with (it is {name}, not {chip}): "
+            f"restore the file, or begin a new {began}"
         )
     add_chip_file(path)
 

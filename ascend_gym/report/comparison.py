@@ -351,11 +351,12 @@ class Grid(NamedTuple):
 def largest_grid(
     finished: dict[str, set[Cell]], operators: Sequence[str], reference: str | None = None
 ) -> Grid:
-    """Return the grid that takes in most runs, of two methods at least where any two have a run in common.
+    """Return the grid with most runs, of two methods at least where any two have finished the same cell.
 
-    A method with few finished runs is not compared where taking it in would leave out more runs of the
-    others; seeds and operators with gaps are left out likewise. Of equal grids that with more methods is
-    taken, then that with the first method, then that with more seeds.
+    Not every set of methods is tried: those that remain as the methods with fewest finished cells are left
+    out one by one, those that have finished the same cell, and single ones. Of equal grids that of more
+    methods is taken, then that with the first method. Within a set, seeds are taken in from the one with
+    most operators on; of equal grids that with more seeds is taken.
 
     Args:
         finished: operators and seeds of the finished runs of each method, the methods in their order.

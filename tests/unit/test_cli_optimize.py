@@ -5,9 +5,11 @@ import signal
 
 import pytest
 
+from ascend_gym.cli.sweep_plan import unused_settings
 from ascend_gym.core.errors import DaemonUnreachableError, MisuseError
 from ascend_gym.core.protocols import Completion
 from ascend_gym.core.status import Status
+from ascend_gym.sweep.plan import read_plan
 
 TOY = ("toy", "--op-dir", "toy")
 FASTER = "// 更快 🚀\n// latency: 50\n"
@@ -307,3 +309,13 @@ def test_a_long_diff_is_cut_and_its_rest_is_said_to_be_in_the_file(run, evaluato
     assert (status, sum(line == "+// line" for line in diff)) == (0, 300)
     assert f"... {len(diff) - 120} more lines in long/best.diff" in out.splitlines()
     assert sum(line in diff for line in out.splitlines()) == 120
+
+
+def test_options_that_the_method_does_not_use_are_said_in_one_line(run, evaluator, model):
+    ignored = ("--tiling-steps", 3, "--no-leave-one-out", "--tools")
+    status, _, err = run("optimize", *TOY, "--budget", 1, *ignored)
+    assert status == 0
+    assert "ascend-gym: best-of-n does not use --tiling-steps, --leave-one-out, --tools\n" in err
+    assert "does not use" not in run("optimize", *TOY, "--budget", 1, "--examples", "none")[2]
+    plan = read_plan(None, methods=["best-of-n:top_k=2", "ascend-optimizer:top_k=2"])
+    assert unused_settings(plan) == ["best-of-n does not use --top-k"]

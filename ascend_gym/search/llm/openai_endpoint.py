@@ -17,12 +17,12 @@ from ascend_gym.search.llm.endpoint import Endpoint, Failure, used_tokens
 from ascend_gym.search.llm.limits import CallLimits, Clock, prompt_bound_tokens
 
 _OLD_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
-_OPTIONS = {  # and how refusals name them
+_OF_CHAT = {  # options, and how refusals name them
     "seed": r"\bseed\b",
     "temperature": r"\btemperature\b",
     "reasoning_effort": r"\breasoning(?:[_.]effort)?\b",
-    "store": r"\bstore\b",
 }
+_OF_RESPONSES = {**_OF_CHAT, "store": r"\bstore\b"}
 _RESPONSES_ONLY = re.compile(r"\b(?:only|not)\b.{0,80}\bv1/(?:responses|chat/completions)\b", re.DOTALL)
 _FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
 _LIMIT_REASONS = ("length", "max_tokens")
@@ -61,11 +61,11 @@ class _Dialect:
             return None
         if self.limit_field == _OLD_LIMIT and _NEW_LIMIT in failure.message:
             return replace(self, limit_field=_NEW_LIMIT)
-        for option, named in _OPTIONS.items():
+        for option, named in (_OF_RESPONSES if self.responses else _OF_CHAT).items():
             meant = re.fullmatch(named, failure.param) or (
                 not failure.param and re.search(named, failure.message)
             )
-            if meant and option not in self.left_out and (self.responses or option != "store"):
+            if meant and option not in self.left_out:
                 return replace(self, left_out=self.left_out | {option})
         return None
 

@@ -1,7 +1,7 @@
 """What a program of the staged language consists of: data only.
 
 Scalar expressions stay nodes of Python's own syntax tree; ``parse`` has checked that nothing else than the
-language allows is in them.
+language allows is in them. Nobody changes them later, so that what is asked of them often is kept.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TypeAlias
 
 from ascend_gym.core.errors import MisuseError
@@ -307,21 +308,22 @@ def assigned(statement: Stmt) -> list[str]:
     return [statement.name] if isinstance(statement, Loop) else []
 
 
-def names_in(expression: ast.expr) -> set[str]:
+@lru_cache(maxsize=4096)
+def names_in(expression: ast.expr) -> frozenset[str]:
     """Return the names in an expression, those of functions left out."""
-    functions = {id(node.func) for node in ast.walk(expression) if isinstance(node, ast.Call)}
-    return {
-        node.id for node in ast.walk(expression) if isinstance(node, ast.Name) and id(node) not in functions
-    }
+    nodes = list(ast.walk(expression))
+    functions = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return frozenset(node.id for node in nodes if isinstance(node, ast.Name) and id(node) not in functions)
 
 
-def reads_in(expression: ast.expr) -> list[ast.Call]:
+@lru_cache(maxsize=4096)
+def reads_in(expression: ast.expr) -> tuple[ast.Call, ...]:
     """Return the ``read(B, i)`` in an expression."""
-    return [
+    return tuple(
         node
         for node in ast.walk(expression)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "read"
-    ]
+    )
 
 
 def buffers_in(statement: Stmt) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ascend_gym.staged.lower.context import Context, name_of, scalar_type
 from ascend_gym.staged.syntax import (
@@ -15,6 +15,7 @@ from ascend_gym.staged.syntax import (
     Transfer,
     assigned,
     buffers_in,
+    children,
     expressions,
     names_in,
     walk,
@@ -28,9 +29,10 @@ class Declarations:
     def __init__(self, context: Context, scalars: set[str], body: Sequence[Stmt]) -> None:
         self._context = context
         self._at: dict[int, set[str]] = {}
+        below = names_below(body)
         placed: set[str] = set()
         for name in sorted(scalars):
-            place = first_assignment(name, body)
+            place = first_assignment(name, body, below)
             if place is not None:
                 self._at.setdefault(id(place), set()).add(name)
                 placed.add(name)
@@ -57,18 +59,35 @@ class Declarations:
         return f"{scalar_type(is_float=self._context.verified.types[assigned(statement)[0]])} "
 
 
-def first_assignment(name: str, body: Sequence[Stmt]) -> Stmt | None:
-    """Return the assignment that comes before all else with that name in the only list that has it all."""
-    users = [statement for statement in body if any(name in names_of(s) for s in walk([statement]))]
+def first_assignment(name: str, body: Sequence[Stmt], below: Mapping[int, set[str]]) -> Stmt | None:
+    """Return the assignment that comes before all else with that name in the only list that has it all.
+
+    Args:
+        name: the scalar.
+        body: the statements.
+        below: names in each statement and below it, by identity (see ``names_below``).
+    """
+    users = [statement for statement in body if name in below[id(statement)]]
     if not users:
         return None
     first = users[0]
     if isinstance(first, (Assign, Share)) and name in assigned(first):
-        value_names = set().union(*(names_in(each) for each in expressions(first)))
-        return None if name in value_names else first
+        return None if any(name in names_in(each) for each in expressions(first)) else first
     if len(users) == 1 and isinstance(first, (Loop, Tiles)):
-        return first_assignment(name, first.body)
+        return first_assignment(name, first.body, below)
     return None
+
+
+def names_below(body: Sequence[Stmt]) -> dict[int, set[str]]:
+    """Return the scalars and buffers that each statement names, itself or below, by identity."""
+    found: dict[int, set[str]] = {}
+    for statement in body:
+        names = names_of(statement)
+        for inner in children(statement):
+            found |= names_below(inner)
+            names.update(*(found[id(each)] for each in inner))
+        found[id(statement)] = names
+    return found
 
 
 def names_of(statement: Stmt) -> set[str]:

@@ -9,7 +9,8 @@ operator's cases: one evaluation scores all of them, so that a budget of N is N 
 cannot be used is spent as any other; the operator's own sources are the first version, and their evaluation
 is the baseline's.
 
-The score of a case is its speedup over the operator's own sources, 0 for versions that fail.
+The score of a case is its speedup over the operator's own sources, 0 for versions that fail. An operator
+without sources begins with 0, and its speedups are over the framework's calls.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.rewrites.answer import ParseProblem
 from ascend_gym.rewrites.candidate_files import with_texts
 from ascend_gym.search.llm.measurement import describe_result
-from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources, system_message
+from ascend_gym.search.llm.prompts import (
+    case_fields,
+    render_sources,
+    system_message,
+    task_fields,
+    yardstick,
+)
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.model_client import ModelClient, Reading, candidate_reader
 from ascend_gym.search.outcome import BASELINE_ORIGIN, UnusableProposal
@@ -110,7 +117,8 @@ class Gepa:
         if question != {"ask": "evaluate", "files": files}:
             raise InfrastructureError(f"GEPA began with {str(question)[:200]!r}")
         self._measured[self._spec.baseline.digest] = baseline
-        child.answer({"scores": _scores(self._spec, baseline, baseline)})
+        scores = _scores(self._spec, baseline, baseline)
+        child.answer({"scores": scores if self._spec.has_sources else dict.fromkeys(scores, 0.0)})
 
     def _reflected(self, version: Candidate, cases: list[str]) -> Reading[Candidate]:
         """Return what the model makes of a version, with a view to some cases."""
@@ -140,10 +148,9 @@ def reflect_messages(
     user = render(
         "gepa",
         package="baselines",
-        **operator_fields(spec),
-        category=spec.category,
-        description=spec.description,
-        chip=chip_of(baseline),
+        **case_fields(spec),
+        **task_fields(spec, measured),
+        yardstick=yardstick(spec),
         baseline_us=f"{baseline.latency_us or 0.0:.2f}",
         measurement=describe_result(measured),
         sources=render_sources(version),

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from ascend_gym.core.best import becomes_best, is_unwritten
 from ascend_gym.core.errors import BudgetExceededError, MisuseError, ModelError
 from ascend_gym.core.protocols import Message, Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
@@ -22,7 +23,7 @@ from ascend_gym.core.status import RewardRule, Status, rule_of
 from ascend_gym.rewrites.answer import CODE_BEGINS, ParseProblem
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
 from ascend_gym.search.llm.measurement import describe_result
-from ascend_gym.search.llm.prompts import chip_of, operator_fields, render_sources, system_message
+from ascend_gym.search.llm.prompts import case_fields, render_sources, system_message, task_fields
 from ascend_gym.search.llm.template import render
 from ascend_gym.search.llm.tools import Toolbox
 from ascend_gym.search.model_client import ModelClient, candidate_reader
@@ -144,10 +145,17 @@ class Iterate:
         island, answer = self._islands[number], self._awaited.pop(number)
         if rule_of(result.status).reward is RewardRule.NEUTRAL:
             return
-        attempt = Attempt.of(island.best, island.result, proposal.candidate, result)
+        unwritten = is_unwritten(self._spec, island.best)
+        attempt = Attempt.of(
+            island.best,
+            island.result,
+            proposal.candidate,
+            result,
+            first=unwritten and result.status is Status.OK,
+        )
         island.attempts.append(attempt)
         island.turns.append(_Turn(answer, attempt))
-        if result.latency_us is not None and result.latency_us < island.latency_us:
+        if becomes_best(result.latency_us, island.latency_us, unwritten=unwritten):
             island.best, island.result, island.in_vain = proposal.candidate, result, 0
         else:
             island.in_vain += 1
@@ -201,11 +209,8 @@ class Iterate:
         text = render(
             "iterate",
             package=__package__,
-            **operator_fields(self._spec),
-            category=self._spec.category,
-            description=self._spec.description,
-            chip=chip_of(baseline),
-            baseline_us=f"{baseline.latency_us:.2f}",
+            **case_fields(self._spec),
+            **task_fields(self._spec, baseline),
             baseline=describe_result(baseline),
             attempts=describe_attempts(earlier),
         )
@@ -217,7 +222,7 @@ class Iterate:
         return render(
             "iterate_state",
             package=__package__,
-            best_us=f"{island.latency_us:.2f}",
+            best="none yet" if is_unwritten(self._spec, island.best) else f"{island.latency_us:.2f} us",
             measurement="As above." if island.result is island.baseline else describe_result(island.result),
             sources=render_sources(island.best),
             advice=_STUCK.format(count=island.in_vain) if stuck else _GO_ON,

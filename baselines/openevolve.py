@@ -183,7 +183,7 @@ class OpenEvolve:
         question = child.question()
         if question != {"ask": "evaluate", "program": self._program.initial}:
             raise InfrastructureError(f"OpenEvolve began with {str(question)[:200]!r}")
-        child.answer(_verdict(baseline, baseline))
+        child.answer(_verdict(baseline, baseline, written=self._spec.has_sources))
 
     def _order(self, baseline: EvalResult) -> dict[str, Any]:
         settings = asdict(self._evolution)
@@ -218,9 +218,9 @@ class OpenEvolve:
         return Proposal(candidate, origin)
 
 
-def _verdict(result: EvalResult, baseline: EvalResult) -> dict[str, Any]:
-    """Return the metrics and the feedback by which OpenEvolve goes on."""
-    fitness = speedup(baseline.latency_us, result.latency_us)
+def _verdict(result: EvalResult, baseline: EvalResult, *, written: bool = True) -> dict[str, Any]:
+    """Return the metrics and the feedback by which OpenEvolve goes on; what is not written has fitness 0."""
+    fitness = speedup(baseline.latency_us, result.latency_us) if written else 0.0
     busy = (result.mean_profile or {}).get("aiv_vec_ratio", 0.0) if fitness else 0.0
     return {
         "metrics": {"combined_score": fitness, "vector_busy": busy},
@@ -236,6 +236,7 @@ def _system_message(spec: OpSpec, baseline: EvalResult) -> str:
         category=spec.category,
         description=spec.description,
         chip=chip_of(baseline),
+        over="the operator's own sources" if spec.has_sources else "the framework's calls that compute it",
     )
     return f"{system_message(spec, spec.baseline, baseline, edits=False).content}\n{task}"
 

@@ -246,10 +246,14 @@ def segment(block: int, records: bytes) -> bytes:
     return struct.pack("<II", block, len(records)) + records
 
 
-def trace_of(blocks: Iterable[bytes], *, cube: bool = False) -> bytes:
-    """Return the trace of a launch on cores of one kind, one block after another; each is ended here."""
+def trace_of(blocks: Iterable[bytes], *, cube: bool = False, mixed: bool = False) -> bytes:
+    """Return the trace of a launch, one block after another; each is ended here.
+
+    It is on cores of one kind or, mixed, on cube cores and two vector cores each.
+    """
     segments = [segment(index, block + record("BlockEnd")) for index, block in enumerate(blocks)]
-    return header(len(segments), cubes=int(cube), vectors=int(not cube)) + b"".join(segments)
+    vectors = 2 if mixed else int(not cube)
+    return header(len(segments), cubes=int(cube or mixed), vectors=vectors) + b"".join(segments)
 
 
 class Pricer:
@@ -261,18 +265,26 @@ class Pricer:
         chip: name of the chip.
         cube: whether blocks run on cube cores.
         cold: whether it prices first launches.
+        mixed: whether blocks run on cube cores and two vector cores each.
     """
 
     def __init__(
-        self, program: Path, folder: Path, chip: str = "910B1", *, cube: bool = False, cold: bool = False
+        self,
+        program: Path,
+        folder: Path,
+        chip: str = "910B1",
+        *,
+        cube: bool = False,
+        cold: bool = False,
+        mixed: bool = False,
     ) -> None:
-        self._program, self._folder, self._cube = program, folder, cube
+        self._program, self._folder, self._cube, self._mixed = program, folder, cube, mixed
         self._chip: Chip = load_chip(chip).when_cold() if cold else load_chip(chip)
 
     def text(self, blocks: Iterable[bytes]) -> str:
         """Return what the pricing program prints."""
         trace, chip, tensors = (self._folder / name for name in ("trace", "chip", "tensors"))
-        trace.write_bytes(trace_of(blocks, cube=self._cube))
+        trace.write_bytes(trace_of(blocks, cube=self._cube, mixed=self._mixed))
         chip.write_text(self._chip.pricing_text())
         tensors.write_text("")
         command = [str(self._program), str(trace), str(chip), str(tensors)]

@@ -25,7 +25,6 @@ from ascend_gym.staged.operations import OPERATIONS
 
 _FENCED = re.compile(r"^(```|~~~)(?:python)?\s*\n(.*?)^\1\s*$", re.M | re.S)
 _FAULTS_TOLD = 4
-_KINDS = {"v": "a", "s": "number", "m": "bits", "o": "a"}
 
 
 @dataclass(frozen=True)
@@ -109,7 +108,7 @@ class ModelDrafter:
             "draft",
             package=__package__,
             name=self._spec.name,
-            specification=comment_of(self._spec),
+            specification=_specified(self._spec),
             cases=cases_text(self._spec),
             example=_shown(self._example) if self._example else "",
         )
@@ -121,9 +120,15 @@ def _shown(example: Example) -> str:
         "draft_example",
         package=__package__,
         name=example.spec.name,
-        specification=comment_of(example.spec),
+        specification=_specified(example.spec),
         program=example.text.rstrip("\n"),
     )
+
+
+def _specified(spec: OpSpec) -> str:
+    """Return what an operator computes; how the skeleton's comment begins is about the file that it is in."""
+    about_the_file, _, specified = comment_of(spec).partition("\n\n")
+    return specified or about_the_file
 
 
 def _system() -> str:
@@ -134,7 +139,7 @@ def language_text() -> str:
     """Return the description of the language for a prompt."""
     lines = []
     for name, operation in OPERATIONS.items():
-        operands = ", ".join(_KINDS[kind] for kind in operation.operands)
+        operands = ", ".join(operation.operand_names)
         types = " ".join(sorted(operation.types))
         lines.append(f"- {name}(dst, {operands}, n): {operation.notes} [{types}]")
     return render("language", package=__package__, operations="\n".join(lines))

@@ -106,7 +106,7 @@ def _calls(verified: Verified) -> Iterator[str]:
     used = {each.name for each in walk(verified.program.body) if isinstance(each, Op)}
     for name in sorted(used):
         operation = OPERATIONS[name]
-        operands = [f"operand{number}" for number, _ in enumerate(operation.operands, 1)]
+        operands = operation.operand_names
         call = operation.call.format(
             *operands, dst="dst", n="n", type="type", whole="n rounded up to 256 bytes", mode="mode"
         )

@@ -165,7 +165,11 @@ def distill_messages(spec: OpSpec, step: RewindStep, chip: str) -> list[Message]
         cases="\n".join(_case_lines(spec, step)),
         case_id=slow.case_id,
         chip=chip,
-        changes="\n".join(f"- {each.metric}: {each.before:.6g} -> {each.after:.6g}" for each in changes),
+        changes="\n".join(
+            f"- {each.metric}: {each.before:.6g} -> {each.after:.6g}"
+            for each in changes
+            if each.before or each.after
+        ),
         diff=step.diff.rstrip("\n"),
         sources=render_sources(step.fast.candidate),
     )

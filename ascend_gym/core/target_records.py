@@ -14,11 +14,13 @@ class LaunchCost(Record):
         blocks: number of blocks, at most one per core.
         vector_us: latency of an empty kernel on this many vector cores, in microseconds.
         cube_us: the same for cube cores; ``None`` if the chip has fewer.
+        mixed_us: the same for cube cores with two vector cores each; ``None`` if the chip has fewer.
     """
 
     blocks: int = Field(ge=1)
     vector_us: float = Field(gt=0)
     cube_us: float | None = None
+    mixed_us: float | None = None
 
 
 class VectorRate(Record):
@@ -46,9 +48,13 @@ class CopyCost(Record):
         core_hbm_bytes_per_cycle: maximum read rate of one vector core from HBM.
         core_l2_bytes_per_cycle: maximum read rate of one vector core from L2.
         core_write_bytes_per_cycle: maximum write rate of one vector core.
+        write_yield: share of their rate that writes lose beside reads that take all of HBM.
         start_cycles: start cost of each copy on a pipe, on top of its bytes.
-        burst_cycles: cost of each further burst (row) of a copy.
-        read_latency_cycles: from the start of a read from HBM to its data, without other traffic.
+        burst_cycles: cost of each burst (row) of a copy.
+        odd_row_cycles: further cost of each of several rows that are not a multiple of 32 bytes.
+        off_grid_factor: by how much the bytes take longer where rows do not begin at multiples of 128 bytes.
+        read_latency_cycles: from when a read from HBM has taken its pipe to its data.
+        l2_latency_cycles: the same for a read from L2.
         write_latency_cycles: the same for a write.
         line_bytes: transfer unit of HBM and L2: aligned rows and tiles are fetched without a
             remainder.
@@ -59,9 +65,13 @@ class CopyCost(Record):
     core_hbm_bytes_per_cycle: float = Field(gt=0)
     core_l2_bytes_per_cycle: float = Field(gt=0)
     core_write_bytes_per_cycle: float = Field(gt=0)
+    write_yield: float = Field(default=0.0, ge=0, le=1)
     start_cycles: float = Field(ge=0)
     burst_cycles: float = Field(ge=0)
+    odd_row_cycles: float = Field(default=0.0, ge=0)
+    off_grid_factor: float = Field(default=1.0, ge=1)
     read_latency_cycles: float = Field(ge=0)
+    l2_latency_cycles: float = Field(default=0.0, ge=0)
     write_latency_cycles: float = Field(ge=0)
     line_bytes: int = Field(ge=1)
 
@@ -77,7 +87,8 @@ class ScalarCost(Record):
         fetch_turn_cycles: further cost per core of the launch, because cores fetch the same instruction in
             turn.
         flag_cycles: a SetFlag with its WaitFlag, excluding the wait itself.
-        barrier_cycles: a PipeBarrier, excluding the wait itself.
+        barrier_cycles: a PipeBarrier, excluding the wait itself, except that between vector instructions.
+        vector_barrier_cycles: the same for ``PipeBarrier<PIPE_V>``, which the compiler's own equals.
         sync_all_cycles: a SyncAll, excluding the wait itself.
     """
 
@@ -88,6 +99,7 @@ class ScalarCost(Record):
     fetch_turn_cycles: float = Field(ge=0)
     flag_cycles: float = Field(ge=0)
     barrier_cycles: float = Field(ge=0)
+    vector_barrier_cycles: float = Field(default=0.0, ge=0)
     sync_all_cycles: float = Field(ge=0)
 
 
@@ -101,7 +113,9 @@ class CubeCost(Record):
         depth_32bit: the same for float.
         l1_l0a_bytes_per_cycle: from L1 to L0A.
         l1_l0b_bytes_per_cycle: from L1 to L0B.
-        l0c_gm_bytes_per_cycle: from L0C to global memory (Fixpipe), counted as float or int32.
+        l0_start_cycles: start cost of a copy from L1 to L0A or L0B, on top of its bytes.
+        l0c_gm_bytes_per_cycle: read from L0C by Fixpipe for global memory, counted as float or int32.
+        gm_write_bytes_per_cycle: written to global memory by Fixpipe, counted as they are there.
         core_hbm_bytes_per_cycle: maximum read rate of one cube core from HBM.
         core_l2_bytes_per_cycle: maximum read rate of one cube core from L2.
         row_cycles: cost of each row of a copy into L1.
@@ -113,7 +127,9 @@ class CubeCost(Record):
     depth_32bit: float = Field(gt=0)
     l1_l0a_bytes_per_cycle: float = Field(gt=0)
     l1_l0b_bytes_per_cycle: float = Field(gt=0)
+    l0_start_cycles: float = Field(default=0.0, ge=0)
     l0c_gm_bytes_per_cycle: float = Field(gt=0)
+    gm_write_bytes_per_cycle: float | None = Field(default=None, gt=0)
     core_hbm_bytes_per_cycle: float = Field(gt=0)
     core_l2_bytes_per_cycle: float = Field(gt=0)
     row_cycles: float = Field(ge=0)

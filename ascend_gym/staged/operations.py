@@ -50,24 +50,33 @@ class Operation:
     notes: str = ""
     unit: int = 1
 
-
-def _binary(function: Callable[..., Any], name: str, types: frozenset[str] = _N) -> Operation:
-    return Operation("vv", types, function, f"{name}({{dst}}, {{0}}, {{1}}, {{n}})", notes="dst = a op b")
-
-
-def _scalar(function: Callable[..., Any], name: str, types: frozenset[str] = _N) -> Operation:
-    return Operation(
-        "vs", types, function, f"{name}({{dst}}, {{0}}, {{1}}, {{n}})", notes="dst = a op number"
-    )
-
-
-def _unary(function: Callable[..., Any], name: str) -> Operation:
-    return Operation("v", _F, function, f"{name}({{dst}}, {{0}}, {{n}})", notes="dst = op(a)")
+    @property
+    def operand_names(self) -> tuple[str, ...]:
+        """What ``notes`` call the operands: buffers ``a`` and ``b``, numbers ``s`` and ``t``."""
+        buffers, numbers = iter("ab"), iter("st")
+        if self.reduces:
+            buffers = iter(("a", "work"))
+        names = {SCALAR: numbers, MASK: iter(("bits",))}
+        return tuple(next(names.get(kind, buffers)) for kind in self.operands)
 
 
-def _reduction(function: Callable[..., Any], name: str) -> Operation:
+def _binary(function: Callable[..., Any], name: str, result: str, types: frozenset[str] = _N) -> Operation:
     call = f"{name}({{dst}}, {{0}}, {{1}}, {{n}})"
-    note = "dst[0] = op over a; work has n // 4 + 128 elements at least"
+    return Operation("vv", types, function, call, notes=f"dst = {result}")
+
+
+def _scalar(function: Callable[..., Any], name: str, result: str, types: frozenset[str] = _N) -> Operation:
+    call = f"{name}({{dst}}, {{0}}, {{1}}, {{n}})"
+    return Operation("vs", types, function, call, notes=f"dst = {result}")
+
+
+def _unary(function: Callable[..., Any], name: str, result: str) -> Operation:
+    return Operation("v", _F, function, f"{name}({{dst}}, {{0}}, {{n}})", notes=f"dst = {result}")
+
+
+def _reduction(function: Callable[..., Any], name: str, what: str) -> Operation:
+    call = f"{name}({{dst}}, {{0}}, {{1}}, {{n}})"
+    note = f"dst[0] = {what} of a; work has n // 4 + 128 elements at least"
     return Operation("vv", _F, function, call, writes=1, reduces=True, notes=note)
 
 
@@ -75,7 +84,7 @@ def _comparison(mode: str, function: Callable[..., Any], *, scalar: bool) -> Ope
     name = "CompareScalar" if scalar else "Compare"
     call = f"{name}({{dst}}, {{0}}, {{1}}, CMPMODE::{mode.upper()}, {{whole}})"
     kinds = OTHER + (SCALAR if scalar else OTHER)
-    note = "dst holds one bit an element"
+    note = f"one bit of dst an element: a {_SYMBOLS[mode]} {'s' if scalar else 'b'}"
     return Operation(kinds, frozenset({"u8"}), function, call, whole=True, bits=True, notes=note)
 
 
@@ -83,6 +92,7 @@ def _sum(a: Any, _: Any) -> Any:
     return np.add.reduce(a, dtype=np.float32).astype(a.dtype)
 
 
+_SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _COMPARISONS: dict[str, Callable[..., Any]] = {
     "lt": np.less,
     "le": np.less_equal,
@@ -93,22 +103,24 @@ _COMPARISONS: dict[str, Callable[..., Any]] = {
 }
 
 OPERATIONS: dict[str, Operation] = {
-    "add": _binary(np.add, "Add"),
-    "sub": _binary(np.subtract, "Sub"),
-    "mul": _binary(np.multiply, "Mul"),
-    "div": _binary(np.divide, "Div", _F),
-    "vmax": _binary(np.maximum, "Max"),
-    "vmin": _binary(np.minimum, "Min"),
-    "adds": _scalar(np.add, "Adds"),
-    "muls": _scalar(np.multiply, "Muls"),
-    "maxs": _scalar(np.maximum, "Maxs"),
-    "mins": _scalar(np.minimum, "Mins"),
-    "leaky_relu": _scalar(lambda a, s: np.where(a >= 0, a, a * s), "LeakyRelu", _F),
-    "exp": _unary(np.exp, "Exp"),
-    "ln": _unary(np.log, "Ln"),
-    "sqrt": _unary(np.sqrt, "Sqrt"),
-    "abs": _unary(np.abs, "Abs"),
-    "relu": _unary(lambda a: np.maximum(a, a.dtype.type(0)), "Relu"),
+    "add": _binary(np.add, "Add", "a + b"),
+    "sub": _binary(np.subtract, "Sub", "a - b"),
+    "mul": _binary(np.multiply, "Mul", "a * b"),
+    "div": _binary(np.divide, "Div", "a / b", _F),
+    "vmax": _binary(np.maximum, "Max", "max(a, b)"),
+    "vmin": _binary(np.minimum, "Min", "min(a, b)"),
+    "adds": _scalar(np.add, "Adds", "a + s"),
+    "muls": _scalar(np.multiply, "Muls", "a * s"),
+    "maxs": _scalar(np.maximum, "Maxs", "max(a, s)"),
+    "mins": _scalar(np.minimum, "Mins", "min(a, s)"),
+    "leaky_relu": _scalar(
+        lambda a, s: np.where(a >= 0, a, a * s), "LeakyRelu", "a where it is not negative, else a * s", _F
+    ),
+    "exp": _unary(np.exp, "Exp", "exp(a)"),
+    "ln": _unary(np.log, "Ln", "log(a)"),
+    "sqrt": _unary(np.sqrt, "Sqrt", "sqrt(a)"),
+    "abs": _unary(np.abs, "Abs", "|a|"),
+    "relu": _unary(lambda a: np.maximum(a, a.dtype.type(0)), "Relu", "max(a, 0)"),
     "muladd": Operation(
         "vv",
         _F,
@@ -123,16 +135,16 @@ OPERATIONS: dict[str, Operation] = {
         lambda a, s, dst: dst + a * s,
         "Axpy({dst}, {0}, {1}, {n})",
         accumulates=True,
-        notes="dst += a * number",
+        notes="dst += a * s",
     ),
-    "fill": Operation("s", _N, lambda s: s, "Duplicate({dst}, {0}, {n})", notes="dst = number"),
+    "fill": Operation("s", _N, lambda s: s, "Duplicate({dst}, {0}, {n})", notes="dst = s"),
     "copy": Operation("v", _N, lambda a: a, "Adds({dst}, {0}, static_cast<{type}>(0), {n})", notes="dst = a"),
     "arange": Operation(
         "s",
         frozenset({"i32"}),
         lambda s: s,
         "CreateVecIndex({dst}, {0}, {n})",
-        notes="dst = number, number + 1, ..",
+        notes="dst = s, s + 1, ..",
     ),
     "cast": Operation(
         "o",
@@ -146,7 +158,7 @@ OPERATIONS: dict[str, Operation] = {
         _N,
         lambda a, at, base: a,
         "Gather({dst}, {0}, {1}.ReinterpretCast<uint32_t>(), static_cast<uint32_t>({2}), {n})",
-        notes="dst[i] = a at byte at[i] + number; at is an i32 buffer of byte offsets",
+        notes="dst[i] = a at byte b[i] + s; b is an i32 buffer of byte offsets",
     ),
     "select": Operation(
         "mvv",
@@ -162,7 +174,7 @@ OPERATIONS: dict[str, Operation] = {
         np.where,
         "Select({dst}, {0}, {1}, {2}, SELMODE::VSEL_TENSOR_SCALAR_MODE, {n})",
         whole=True,
-        notes="dst = a where the bit is 1, else number",
+        notes="dst = a where the bit is 1, else s",
     ),
     "rows_to_lanes": Operation(
         "oss",
@@ -170,8 +182,8 @@ OPERATIONS: dict[str, Operation] = {
         lambda a, pitch, rows: a,
         "RowsToLanes({dst}, {0}, {1}, {2}, {n})",
         unit=256,
-        notes="dst = columns of 16, of as many rows of a as the second number says (the last one again for "
-        "those that are missing) that begin the first number apart; n is a multiple of 256",
+        notes="dst = columns of 16, of t rows of a (the last one again for those that are missing) "
+        "that begin s elements apart; n is a multiple of 256",
     ),
     "lanes_to_rows": Operation(
         "os",
@@ -179,11 +191,11 @@ OPERATIONS: dict[str, Operation] = {
         lambda a, step: a,
         "LanesToRows({dst}, {0}, {1}, {n})",
         unit=256,
-        notes="dst = 16 rows of n // 16, of every number-th column of 16 in a; n is a multiple of 256",
+        notes="dst = 16 rows of n // 16, of every s-th column of 16 in a; n is a multiple of 256",
     ),
-    "reduce_sum": _reduction(_sum, "ReduceSum"),
-    "reduce_max": _reduction(lambda a, _: np.maximum.reduce(a), "ReduceMax"),
-    "reduce_min": _reduction(lambda a, _: np.minimum.reduce(a), "ReduceMin"),
+    "reduce_sum": _reduction(_sum, "ReduceSum", "the sum"),
+    "reduce_max": _reduction(lambda a, _: np.maximum.reduce(a), "ReduceMax", "the maximum"),
+    "reduce_min": _reduction(lambda a, _: np.minimum.reduce(a), "ReduceMin", "the minimum"),
     **{f"compare_{mode}": _comparison(mode, each, scalar=False) for mode, each in _COMPARISONS.items()},
     **{f"compares_{mode}": _comparison(mode, each, scalar=True) for mode, each in _COMPARISONS.items()},
 }

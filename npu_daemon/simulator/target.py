@@ -63,15 +63,22 @@ def _launch_sizes(chip: Chip) -> list[int]:
 
 def _launch(chip: Chip, blocks: int) -> LaunchCost:
     """Return what the pricing program takes for empty blocks, at most one a core (``engine.cpp``)."""
-    cube_us = _empty_us(chip, blocks, "launch_per_cube_us") if blocks <= _size(chip, "aic_cores") else None
+    on_cubes = blocks <= _size(chip, "aic_cores")
     return LaunchCost(
-        blocks=blocks, vector_us=_empty_us(chip, blocks, "launch_per_block_us"), cube_us=cube_us
+        blocks=blocks,
+        vector_us=_empty_us(chip, blocks, vectors=1),
+        cube_us=_empty_us(chip, blocks, cubes=1) if on_cubes else None,
+        mixed_us=_empty_us(chip, blocks, cubes=1, vectors=2) if on_cubes else None,
     )
 
 
-def _empty_us(chip: Chip, blocks: int, per_block: str) -> float:
-    head_us = _timing(chip, "launch_us") + blocks * _timing(chip, per_block)
-    last_us = (blocks - 1) * _timing(chip, "block_stagger_us") + blocks * _timing(chip, "block_fetch_us")
+def _empty_us(chip: Chip, blocks: int, *, cubes: int = 0, vectors: int = 0) -> float:
+    """Return what so many blocks take, each on so many cores of both kinds, which start together."""
+    cube_us, vector_us = _timing(chip, "launch_per_cube_us"), _timing(chip, "launch_per_block_us")
+    head_us = _timing(chip, "launch_us") + blocks * max(cubes * cube_us, vectors * vector_us)
+    cores = cubes + vectors
+    fetch_us = blocks * cores * _timing(chip, "block_fetch_us")
+    last_us = (blocks - 1) * cores * _timing(chip, "block_stagger_us") + fetch_us
     return round(head_us + last_us + _timing(chip, "block_start_us"), 2)
 
 
@@ -94,9 +101,13 @@ def _copies(chip: Chip) -> CopyCost:
         core_hbm_bytes_per_cycle=_timing(chip, "hbm_core_bytes_per_cycle"),
         core_l2_bytes_per_cycle=_timing(chip, "l2_core_bytes_per_cycle"),
         core_write_bytes_per_cycle=_timing(chip, "write_core_bytes_per_cycle"),
+        write_yield=_timing(chip, "write_yield"),
         start_cycles=_timing(chip, "copy_start_cycles"),
         burst_cycles=_timing(chip, "burst_cycles"),
+        odd_row_cycles=_timing(chip, "odd_burst_cycles"),
+        off_grid_factor=_timing(chip, "off_grid_factor"),
         read_latency_cycles=_timing(chip, "mte2_latency_cycles"),
+        l2_latency_cycles=_timing(chip, "mte2_l2_latency_cycles"),
         write_latency_cycles=_timing(chip, "mte3_latency_cycles"),
         line_bytes=int(_timing(chip, "l2_line_bytes")),
     )
@@ -111,6 +122,7 @@ def _scalar(chip: Chip) -> ScalarCost:
         fetch_turn_cycles=_timing(chip, "code_fetch_turn_cycles"),
         flag_cycles=_timing(chip, "flag_cycles"),
         barrier_cycles=_timing(chip, "barrier_cycles"),
+        vector_barrier_cycles=_timing(chip, "issue_cycles"),
         sync_all_cycles=_timing(chip, "sync_all_cycles"),
     )
 
@@ -123,7 +135,9 @@ def _cube(chip: Chip) -> CubeCost:
         depth_32bit=_timing(chip, "mmad_depth_32bit"),
         l1_l0a_bytes_per_cycle=_timing(chip, "l1_l0a_bytes_per_cycle"),
         l1_l0b_bytes_per_cycle=_timing(chip, "l1_l0b_bytes_per_cycle"),
+        l0_start_cycles=_timing(chip, "l0_copy_start_cycles"),
         l0c_gm_bytes_per_cycle=_timing(chip, "fixpipe_core_bytes_per_cycle"),
+        gm_write_bytes_per_cycle=_timing(chip, "fixpipe_gm_bytes_per_cycle"),
         core_hbm_bytes_per_cycle=_timing(chip, "cube_hbm_core_bytes_per_cycle"),
         core_l2_bytes_per_cycle=_timing(chip, "cube_l2_core_bytes_per_cycle"),
         row_cycles=_timing(chip, "cube_row_cycles"),

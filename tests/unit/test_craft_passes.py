@@ -151,7 +151,7 @@ def test_the_rules_of_a_pass_name_the_instructions_of_the_program_alone():
     lowerer, model = _lowerer()
     lowerer.lower(TEXT, VERIFIED)
     stages = model.questions[2][0].content
-    assert "`Ln(dst, operand1, n)`" in stages
+    assert "`Ln(dst, a, n)`" in stages
     assert "`Gather(" not in stages
     assert "Pass plan" not in stages
 

@@ -42,6 +42,7 @@ class Attempt:
         result: EvalResult,
         stage: str = "",
         answer: str = "",
+        first: bool = False,
     ) -> Attempt:
         """Return the attempt to go from a parent, measured, to a candidate with its result.
 
@@ -52,10 +53,14 @@ class Attempt:
             result: how that ended.
             stage: part of the search that made the attempt, for readers; empty if it has one part.
             answer: what the model said, of which the reason is kept; empty where it is told elsewhere.
+            first: whether it is the first correct version of an operator without sources.
         """
         facts = [each[:_MAX_MESSAGE_CHARACTERS] for each in told_diagnostics(result)[:_MAX_DIAGNOSTICS]]
         cases = compared(result, measured) if result.latency_us is not None else ""
-        ended = _outcome(measured, result) + (f" ({stage})" if stage else "")
+        outcome = (
+            f"kept: the first version, {result.latency_us:.2f} us" if first else _outcome(measured, result)
+        )
+        ended = outcome + (f" ({stage})" if stage else "")
         told = (*([cases] if cases else []), *facts)
         return cls(applied_diff(parent, candidate), ended, told, reason_of(answer))
 

@@ -20,6 +20,7 @@ _COPIES = (
 )
 _CORES = {"aiv": "vector", "aic": "cube"}
 _BUSY = 0.8
+_OF_VALUES = "work depends on values"  # how the note begins that another input took longer
 _TELLING_WAIT = 0.01
 _SMALL_COPY_BYTES = 16 * 1024
 _MAX_DIAGNOSTICS = 8
@@ -28,7 +29,8 @@ _TOLD_STALLS = 6  # shared between the kinds of cores
 
 def describe_result(result: EvalResult) -> str:
     """Return status, latencies, profile and diagnostics of an evaluation, a line for each fact."""
-    lines = [f"status: {result.status.value}"]
+    reckoned = any(_is_reckoned(case) for case in result.cases)
+    lines = ["nothing was run; to compare with:" if reckoned else f"status: {result.status.value}"]
     if result.latency_us is not None:
         floor = _against_floor(result.latency_us, result.floor_us)
         lines.append(f"latency: {result.latency_us:.2f} us, the geometric mean over the cases{floor}")
@@ -42,10 +44,15 @@ def describe_result(result: EvalResult) -> str:
 def told_diagnostics(result: EvalResult) -> list[str]:
     """Return what was said of a candidate, each once.
 
-    Where it is correct, what the verdict says is about the operator's tolerance and not for its authors.
+    Where it is correct, what the verdict says is about the operator's tolerance and not for its authors, nor
+    is that its work depends on values, as that of every gather does.
     """
     correct = result.status is Status.OK
-    said = [str(each) for each in result.all_diagnostics if not (correct and each.phase is Phase.VERIFY)]
+    said = [
+        str(each)
+        for each in result.all_diagnostics
+        if not (correct and (each.phase is Phase.VERIFY or each.message.startswith(_OF_VALUES)))
+    ]
     return list(dict.fromkeys(said))
 
 
@@ -63,14 +70,24 @@ def _case_lines(case: CaseResult, target: TargetSheet | None) -> Iterator[str]:
     if case.profile is None or case.latency_us is None:
         return
     facts = [f"{case.latency_us:.2f} us{_against_floor(case.latency_us, case.floor_us)}"]
+    if _is_reckoned(case):
+        yield f"- {case.case_id}: {facts[0]}"
+        return
     yield f"- {case.case_id}: {'; '.join([*facts, *_launch_facts(case, case.profile, target)])}"
     yield f"  {'; '.join(_pipe_facts(case, case.profile))}"
     yield f"  {'; '.join(_work_facts(case.profile))}"
     if case.stalls:
         yield (
-            "  longest pauses of the pipes of one core, in shares of its time, before an instruction and for "
-            f"what ended last before it: {'; '.join(_stall_facts(case))}"
+            "  longest pauses of the pipes of one core, in shares of its time: before what, and after what, "
+            "which it may have waited for (a pipe with little to do pauses without harm): "
+            f"{'; '.join(_stall_facts(case))}"
         )
+
+
+def _is_reckoned(case: CaseResult) -> bool:
+    """Say whether no core worked: the price of framework calls stands for an operator without sources."""
+    profile = case.profile
+    return profile is not None and profile.aiv_time == 0 and profile.aic_time == 0
 
 
 def _against_floor(latency_us: float, floor_us: float | None) -> str:
@@ -85,7 +102,7 @@ def _launch_facts(case: CaseResult, profile: Profile, target: TargetSheet | None
     kind = "aic" if profile.aic_time > 0 else "aiv"
     cores = None if target is None else target.aic_cores if kind == "aic" else target.aiv_cores
     yield f"block dim {profile.block_dim}" + (f" of {cores} {_CORES[kind]} cores" if cores else "")
-    empty_us = _empty_launch_us(target, profile.block_dim, cube=kind == "aic") if target else None
+    empty_us = _empty_launch_us(target, profile) if target else None
     if empty_us is not None:
         share = min(1.0, empty_us / profile.task_duration_us)
         blocks = f"{profile.block_dim} block{'s' if profile.block_dim > 1 else ''}"
@@ -99,9 +116,10 @@ def _launch_facts(case: CaseResult, profile: Profile, target: TargetSheet | None
         )
 
 
-def _empty_launch_us(target: TargetSheet, blocks: int, *, cube: bool) -> float | None:
-    """Return what an empty launch takes, between the figures that are known; ``None`` beyond them."""
-    points = [(each.blocks, _cost_us(each, cube=cube)) for each in target.launches]
+def _empty_launch_us(target: TargetSheet, profile: Profile) -> float | None:
+    """Return what an empty launch on such cores takes, between the figures that are known, or ``None``."""
+    blocks = profile.block_dim
+    points = [(each.blocks, _cost_us(each, profile)) for each in target.launches]
     known = [(count, us) for count, us in points if us is not None]
     for (fewer, least_us), (more, most_us) in pairwise(known):
         if fewer <= blocks <= more:
@@ -109,8 +127,10 @@ def _empty_launch_us(target: TargetSheet, blocks: int, *, cube: bool) -> float |
     return None
 
 
-def _cost_us(cost: LaunchCost, *, cube: bool) -> float | None:
-    return cost.cube_us if cube else cost.vector_us
+def _cost_us(cost: LaunchCost, profile: Profile) -> float | None:
+    if profile.aic_time == 0:
+        return cost.vector_us
+    return cost.mixed_us if profile.aiv_time > 0 else cost.cube_us
 
 
 def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
@@ -131,8 +151,8 @@ def _pipe_facts(case: CaseResult, profile: Profile) -> Iterator[str]:
     told = [f"{name}={waits[name]:.3f}" for name in telling]
     if told:
         yield (
-            "next instruction waits for a flag, a barrier or another pipe, while those before it may still "
-            f"run: {', '.join(told)}"
+            "share of core time that a pipe's next instruction waits for a flag, a barrier or another pipe, "
+            f"while those before it may still run: {', '.join(told)}"
         )
 
 
@@ -144,7 +164,7 @@ def _stall_facts(case: CaseResult) -> Iterator[str]:
         told[stall.pipe[:3]] += 1
         if told[stall.pipe[:3]] > _TOLD_STALLS // len(kinds):
             continue
-        yield f"{stall.pipe} {stall.wait_ratio:.0%} before {stall.at}, for {stall.waits_for}"
+        yield f"{stall.pipe} {stall.wait_ratio:.0%} before {stall.at}, after {stall.waits_for}"
 
 
 def _dominant(kind: str, ratios: dict[str, float]) -> tuple[str, float]:

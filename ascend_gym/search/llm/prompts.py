@@ -19,13 +19,13 @@ def prompt_digest(messages: Sequence[Message]) -> str:
 
 
 def operator_fields(spec: OpSpec) -> dict[str, str]:
-    """Return the fields by which every prompt names an operator."""
-    return {
-        "op_type": spec.op_type,
-        "op_id": spec.op_id,
-        "auto_sync": "on" if spec.auto_sync else "off",
-        "cases": cases_text(spec),
-    }
+    """Return the fields by which prompts name an operator, and those of its cases."""
+    return {"op_type": spec.op_type, "op_id": spec.op_id, **case_fields(spec)}
+
+
+def case_fields(spec: OpSpec) -> dict[str, str]:
+    """Return the fields of how an operator is compiled and what it is measured on."""
+    return {"auto_sync": "on" if spec.auto_sync else "off", "cases": cases_text(spec)}
 
 
 def system_message(
@@ -42,6 +42,26 @@ def system_message(
     target = measured.device.target if measured is not None and measured.device else None
     parts = [render("system"), sheets(spec, candidate, target), *([render("answer_files")] if edits else [])]
     return Message("system", "\n".join(parts))
+
+
+def task_fields(spec: OpSpec, measured: EvalResult) -> dict[str, str]:
+    """Return what a task says it is about: an operator to make faster, or one without sources to write.
+
+    Args:
+        spec: the operator.
+        measured: the version at hand.
+    """
+    named = f"the operator `{spec.op_type}` ({spec.op_id}, category {spec.category})"
+    if spec.has_sources or measured.candidate_digest != spec.baseline.digest:
+        present = f"The present implementation, measured on {chip_of(measured)}"
+        return {"aim": f"Make {named} faster: {spec.description}", "present": present}
+    present = "Its sources are a frame to be filled in, which computes nothing yet"
+    return {"aim": f"Write {named}, and make it fast: {spec.description}", "present": present}
+
+
+def yardstick(spec: OpSpec) -> str:
+    """Return what speedups of an operator are over, as the beginning of a sentence."""
+    return "The operator's own sources take" if spec.has_sources else "The framework's calls for it take some"
 
 
 def cases_text(spec: OpSpec) -> str:
@@ -72,10 +92,8 @@ def best_of_n_messages(spec: OpSpec, baseline: EvalResult, example: str = "") ->
     """
     user = render(
         "best_of_n",
-        **operator_fields(spec),
-        category=spec.category,
-        description=spec.description,
-        chip=chip_of(baseline),
+        **case_fields(spec),
+        **task_fields(spec, baseline),
         measurement=describe_result(baseline),
         sources=render_sources(spec.baseline),
     )
@@ -98,7 +116,9 @@ def describe_case(case: Case) -> str:
 def _describe_tolerance(dtype: DType, tolerance: Tolerance | None) -> str:
     if tolerance is None or (tolerance.atol == 0 and tolerance.rtol == 0):
         return f"- {dtype.value} outputs must equal the reference"
-    bound = f"|output - reference| <= {tolerance.atol:g} + {tolerance.rtol:g} * |reference|"
+    terms = ((tolerance.atol, ""), (tolerance.rtol, " * |reference|"))
+    most = " + ".join(f"{bound:g}{of}" for bound, of in terms if bound)
+    bound = f"|output - reference| <= {most}"
     bad = f"{tolerance.max_bad_share:.2g} of the elements may exceed that, none tenfold"
     return f"- {dtype.value} outputs: {bound}; {bad if tolerance.max_bad_share else 'for every element'}"
 

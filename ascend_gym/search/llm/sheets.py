@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import as_file, files
 
@@ -22,6 +23,7 @@ _EMPTY_L2 = (
 )
 _ALWAYS = "always"
 _FLOATS_PER_REPEAT = 64
+_CALLED = {"Cast64": "Cast from or to 64 bits"}
 _WORD = re.compile(r"[a-z]+")
 _IDENTIFIER = re.compile(r"\b[A-Z]\w+(?=\s*[(<])")
 _CUBE = re.compile(r"\b(?:Matmul\w*|Mmad|Fixpipe|LoadData)\b")
@@ -106,10 +108,6 @@ def _target_text(target: TargetSheet, *, cube: bool) -> str:
 
 
 def _target_fields(target: TargetSheet) -> dict[str, str]:
-    rates = [
-        f"  - {each.elems_16bit:.3g} | {each.elems_32bit:.3g}: {', '.join(each.instructions)}"
-        for each in target.vector_rates
-    ]
     return {
         "chip": target.chip,
         "aiv_cores": str(target.aiv_cores),
@@ -123,17 +121,24 @@ def _target_fields(target: TargetSheet) -> dict[str, str]:
         "vector_start": f"{target.vector_start_cycles:.3g}",
         "function_start": f"{target.function_start_cycles:.3g}",
         "vector_issue": f"{target.vector_issue_cycles:.3g}",
-        "vector_rates": "\n".join(rates),
+        "vector_rates": "\n".join(_vector_rates(target)),
         "start_elems": f"{target.vector_start_cycles * _FLOATS_PER_REPEAT:.0f}",
     }
 
 
-def _launches(target: TargetSheet) -> str:
-    vector = ", ".join(f"{each.vector_us:.1f} us with {each.blocks}" for each in target.launches)
-    known = [each for each in target.launches if each.cube_us is not None]
-    cube = ", ".join(f"{each.cube_us:.1f} us with {each.blocks}" for each in known)
-    text = f"{vector} blocks of a vector core"
-    return f"{text} ({cube} blocks with a cube core)" if cube else text
+def _vector_rates(target: TargetSheet) -> Iterator[str]:
+    """Yield a line for each class of instructions, that of most of them last and by some of their names."""
+    by_size = sorted(target.vector_rates, key=lambda rate: len(rate.instructions))
+    for rate in by_size:
+        calls = [_CALLED.get(name, name) for name in rate.instructions]
+        told = ", ".join(calls) if rate is not by_size[-1] else "all others, copies within UB among them"
+        yield f"  - {rate.elems_16bit:.3g} | {rate.elems_32bit:.3g}: {told}"
+
+
+def _launches(target: TargetSheet, kind: str = "vector_us") -> str:
+    """Return what empty launches take on cores of a kind, by number of blocks."""
+    known = [(each.blocks, getattr(each, kind)) for each in target.launches]
+    return ", ".join(f"{us:.1f} us with {blocks}" for blocks, us in known if us is not None)
 
 
 def _copy_fields(target: TargetSheet) -> dict[str, str]:
@@ -147,24 +152,46 @@ def _copy_fields(target: TargetSheet) -> dict[str, str]:
         "core_write": f"{copies.core_write_bytes_per_cycle:.0f}",
         "share_hbm": f"{copies.hbm_gb_per_s / cycles_of_all:.0f}",
         "share_l2": f"{copies.l2_gb_per_s / cycles_of_all:.0f}",
+        "hbm_by_cores": _hbm_by_cores(target),
+        "write_least": f"{100 * (1 - copies.write_yield):.0f}",
         "copy_start": f"{copies.start_cycles:.3g}",
         "burst": f"{copies.burst_cycles:.3g}",
+        "odd_row": f"{copies.odd_row_cycles:.3g}",
+        "off_grid": f"{100 * (copies.off_grid_factor - 1):.0f}",
         "read_latency": f"{copies.read_latency_cycles:.0f}",
+        "l2_latency": f"{copies.l2_latency_cycles:.0f}",
         "write_latency": f"{copies.write_latency_cycles:.0f}",
         "line": str(copies.line_bytes),
         "caches": _EMPTY_L2 if target.starts_with_empty_l2 else "",
     }
 
 
+def _hbm_by_cores(target: TargetSheet) -> str:
+    """Return what HBM gives in all to some numbers of cores that read without a pause.
+
+    Each core's requests wait for those of the others: one core gets its own maximum, all cores get the rate
+    of HBM (``compute_shared_rates`` of the pricing program).
+    """
+    of_core = target.copies.core_hbm_bytes_per_cycle * target.clock_mhz * 1e-3
+    slowed = max(0.0, 1 / target.copies.hbm_gb_per_s - 1 / (target.aiv_cores * of_core))
+    some = [each.blocks for each in target.launches if 1 < each.blocks < target.aiv_cores]
+    rates = {cores: cores * of_core for cores in some}
+    return ", ".join(f"{cores} cores {rate / (1 + rate * slowed):.0f}" for cores, rate in rates.items())
+
+
 def _scalar_fields(target: TargetSheet) -> dict[str, str]:
     scalar = target.scalar
+    first_time = scalar.fetch_cycles + target.aiv_cores * scalar.fetch_turn_cycles
     return {
         "scalar_access": f"{scalar.access_cycles:.3g}",
         "scalar_miss": f"{scalar.global_miss_cycles:.0f}",
         "scalar_instruction": f"{scalar.instruction_cycles:.2g}",
         "code_fetch": f"{scalar.fetch_cycles:.3g}",
         "code_fetch_turn": f"{scalar.fetch_turn_cycles:.3g}",
+        "first_time": f"{first_time:.0f}",
+        "hundred_us": f"{100 * first_time / target.clock_mhz:.1f}",
         "flag": f"{scalar.flag_cycles:.3g}",
+        "vector_barrier": f"{scalar.vector_barrier_cycles:.3g}",
         "barrier": f"{scalar.barrier_cycles:.0f}",
         "sync_all": f"{scalar.sync_all_cycles:.0f}",
     }
@@ -182,7 +209,11 @@ def _cube_fields(target: TargetSheet, cube: CubeCost) -> dict[str, str]:
         "depth_32bit": f"{cube.depth_32bit:.0f}",
         "l1_l0a": f"{cube.l1_l0a_bytes_per_cycle:.0f}",
         "l1_l0b": f"{cube.l1_l0b_bytes_per_cycle:.0f}",
+        "l0_start": f"{cube.l0_start_cycles:.3g}",
         "l0c_gm": f"{cube.l0c_gm_bytes_per_cycle:.0f}",
+        "gm_write": f"{cube.gm_write_bytes_per_cycle or cube.l0c_gm_bytes_per_cycle:.0f}",
+        "cube_launches": _launches(target, "cube_us"),
+        "mixed_launches": _launches(target, "mixed_us"),
         "cube_hbm": f"{cube.core_hbm_bytes_per_cycle:.0f}",
         "cube_l2": f"{cube.core_l2_bytes_per_cycle:.0f}",
         "row": f"{cube.row_cycles:.3g}",

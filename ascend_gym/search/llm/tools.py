@@ -80,13 +80,13 @@ def _page(call: Call) -> str:
 
 
 def _profile_of(case: CaseResult) -> str:
-    """Return all figures of a case that are not 0, and its longest waits."""
+    """Return all figures of a case that are not 0, and its longest pauses."""
     figures = case.profile.model_dump() if case.profile else {}
     told = [f"{name}={value:.6g}" for name, value in figures.items() if value]
     waits = case.cores.wait_ratios if case.cores else {}
     told += [f"{name}={ratio:.3f}" for name, ratio in sorted(waits.items()) if ratio]
     stalls = [
-        f"- {each.pipe} waits {each.wait_ratio:.1%} of a core's time before {each.at}, for {each.waits_for}"
+        f"- {each.pipe} pauses {each.wait_ratio:.1%} of the time before {each.at}, after {each.waits_for}"
         for each in case.stalls
     ]
     head = f"{case.case_id}, times in us, means over the cores that ran: {', '.join(told)}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ascend_gym.core.protocols import Backend, Built, Failure, Oracle, RunOutput, Verdict
@@ -53,6 +53,33 @@ class Stopwatch:
         """Return the seconds so far as a record."""
         total = time.perf_counter() - self.started_s
         return PhaseSeconds(build=self.build, run=self.run, verify=self.verify, price=self.price, total=total)
+
+
+class SharedDevice:
+    """A device gate for the threads of one evaluation: the first takes the device, the last frees it.
+
+    Args:
+        device: takes the device while it is entered.
+    """
+
+    def __init__(self, device: DeviceGate) -> None:
+        self._device, self._lock = device, threading.Lock()
+        self._inside, self._taken = 0, ExitStack()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        """Hold the device, with the other threads that do."""
+        with self._lock:
+            if self._inside == 0:
+                self._taken.enter_context(self._device())
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if self._inside == 0:
+                    self._taken.close()
 
 
 @dataclass(frozen=True)
@@ -102,13 +129,17 @@ class CaseRunner:
         return prices_without_it and self._confined
 
     def evaluate_case(
-        self, case: Case, on_run: Callable[[Case, Built], None] = lambda *_: None
+        self,
+        case: Case,
+        on_build: Callable[[Case, Built], None] = lambda *_: None,
+        on_run: Callable[[Case, Built], None] = lambda *_: None,
     ) -> CaseResult:
         """Build, run, judge and price one case.
 
         Args:
             case: case of the request.
-            on_run: called with the case and its build after a successful run, before its outputs are judged.
+            on_build: called with the case and its build before its run.
+            on_run: likewise after a successful run, before its outputs are judged.
         """
         with ThreadPoolExecutor(max_workers=1) as beside:
             generated = beside.submit(self.data, case, self.protocol.input_seed)
@@ -117,6 +148,7 @@ class CaseRunner:
         self.stopwatch.build += built.seconds
         if isinstance(built, Failure):
             return _failed_case(case, built)
+        on_build(case, built)
         result = self.launch(case, built, data, on_run=lambda: on_run(case, built))
         if result.status is Status.OK:
             self.passed.append(PassedCase(case, built, data, result))
@@ -187,6 +219,8 @@ class CaseRunner:
         try:
             on_run()
             verdict = self._judge(case, run, data)
+            given_up, run = [run], replace(run, outputs=())
+            threading.Thread(target=given_up.clear).start()  # large outputs take as long as judging them
             return finish(case, run, verdict) if isinstance(verdict, Verdict) else verdict
         finally:
             self.backend.cleanup(run)

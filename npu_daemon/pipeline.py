@@ -26,7 +26,7 @@ from ascend_gym.core.records import (
 )
 from ascend_gym.core.status import Status, rule_of
 from npu_daemon.case_data import CaseDataCache
-from npu_daemon.case_runner import CaseRunner, DeviceGate
+from npu_daemon.case_runner import CaseRunner, DeviceGate, SharedDevice
 from npu_daemon.eager import eager_result
 from npu_daemon.second_look import OtherValues, second_look
 
@@ -73,7 +73,7 @@ def evaluate(
             return failed_result(request, Status.UNSUPPORTED, complaint, device=backend.describe())
         if not spec.has_sources and request.candidate.digest == spec.baseline.digest:
             return eager_result(request, cases, backend)
-        runner = CaseRunner(request, spec, backend, oracle, case_data, device)
+        runner = CaseRunner(request, spec, backend, oracle, case_data, SharedDevice(device))
         if best_us is None:
             best_us = 0.0 if request.candidate.digest == spec.baseline.digest else math.inf
         return _evaluate_cases(request, cases, runner, on_case, best_us)
@@ -129,7 +129,7 @@ def _evaluate_cases(
     with OtherValues(runner, cases, expected=math.isfinite(best_us)) as others:
         for case in cases:
             on_case()
-            results.append(runner.evaluate_case(case, others.note_run))
+            results.append(runner.evaluate_case(case, others.note_build, others.note_run))
             if results[-1].status is not Status.OK:
                 break
         else:

@@ -28,6 +28,10 @@ from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalRequest, P
 from ascend_gym.core.status import Status
 from npu_daemon.case_runner import CaseRunner, PassedCase
 
+FRESH_SEEDS = 4
+_OTHER_VALUES, _SAME_VALUES = 1, 2
+_NOT_ON_OTHER_VALUES = "passed once, but not with other values at other addresses"
+_LOAD = Path("/proc/loadavg")
 SECRET_NAME = "second_look.secret"
 _SECRET_BYTES = 32
 
@@ -65,17 +69,13 @@ def _make(path: Path) -> None:
         os.unlink(scratch)
 
 
-FRESH_SEEDS = 4
-_OTHER_VALUES, _SAME_VALUES = 1, 2
-_NOT_ON_OTHER_VALUES = "passed once, but not with other values at other addresses"
-
-
 class OtherValues:
-    """The run of a candidate on other values of its smallest case, overlapped with work that needs no device.
+    """The run of a candidate on other values of its smallest case, beside work on its last case.
 
-    The values are generated while the candidate is built. It runs on them while its last case is judged and
-    priced, if ``CaseRunner.may_overlap`` allows it. Leaving the context waits for the run, but not for the
-    generation of values, which a failed candidate does not need.
+    The values are generated while the candidate is built. If ``CaseRunner.may_overlap`` allows it, it runs on
+    them beside its last case where a processor is idle, else while that case is judged and priced. Leaving
+    the context waits for the run, but not for the generation of values, which a failed candidate does not
+    need.
 
     Args:
         runner: evaluates the cases of the request.
@@ -93,14 +93,24 @@ class OtherValues:
         self._refused: Future[CaseResult | None] | None = None
         self._beside.submit(runner.other_data, self._smallest, self._seed)
 
-    def note_run(self, case: Case, built: Built) -> None:
-        """Start the run if ``case``, whose first run has finished, is the last one.
+    def note_build(self, case: Case, built: Built) -> None:
+        """Start the run if ``case``, which runs next, is the last one, and a processor has nothing to do.
 
         Args:
             case: case of the request.
             built: build of the candidate for it.
         """
-        if not self._early or case is not self._last:
+        if case is self._last and self._early and spare_processor():
+            self.note_run(case, built)
+
+    def note_run(self, case: Case, built: Built) -> None:
+        """Start the run if ``case``, whose first run has finished, is the last one, unless it was started.
+
+        Args:
+            case: case of the request.
+            built: build of the candidate for it.
+        """
+        if not self._early or case is not self._last or self._refused is not None:
             return
         earlier = [passed.built for passed in self._runner.passed if passed.case is self._smallest]
         self._refused = self._beside.submit(self._run, (*earlier, built)[0])
@@ -158,6 +168,15 @@ def second_look(
         if results[-1].status is not Status.OK:
             break
     return results
+
+
+def spare_processor() -> bool:
+    """Whether two programs can run now without taking a processor from what runs already."""
+    try:
+        running = int(_LOAD.read_text("ascii").split()[3].partition("/")[0])  # this thread included
+    except (OSError, ValueError, IndexError):
+        return False
+    return running < len(os.sched_getaffinity(0))
 
 
 def _smallest(cases: Sequence[Case]) -> Case:

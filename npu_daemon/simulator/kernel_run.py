@@ -21,6 +21,7 @@ from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, m
 from npu_daemon.simulator.host_side import TilingOutcome
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, library_lines, reported_failure
+from npu_daemon.simulator.trace_program import HEAP_ENVIRONMENT
 
 RECORD_LIMIT = 20_000_000
 _OUTPUT_UNIT_BYTES = 4096
@@ -83,6 +84,7 @@ class KernelJob:
                 cwd=self.folder,
                 limits=limits,
                 reach=self.reach,
+                env=HEAP_ENVIRONMENT,
                 pass_fds=(job.fd, *fds),
             )
 
@@ -178,8 +180,9 @@ def output_places(case: Case) -> tuple[tuple[tuple[int, ...], ...], int]:
 
 
 def read_outputs(job: KernelJob, case: Case) -> tuple[tuple[Array, ...], ...]:
-    """Return the outputs of a run that is over, mapped as they are."""
+    """Return the outputs of a run that is over, mapped as they are; only they hold memory from now on."""
     mapped = job.outputs.mapped()
+    job.outputs.close()
     places, _ = output_places(case)
 
     def arrays(tensor: TensorSpec, begins: Sequence[int]) -> Iterator[Array]:

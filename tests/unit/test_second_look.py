@@ -17,6 +17,7 @@ from ascend_gym.core.records import Case, CaseResult, Diagnostic, EvalResult, Me
 from ascend_gym.core.status import Status
 from ascend_gym.suite.inputs import Array
 from ascend_gym.suite.oracle import oracle_for
+from npu_daemon import second_look
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.pipeline import evaluate
 from npu_daemon.second_look import FRESH_SEEDS, SECRET_NAME, fresh_seed, obtain_secret
@@ -24,6 +25,12 @@ from npu_daemon.service import EvaluationService, open_service
 
 ONCE, OTHER_VALUES = [("small", 0), ("large", 0)], [("small", 1)]
 EVERY_CASE_TWICE = [("small", 1), ("small", 2), ("large", 1), ("large", 2)]
+
+
+@pytest.fixture(autouse=True)
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No processor is idle, whatever else runs on this machine: the order of runs is fixed."""
+    monkeypatch.setattr(second_look, "spare_processor", lambda: False)
 
 
 @pytest.fixture
@@ -244,6 +251,45 @@ def test_other_values_are_run_while_the_last_case_is_judged_and_priced(
     assert beside.reruns == alone.reruns == [("small", 0), ("large", 0), ("small", 1)]
     assert results[0].cases == results[1].cases
     assert beside.live_runs == 0
+
+
+class HurriedBackend(FakeBackend):
+    """Runs the large case once the run on other values has begun, or has given up waiting."""
+
+    def __init__(self, cache_dir: Path) -> None:
+        super().__init__(cache_dir)
+        self.begun = threading.Event()
+        self.met: list[bool] = []
+
+    def run(
+        self,
+        built: Built,
+        case: Case,
+        inputs: Sequence[Sequence[Path]],
+        protocol: MeasureProtocol,
+        rerun: int = 0,
+    ) -> RunOutput | Failure:
+        if rerun == 1:
+            self.begun.set()
+        elif case.case_id == "large":
+            self.met.append(self.begun.wait(60.0))
+        return super().run(built, case, inputs, protocol, rerun)
+
+
+@pytest.mark.parametrize("directives", [(), ("wrong",), ("wrong_later",)])
+def test_other_values_are_run_beside_the_last_case_where_a_processor_is_idle(
+    spec: OpSpec, tmp_path: Path, directives: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = run(spec, FakeBackend(tmp_path / "busy"), *directives, best_us=100.0)
+    monkeypatch.setattr(second_look, "spare_processor", lambda: True)
+    device, backend = OneDevice(), HurriedBackend(tmp_path / "idle")
+    request = make_request(spec, *directives)
+    data = CaseDataCache(tmp_path / "case_data", "harness")
+    result = evaluate(request, spec, backend, oracle_for(spec), data, device=device, best_us=100.0)
+    assert backend.met == ([] if "wrong" in directives else [True])  # the small case is wrong already
+    assert result.cases == busy.cases
+    assert backend.live_runs == 0
+    assert not device.clash.is_set()  # both hold the device that the evaluation has
 
 
 def test_a_run_that_nobody_wants_any_more_is_awaited(spec: OpSpec, tmp_path: Path) -> None:

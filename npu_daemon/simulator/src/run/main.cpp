@@ -63,7 +63,7 @@ void map_file(const std::string &path, uint8_t *destination, uint64_t bytes, boo
     const bool complete = fd >= 0 && fstat(fd, &status) == 0 && static_cast<uint64_t>(status.st_size) == bytes;
     if (!complete) throw std::runtime_error("expected a file of " + std::to_string(bytes) + " bytes: " + path);
     const int access = writable ? PROT_READ | PROT_WRITE : PROT_READ;
-    const int flags = MAP_PRIVATE | MAP_FIXED | (writable ? 0 : MAP_POPULATE);
+    const int flags = MAP_PRIVATE | MAP_FIXED;
     if (whole != 0 && mmap(destination, whole, access, flags, fd, 0) == MAP_FAILED) {
         throw std::runtime_error("cannot map " + path);
     }

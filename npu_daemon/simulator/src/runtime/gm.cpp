@@ -16,6 +16,7 @@ namespace asim {
 namespace {
 
 constexpr uint64_t kCanonicalAlignment = 2ull << 20;  // as huge-page allocations on the device
+constexpr uint64_t kHugePageBytes = 2ull << 20;       // of the host
 // Where regions are mapped: the same addresses in every process of the same rerun, also beside the shadow of AddressSanitizer.
 constexpr uint64_t kMemoryBase = 17ull << 40;
 constexpr uint64_t kFirstOwnAddress = 1ull << 43;     // workspace, tiling data and list descriptors
@@ -62,12 +63,22 @@ GmRegion part_of_library(const char *name, GmRole role, void *base, uint64_t byt
     return region;
 }
 
-uint64_t bitmap_bytes(const GmRegion &region) { return round_up((region.size_bytes + region.slack_bytes) / 8 + sizeof(uint64_t), page_bytes()); }
+// Fewer faults; may be refused.
+void use_huge_pages(void *memory, uint64_t bytes) {
+    if (bytes >= kHugePageBytes) madvise(memory, bytes, MADV_HUGEPAGE);
+}
+
+// Large ones have whole huge pages, since only these are aligned to them.
+uint64_t bitmap_bytes(const GmRegion &region) {
+    const uint64_t bytes = (region.size_bytes + region.slack_bytes) / 8 + sizeof(uint64_t);
+    return round_up(bytes, bytes >= kHugePageBytes / 2 ? kHugePageBytes : page_bytes());
+}
 
 // Zero until written, and of no cost until then.
 uint64_t *new_bitmap(const GmRegion &region) {
     void *mapped = mmap(nullptr, bitmap_bytes(region), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) fault(FaultKind::RuntimeFault, "launch", "cannot keep track of what is written to %s", region.name);
+    use_huge_pages(mapped, bitmap_bytes(region));
     return static_cast<uint64_t *>(mapped);
 }
 
@@ -104,7 +115,7 @@ GmRegion &add_gm_region(const char *name, GmRole role, uint64_t size_bytes, uint
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (mapped == MAP_FAILED || mprotect(static_cast<uint8_t *>(mapped) + page, usable, PROT_READ | PROT_WRITE) != 0) fail();
     region.base = static_cast<uint8_t *>(mapped) + page;
-    if (usable >= kCanonicalAlignment) madvise(region.base, usable, MADV_HUGEPAGE);     // fewer faults; may be refused
+    use_huge_pages(region.base, usable);
     return insert(region);
 }
 

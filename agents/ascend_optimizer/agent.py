@@ -112,8 +112,10 @@ class AscendOptimizer:
         return best
 
     def _stage_tiling(self, best: Incumbent, round_: int) -> Evaluations:
-        """Optimise T with K fixed, unless that is ablated."""
-        if not self._settings.without(Ablation.TILING):
+        """Optimise T with K fixed, unless that is ablated, or the model knows no more and K can change."""
+        refines = not self._settings.without(Ablation.KERNEL)
+        exhausted = refines and self._tiling.is_exhausted(best)
+        if not (self._settings.without(Ablation.TILING) or exhausted):
             best = yield from self._tiling.search(best, round_)
         return best
 

@@ -6,7 +6,7 @@ import re
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.candidate_files import with_texts
-from ascend_gym.rewrites.evolve_blocks import MARKER
+from ascend_gym.rewrites.evolve_blocks import MARKER, frozen_parts
 
 _TOKEN = re.compile(
     r'(?P<comment>//(?:\\\n|[^\n])*|/\*.*?\*/)|(?P<blank>\s+)|(?:u8|[uUL])?R"(\w*)\(.*?\)\3"'
@@ -29,7 +29,7 @@ def has_blocks(candidate: Candidate) -> bool:
 
 
 def same_outside_blocks(before: Candidate, after: Candidate) -> bool:
-    """Say whether two marked candidates differ in nothing but the code inside T's evolve blocks."""
+    """Say whether two marked candidates differ only inside T's evolve blocks, and in standard headers."""
     if not has_blocks(after) or before.kernel != after.kernel:
         return False
     return _outside(before) == _outside(after)
@@ -61,5 +61,5 @@ def code_tokens(text: str) -> list[str]:
 
 def _outside(candidate: Candidate) -> list[list[list[str]]]:
     """Return, for each host file, the code before, between and behind its evolve blocks."""
-    parts = [MARKER.split(file.text)[::4] for file in candidate.host.files]
+    parts = [frozen_parts(file.text) for file in candidate.host.files]
     return [[code_tokens(part) for part in file] for file in parts]

@@ -174,16 +174,21 @@ class KernelRefinement:
         self.retriever = retriever
         self._memory = memory
         self._in_vain: Counter[str] = Counter()  # motifs shown for attempts that did not help this kernel
+        self._exhausted = False  # whether the last answer proposed no change
 
     def refine(self, incumbent: Incumbent, round_: int) -> Evaluations:
-        """Run Stage II of one round: up to S steps under the incumbent's T; return the best (T, K)."""
+        """Run Stage II of one round: up to S steps under the incumbent's T; return the best (T, K).
+
+        The pass ends early where the model proposes no change, and after ``patience`` steps in vain.
+        """
         in_vain = 0
+        self._exhausted = False
         for step in range(self._settings.refine_steps):
             rewritten = yield from self._kernel_refine(incumbent, round_, step)
             in_vain = 0 if rewritten is not None else in_vain + 1
             if rewritten is not None:
                 incumbent = rewritten
-            elif in_vain == self._settings.patience:
+            elif in_vain == self._settings.patience or self._exhausted:
                 break
         return incumbent
 
@@ -206,6 +211,7 @@ class KernelRefinement:
         origin["calls"] = [diagnosis.call, *reading.calls]
         proposal, result = yield from evaluate(rewritten, incumbent, origin, reading.text)
         self._memory.note(incumbent, proposal, result, "kernel", reading.text)
+        self._exhausted = isinstance(rewritten, ParseProblem) and rewritten.kind is ProblemKind.NO_FILES
         if isinstance(rewritten, ParseProblem) or not is_faster(result, incumbent):
             self._in_vain.update(each.experience.motif for each in retrieved)
             return None

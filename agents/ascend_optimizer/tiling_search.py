@@ -20,7 +20,7 @@ from agents.ascend_optimizer.markers import has_blocks, same_outside_blocks, unm
 from agents.ascend_optimizer.settings import AgentSettings
 from agents.ascend_optimizer.template import PACKAGE, synthesize_template, whole_function_marked
 from ascend_gym.core.protocols import Ending, Message, Proposal
-from ascend_gym.core.records import Candidate, EvalResult, OpSpec
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec, Sources
 from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from_answer
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.search.llm.attempts import applied_diff, diff_block
@@ -55,14 +55,21 @@ class TilingSearch:
         self._islands: list[list[Incumbent]] = []
         self._template_made = False
         self._untold: list[Mapping[str, Any]] = []  # calls that no proposal has carried into the journal yet
+        self._exhausted: Sources | None = None  # the T of which the model said last that it knows no more
+
+    def is_exhausted(self, incumbent: Incumbent) -> bool:
+        """Say whether the last pass ended because the model proposed no change of this T."""
+        return self._exhausted == unmarked(incumbent.candidate).host
 
     def search(self, incumbent: Incumbent, round_: int) -> Evaluations:
         """Run Stage I of one round: up to U steps under the incumbent's K; return the best (T, K).
 
+        The pass ends early where the model proposes no change, and after ``patience`` steps in vain.
         Survivors live on from round to round while K stays the same. Under another K they begin with the
         incumbent alone: fitness under one K says nothing of it under another.
         """
         spent = in_vain = 0
+        self._exhausted = None
         if not self._template_made:
             template = synthesize_template(self._spec, incumbent, self._offline, self._untold)
             incumbent, spent = yield from template
@@ -80,7 +87,7 @@ class TilingSearch:
                 self._select(survivors)
             gained = offspring is not None and offspring.latency_us < fastest_us
             in_vain = 0 if gained else in_vain + 1
-            if in_vain == self._settings.patience:
+            if in_vain == self._settings.patience or self._exhausted is not None:
                 break
             if (step + 1) % self._settings.migrate_every == 0:
                 self._migrate(islands)
@@ -115,7 +122,11 @@ class TilingSearch:
         self._untold.clear()
         proposal, result = yield from evaluate(offspring, parent, origin, reading.text)
         self._memory.note(parent, proposal, result, "tiling", reading.text)
-        if isinstance(offspring, ParseProblem) or result.latency_us is None:
+        if isinstance(offspring, ParseProblem):
+            if offspring.kind is ProblemKind.NO_FILES:
+                self._exhausted = unmarked(parent.candidate).host
+            return None
+        if result.latency_us is None:
             return None
         return Incumbent(offspring, result)
 

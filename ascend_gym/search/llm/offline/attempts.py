@@ -14,6 +14,7 @@ _ATTEMPT = re.compile(
     r"^### Attempt \d+, (?P<outcome>kept|not faster|failed)\b.*?$(?P<rest>.*?)(?=^#{2,3} |\Z)", re.M | re.S
 )
 _CALL = re.compile(r"^- \[\w+\] (?:[\w/.]+:\d+: )?(\w+)(?:\([^)\n]*\))?: ", re.M)
+_SAID = re.compile(r"^- \[\w+\] (?:[\w/.]+:\d+: )?(.*)$", re.M)
 _RULES = re.compile(r"^- its reason: Rules: ([\w, ]+)\.", re.M)
 _LATENCIES = re.compile(r": (\d+(?:\.\d+)?) -> (\d+(?:\.\d+)?) us")
 _DIFF = re.compile(r"^~~~~diff\n(.*?)^~~~~", re.M | re.S)
@@ -28,7 +29,9 @@ class Attempt:
         kept: whether it was valid and faster.
         failed: whether it was invalid.
         culprits: of a failed attempt, the changes with the call that the diagnostics complain of; where
-            there is none, those that no valid attempt had.
+            there is none, those that no valid attempt had, and of these the ones that attempts with the same
+            complaint have in common.
+        complaint: of a failed attempt, its first diagnostic without its figures.
         rules: the rewrite rules that it applied, by name.
         gain: natural logarithm of how many times faster it was; 0 where that is not told.
     """
@@ -37,6 +40,7 @@ class Attempt:
     kept: bool
     failed: bool
     culprits: frozenset[str] = frozenset()
+    complaint: str = ""
     rules: tuple[str, ...] = ()
     gain: float = 0.0
 
@@ -61,10 +65,12 @@ def attempts_in(prompt: str) -> list[Attempt]:
             changes = frozenset(line[0] + line[1:].strip() for line in changed)
             kept, failed = match["outcome"] == "kept", match["outcome"] == "failed"
             culprits = _culprits(changes, match["rest"]) if failed else frozenset()
+            complaint = _complaint(match["rest"]) if failed else ""
             rules = _RULES.search(match["rest"])
             names = tuple(rules[1].split(", ")) if rules else ()
-            found.append(Attempt(changes, kept, failed, culprits, names, _gain(match[0].partition("\n")[0])))
-    return _without_the_innocent([attempt for attempt in found if attempt.changes])
+            gain = _gain(match[0].partition("\n")[0])
+            found.append(Attempt(changes, kept, failed, culprits, complaint, names, gain))
+    return _with_common_culprits(_without_the_innocent([attempt for attempt in found if attempt.changes]))
 
 
 def repeats(before: Candidate, after: Candidate, attempts: Sequence[Attempt]) -> bool:
@@ -100,6 +106,24 @@ def _without_the_innocent(attempts: Sequence[Attempt]) -> list[Attempt]:
         else attempt
         for attempt in attempts
     ]
+
+
+def _with_common_culprits(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """Return the attempts, with what those of one complaint have in common as their culprits, if anything."""
+    common: dict[str, frozenset[str]] = {}
+    for attempt in attempts:
+        if attempt.complaint:
+            common[attempt.complaint] = common.get(attempt.complaint, attempt.culprits) & attempt.culprits
+    return [
+        replace(attempt, culprits=shared) if (shared := common.get(attempt.complaint)) else attempt
+        for attempt in attempts
+    ]
+
+
+def _complaint(diagnostics: str) -> str:
+    """Return the first diagnostic without its place and its figures."""
+    said = _SAID.search(diagnostics)
+    return re.sub(r"\d+", "#", said[1]) if said else ""
 
 
 def _culprits(changes: frozenset[str], diagnostics: str) -> frozenset[str]:

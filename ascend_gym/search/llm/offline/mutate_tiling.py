@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ascend_gym.core.records import Candidate
-from ascend_gym.rewrites.evolve_blocks import MARKER
+from ascend_gym.rewrites.evolve_blocks import frozen_parts
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
@@ -21,6 +21,7 @@ from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 _RULES = tuple(rule for rule in RULES if rule.side is Side.TILING)
 _STEPS = {1: 0.5, 2: 0.5}
 _ASKED_FOR = 3.0
+_HOPELESS = 0.05  # of a rule's weight after what was tried in vain: better nothing than that once more
 _BACKWARD_WEIGHT = 0.15
 _EITHER_WAY = {True: 1.0, False: 3.0}
 _NUMBERS_ONLY = re.compile(r".*: [\w() */+-]+ -> [\w() */+-]+")
@@ -45,7 +46,10 @@ class _Mutation:
     backward_weight: float
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
-        promise = self.evidence.rule_weight(rule, sites) * self.lessons.weight(rule.name)
+        hope = self.lessons.weight(rule.name)
+        if hope < _HOPELESS:
+            return 0.0
+        promise = self.evidence.rule_weight(rule, sites) * hope
         return promise * max(self.site_weight(site) for site in sites)
 
     def site_weight(self, site: Site) -> float:
@@ -89,8 +93,8 @@ def answer(prompt: str, draws: SeededChoice) -> str:
         )
         if steps:
             return told(parent, offspring, steps)
-    return "I know of no mutation inside the marked blocks that was not attempted."
+    return "I know of no mutation inside the marked blocks that was not attempted and promises anything."
 
 
 def _outside_blocks(candidate: Candidate) -> list[list[str]]:
-    return [MARKER.split(file.text)[::4] for file in candidate.host.files]
+    return [frozen_parts(file.text) for file in candidate.host.files]

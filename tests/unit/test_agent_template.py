@@ -139,6 +139,23 @@ def test_the_offline_model_marks_every_built_in_operator(name):
     assert "OpDef" not in inside
 
 
+def test_the_offline_model_marks_functions_without_the_context_where_it_would_change_something():
+    tiling = (
+        "#include <cmath>\nvoid Tiling::Cores()\n{\n    used_ = platform.GetCoreNumAiv();\n}\n"
+        "void Tiling::Other()\n{\n    used_ = 1;\n}\n"
+        "ge::graphStatus TilingFunc(gert::TilingContext* context)\n{\n    return tiling.Do();\n}\n"
+    )
+    spec = make_spec(tiling=tiling, kernel="int k;\n")
+    start = Incumbent(spec.baseline, _result(spec.baseline))
+    with pytest.raises(StopIteration) as stopped:
+        next(synthesize_template(spec, start, ModelClient(OfflineModel(), seed=0), []))
+    text = stopped.value.value[0].candidate.tiling_text
+    inside = "".join(part.split(END)[0] for part in text.split(START)[1:])
+    assert "GetCoreNumAiv" in inside
+    assert "tiling.Do()" in inside
+    assert "used_ = 1" not in inside
+
+
 MARKED = make_candidate(f"int a;\n{START}\nint b = 1;\n{END}\nint c;\n", "int k;\n")
 
 

@@ -250,6 +250,43 @@ def test_a_pass_ends_early_after_steps_in_vain(tmp_path):
     assert [each for each, *_ in _stages(outcome)] == ["kernel"] * 3 + ["tiling"] * 2
 
 
+def test_a_pass_ends_where_the_model_proposes_nothing_and_comes_again_when_the_tiling_has_changed(tmp_path):
+    settings = {"schedule": "alternate", "tiling_steps": 4, "refine_steps": 2, "rounds": 3}
+    nothing = "I know of nothing more to change."
+    outcome = _search(tmp_path, NumberedModel(answers={2: nothing}), budget=50, **settings)
+    first = [("tiling", 1, 0), ("tiling", 1, 1), ("kernel", 1, 0), ("kernel", 1, 1)]
+    assert _stages(outcome) == [
+        *first,
+        ("kernel", 2, 0),
+        ("kernel", 2, 1),
+        ("kernel", 3, 0),
+        ("kernel", 3, 1),
+    ]
+    gains = {
+        1: "// saves: 5"
+    }  # the pass goes on from another T than the one that there was nothing to say of
+    outcome = _search(tmp_path / "two", NumberedModel(gains, {1: nothing, 2: nothing}), budget=50, **settings)
+    assert _stages(outcome)[:2] == [("tiling", 1, 0), ("kernel", 1, 0)]
+
+
+def test_refinement_ends_where_the_model_proposes_nothing(tmp_path):
+    settings = {"tiling_steps": 1, "refine_steps": 4, "rounds": 1}
+    outcome = _search(tmp_path, NumberedModel(answers={2: "Nothing comes to mind."}), budget=50, **settings)
+    assert [each for each, *_ in _stages(outcome)] == ["kernel", "kernel", "tiling"]
+
+
+def test_standard_headers_may_be_added_outside_of_the_blocks(tmp_path):
+    answer = (
+        "### FILE: op_host/toy.cpp\n<<<<<<< SEARCH\n"
+        "// EVOLVE-BLOCK-START\nconstexpr uint32_t TILE_LENGTH = 1024;"
+        "\n=======\n#include <algorithm>\n// EVOLVE-BLOCK-START\nconstexpr uint32_t TILE_LENGTH = 2048;"
+        "\n>>>>>>> REPLACE\n"
+    )
+    settings = {"schedule": "alternate", "tiling_steps": 1, "refine_steps": 1, "rounds": 1}
+    outcome = _search(tmp_path, NumberedModel(answers={1: answer}), budget=1, **settings)
+    assert outcome.history[1].proposal.candidate.tiling_text.startswith("#include <algorithm>\n")
+
+
 def test_a_run_learns_from_its_own_operator_first_and_is_charged_for_it(tmp_path):
     class Slower(FakeEvaluator):
         def _answer(self, number, request):

@@ -48,6 +48,15 @@ void Compute(uint32_t n)
     PipeBarrier<PIPE_V>();
 }
 """
+TILING_OF_CORES = f"""\
+{START}
+uint32_t Cores()
+{{
+    auto cores = ascendcPlatform.GetCoreNumAiv();
+    return cores;
+}}
+{END}
+"""
 SPEC = make_spec(tiling=TILING, kernel=KERNEL)
 REQUEST = request_for(SPEC, SPEC.baseline, MeasureProtocol())
 INCUMBENT = Incumbent(SPEC.baseline, ok_result(REQUEST, 100.0))
@@ -149,6 +158,41 @@ def test_where_no_call_is_named_what_valid_attempts_did_as_well_is_not_to_blame(
     attempts = attempts_in(f"{_told(valid, latency_us=130.0)}\n{failed}")
     assert is_doomed(SPEC.baseline, other, attempts)
     assert not is_doomed(SPEC.baseline, valid, attempts)
+
+
+def test_what_attempts_with_the_same_complaint_have_in_common_is_to_blame():
+    deeper, unbarred = KERNEL.replace("NUM = 1", "NUM = 3"), "    PipeBarrier<PIPE_V>();\n"
+    one = _told(SPEC.baseline.rewritten(kernel=deeper.replace(unbarred, "")), Status.RUNTIME_FAULT)
+    other = _told(SPEC.baseline.rewritten(kernel=f"// a comment\n{deeper}"), Status.RUNTIME_FAULT)
+    said = "[run_kernel] op_kernel/toy.cpp:7: InitBuffer: unified buffer overflow: {} bytes asked for"
+    told = [
+        each.replace("[verify] wrong", said.format(size)) for each, size in ((one, 32256), (other, 32384))
+    ]
+    apart = SPEC.baseline.rewritten(kernel=KERNEL.replace(unbarred, ""))
+    deeper_alone = SPEC.baseline.rewritten(kernel=deeper)
+    assert is_doomed(SPEC.baseline, deeper_alone, attempts_in("\n".join(told)))
+    assert not is_doomed(SPEC.baseline, apart, attempts_in("\n".join(told)))
+    assert not is_doomed(SPEC.baseline, deeper_alone, attempts_in(told[0]))
+
+
+def test_an_overflow_of_an_attempt_says_nothing_of_the_incumbent():
+    said = "- [run_kernel] op_kernel/toy.cpp:7: InitBuffer: unified buffer overflow: 99 bytes asked for"
+    assert evidence_of(said).ub_is_short
+    assert not evidence_of(f"as it is\n### Attempt 1, failed\n{said}").ub_is_short
+    assert not evidence_of("- [run_kernel] InitBuffer: a buffer of 9 bytes does not fit").ub_is_short
+
+
+def test_what_lost_much_is_not_tried_again_where_there_is_nothing_else():
+    spec = make_spec(tiling=TILING_OF_CORES, kernel=KERNEL)
+    incumbent = Incumbent(spec.baseline, ok_result(REQUEST, 100.0))
+    slower = spec.baseline.rewritten(tiling=TILING_OF_CORES.replace("NumAiv()", "NumAiv() / 2"))
+    memory = Memory()
+    answer = "Rules: core_share."
+    memory.note(incumbent, Proposal(slower, {}), ok_result(REQUEST, 200.0), "tiling", answer)
+    for attempts, some in (("Nothing was attempted yet.", True), (memory.describe(), False)):
+        messages = mutation_messages(spec, [incumbent], "logic", attempts)
+        found = [offspring_from_answer(each, spec.baseline) for each in _answers(messages, 10)]
+        assert any(isinstance(each, Candidate) for each in found) is some
 
 
 def test_what_helped_is_not_taken_back():

@@ -17,14 +17,16 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.rewrites.fenced import fenced
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_VARIANT_WORDS = frozenset({"v", "foreach", "inplace", "grad", "custom", "d", "fast"})
+_VARIANT_WORDS = frozenset({"v", "foreach", "list", "inplace", "grad", "custom", "d", "fast"})
+_OTHER_NAMES = {"swish": ("silu",)} | {f"{name}s": (name, "scalar") for name in ("add", "mul", "max", "min")}
 
 
 def are_kin(one: str, other: str) -> bool:
     """Say whether two operators, by id or name, are the same or near twins.
 
     Twins are operators of which one names all that the other does, suites, versions and variants apart:
-    ``core/add`` and ``cann-ops/foreach_add_list``, ``core/rms_norm`` and ``cann-ops/add_rms_norm_quant_v2``.
+    ``core/add`` and ``cann-ops/foreach_add_list``, ``core/rms_norm`` and ``cann-ops/add_rms_norm_quant_v2``,
+    ``core/muls`` and ``cann-ops/foreach_mul_scalar``.
     """
     words, others = _words(one), _words(other)
     return words <= others or others <= words
@@ -34,7 +36,7 @@ def _words(operator: str) -> frozenset[str]:
     name = operator.rsplit("/", 1)[-1]
     found = [word.lower() for word in _WORD.findall(name)]
     essential = [word for word in found if word not in _VARIANT_WORDS and not word.isdigit()]
-    return frozenset(essential or found)
+    return frozenset(each for word in essential or found for each in _OTHER_NAMES.get(word, (word,)))
 
 
 _FILE = "+++ "

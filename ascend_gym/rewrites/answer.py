@@ -26,7 +26,14 @@ from ascend_gym.rewrites.edit_blocks import (
     is_replace,
     rendered_edit,
 )
-from ascend_gym.rewrites.fenced import FencedSection, headed_texts, render_file, sections, with_last_newline
+from ascend_gym.rewrites.fenced import (
+    FencedSection,
+    headed_texts,
+    header_path,
+    render_file,
+    sections,
+    with_last_newline,
+)
 from ascend_gym.rewrites.patches import (
     FilePatch,
     first_elision,
@@ -34,6 +41,7 @@ from ascend_gym.rewrites.patches import (
     missing_entries,
     patches_in,
     stands_for,
+    unnumbered,
 )
 
 _BEGINNINGS = r"#+[ \t]*FILE\b|<{5,}|diff (?:-|of )|--- \S|\+\+\+ \S|@@ |\*\*\* (?:Begin|Update|Add|Delete) "
@@ -42,6 +50,7 @@ CHANGES_BEGIN = re.compile(rf"^[ \t]*(?:{_BEGINNINGS})", re.MULTILINE | re.IGNOR
 CODE_BEGINS = re.compile(rf"^[ \t]*(?:`{{3,}}|~{{3,}}|{_BEGINNINGS})", re.MULTILINE | re.IGNORECASE)
 """The same, or a fence: where the words of an answer end."""
 
+_ENTITIES = {"&lt;": "<", "&gt;": ">", "&quot;": '"', "&amp;": "&"}
 _CONTEXT_LINES = (3, 8, 20)
 _SHOWN_CHARS = 200
 
@@ -109,6 +118,9 @@ def candidate_from_answer(
         answer = answer.replace("\r\n", "\n")
     if not answer.strip():
         return _nothing_said(ending)
+    if "&lt;" in answer and not any("&lt;" in text for text in base.texts.values()):
+        for entity, meant in _ENTITIES.items():
+            answer = answer.replace(entity, meant)
     try:
         if ending is Ending.TOKEN_LIMIT:
             raise _ProblemError(ProblemKind.TRUNCATED, "the answer was cut off at the token limit")
@@ -228,11 +240,31 @@ def _apply(block: FencedSection, wanted: str | None, texts: dict[str, str]) -> N
         for change in _changes(block, wanted):
             path = _known(change.path, texts)
             if change.whole is not None:
-                texts[path] = change.whole
+                texts.update(_by_file(path, unnumbered(change.whole), texts))
             else:
                 _apply_edits(change.edits, path, texts)
     except MalformedEditError as error:
         raise _ProblemError(ProblemKind.MALFORMED_EDIT, str(error)) from error
+
+
+def _by_file(path: str, whole: str, texts: Mapping[str, str]) -> dict[str, str]:
+    """Return a text that replaces a file, or those of several files that stand in one block, each headed.
+
+    A comment that is nothing but the path of another file is such a header unless the file had it before.
+    """
+    known = {line.strip() for text in texts.values() for line in text.split("\n")}
+    parts: dict[str, list[str]] = {path: []}
+    for line in whole.split("\n"):
+        named = None if line.strip() in known else header_path(line)
+        other = _resolved(named, texts) if named else None
+        if other is not None and other not in parts:
+            path = other
+            parts[path] = [line] if line.lstrip().startswith("//") else []
+        else:
+            parts[path].append(line)
+    if len(parts) == 1:
+        return {path: whole}
+    return {each: "\n".join(lines).rstrip("\n") + "\n" for each, lines in parts.items()}
 
 
 def _is_complete(block: FencedSection) -> bool:

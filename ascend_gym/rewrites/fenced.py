@@ -24,7 +24,9 @@ _SUFFIX = re.compile(r"\.(?:cpp|cc|hpp|h)\b", re.IGNORECASE)
 _PATH = r"[\w.\-]+(?:/[\w.\-]+)*\.(?:cpp|cc|hpp|h)\b"
 _REMARK = r"\((?:modified|changed|updated|new|revised|complete|full|whole|final)\b[^()]*\)"
 _HEADER = re.compile(rf"^\W*(?:FILE\b\W*)?({_PATH})\W*(?:{_REMARK}\W*)?$", re.IGNORECASE)
-_NAMED_FILE = re.compile(rf"^\W*(?:FILE(?:NAME)?|PATH)\s*[:=]\W*({_PATH})", re.IGNORECASE)
+_NAMED_FILE = re.compile(rf"^\W*(?:FILE\s+)?(?:FILE(?:NAME)?|PATH|NAME)\s*[:=]\W*({_PATH})", re.IGNORECASE)
+_CLOSING_TAG = re.compile(r"^\s*</\w{1,20}>\s*$")
+_MARKDOWN = ("markdown", "md")
 _FENCE = re.compile(r"^( {0,12})(`{3,}|~{3,})(.*)$")
 _PATCH_LANGUAGES = ("diff", "patch", "udiff")
 
@@ -100,6 +102,9 @@ def sections(text: str) -> Iterator[FencedSection]:
         fence = _FENCE.match(line)
         if fence is not None:
             body, closed, at = _inside(lines, at, fence[1], fence[2])
+            if fence[3].strip().lower() in _MARKDOWN and any(map(_FENCE.match, body.split("\n"))):
+                yield from sections(body)  # a whole answer, fenced once more
+                continue
             named = re.search(_PATH, fence[3]) if _may_name_path(fence[3]) else None
             path = named[0] if named else path
             if path is None:
@@ -119,7 +124,7 @@ def sections(text: str) -> Iterator[FencedSection]:
             yield FencedSection(path, last_path, body, True, hint)
             path = hint = None
         else:
-            path = _header_path(line) or path
+            path = header_path(line) or path
             last_path = path or last_path
             hint = _only_path(line) if line.strip() else hint
 
@@ -129,9 +134,9 @@ def headed_texts(text: str) -> Iterator[FencedSection]:
     path: str | None = None
     body: list[str] = []
     for line in [*text.split("\n"), None]:
-        header = None if line is None else _header_path(line)
+        header = None if line is None else header_path(line)
         if line is not None and header is None:
-            body.append(line)
+            body += [] if _CLOSING_TAG.match(line) else [line]
             continue
         if any(each.strip() for each in body):
             yield FencedSection(None, None, "\n".join(body).strip("\n") + "\n", True, hint=path)
@@ -150,9 +155,12 @@ def _inside(lines: Sequence[str], at: int, indent: str, fence: str) -> tuple[str
 
     def ends(line: str) -> bool:
         bare = line.strip()
-        return bare.startswith(fence) and not bare.strip(fence[0])
+        return bare.endswith(fence) and not bare.rstrip(fence[0]).startswith(fence[0])
 
     inner, closed, at = _until(lines, at, ends)
+    last = lines[at - 1].rstrip().rstrip(fence[0]) if closed else ""
+    if last.strip():  # the fence stands behind the last line
+        inner = [*inner, last]
     if not closed and inner and not inner[-1]:
         inner = inner[:-1]  # the text's own last newline
     if indent:
@@ -177,11 +185,12 @@ def _headed_inside(body: str) -> tuple[str | None, str]:
     first, _, rest = body.partition("\n")
     if first.startswith(("---", "+++")):
         return None, body
-    path = _header_path(first)
+    path = header_path(first)
     return path, rest if path and not first.lstrip().startswith(("//", "/*")) else body
 
 
-def _header_path(line: str) -> str | None:
+def header_path(line: str) -> str | None:
+    """Return the path that a line names as a header, also as a comment; ``None`` if it is no header."""
     if not _may_name_path(line):
         return None
     match = _HEADER.match(line) or _NAMED_FILE.match(line)

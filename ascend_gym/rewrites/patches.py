@@ -28,7 +28,9 @@ _SAID_IN_WORDS = re.compile(
     r"|\bremains? (?:the same|unchanged|as (?:is|before))\b"
     r"|\bomitted for (?:brevity|clarity)\b"
     r"|^\W*(?:code )?(?:is )?unchanged\W*$"
-    r"|^\W*same as (?:before|above|in the original|the original)\W*$"
+    r"|^\W*(?:the )?(?:same )?as (?:before|above|(?:in )?(?:the )?original)\W*$"
+    r"|^\W*(?:the )?rest(?: of the \w+)?(?: here)?\W*$"
+    r"|(?:其余|其他|其它|剩余).{0,20}(?:不变|相同|省略|一致)|^\W*(?:保持不变|不变|省略|同上|同原代码)\W*$"
     r"|^\W*(?:existing|original|previous) (?:code|implementation|body)(?: here)?\W*$",
     re.IGNORECASE,
 )
@@ -36,7 +38,16 @@ _ENTRY = re.compile(
     r"__global__\s[\w\s]{0,80}?\b(\w+)\s*\(|\b(OP_ADD|REGISTER_TILING_DATA_CLASS)\s*\(\s*(\w+)"
 )
 _LAST_LINE = re.compile(r"^\s*(?:#\s*endif\b|//|\w+\([^()]*\)\s*$)|(?:[;}]|\*/)\s*(?://.*)?$")
+_NUMBERED = re.compile(r"^ {0,8}(\d{1,6})(?:\t| ?[|:] ?)(.*)$")
 _FIRST_LINE = re.compile(r"^\s*(?:#\s*(?:include|pragma|ifndef|if|define)|//|/\*|using |namespace |extern )")
+
+
+def unnumbered(body: str) -> str:
+    """Return a text without the line numbers in front of all its lines, or as it is."""
+    lines = [_NUMBERED.match(line) for line in body.rstrip("\n").split("\n")]
+    if any(line is None or int(line[1]) != number for number, line in enumerate(lines, 1)):
+        return body
+    return "".join(f"{line[2]}\n" for line in lines if line is not None)
 
 
 def is_elision(line: str) -> bool:

@@ -79,6 +79,21 @@ def _sides(kernel):
     return (HOST, kernel)
 
 
+def _numbered(text, mark):
+    return "".join(f"{number:4d}{mark}{line}\n" for number, line in enumerate(text.splitlines(), 1))
+
+
+def _instead_of_exp(line):
+    return f"### FILE: {K}\n{_fence(NEW.replace('        Exp(y, x, n);', f'        {line}'))}"
+
+
+NO_BARRIER = (
+    "<<<<<<< SEARCH\n        Ln(y, y, n);\n        PipeBarrier<PIPE_ALL>();\n=======\n"
+    "        Ln(y, y, n);\n>>>>>>> REPLACE\n"
+)
+TWO_EDITS = BARRIER.replace("BUFFER_NUM = 1", "BUFFER_NUM = 2")
+
+
 FORMS = {
     # Whole files.
     "whole file": (f"### FILE: {K}\n{_fence(NEW)}", ONE),
@@ -114,7 +129,43 @@ FORMS = {
         ONE,
     ),
     "excerpt as explanation": (f"The loop is:\n{_fence(PROCESS)}\n### FILE: {K}\n{_fence(NEW)}", ONE),
+    "in HTML details": (f"<details><summary>{K}</summary>\n\n{_fence(NEW)}\n</details>\n", ONE),
+    "XML tag": (f'<file path="{K}">\n{NEW}</file>\n', ONE),
+    "XML tag around a fence": (f"<file name='{K}'>\n{_fence(NEW)}</file>\n", ONE),
+    "numbered headings": (f"## 1. `{H}`\n\n{_fence(NEW_HOST)}\n## 2. `{K}`\n\n{_fence(NEW)}", BOTH),
+    "header between dashes": (f"--- {K} ---\n{_fence(NEW)}", ONE),
+    "=== headers without fences": (f"=== {H} ===\n{NEW_HOST}\n=== {K} ===\n{NEW}", BOTH),
+    "header in Chinese": (f"### 文件: `{K}`（修改后）\n{_fence(NEW)}", ONE),
+    "Path: and Content:": (f"Path: {K}\nContent:\n{_fence(NEW)}", ONE),
+    "backslashes": (f"### FILE: {K.replace('/', chr(92))}\n{_fence(NEW)}", ONE),
+    "line numbers with bars": (f"### FILE: {K}\n{_fence(_numbered(NEW, ' | '))}", ONE),
+    "line numbers with tabs": (f"### FILE: {K}\n{_fence(_numbered(NEW, chr(9)))}", ONE),
+    "escaped for HTML": (
+        f"### FILE: {K}\n{_fence(NEW.replace('<', '&lt;').replace('>', '&gt;'))}",
+        ONE,
+    ),
+    "fenced once more as Markdown": (f"````markdown\n### FILE: {K}\n{_fence(NEW)}````\n", ONE),
+    "closing fence behind the last line": (f"### FILE: {K}\n```cpp\n{NEW.rstrip()}```", ONE),
+    "both files in one fence": (
+        _fence(f"### FILE: {H}\n{NEW_HOST}\n### FILE: {K}\n{NEW}"),
+        BOTH,
+    ),
+    "both files in one fence, by comments": (
+        _fence(f"// {H}\n{NEW_HOST}\n// {K}\n{NEW}"),
+        (f"// {H}\n{NEW_HOST}", f"// {K}\n{NEW}"),
+    ),
+    "thoughts that end without a beginning": (f"Two.</think>\n### FILE: {K}\n{_fence(NEW)}", ONE),
+    "a tool's line before the file": (f"TOOL: lookup Exp\n\n### FILE: {K}\n{_fence(NEW)}", ONE),
     # SEARCH/REPLACE.
+    "edits with words between them": (f"### FILE: {K}\n{EDIT}\nAnd:\n{NO_BARRIER}", _sides(TWO_EDITS)),
+    "several edits in a fence": (f"### FILE: {K}\n{_fence(EDIT + NO_BARRIER)}", _sides(TWO_EDITS)),
+    "path in the mark": (EDIT.replace("SEARCH", f"SEARCH {K}"), ONE),
+    "marks with colons": (
+        f"### FILE: {K}\n{EDIT.replace('SEARCH', 'SEARCH:').replace('REPLACE', 'REPLACE:')}",
+        ONE,
+    ),
+    "edit, then the whole file": (f"### FILE: {K}\n{EDIT}\nAll of it:\n### FILE: {K}\n{_fence(NEW)}", ONE),
+    "the old file, then an edit": (f"Of {K}:\n{_fence(KERNEL)}\nI change:\n{EDIT}", ONE),
     "edit": (f"### FILE: {K}\n{EDIT}", ONE),
     "edit in a fence": (f"### FILE: {K}\n{_fence(EDIT)}", ONE),
     "6 chevrons": (f"### FILE: {K}\n{EDIT.replace('<<<<<<<', '<<<<<<').replace('>>>>>>>', '>>>>>>')}", ONE),
@@ -186,7 +237,29 @@ FORMS = {
         _diff("@@ -17,1 +17,0 @@", "-        PipeBarrier<PIPE_ALL>();"),
         _sides(BARRIER),
     ),
+    "a class in the hunk head": (
+        f"### FILE: {K}\n{_fence('@@ class Toy @@' + chr(10) + INNER, 'diff')}",
+        ONE,
+    ),
     # What is refused, for the right reason.
+    "[rest of the code]": (_instead_of_exp("// [rest of the code]"), ProblemKind.ELIDED),
+    "(same as original)": (_instead_of_exp("// (same as original)"), ProblemKind.ELIDED),
+    "as before": (_instead_of_exp("// as before"), ProblemKind.ELIDED),
+    "elision in Chinese": (_instead_of_exp("// 其余代码不变"), ProblemKind.ELIDED),
+    "dots in a SEARCH part": (
+        _edit("    {\n        ...\n    }\n", "    {\n    }\n"),
+        ProblemKind.SEARCH_NOT_FOUND,
+    ),
+    "an edit without a SEARCH text": (_edit("", "// new\n"), ProblemKind.MALFORMED_EDIT),
+    "an edit without an end": (f"### FILE: {K}\n{EDIT.partition('>>>>')[0]}", ProblemKind.TRUNCATED),
+    "a command of the shell": (
+        f"```bash\nsed -i 's/BUFFER_NUM = 1/BUFFER_NUM = 2/' {K}\n```\n",
+        ProblemKind.NO_FILES,
+    ),
+    "lines before and after": (
+        f"In {K}, before:\n{_fence(OLD_LINE)}After:\n{_fence(NEW_LINE)}",
+        ProblemKind.NO_FILES,
+    ),
     "elided file": (f"### FILE: {K}\n{_fence(ELIDED)}", ProblemKind.ELIDED),
     "existing code ...": (
         f"### FILE: {K}\n{_fence(NEW.replace('        Exp(y, x, n);', '        // existing code ...'))}",
@@ -230,8 +303,8 @@ FORMS = {
 }
 
 
-def test_the_table_has_at_least_sixty_forms():
-    assert len(FORMS) >= 60
+def test_the_table_has_at_least_ninety_forms():
+    assert len(FORMS) >= 90
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -288,6 +361,8 @@ def test_a_refusal_is_told_in_the_models_words_and_a_filtered_but_whole_answer_c
         "/* ... and now the tail */ int tail = 0;",
         "for (...) {",
         "// keep the remaining rows in UB",
+        "// the rest is less than a block",
+        "// as above, for the other half of the row",
     ],
 )
 def test_comments_that_explain_code_are_no_elisions(line):

@@ -11,6 +11,7 @@ _SHOWN = 3
 _MAX_DIFF_LINES = 40
 _MAX_FEEDBACK_CHARACTERS = 1200
 _FITNESS = "combined_score"
+_MEASURED = "status: ok\n"
 _EMPTY = re.compile(r"^## (?:Previous Attempts|Top Performing Programs)\n\s*(?=^##? )", re.MULTILINE)
 _NO_HISTORY = re.compile(r"^# History\n\s*(?=^# )", re.MULTILINE)
 
@@ -52,7 +53,7 @@ class History:
             f"changes to a program of fitness {self._fitness.get(self._current, 0.0):.4f}:",
             diff,  # its fence begins a line
             *self._left_out,
-            feedback[:_MAX_FEEDBACK_CHARACTERS],
+            _told(feedback)[:_MAX_FEEDBACK_CHARACTERS],
         ]
         told = "\n" + "\n".join(parts)
         self._attempts.append(
@@ -77,6 +78,14 @@ def distinct(programs: Iterable[Mapping[str, Any]], seen: set[str]) -> list[dict
 def without_empty_sections(prompt: str) -> str:
     """Return a prompt without the headings of OpenEvolve's under which nothing stands."""
     return _NO_HISTORY.sub("# History\n\nNothing was attempted yet.\n\n", _EMPTY.sub("", prompt))
+
+
+def _told(feedback: str) -> str:
+    """Return what an attempt came to: of a measured program the latencies alone, its profile being long."""
+    if not feedback.startswith(_MEASURED):
+        return feedback
+    lines = [line.partition("; ")[0] for line in feedback.split("\n") if not line.startswith("  ")]
+    return "\n".join(lines)
 
 
 def _diff(before: str, after: str) -> str:

@@ -151,7 +151,8 @@ OPERATIONS: dict[str, Operation] = {
         frozenset({"f32", "f16", "i32", "T"}),
         lambda a: a,
         "Cast({dst}, {0}, RoundMode::{mode}, {n})",
-        notes="dst = a in the type of dst: f16, i32 or T from and to f32, f16 from u8; to i32 it truncates",
+        notes="dst = a in the type of dst: f16, i32 or T from and to f32, f16 from u8; to i32 it truncates "
+        "(CAST_TRUNC), to f16 it rounds (CAST_RINT), to wider types it is exact (CAST_NONE)",
     ),
     "gather": Operation(
         "oos",

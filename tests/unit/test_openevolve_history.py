@@ -19,6 +19,17 @@ def test_attempts_are_told_with_changes_and_what_came_of_them():
     assert told.endswith("status: build_error\n- no such thing")
 
 
+def test_of_a_measured_program_latencies_are_told_and_not_its_whole_profile_again():
+    history = History()
+    history.begin("a\n")
+    profile = (
+        "- case: 9.00 us (no candidate can take less than 3.00 us: 33% reached); block dim 8\n  busy: vec"
+    )
+    history.note("b\n", {}, f"status: ok\nlatency: 9.00 us, the geometric mean\n{profile}")
+    told = history.last()[0]["metadata"]["changes"]
+    assert told.endswith("mean\n- case: 9.00 us (no candidate can take less than 3.00 us: 33% reached)")
+
+
 def test_answers_without_a_program_are_told_too_and_the_last_three_are_kept():
     history = History()
     for number in range(4):

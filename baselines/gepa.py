@@ -154,7 +154,7 @@ def reflect_messages(
         baseline_us=f"{baseline.latency_us or 0.0:.2f}",
         measurement=describe_result(measured),
         sources=render_sources(version),
-        minibatch=f"the cases {', '.join(cases)}" if few else "all cases",
+        minibatch=f"the case{'s' * (len(cases) > 1)} {', '.join(cases)}" if few else "all cases",
         these="these" if few else "all of them",
     )
     return [system_message(spec, version, measured), Message("user", user)]

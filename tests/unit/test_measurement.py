@@ -4,7 +4,7 @@ import pytest
 from conftest import make_spec, ok_result
 
 from ascend_gym.core.append_log import canonical_json
-from ascend_gym.core.records import CoreTimes, DeviceInfo, EvalResult, MeasureProtocol
+from ascend_gym.core.records import CoreTimes, DeviceInfo, EvalResult, MeasureProtocol, Stall
 from ascend_gym.search.llm.measurement import compared, describe_result
 from ascend_gym.search.llm.sheets import sheets
 from ascend_gym.suite.requests import request_for
@@ -116,3 +116,16 @@ def test_a_result_from_a_file_is_told_in_the_same_words():
     assert describe_result(EvalResult.model_validate_json(on_file)) == describe_result(result)
     back = EvalResult.model_validate_json(on_file).device.target
     assert sheets(SPEC, SPEC.baseline, back) == sheets(SPEC, SPEC.baseline, target_sheet("910B2"))
+
+
+def test_a_line_of_the_source_is_quoted_once():
+    place = "DataCopy(UB->GM) at op_kernel/toy.cpp:9 `DataCopy(y, t, n);`"
+    stalls = tuple(
+        Stall(pipe=f"aiv_{pipe}", at=at, waits_for=waits_for, wait_ratio=0.5)
+        for pipe, at, waits_for in (("mte3", place, "Exp"), ("mte2", "DataCopy(GM->UB)", place))
+    )
+    result = _result()
+    cases = tuple(case.model_copy(update={"stalls": stalls}) for case in result.cases)
+    text = describe_result(result.model_copy(update={"cases": cases}))
+    assert text.count("toy.cpp:9") == 2 * len(cases)
+    assert text.count("DataCopy(y, t, n)") == 1

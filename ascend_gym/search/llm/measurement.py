@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -19,6 +20,11 @@ _COPIES = (
     ("MTE3", "ub_to_gm_bytes", "aiv_mte3_instructions"),
 )
 _CORES = {"aiv": "vector", "aic": "cube"}
+_MEANING_OF_PAUSES = (
+    ", in shares of its time: before what, and after what, which it may have waited for (a pipe with little to "
+    "do pauses without harm)"
+)
+_QUOTED_PLACE = re.compile(r"(at \S+:\d+) `[^`]*`")
 _BUSY = 0.8
 _OF_VALUES = "work depends on values"  # how the note begins that another input took longer
 _TELLING_WAIT = 0.01
@@ -35,8 +41,9 @@ def describe_result(result: EvalResult) -> str:
         floor = _against_floor(result.latency_us, result.floor_us)
         lines.append(f"latency: {result.latency_us:.2f} us, the geometric mean over the cases{floor}")
     target = result.device.target if result.device else None
+    quoted: set[str] = set()
     for case in result.cases:
-        lines += _case_lines(case, target)
+        lines += _case_lines(case, target, quoted)
     lines += [f"- {said}" for said in told_diagnostics(result)[:_MAX_DIAGNOSTICS]]
     return "\n".join(lines)
 
@@ -66,7 +73,7 @@ def compared(result: EvalResult, before: EvalResult) -> str:
     )
 
 
-def _case_lines(case: CaseResult, target: TargetSheet | None) -> Iterator[str]:
+def _case_lines(case: CaseResult, target: TargetSheet | None, quoted: set[str]) -> Iterator[str]:
     if case.profile is None or case.latency_us is None:
         return
     facts = [f"{case.latency_us:.2f} us{_against_floor(case.latency_us, case.floor_us)}"]
@@ -77,11 +84,9 @@ def _case_lines(case: CaseResult, target: TargetSheet | None) -> Iterator[str]:
     yield f"  {'; '.join(_pipe_facts(case, case.profile))}"
     yield f"  {'; '.join(_work_facts(case.profile))}"
     if case.stalls:
-        yield (
-            "  longest pauses of the pipes of one core, in shares of its time: before what, and after what, "
-            "which it may have waited for (a pipe with little to do pauses without harm): "
-            f"{'; '.join(_stall_facts(case))}"
-        )
+        meaning = "" if quoted else _MEANING_OF_PAUSES
+        facts = [_quoted_once(fact, quoted) for fact in _stall_facts(case)]
+        yield f"  longest pauses of the pipes of one core{meaning}: {'; '.join(facts)}"
 
 
 def _is_reckoned(case: CaseResult) -> bool:
@@ -165,6 +170,17 @@ def _stall_facts(case: CaseResult) -> Iterator[str]:
         if told[stall.pipe[:3]] > _TOLD_STALLS // len(kinds):
             continue
         yield f"{stall.pipe} {stall.wait_ratio:.0%} before {stall.at}, after {stall.waits_for}"
+
+
+def _quoted_once(fact: str, quoted: set[str]) -> str:
+    """Return a fact without the lines of the source that were quoted before, each of which has its number."""
+
+    def told(match: re.Match[str]) -> str:
+        known = match[0] in quoted
+        quoted.add(match[0])
+        return match[1] if known else match[0]
+
+    return _QUOTED_PLACE.sub(told, fact)
 
 
 def _dominant(kind: str, ratios: dict[str, float]) -> tuple[str, float]:

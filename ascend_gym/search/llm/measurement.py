@@ -21,8 +21,8 @@ _COPIES = (
 )
 _CORES = {"aiv": "vector", "aic": "cube"}
 _MEANING_OF_PAUSES = (
-    ", in shares of its time: before what, and after what, which it may have waited for (a pipe with little to "
-    "do pauses without harm)"
+    ", in shares of its time: before what, and after what, which it may have waited for (a pipe with little "
+    "to do pauses without harm)"
 )
 _QUOTED_PLACE = re.compile(r"(at \S+:\d+) `[^`]*`")
 _BUSY = 0.8

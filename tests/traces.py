@@ -14,10 +14,10 @@ from npu_daemon.simulator import chips
 from npu_daemon.simulator.chips import Chip, load_chip
 
 MAGIC = b"ASIMTRC\n"
-VERSION = 4
+VERSION = 5
 HEAD_BYTES = 16  # of a record, before its operands and its scalar work
 BLOCK = 9  # class of scalar work: basic blocks of the library
-FETCHED = 11  # instructions of the kernel's own code that the block had not executed before
+FETCHED = 13  # instructions of the kernel's own code that the block had not executed before
 IN_FULL = b"\0"  # before a record that is written as it lies in memory
 S, V, M, MTE2, MTE3, FIX = 0, 1, 2, 4, 5, 6
 UB, GM, L1, L0A, L0B, L0C = range(6)

@@ -80,7 +80,7 @@ class ScalarCost(Record):
     """Costs of the scalar unit, in cycles.
 
     Attributes:
-        access_cycles: a GetValue or SetValue of the unified buffer, or a load or store by pointer.
+        access_cycles: a GetValue of the unified buffer, with the wait for its value; a SetValue takes less.
         global_miss_cycles: a scalar load from global memory that is not in the data cache.
         instruction_cycles: an instruction of the kernel's own code: loop control, address arithmetic.
         fetch_cycles: additional cost of the first execution of an instruction on a core.

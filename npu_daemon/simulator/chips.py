@@ -24,6 +24,7 @@ from npu_daemon.simulator.host_request import ChipGeometry
 from npu_daemon.simulator.task_type import CoreKind
 
 _FOLDER = Path(__file__).with_name("chips")
+_NEXT_TO_NOTHING = 1e-6  # figures are above zero
 _SECTIONS = ("geometry", "timing", "cold", "framework")
 
 _Sections = dict[str, dict[str, Any]]  # figures as they are written, by section and name
@@ -57,6 +58,14 @@ class Chip(Record):
         All other launches find the code in L2; published figures are taken so, after a warm-up.
         """
         return self.model_copy(update={"timing": {**self.timing, **self.cold}})
+
+    def with_code_loaded(self) -> Chip:
+        """Return the chip for a launch right after one of the same kernel: its cores hold the code."""
+        loaded = {
+            name: self.timing[name].model_copy(update={"value": _NEXT_TO_NOTHING})
+            for name in ("code_fetch_cycles", "code_fetch_turn_cycles")
+        }
+        return self.model_copy(update={"timing": {**self.timing, **loaded}})
 
     @property
     def clock_hz(self) -> float:

@@ -115,7 +115,7 @@ def _copies(chip: Chip) -> CopyCost:
 
 def _scalar(chip: Chip) -> ScalarCost:
     return ScalarCost(
-        access_cycles=_timing(chip, "scalar_access_cycles"),
+        access_cycles=_timing(chip, "scalar_load_cycles"),
         global_miss_cycles=_timing(chip, "scalar_gm_miss_cycles"),
         instruction_cycles=_timing(chip, "scalar_integer_cycles"),
         fetch_cycles=_timing(chip, "code_fetch_cycles"),

@@ -14,7 +14,7 @@ from ascend_gym.core.status import Status
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.profiling.asc_build import AscProgram, build_program
 from npu_daemon.profiling.asc_program import NO_TENSORS, ProgramJob, ProgramRun, StoppedProgram, run_program
-from npu_daemon.profiling.profiler import Profiler
+from npu_daemon.profiling.profiler import ProfiledProgram, Profiler
 from npu_daemon.simulator.chips import load_chip
 from npu_daemon.simulator.pricing import price_trace
 
@@ -253,3 +253,112 @@ def test_kernels_run_on_the_cores_they_name(
         assert not isinstance(price, Failure)
         kinds.append([core["kind"] for core in price["cores"]])
     assert kinds == [["aiv"] * 4, ["aic"] * 4, ["aic", *["aiv"] * vector_cores] * 2]
+
+
+_REPEATED = """
+#include "acl/acl.h"
+#include "kernel_operator.h"
+
+__aicore__ inline void fill(GM_ADDR y, float value) {
+    AscendC::TPipe pipe;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> buffer;
+    pipe.InitBuffer(buffer, 256);
+    AscendC::LocalTensor<float> local = buffer.Get<float>();
+    AscendC::Duplicate(local, value, 64);
+    AscendC::PipeBarrier<PIPE_ALL>();
+    AscendC::GlobalTensor<float> out;
+    out.SetGlobalBuffer((__gm__ float *)y + 64 * AscendC::GetBlockIdx());
+    AscendC::DataCopy(out, local, 64);
+}
+
+extern "C" __global__ __vector__ void ones(GM_ADDR y) { fill(y, 1.0f); }
+extern "C" __global__ __vector__ void twos(GM_ADDR y) { fill(y, 2.0f); }
+
+int main() {
+    uint8_t *y = nullptr;
+    aclrtMalloc((void **)&y, 8 * 256, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtStream stream = nullptr;
+    aclrtCreateStream(&stream);
+    ones<<<8, nullptr, stream>>>(y);
+    ones<<<8, nullptr, stream>>>(y);
+    twos<<<8, nullptr, stream>>>(y);
+    ones<<<8, nullptr, stream>>>(y);
+    aclrtSynchronizeStream(stream);
+    return 0;
+}
+"""
+
+
+def test_a_kernel_launched_again_finds_its_code_loaded(simulator: SimulatorBackend, tmp_path: Path) -> None:
+    source = tmp_path / "repeated.asc"
+    source.write_text(_REPEATED)
+    profiled = Profiler(simulator, "910B2", tmp_path, None, 30.0).profile_program(AscProgram(source))
+    assert isinstance(profiled, ProfiledProgram), profiled
+    first, again, _, after_another = [launch.price["kernel_cycles"] for launch in profiled.launches]
+    assert again < first - 100
+    assert after_another == pytest.approx(first, abs=1.0)
+
+
+_SCALAR_LOOPS = """
+#include "acl/acl.h"
+#include "kernel_operator.h"
+
+constexpr int32_t TURNS = 1000;
+
+using Buffer = AscendC::TBuf<AscendC::TPosition::VECCALC>;
+
+__aicore__ inline AscendC::LocalTensor<float> zeros(AscendC::TPipe &pipe, Buffer &buffer) {
+    pipe.InitBuffer(buffer, TURNS * sizeof(float));
+    AscendC::LocalTensor<float> x = buffer.Get<float>();
+    AscendC::Duplicate(x, 0.0f, TURNS);
+    AscendC::PipeBarrier<PIPE_ALL>();
+    return x;
+}
+
+extern "C" __global__ __vector__ void sums(GM_ADDR y) {
+    AscendC::TPipe pipe;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> buffer;
+    AscendC::LocalTensor<float> x = zeros(pipe, buffer);
+    float sum = 0;
+    for (int32_t i = 0; i < TURNS; ++i) sum += x.GetValue(i);
+    x.SetValue(0, sum);
+}
+
+extern "C" __global__ __vector__ void pairs(GM_ADDR y) {
+    AscendC::TPipe pipe;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> buffer;
+    AscendC::LocalTensor<float> x = zeros(pipe, buffer);
+    for (int32_t i = 0; i < TURNS; ++i) x.SetValue(i, x.GetValue(i) + x.GetValue(TURNS - 1 - i));
+}
+
+extern "C" __global__ __vector__ void fills(GM_ADDR y) {
+    AscendC::TPipe pipe;
+    AscendC::TBuf<AscendC::TPosition::VECCALC> buffer;
+    AscendC::LocalTensor<float> x = zeros(pipe, buffer);
+    for (int32_t i = 0; i < TURNS; ++i) x.SetValue(i, static_cast<float>(i));
+}
+
+int main() {
+    aclrtStream stream = nullptr;
+    aclrtCreateStream(&stream);
+    sums<<<1, nullptr, stream>>>(nullptr);
+    pairs<<<1, nullptr, stream>>>(nullptr);
+    fills<<<1, nullptr, stream>>>(nullptr);
+    aclrtSynchronizeStream(stream);
+    return 0;
+}
+"""
+
+
+def test_a_value_that_is_waited_for_takes_longer_than_one_that_is_stored(
+    simulator: SimulatorBackend, tmp_path: Path
+) -> None:
+    """Device times of such loops: docs/hardware.md section 6; the two loads of a pair overlap."""
+    source = tmp_path / "scalar_loops.asc"
+    source.write_text(_SCALAR_LOOPS)
+    profiled = Profiler(simulator, "910B2", tmp_path, None, 30.0).profile_program(AscProgram(source))
+    assert isinstance(profiled, ProfiledProgram), profiled
+    sums, pairs, fills = [launch.price["kernel_cycles"] / 1000 for launch in profiled.launches]
+    assert 20 < sums < 24
+    assert 33 < pairs < 38
+    assert fills < 8

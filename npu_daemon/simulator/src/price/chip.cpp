@@ -55,6 +55,8 @@ std::map<std::string, double Chip::*> figures() {
         {"scalar_stack_cycles", &Chip::scalar_stack_cycles},
         {"scalar_block_cycles", &Chip::scalar_block_cycles},
         {"scalar_access_cycles", &Chip::scalar_access_cycles},
+        {"scalar_load_cycles", &Chip::scalar_load_cycles},
+        {"scalar_store_cycles", &Chip::scalar_store_cycles},
         {"code_fetch_cycles", &Chip::code_fetch_cycles},
         {"code_fetch_turn_cycles", &Chip::code_fetch_turn_cycles},
         {"scalar_gm_miss_cycles", &Chip::scalar_gm_miss_cycles},
@@ -122,7 +124,8 @@ void list_scalar_cycles(Chip &chip) {
     const double by_class[kScalarClassCount] = {
         chip.scalar_integer_cycles, chip.scalar_multiply_cycles, chip.scalar_divide_cycles, chip.scalar_float_cycles,
         chip.scalar_float_divide_cycles, chip.scalar_branch_cycles, chip.scalar_call_cycles, chip.scalar_convert_cycles,
-        chip.scalar_stack_cycles, chip.scalar_block_cycles, chip.scalar_access_cycles, chip.code_fetch_cycles};
+        chip.scalar_stack_cycles, chip.scalar_block_cycles, chip.scalar_access_cycles, chip.scalar_load_cycles,
+        chip.scalar_store_cycles, chip.code_fetch_cycles};
     std::copy_n(by_class, kScalarClassCount, chip.scalar_cycles);
 }
 

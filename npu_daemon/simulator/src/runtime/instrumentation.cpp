@@ -56,6 +56,9 @@ int asim_memcmp(const void *first, const void *second, uint64_t bytes) {
     return std::memcmp(first, second, bytes);
 }
 
+// Work on addresses alone, of the classes Integer and Multiply, needs no loaded value.
+constexpr uint32_t kBitsOfAddresses = 16;
+
 // The library lies at whole pages, so that which places share a bit does not depend on where that is.
 void asim_count(uint64_t packed) {
     const uint64_t place = reinterpret_cast<uint64_t>(__builtin_return_address(0)) / asim::kCodePlaceBytes % asim::kCodePlaces;
@@ -65,6 +68,7 @@ void asim_count(uint64_t packed) {
         places |= bit;
         for (uint64_t left = packed; left != 0; left >>= 8) asim::count_scalar(asim::ScalarClass::Fetched, left & 0xff);
     }
+    if (packed >> kBitsOfAddresses != 0) asim::block().after_load = false;
     using Bytes = uint8_t __attribute__((vector_size(asim::kCountedClassCount)));
     using Words = uint64_t __attribute__((vector_size(asim::kCountedClassCount * sizeof(uint64_t)), aligned(sizeof(uint64_t)), may_alias));
     Bytes counts;

@@ -93,11 +93,19 @@ Record scalar_record(uint32_t bytes, bool write, uint16_t how) {
     return record;
 }
 
+// Loads that follow each other, with at most addresses computed in between, overlap: one of their latencies is waited for.
+ScalarClass class_of_access(Space space, bool write) {
+    const bool follows = block().after_load;
+    block().after_load = space == Space::Ub && !write;
+    if (space != Space::Ub) return ScalarClass::Access;
+    return write ? ScalarClass::Store : follows ? ScalarClass::Access : ScalarClass::Load;
+}
+
 // Folds accesses to the same cache lines into one record each, which is paid once and tells all the bytes touched. `how` is
 // the record's flag_id.
 void trace_scalar(uint64_t address, Space space, uint32_t bytes, bool write, uint16_t how) {
     Block &self = block();
-    count_scalar(ScalarClass::Access, 1);
+    count_scalar(class_of_access(space, write), 1);
     // Stores to global memory are told one by one: every output byte must have its writer in the trace.
     const bool fold = space == Space::Ub || !write;
     const uint64_t line = address / kScalarLineBytes;

@@ -51,6 +51,7 @@ class KernelObjects;
 
 struct Block {
     uint64_t scalar_counts[kScalarClassCount] = {};     // since the last record
+    bool after_load = false;                // whether a load of the unified buffer came last, beside work on addresses
     uint64_t *executed = nullptr;           // places in the kernel's code that the block has been at, one bit for each; see asim_count
     uint8_t *stack = nullptr;               // data stack of the kernel's own code, kDataStackBytes from here on
     CoreKind kind = CoreKind::Vector;

@@ -76,10 +76,12 @@ enum class ScalarClass : uint8_t {
     Convert,        // between integers and floating point, or floating-point types
     StackAccess,    // a load or store of the block's stack, or a load of a constant
     Block,          // a basic block of library code, whose price is known by the block
-    Access,         // a load or store of the unified buffer or of global memory
+    Access,         // a load or store of global memory, or a load of the unified buffer that overlaps with the one before
+    Load,           // any other load of the unified buffer: what comes next waits for its value
+    Store,          // to the unified buffer
     Fetched,        // an instruction of the kernel's own code that the block had not executed before
 };
-constexpr uint32_t kScalarClassCount = 12;
+constexpr uint32_t kScalarClassCount = 14;
 constexpr uint32_t kCountedClassCount = 8;      // by asim_count
 
 // Followed in memory by `operands` Operand entries.
@@ -147,7 +149,7 @@ struct TraceHeader {
 };
 
 constexpr char kTraceMagic[8] = {'A', 'S', 'I', 'M', 'T', 'R', 'C', '\n'};
-constexpr uint32_t kTraceVersion = 4;
+constexpr uint32_t kTraceVersion = 5;
 
 // Starts `bytes` bytes that stand for records of one block, as site.h says.
 struct SegmentHeader {

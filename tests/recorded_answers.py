@@ -51,20 +51,24 @@ class RecordedAnswers:
         answer = self._folder / f"{number:03}.md"
         if self._wait:
             self._await(answer, messages, deadline_s)
-        try:
-            text = answer.read_text(encoding="utf-8")
-        except FileNotFoundError as error:
-            raise ModelError(f"expected an answer in {answer}, there is none: write it") from error
+        if not _is_written(answer):
+            raise ModelError(f"expected an answer in {answer}, there is none: write it")
+        text = answer.read_text(encoding="utf-8")
         return Completion(text=text, prompt_tokens=0, completion_tokens=0, model=MODEL)
 
     def _await(self, answer: Path, messages: Sequence[Message], deadline_s: float) -> None:
-        if answer.exists():
+        if _is_written(answer):
             return
         told = "\n\n".join(f"<!-- {message.role} -->\n\n{message.content}" for message in messages)
         answer.with_suffix(".prompt.md").write_text(told, encoding="utf-8")
         deadline = time.monotonic() + deadline_s
-        while not answer.exists() and time.monotonic() < deadline:
+        while not _is_written(answer) and time.monotonic() < deadline:
             time.sleep(_POLL_S)
+
+
+def _is_written(answer: Path) -> bool:
+    """Return whether an answer is there; an empty file is one that somebody has begun to write."""
+    return answer.exists() and answer.stat().st_size > 0
 
 
 def main() -> None:

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.ascend_craft.synthesis.graph import Dim, Graph, Node, NotCoveredError, Number, product_of
+from agents.ascend_craft.synthesis.graph import (
+    Dim,
+    Graph,
+    Node,
+    NotCoveredError,
+    Number,
+    computed,
+    product_of,
+)
+from agents.ascend_craft.synthesis.loops import Turns, accumulation
 from agents.ascend_craft.synthesis.numpy_calls import Function, NumpyCalls, SplitNeededError
+from agents.ascend_craft.synthesis.slicing import LOOP
+from agents.ascend_craft.synthesis.views import ONE, ZERO, simple
 from agents.ascend_craft.synthesis.windows import Windows, strided
 
 _OPERATORS: dict[type[ast.operator], str] = {
@@ -19,6 +31,7 @@ _OPERATORS: dict[type[ast.operator], str] = {
     ast.Div: "div",
     ast.Pow: "pow",
     ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
 }
 _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Lt: "lt",
@@ -28,7 +41,17 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
     ast.Eq: "eq",
     ast.NotEq: "ne",
 }
+_DECIDE: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+_FEW = 16
+_PYTHON = frozenset({"range", "len", "sum", "max", "min", "tuple", "list", "int"})
 
 
 @dataclass(frozen=True)
@@ -63,6 +86,12 @@ def trace(
     raise NotCoveredError("reshapes that cut axes more than once")
 
 
+def _several(value: Any) -> tuple[Any, ...]:
+    if not isinstance(value, tuple):
+        raise NotCoveredError("loops over something else than a range or a tuple")
+    return value
+
+
 class _Tracer(NumpyCalls):
     """Walks the statements and expressions of a reference."""
 
@@ -94,14 +123,28 @@ class _Tracer(NumpyCalls):
         if not isinstance(result, dict) or set(result) != set(self._outputs):
             raise NotCoveredError("the reference does not return a dict of the outputs")
         for name, value in result.items():
-            node = self._node(value)
+            node = self._unflipped(self._counting(self._node(value)), {})
             wanted = [dim for dim in self._outputs[name] if dim]
-            if [dim for dim in node.dims if dim] != wanted:
+            found = [dim for dim in node.dims if dim]
+            if found != wanted and len(found) == len(wanted) and self._is_split_short(found, wanted):
+                node = self._merged(node, node.dims.index(found[-1]), wanted[-1][0])
+                found = [dim for dim in node.dims if dim]
+            if found == wanted:
+                self._graph.outputs[name] = self._graph.node("as", (node,), self._outputs[name])
+                continue
+            if [self._graph.extent(dim).value for dim in found] != [
+                self._graph.extent(dim).value for dim in wanted
+            ] or len({axis for dim in found for axis in dim}) != sum(map(len, found)):
                 raise NotCoveredError(
                     f"output {name} has the axes {node.axes}, the specification says {wanted}"
                 )
-            self._graph.outputs[name] = self._graph.node("as", (node,), self._outputs[name])
+            self._graph.outputs[name] = self._graph.node("as", (node,), found)
         return self._graph
+
+    def _is_split_short(self, found: Sequence[Dim], wanted: Sequence[Dim]) -> bool:
+        """Say whether rows are made of a few elements at a time, such as pairs."""
+        short = len(found[-1]) == 2 and self._graph.axis_size[found[-1][1]] <= _FEW
+        return short and len(wanted[-1]) == 1
 
     def _input(self, tensor: TensorShape) -> Node:
         return self._graph.node("input", (), self._dims(tensor), tensor.name)
@@ -143,8 +186,21 @@ class _Tracer(NumpyCalls):
                 value = self._value(statement.value, names)
                 op = _OPERATORS.get(type(statement.op), type(statement.op).__name__)
                 names[statement.target.id] = self._apply(op, names[statement.target.id], value)
+            elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Subscript):
+                op = _OPERATORS.get(type(statement.op), type(statement.op).__name__)
+                value = self._apply(
+                    op, self._value(statement.target, names), self._value(statement.value, names)
+                )
+                self._bind(statement.target, value, names)
             elif isinstance(statement, ast.FunctionDef):
                 names[statement.name] = Function(statement.name, statement)
+            elif isinstance(statement, ast.For):
+                self._loop(statement, names)
+            elif isinstance(statement, ast.If):
+                taken = statement.body if self._decided(statement.test, names) else statement.orelse
+                result = self._body(taken, names)
+                if result is not None:
+                    return result
             elif not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
                 raise NotCoveredError(f"the statement {ast.unparse(statement).splitlines()[0]!r}")
         return None
@@ -155,8 +211,81 @@ class _Tracer(NumpyCalls):
         elif isinstance(target, ast.Tuple) and isinstance(value, tuple) and len(value) == len(target.elts):
             for each, part in zip(target.elts, value, strict=True):
                 self._bind(each, part, names)
+        elif isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+            key = self._value(target.slice, names)
+            old = self._node(names[target.value.id])
+            value = self._node(value) if isinstance(value, Windows) else value
+            names[target.value.id] = self._stored(old, key if isinstance(key, tuple) else (key,), value)
         else:
             raise NotCoveredError(f"the assignment to {ast.unparse(target)}")
+
+    def _decided(self, test: ast.expr, names: dict[str, Any]) -> bool:
+        """Return what a condition comes to that numbers decide."""
+        value = self._value(test, names)
+        if isinstance(value, (Node, Windows)) or (isinstance(value, Number) and LOOP in value.text):
+            raise NotCoveredError(f"the condition {ast.unparse(test)}, which tensors decide")
+        return bool(value.value) if isinstance(value, Number) else bool(value)
+
+    def _loop(self, statement: ast.For, names: dict[str, Any]) -> None:
+        """Trace a loop: turn by turn if it is short, else as a reduction over its turns."""
+        turns = self._value(statement.iter, names)
+        if isinstance(turns, Turns) and not turns.short:
+            self._accumulating(statement, turns, names)
+            return
+        for value in turns.numbers() if isinstance(turns, Turns) else _several(turns):
+            self._bind(statement.target, value, names)
+            if self._body(statement.body, names) is not None:
+                raise NotCoveredError("a return within a loop")
+
+    def _accumulating(self, statement: ast.For, turns: Turns, names: dict[str, Any]) -> None:
+        """Trace a loop whose turns only add to what there was before: a reduction over them."""
+        if not isinstance(statement.target, ast.Name):
+            raise NotCoveredError(f"the loop {ast.unparse(statement).splitlines()[0]!r}")
+        axis = f"{LOOP}{len(self._graph.axis_size)}"
+        self._graph.axis_size[axis], self._graph.axis_text[axis] = int(turns.count.value), turns.count.text
+        turn = computed("mul", Number(axis, 0, whole=True), turns.step)
+        before = set(names) - {statement.target.id}
+        names[statement.target.id] = simple(computed("add", turn, turns.start))
+        for each in statement.body:
+            update = accumulation(each)
+            if update is None or update[0] not in before:
+                if isinstance(each, ast.For) or not isinstance(each, ast.Assign):
+                    if not isinstance(each, ast.For):
+                        raise NotCoveredError("a loop that does more than add up")
+                    self._loop_within(each, names, axis, before)
+                    continue
+                if not isinstance(each.targets[0], ast.Name) or each.targets[0].id in before:
+                    raise NotCoveredError(
+                        "a loop whose turns go on from one another, otherwise than adding up"
+                    )
+                self._body([each], names)
+                continue
+            name, kind, value = update
+            self._add_up(name, kind, self._node(self._value(value, names)), axis, names)
+
+    def _loop_within(self, inner: ast.For, names: dict[str, Any], axis: str, before: set[str]) -> None:
+        """Trace a loop in a loop: what it adds to is reduced over the turns of both."""
+        kept = {name: names[name] for name in before if isinstance(names[name], (Node, Number))}
+        updated = {
+            found[0]: found[1]
+            for each in ast.walk(inner)
+            if isinstance(each, ast.stmt)
+            for found in [accumulation(each)]
+            if found and found[0] in before
+        }
+        neutral = {"sum": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
+        names |= {name: Number.of(neutral[kind]) for name, kind in updated.items()}
+        self._loop(inner, names)
+        for name, kind in updated.items():
+            inner_value, names[name] = names[name], kept[name]
+            self._add_up(name, kind, self._node(inner_value), axis, names)
+
+    def _add_up(self, name: str, kind: str, value: Node, axis: str, names: dict[str, Any]) -> None:
+        op = {"sum": "add", "prod": "mul", "max": "max", "min": "min"}[kind]
+        if axis not in value.unseen:
+            raise NotCoveredError("a loop whose turns do the same")
+        reduced = self._graph.node("reduce", (value,), value.dims, (kind, (axis,)))
+        names[name] = self._apply(op, names[name], reduced)
 
     def _value(self, node: ast.expr, names: dict[str, Any]) -> Any:
         if isinstance(node, ast.Constant):
@@ -172,6 +301,9 @@ class _Tracer(NumpyCalls):
                 for k, v in zip(node.keys, node.values, strict=True)
                 if k
             }
+        if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.MatMult, ast.BitAnd, ast.BitOr)):
+            name = {ast.MatMult: "matmul", ast.BitAnd: "logical_and", ast.BitOr: "logical_or"}[type(node.op)]
+            return self._function(name, [self._value(each, names) for each in (node.left, node.right)], {})
         if isinstance(node, ast.BinOp):
             op = _OPERATORS.get(type(node.op))
             if op is None:
@@ -181,13 +313,16 @@ class _Tracer(NumpyCalls):
             value = self._value(node.operand, names)
             return self._signed(node, value)
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            sides = self._value(node.left, names), self._value(node.comparators[0], names)
-            return self._apply(_COMPARISONS[type(node.ops[0])], *sides)
+            return self._compared(node, names)
         if isinstance(node, ast.Slice):
-            step = self._value(node.step, names) if node.step else None
-            if node.lower or node.upper:
-                raise NotCoveredError(f"the slice {ast.unparse(node)}")
-            return slice(None, None, step)
+            parts = (node.lower, node.upper, node.step)
+            return slice(*(self._value(each, names) if each else None for each in parts))
+        if isinstance(node, ast.IfExp):
+            return self._value(node.body if self._decided(node.test, names) else node.orelse, names)
+        if isinstance(node, ast.Lambda):
+            return Function("lambda", node)
+        if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
+            return self._turned(node, names)
         if isinstance(node, ast.Subscript):
             return self._subscript(node, names)
         if isinstance(node, ast.Attribute):
@@ -196,11 +331,35 @@ class _Tracer(NumpyCalls):
             return self._call(node, names)
         raise NotCoveredError(f"the expression {ast.unparse(node)}")
 
+    def _compared(self, node: ast.Compare, names: dict[str, Any]) -> Any:
+        sides = self._value(node.left, names), self._value(node.comparators[0], names)
+        if type(node.ops[0]) in (ast.Is, ast.IsNot):
+            return (sides[0] is sides[1]) == isinstance(node.ops[0], ast.Is)
+        if any(isinstance(each, (str, bool)) or each is None for each in sides):
+            same = sides[0] == sides[1]
+            return same if isinstance(node.ops[0], ast.Eq) else not same
+        if all(isinstance(each, Number) for each in sides):
+            return _DECIDE[type(node.ops[0])](sides[0].value, sides[1].value)
+        return self._apply(_COMPARISONS[type(node.ops[0])], *sides)
+
+    def _turned(self, node: ast.GeneratorExp | ast.ListComp, names: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the values of a comprehension, turn by turn."""
+        (loop,) = node.generators
+        if loop.ifs:
+            raise NotCoveredError("comprehensions with conditions")
+        turns, inner, values = self._value(loop.iter, names), dict(names), []
+        for value in turns.numbers() if isinstance(turns, Turns) else _several(turns):
+            self._bind(loop.target, value, inner)
+            values.append(self._value(node.elt, inner))
+        return tuple(values)
+
     def _signed(self, node: ast.UnaryOp, value: Any) -> Any:
         if isinstance(node.op, ast.USub):
             return self._apply("neg", value)
         if isinstance(node.op, ast.UAdd):
             return value
+        if isinstance(node.op, ast.Not) and isinstance(value, (bool, Number)):
+            return not (value.value if isinstance(value, Number) else value)
         if isinstance(node.op, ast.Invert) and isinstance(value, Node):
             opposite = _OPPOSITE.get(value.op)
             return (
@@ -224,6 +383,8 @@ class _Tracer(NumpyCalls):
             return self._attribute_number(key)
         if isinstance(value, tuple) and isinstance(key, Number):
             return value[int(key.value)]
+        if isinstance(value, Windows) and not value.viewed:
+            value = self._node(value)
         if isinstance(value, Windows):
             return strided(value, key if isinstance(key, tuple) else (key,))
         if isinstance(value, Node):
@@ -245,10 +406,11 @@ class _Tracer(NumpyCalls):
             return Number.of(math.inf)
         if node.attr == "newaxis":
             return None
-        if node.attr == "T":
-            raise NotCoveredError("transposes")
+        if node.attr in ("T", "mT"):
+            return self._np_swapaxes(self._value(node.value, names), Number.of(-2), Number.of(-1))
         if isinstance(node.value, ast.Name) and node.value.id in names:
             value = names[node.value.id]
+            value = self._node(value) if isinstance(value, Windows) else value
             if isinstance(value, Node) and node.attr == "shape":
                 return tuple(self._graph.extent(dim) for dim in value.dims)
             if isinstance(value, Node) and node.attr == "size":
@@ -266,6 +428,8 @@ class _Tracer(NumpyCalls):
         if isinstance(function, ast.Attribute) and function.attr == "accumulate":
             name = self._value(function.value, names).name
             return self._accumulated(name, *positional, **keywords)
+        if isinstance(function, ast.Name) and function.id in _PYTHON and function.id not in names:
+            return self._python(function.id, positional)
         if isinstance(function, ast.Attribute):
             name = function.attr
             owner = self._value(function.value, names) if self._is_value(function.value, names) else None
@@ -280,6 +444,37 @@ class _Tracer(NumpyCalls):
             raise NotCoveredError(f"the call {ast.unparse(node)}")
         return self._function(name, positional, keywords)
 
+    def _python(self, name: str, given: list[Any]) -> Any:
+        """Return what a function of Python's own comes to."""
+        if name == "range":
+            start, stop, step = (given[0] if len(given) > 1 else ZERO), given[min(1, len(given) - 1)], ONE
+            if len(given) > 2:
+                step = given[2]
+            count = computed(
+                "floordiv", computed("sub", computed("add", computed("sub", stop, start), step), ONE), step
+            )
+            return Turns(start, step, simple(count))
+        if name == "len":
+            return (
+                self._graph.extent(given[0].dims[0])
+                if isinstance(given[0], Node)
+                else Number.of(len(given[0]))
+            )
+        if name in ("tuple", "list"):
+            return tuple(given[0])
+        if name == "int":
+            return given[0]
+        values = given[0] if len(given) == 1 and isinstance(given[0], tuple) else tuple(given)
+        if name == "sum":
+            total = given[1] if len(given) > 1 else Number.of(0.0)
+            for each in given[0]:
+                total = self._apply("add", total, each)
+            return total
+        found = values[0]
+        for each in values[1:]:
+            found = self._apply(name, found, each)
+        return found
+
     def _is_value(self, node: ast.expr, names: dict[str, Any]) -> bool:
         root = node
         while isinstance(root, ast.Attribute):
@@ -288,7 +483,12 @@ class _Tracer(NumpyCalls):
 
     def _inlined(self, definition: Any, positional: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
         parameters = [argument.arg for argument in definition.args.args]
-        given = dict(zip(parameters, positional, strict=False)) | dict(keywords)
+        defaults = definition.args.defaults
+        kept = zip(parameters[len(parameters) - len(defaults) :], defaults, strict=True)
+        given = {name: self._value(value, {}) for name, value in kept}
+        given |= dict(zip(parameters, positional, strict=False)) | dict(keywords)
         if set(given) != set(parameters):
-            raise NotCoveredError(f"{definition.name} with default arguments")
+            raise NotCoveredError(f"{ast.unparse(definition.args)} with other arguments")
+        if isinstance(definition, ast.Lambda):
+            return self._value(definition.body, given)
         return self._body(definition.body, given)

@@ -3,25 +3,14 @@
 from __future__ import annotations
 
 import ast
-import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agents.ascend_craft.synthesis.graph import (
-    Dim,
-    Node,
-    NotCoveredError,
-    Number,
-    computed,
-    product_of,
-)
-from agents.ascend_craft.synthesis.slicing import LOOP, Slicing
-from agents.ascend_craft.synthesis.views import ONE, Shift, Term, placed, shifted, simple
+from agents.ascend_craft.synthesis.graph import Dim, Node, NotCoveredError, Number, computed, product_of
+from agents.ascend_craft.synthesis.rearranging import Rearranging
 from agents.ascend_craft.synthesis.windows import Windows, padded, pooled, viewed
 
-_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 _UNARY = {
     "exp": "exp",
     "log": "log",
@@ -92,13 +81,6 @@ class Function:
     definition: ast.FunctionDef | ast.Lambda | None = None
 
 
-def _is_zero(node: Node) -> bool:
-    """Say whether a node is nothing but zeros, or the number 0."""
-    while node.op == "as":
-        (node,) = node.args
-    return node.op == "number" and node.extra.literal and node.extra.value == 0
-
-
 class SplitNeededError(Exception):
     """An axis has to be split in two before tracing starts again."""
 
@@ -107,12 +89,11 @@ class SplitNeededError(Exception):
         self.axis, self.outer, self.outer_size = axis, outer, outer_size
 
 
-class NumpyCalls(Slicing):
+class NumpyCalls(Rearranging):
     """Makes nodes of calls; arguments and results are nodes, numbers, windows and tuples of these."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._counted = 0
         self._outputs: dict[str, tuple[Dim, ...]] = {}
 
     def _function(self, name: str, given: list[Any], keywords: dict[str, Any]) -> Any:
@@ -147,89 +128,6 @@ class NumpyCalls(Slicing):
         if name in _REDUCTIONS:
             return self._reduced(_REDUCTIONS[name], *given, **keywords)
         raise NotCoveredError(f"the function {name}")
-
-    def _node(self, value: Any) -> Node:
-        if isinstance(value, (bool, int, float)):
-            value = Number.of(float(value))
-        if isinstance(value, Number):
-            return self._turn(value) if LOOP in value.text else self._graph.number(value)
-        if isinstance(value, tuple) and len(value) == 1:
-            inner = self._node(value[0])
-            return self._graph.node("as", (inner,), [(), *inner.dims])
-        if isinstance(value, Windows):
-            return self._bordered(value)
-        if not isinstance(value, Node):
-            raise NotCoveredError(f"{type(value).__name__} where a tensor is expected")
-        return value
-
-    def _apply(self, op: str, *values: Any) -> Any:
-        if all(isinstance(each, Number) for each in values):
-            return computed(op, *values)
-        if op == "pow" and isinstance(values[1], Number):
-            return self._power(self._node(values[0]), values[1])
-        if op == "pow":
-            return self._power_of(values[0], self._node(values[1]))
-        if op == "mod":
-            return self._np_mod(*values)
-        if op == "floordiv":
-            return self._np_floor(self._apply("div", *values))
-        nodes = [self._node(each) for each in values]
-        if op == "add" and any(_is_zero(each) for each in nodes):
-            zero, other = sorted(nodes, key=lambda each: not _is_zero(each))
-            if len(zero.dims) <= len(other.dims):
-                return other
-        return self._elementwise(op, *(self._counting(each) for each in nodes))
-
-    def _counting(self, node: Node) -> Node:
-        """Return the outcome of a comparison as 1 and 0; other nodes as they are."""
-        inner = node
-        while inner.op == "as":
-            (inner,) = inner.args
-        if inner.op not in _OPPOSITE:
-            return node
-        one, zero = (self._graph.number(Number.of(each)) for each in (1.0, 0.0))
-        return self._elementwise("where", node, one, zero)
-
-    def _turn(self, number: Number) -> Node:
-        """Return a number that differs from turn to turn of a loop."""
-        terms, offset = self._without_loops(number)
-        return placed(self._graph, Shift((), terms, offset), ())
-
-    def _power_of(self, base: Any, exponent: Node) -> Any:
-        """Return a power by the logarithm of its base."""
-        if isinstance(base, Number) and base.literal and base.value > 0:
-            logarithm: Any = Number.of(math.log(base.value))
-        else:
-            logarithm = self._apply("log", self._node(base))
-        return self._apply("exp", self._apply("mul", logarithm, exponent))
-
-    def _power(self, base: Node, exponent: Number) -> Any:
-        if LOOP in exponent.text:
-            return self._power_of(base, self._node(exponent))
-        power = exponent.value if exponent.literal else None
-        if power in (0.5, -0.5):
-            root = self._apply("sqrt", base)
-            return root if power == 0.5 else self._apply("div", Number.of(1.0), root)
-        if power is None or int(power) != power or not 1 <= abs(power) <= 8:
-            logarithm = self._apply("log", base)
-            return self._apply("exp", self._apply("mul", logarithm, exponent))
-        result: Any = base
-        for _ in range(int(abs(power)) - 1):
-            result = self._apply("mul", result, base)
-        return result if power > 0 else self._apply("div", Number.of(1.0), result)
-
-    def _where(self, test: Any, yes: Any, no: Any) -> Node:
-        if isinstance(test, (Number, bool)):
-            return self._node(yes if (test.value if isinstance(test, Number) else test) else no)
-        return self._elementwise(
-            "where", self._node(test), *(self._counting(self._node(each)) for each in (yes, no))
-        )
-
-    def _axes(self, node: Node, axis: Any) -> tuple[int, ...]:
-        if axis is None:
-            return tuple(range(len(node.dims)))
-        given = axis if isinstance(axis, tuple) else (axis,)
-        return tuple(sorted(int(each.value) % len(node.dims) for each in given))
 
     def _reduced(self, kind: str, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
         if isinstance(value, Windows):
@@ -291,26 +189,6 @@ class NumpyCalls(Slicing):
     def _np_count_nonzero(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
         return self._reduced("sum", self._truth(value), axis, keepdims)
 
-    def _np_hypot(self, left: Any, right: Any) -> Any:
-        squares = (self._apply("mul", each, each) for each in (left, right))
-        return self._apply("sqrt", self._apply("add", *squares))
-
-    def _np_mod(self, value: Any, divisor: Any) -> Any:
-        whole = self._np_floor(self._apply("div", value, divisor))
-        return self._apply("sub", value, self._apply("mul", whole, divisor))
-
-    _np_remainder = _np_mod
-
-    def _np_tile(self, value: Any, times: Any) -> Any:
-        node = self._node(value)
-        counts = times if isinstance(times, tuple) else (times,)
-        if len(counts) > len(node.dims) or not all(each.literal for each in counts):
-            raise NotCoveredError("tile with more axes, or as often as a shape says")
-        for place, count in enumerate(counts, len(node.dims) - len(counts)):
-            if count.value > 1:
-                node = self._joined([node] * int(count.value), place)
-        return node
-
     def _np_tensordot(self, left: Any, right: Any, axes: Any = None) -> Any:
         raise NotCoveredError("tensordot: einsum and @ are covered")
 
@@ -332,11 +210,6 @@ class NumpyCalls(Slicing):
         if name not in kinds:
             raise NotCoveredError(f"{name}.accumulate")
         return self._scanned(kinds[name], value, Number.of(0) if axis is None else axis)
-
-    def _np_logaddexp(self, left: Any, right: Any) -> Any:
-        off = self._apply("neg", self._apply("abs", self._apply("sub", left, right)))
-        terms = self._apply("add", self._apply("exp", off), Number.of(1.0))
-        return self._apply("add", self._apply("max", left, right), self._apply("log", terms))
 
     def _np_einsum(self, formula: Any, *operands: Any, **rest: Any) -> Any:
         given, arrow, wanted = formula.replace(" ", "").partition("->")
@@ -367,11 +240,6 @@ class NumpyCalls(Slicing):
             return self._graph.node("flip", (inner,), node.dims, place)
         return self._graph.node("scan", (node,), node.dims, (kind, node.dims[place][0], False))
 
-    def _np_flip(self, value: Any, axis: Any = None) -> Any:
-        node = self._node(value)
-        (place,) = self._axes(node, axis)
-        return self._flipped(node, place)
-
     def _np_reshape(self, value: Any, *shape: Any) -> Any:
         node = self._node(value)
         extents = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
@@ -391,12 +259,6 @@ class NumpyCalls(Slicing):
                 rest //= sizes.pop(0)
                 dim.append(axes.pop(0))
             dims.append(tuple(dim))
-        return self._graph.node("as", (node,), dims)
-
-    def _np_expand_dims(self, value: Any, axis: Any) -> Any:
-        node = self._node(value)
-        dims: list[Dim] = list(node.dims)
-        dims.insert(int(axis.value) % (len(dims) + 1), ())
         return self._graph.node("as", (node,), dims)
 
     def _np_squeeze(self, value: Any, axis: Any = None) -> Any:
@@ -432,129 +294,6 @@ class NumpyCalls(Slicing):
         windows = value if isinstance(value, Windows) else Windows(self._node(value), {}, 0.0)
         return viewed(windows, window_shape, self._axes(windows.source, axis))
 
-    def _continued(self, node: Node, width: Any, *, reflected: bool) -> Node:
-        """Return a tensor with its ends repeated, or mirrored, beyond them."""
-        for place, (before, after) in enumerate(width):
-            if not (before.literal and after.literal):
-                raise NotCoveredError("borders as wide as an attribute says that repeat or mirror the ends")
-            one, extent = Number.of(1), self._graph.extent(node.dims[place])
-            ends = []
-            for turn in range(int(before.value), 0, -1):
-                ends.append(Number.of(turn if reflected else 0))
-            tails = []
-            for turn in range(1, int(after.value) + 1):
-                back = Number.of(turn + 1 if reflected else 1)
-                tails.append(computed("sub", extent, back))
-            slices = [slice(at, simple(computed("add", at, one))) for at in (*ends, *tails)]
-            parts = [self._sliced(node, place, each) for each in slices]
-            if parts:
-                node = self._joined([*parts[: len(ends)], node, *parts[len(ends) :]], place)
-        return node
-
-    def _np_transpose(self, value: Any, *order: Any) -> Node:
-        node = self._node(value)
-        given = order[0] if len(order) == 1 and isinstance(order[0], tuple) else order
-        places = [int(each.value) for each in given] or list(reversed(range(len(node.dims))))
-        return self._graph.node("as", (node,), [node.dims[place] for place in places])
-
-    def _np_swapaxes(self, value: Any, one: Any, other: Any) -> Node:
-        node = self._node(value)
-        dims = list(node.dims)
-        a, b = int(one.value), int(other.value)
-        dims[a], dims[b] = dims[b], dims[a]
-        return self._graph.node("as", (node,), dims)
-
-    def _np_moveaxis(self, value: Any, source: Any, destination: Any) -> Node:
-        node = self._node(value)
-        dims = list(node.dims)
-        moved = dims.pop(int(source.value) % len(dims))
-        dims.insert(int(destination.value) % (len(dims) + 1), moved)
-        return self._graph.node("as", (node,), dims)
-
-    def _np_concatenate(self, values: Any, axis: Any = None) -> Node:
-        nodes = [self._node(each) for each in values]
-        return self._joined(nodes, 0 if axis is None else int(axis.value) % len(nodes[0].dims))
-
-    def _np_stack(self, values: Any, axis: Any = None) -> Node:
-        place = Number.of(0) if axis is None else axis
-        return self._np_concatenate([self._np_expand_dims(each, place) for each in values], place)
-
-    def _np_split(self, value: Any, parts: Any, axis: Any = None) -> tuple[Node, ...]:
-        node = self._node(value)
-        place = 0 if axis is None else int(axis.value) % len(node.dims)
-        if not isinstance(parts, Number) or not parts.literal:
-            raise NotCoveredError("splits other than into a given number of equal parts")
-        extent = computed("floordiv", self._graph.extent(node.dims[place]), parts)
-        cuts = [computed("mul", extent, Number.of(each)) for each in range(int(parts.value) + 1)]
-        return tuple(
-            self._sliced(node, place, slice(low, high, None)) for low, high in itertools.pairwise(cuts)
-        )
-
-    def _np_roll(self, value: Any, shift: Any, axis: Any = None) -> Node:
-        node = self._node(value)
-        if axis is None or not shift.whole:
-            raise NotCoveredError("roll without an axis")
-        (place,) = self._axes(node, axis)
-        cut = (
-            computed("neg", shift)
-            if shift.value < 0
-            else computed("sub", self._graph.extent(node.dims[place]), shift)
-        )
-        parts = [self._sliced(node, place, each) for each in (slice(cut, None), slice(None, cut))]
-        return self._joined(parts, place)
-
-    def _np_diff(self, value: Any, axis: Any = None) -> Node:
-        node = self._node(value)
-        (place,) = self._axes(node, Number.of(-1) if axis is None else axis)
-        later, sooner = slice(Number.of(1), None, None), slice(None, Number.of(-1), None)
-        both = [self._sliced(node, place, each) for each in (later, sooner)]
-        return self._apply("sub", *both)  # type: ignore[no-any-return]
-
-    def _np_take(self, value: Any, index: Any, axis: Any = None) -> Node:
-        node = self._node(value)
-        if axis is None:
-            raise NotCoveredError("take without an axis")
-        keys = [slice(None)] * (int(axis.value) % len(node.dims))
-        return self._indexed(node, (*keys, index))
-
-    def _np_repeat(self, value: Any, times: Any, axis: Any = None) -> Node:
-        """Return a tensor with each element several times."""
-        node = self._node(value)
-        if axis is None or not isinstance(times, Number):
-            raise NotCoveredError("repeat without an axis, or as often as a tensor says")
-        (place,) = self._axes(node, axis)
-        extent = simple(computed("mul", self._graph.extent(node.dims[place]), times))
-        if not node.dims[place]:
-            dims = [(self._count(extent),) if k == place else () for k in range(len(node.dims))]
-            return self._elementwise("add", node, self._filled(0.0, dims))
-        old = self._axis(node, place)
-        new = self._graph.axis(old, extent)
-        return shifted(self._graph, node, old, Shift((new,), (Term(new, ONE, times),)))
-
-    def _count(self, extent: Number) -> str:
-        """Return an axis that no tensor has."""
-        self._counted += 1
-        name = f"counted|{extent.text}|{self._counted}"
-        self._graph.axis_size[name], self._graph.axis_text[name] = int(extent.value), extent.text
-        return name
-
-    def _np_arange(self, *given: Any, **rest: Any) -> Node:
-        start, stop, step = (Number.of(0), given[0], Number.of(1))
-        if len(given) > 1:
-            start, stop = given[:2]
-        if len(given) > 2:
-            step = given[2]
-        span = computed("sub", stop, start)
-        extent = (
-            span
-            if step == Number.of(1)
-            else computed("floordiv", computed("sub", computed("add", span, step), Number.of(1)), step)
-        )
-        if not extent.whole:
-            raise NotCoveredError("arange of numbers that are not whole")
-        axis = self._count(simple(extent))
-        return placed(self._graph, Shift((axis,), (Term(axis, step),), start), ((axis,),))
-
     def _np_outer(self, left: Any, right: Any) -> Node:
         a, b = self._node(left), self._node(right)
         column = self._graph.node("as", (a,), (*a.dims, ()))
@@ -588,106 +327,3 @@ class NumpyCalls(Slicing):
         best = self._reduced(kind, node, axis, True)
         places = self._where(self._apply("eq", node, best), at, Number.of(1.0e9))
         return self._reduced("min", places, axis, keepdims)
-
-    def _np_zeros_like(self, value: Any, **rest: Any) -> Node:
-        return self._filled(0.0, self._node(value).dims)
-
-    def _np_ones_like(self, value: Any, **rest: Any) -> Node:
-        return self._filled(1.0, self._node(value).dims)
-
-    def _np_full_like(self, value: Any, fill: Any, **rest: Any) -> Node:
-        return self._filled(fill.value, self._node(value).dims)
-
-    def _np_zeros(self, shape: Any, **rest: Any) -> Node:
-        return self._filled(0.0, self._dims_of(shape))
-
-    def _np_ones(self, shape: Any, **rest: Any) -> Node:
-        return self._filled(1.0, self._dims_of(shape))
-
-    def _np_full(self, shape: Any, fill: Any, **rest: Any) -> Node:
-        return self._filled(fill.value, self._dims_of(shape))
-
-    _np_empty_like, _np_empty = _np_zeros_like, _np_zeros
-
-    def _filled(self, value: float, dims: Sequence[Dim]) -> Node:
-        return self._graph.node("as", (self._graph.number(Number.of(float(value))),), dims)
-
-    def _dims_of(self, shape: Any) -> list[Dim]:
-        extents = shape if isinstance(shape, tuple) else (shape,)
-        known = {text: axis for axis, text in reversed(self._graph.axis_text.items())}
-        texts = [simple(each).text for each in extents]
-        found = [
-            (known[text],) if text in known else (self._count(each),)
-            for text, each in zip(texts, extents, strict=True)
-        ]
-        return [
-            dim if found.index(dim) == at else (self._count(extents[at]),) for at, dim in enumerate(found)
-        ]
-
-    def _np_tril(self, value: Any, k: Any = None) -> Node:
-        return self._triangle("le", value, k)
-
-    def _np_triu(self, value: Any, k: Any = None) -> Node:
-        return self._triangle("ge", value, k)
-
-    def _triangle(self, side: str, value: Any, k: Any) -> Node:
-        node = self._node(value)
-        rank = len(node.dims)
-        row, column = (
-            self._iota(
-                self._axis(node, place), [dim if each == place else () for each, dim in enumerate(node.dims)]
-            )
-            for place in (rank - 2, rank - 1)
-        )
-        limit = row if k is None else self._apply("add", row, k)
-        return self._where(self._apply(side, column, limit), node, Number.of(0.0))
-
-    def _np_sign(self, value: Any) -> Any:
-        below = self._where(self._apply("lt", value, Number.of(0.0)), Number.of(-1.0), Number.of(0.0))
-        return self._where(self._apply("gt", value, Number.of(0.0)), Number.of(1.0), below)
-
-    def _np_floor(self, value: Any) -> Any:
-        near = self._apply("round", value)
-        return self._apply("sub", near, self._apply("gt", near, value))
-
-    def _np_ceil(self, value: Any) -> Any:
-        near = self._apply("round", value)
-        return self._apply("add", near, self._apply("lt", near, value))
-
-    def _np_trunc(self, value: Any) -> Any:
-        size = self._np_floor(self._apply("abs", value))
-        return self._apply("mul", size, self._np_sign(value))
-
-    def _np_logical_and(self, left: Any, right: Any) -> Any:
-        return self._apply("mul", *(self._truth(each) for each in (left, right)))
-
-    def _np_logical_or(self, left: Any, right: Any) -> Any:
-        return self._apply("max", *(self._truth(each) for each in (left, right)))
-
-    def _np_logical_not(self, value: Any) -> Any:
-        return self._apply("sub", Number.of(1.0), self._truth(value))
-
-    def _truth(self, value: Any) -> Node:
-        node = self._counting(self._node(value))
-        return node if node.op == "where" else self._counting(self._apply_raw("ne", node, Number.of(0.0)))
-
-    def _apply_raw(self, op: str, left: Node, right: Number) -> Node:
-        return self._elementwise(op, left, self._graph.number(right))
-
-    def _np_log2(self, value: Any) -> Any:
-        return self._apply("mul", self._apply("log", value), Number.of(1.0 / math.log(2.0)))
-
-    def _np_log10(self, value: Any) -> Any:
-        return self._apply("mul", self._apply("log", value), Number.of(1.0 / math.log(10.0)))
-
-    def _np_exp2(self, value: Any) -> Any:
-        return self._apply("exp", self._apply("mul", value, Number.of(math.log(2.0))))
-
-    def _np_sinh(self, value: Any) -> Any:
-        return self._apply("mul", self._apply("sub", *self._both_exp(value)), Number.of(0.5))
-
-    def _np_cosh(self, value: Any) -> Any:
-        return self._apply("mul", self._apply("add", *self._both_exp(value)), Number.of(0.5))
-
-    def _both_exp(self, value: Any) -> tuple[Any, Any]:
-        return self._apply("exp", value), self._apply("exp", self._apply("neg", value))

@@ -45,6 +45,11 @@ _PYTHON = frozenset({"range", "len", "sum", "max", "min", "tuple", "list", "int"
 
 
 def several(value: Any) -> tuple[Any, ...]:
+    """Return the values of a tuple that is looped over.
+
+    Raises:
+        NotCoveredError: it is none.
+    """
     if not isinstance(value, tuple):
         raise NotCoveredError("loops over something else than a range or a tuple")
     return value

@@ -118,6 +118,8 @@ class Looks:
         row: Term | None = None
         for term in index.terms:
             name = self._section.axis_of(term.axis)
+            if not self._section.ends_group(term.axis):
+                continue  # the last one has the place along all of them
             if name != self._section.vector:
                 at = self._whole_part(self._owner._index.get(name, "0"), term.divisor)
                 terms.append(self._times(term.step, at))
@@ -242,7 +244,7 @@ class Looks:
         if along.guarded:
             before, lines_before = self._bordered(source, size, length, fill)
             lines = [*lines[: len(lines) - 2], *lines_before, *lines[len(lines) - 2 :]]
-            start = f"4 * ({size} * tile + max(min({first} - {low}, 8), 0 - {size} * tile))"
+            start = self._start(first, low, size)
             source = before
         result = buffers.take()
         self._writer.stage("compute", [*lines, f"gather({result}, {source}, places, {start}, {count})"])
@@ -280,9 +282,19 @@ class Looks:
         """Return a buffer with what was copied between borders, and the lines that fill it."""
         wide = self._writer.buffers.declare(f"wide{size}", f"{2 * size} * tile + 64", "f32")
         return wide, [
-            f"fill({wide}, {fill}, {2 * size} * tile + 64)",
-            f"copy({wide}[{size} * tile], {source}, {length})",
+            f"fill({wide}, {fill}, 2 * {self._border(size)} + 64)",
+            f"copy({wide}[{self._border(size)}], {source}, {length})",
         ]
+
+    def _border(self, size: int) -> str:
+        """Return how many elements of fill stand before what was copied."""
+        room = f"align({self._owner._count}, 64)"
+        return room if size == 1 else f"{size} * {room}"
+
+    def _start(self, first: str, low: str, size: int) -> str:
+        """Return the byte from which a row is gathered: before what was copied, or behind it."""
+        border = self._border(size)
+        return f"4 * ({border} + max(min({first} - {low}, 8), 0 - {border}))"
 
     def _far(self, tensor: str, dtype: str, base: str, along: _Along, step: int, fill: str) -> str:
         """Copy a row across the rows of a tensor: each element in a block of 32 bytes of its own."""
@@ -305,7 +317,7 @@ class Looks:
         lines += [*self._places(32, length), f"gather({result}, {source}, places, 0, {length})"]
         if along.guarded:
             wide, before = self._bordered(result, 1, length, fill)
-            start = f"4 * (tile + max(min({first} - {low}, 8), 0 - tile))"
+            start = self._start(first, low, 1)
             lines += [*before, *self._places(4, count), f"gather({result}, {wide}, places, {start}, {count})"]
         self._writer.stage("compute", lines)
         return result

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from agents.ascend_craft.synthesis.graph import Graph, Node, NotCoveredError, descendants
+from agents.ascend_craft.synthesis.views import Index, Look, Term
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,10 @@ class Section:
     @cached_property
     def _axis_of(self) -> dict[str, str]:
         return {member: axis.name for axis in self.axes for member in axis.members}
+
+    def ends_group(self, member: str) -> bool:
+        """Say whether an axis of the graph is the last of those that are one here."""
+        return self.axis(self._axis_of[member]).members[-1] == member
 
     def axis_of(self, member: str) -> str:
         """Return the name of the axis that has an axis of the graph."""
@@ -170,7 +175,7 @@ def _reduced_axes(node: Node) -> set[str]:
 def _section(graph: Graph, roots: list[Root], parallel: tuple[str, ...]) -> Section:
     nodes = [node for root in roots for node in _below(root.value) if not is_global(node)]
     order = _order_of(graph, roots, nodes)
-    groups = _merged(order, nodes, set(parallel))
+    groups = _merged(graph, order, nodes, set(parallel))
     axes = [
         Axis(f"n{_number(graph, members)}", _product(graph, members), _size(graph, members), members)
         for members in groups
@@ -250,24 +255,41 @@ def _ordered(sequences: Sequence[Sequence[str]]) -> list[str]:
     return order
 
 
+def _is_row_after_row(graph: Graph, view: Node, outer: str, inner: str) -> bool:
+    """Say whether a view reads two axes as one: whole rows of the inner one, one after the other."""
+    if outer not in view.axes:
+        return inner not in view.axes
+    look: Look = view.extra
+    for index, below, row in zip(look.indices, look.indices[1:], look.source.axes[1:], strict=False):
+        if Term(outer) in index.terms:
+            whole = below == Index((Term(inner),)) and graph.axis_text[inner] == graph.axis_text[row]
+            once = sum(each.axis in (outer, inner) for all_ in look.indices for each in all_.terms) == 2
+            return whole and once and not index.guarded and not view.args
+    return False
+
+
 def _crosses(node: Node, order: Sequence[str]) -> bool:
     places = [order.index(axis) for axis in node.axes]
     return places != sorted(places)
 
 
-def _merged(order: Sequence[str], nodes: Sequence[Node], parallel: set[str]) -> list[tuple[str, ...]]:
+def _merged(
+    graph: Graph, order: Sequence[str], nodes: Sequence[Node], parallel: set[str]
+) -> list[tuple[str, ...]]:
     """Return the axes, neighbours joined that every node has or lacks together."""
     sets = [set(node.axes) for node in nodes]
     sets += [set(node.extra[1]) for node in nodes if node.op == "reduce"]
     sets.append(parallel)
     scanned = {node.extra[1] for node in nodes if node.op == "scan"}
     scanned |= {node.extra for node in nodes if node.op == "pick"}
-    scanned |= {axis for node in nodes if node.op in ("view", "iota") for axis in node.axes}
+    scanned |= {axis for node in nodes if node.op == "iota" for axis in node.axes}
+    views = [node for node in nodes if node.op == "view"]
     scanned |= {axis for node in nodes if node.op == "input" and _crosses(node, order) for axis in node.axes}
     groups: list[list[str]] = []
     for axis in order:
         last = groups[-1][-1] if groups else None
         together = last is not None and all((axis in each) == (last in each) for each in sets)
+        together = together and all(_is_row_after_row(graph, view, str(last), axis) for view in views)
         if together and not {axis, last} & scanned:
             groups[-1].append(axis)
         else:

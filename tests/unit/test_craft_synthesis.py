@@ -182,6 +182,7 @@ READ_ELSEWHERE = {
     ),
     "triangle": ('return {"y": np.tril(x @ x.T, -1)}', '["rows", "rows"]'),
     "place of the largest": ('return {"y": np.argmax(x, axis=1).astype(np.float32)}', '["rows"]'),
+    "two largest": ('return {"y": np.sort(x, axis=1)[:, ::-1][:, :2]}', '["rows", "2"]'),
     "one row": ('return {"y": x[-1] - x[0, None, :].sum(axis=0)}', '["columns"]'),
     "conditions as numbers": ('return {"y": x * (x > 0) + (x < -1.0) * 0.5}', '["rows", "columns"]'),
     "sine": ('return {"y": np.sin(3.0 * x) + np.cos(x * 5.0)}', '["rows", "columns"]'),
@@ -228,8 +229,9 @@ def test_half_precision_is_computed_in_float(tmp_path):
 @pytest.mark.parametrize(
     ("body", "shape", "reason"),
     [
-        ('return {"y": np.sort(x, axis=-1)}', '["rows", "columns"]', "sort"),
-        ('while True:\n    x = x * x\nreturn {"y": x}', '["rows", "columns"]', "statement"),
+        ('return {"y": np.sort(x, axis=-1)}', '["rows", "columns"]', "sorting"),
+        ('return {"y": np.sort(x, axis=-1)[:, :9]}', '["rows", "9"]', "first 4"),
+        ('while True:\n    x = x * x\nreturn {"y": x}', '["rows", "columns"]', "more than 32 turns"),
         (
             'for k in range(x.shape[1]):\n    x = x * x\nreturn {"y": x}',
             '["rows", "columns"]',

@@ -12,6 +12,7 @@ from agents.ascend_craft.synthesis.arithmetic import OPPOSITE
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, Number, computed, product_of
 from agents.ascend_craft.synthesis.loops import Turns
 from agents.ascend_craft.synthesis.numpy_calls import Function, NumpyCalls
+from agents.ascend_craft.synthesis.ranking import Sorted
 from agents.ascend_craft.synthesis.slicing import LOOP
 from agents.ascend_craft.synthesis.views import ONE, ZERO, simple
 from agents.ascend_craft.synthesis.windows import Windows, strided
@@ -177,6 +178,8 @@ class Expressions(NumpyCalls):
             return value[int(key.value)]
         if isinstance(value, Windows) and not value.viewed:
             value = self._node(value)
+        if isinstance(value, Sorted):
+            return self._ranked(value, key if isinstance(key, tuple) else (key,))
         if isinstance(value, Windows):
             return strided(value, key if isinstance(key, tuple) else (key,))
         if isinstance(value, Node):

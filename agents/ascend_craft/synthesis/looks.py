@@ -62,6 +62,9 @@ class Looks:
         """Write the copy of a view, or of an input whose axes come in another order."""
         look = self._look(node)
         dtype = self._owner._tensors.dtypes[look.source.extra]
+        if node.op == "view" and any(self._section.has_vector(each) for each in node.args):
+            self._copied.places[id(node)] = Vector(self._picked(node, look, dtype))
+            return
         labels = [self._label(each) for each in node.args] if node.op == "view" else []
         base, along, beyond = self._address(look, labels)
         fill = self._writer.number(Number.of(look.fill))
@@ -74,6 +77,30 @@ class Looks:
         else:
             self._copied.places[id(node)] = Vector(self._gathered(look, dtype, base, along, fill))
 
+    def _picked(self, node: Node, look: Look, dtype: str) -> str:
+        """Copy a whole row and pick the elements whose places another row has; return their buffer."""
+        (label,), last = node.args, look.indices[-1]
+        plain = last.label == 0 and not last.terms and dtype == "f32" and not last.guarded
+        base, along, beyond = self._address(Look(look.source, (*look.indices[:-1], Index(()))), [])
+        if not plain or along is not None or beyond or self._owner._tensors.dtypes[label.extra] != "i32":
+            raise NotCoveredError("places that differ along a row, other than of one row of floats")
+        buffers, count, extent = self._writer.buffers, self._owner._count, self._extent(look.source.axes[-1])
+        self._writer.widest(extent)
+        name = buffers.declare(f"{look.source.extra}_row_in", "tile", dtype)
+        chosen = buffers.declare(f"{label.extra}_at_in", "tile", "i32")
+        places, result = buffers.declare("places", "tile", "i32"), buffers.take()
+        copies = [
+            f"load({name}, {look.source.extra}[{base}], {extent})",
+            f"load({chosen}, {label.extra}[{self._owner._at(label)}], {count})",
+        ]
+        self._writer.stage("copyin", copies)
+        lines = [
+            f"muls({places}, {chosen}, 4, {count})",
+            f"gather({result}, {name}, {places}, 0, {count})",
+        ]
+        self._writer.stage("compute", lines)
+        return result
+
     def _look(self, node: Node) -> Look:
         if node.op == "view":
             return node.extra  # type: ignore[no-any-return]
@@ -81,8 +108,8 @@ class Looks:
 
     def _label(self, label: Node) -> str:
         """Write the stages that read a place from another tensor, and return the number that has it."""
-        if self._owner._tensors.dtypes[label.extra] != "i32" or self._section.has_vector(label):
-            raise NotCoveredError("places that differ along a row: the rules read one for each row")
+        if self._owner._tensors.dtypes[label.extra] != "i32":
+            raise NotCoveredError("places of another type than int32")
         number = self._writer.fresh()
         name = self._writer.buffers.declare(f"{label.extra}_one", "8", "i32")
         self._writer.stage("copyin", [f"load({name}, {label.extra}[{self._owner._at(label)}], 1)"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.ascend_craft.synthesis.graph import Dim, Node, NotCoveredError, Number, computed, product_of
-from agents.ascend_craft.synthesis.rearranging import Rearranging
+from agents.ascend_craft.synthesis.ranking import Ranking
 from agents.ascend_craft.synthesis.windows import Windows, padded, pooled, viewed
 
 _UNARY = {
@@ -89,7 +89,7 @@ class SplitNeededError(Exception):
         self.axis, self.outer, self.outer_size = axis, outer, outer_size
 
 
-class NumpyCalls(Rearranging):
+class NumpyCalls(Ranking):
     """Makes nodes of calls; arguments and results are nodes, numbers, windows and tuples of these."""
 
     def __init__(self) -> None:
@@ -266,11 +266,21 @@ class NumpyCalls(Rearranging):
         return self._graph.node("as", (node,), [dim for dim in node.dims if dim])
 
     def _np_take_along_axis(self, value: Any, index: Any, axis: Any) -> Any:
+        if isinstance(index, Node) and id(index) in self._chosen:
+            return self._at_ranks(self._node(value), *self._chosen[id(index)])
         node, at = self._node(value), self._node(index)
         (place,) = self._axes(node, axis)
         if place != len(node.dims) - 1 or at.op not in ("as", "input") or at.dims[place]:
             raise NotCoveredError("take_along_axis other than one element of each row")
         return self._picked(node, at, node.dims[place][0])
+
+    def _at_ranks(self, node: Node, ranked: Node, values: Node) -> Node:
+        """Return a tensor at the places of what was sorted: itself, or what it is the negative of."""
+        if node is ranked:
+            return values
+        if ranked.op == "neg" and ranked.args[0] is node:
+            return self._apply("neg", values)  # type: ignore[no-any-return]
+        raise NotCoveredError("a tensor at the places of another one that was sorted")
 
     def _picked(self, node: Node, at: Node, axis: str) -> Node:
         """Push the choice of one element down to the inputs."""
@@ -315,15 +325,3 @@ class NumpyCalls(Rearranging):
 
     def _np_argmin(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
         return self._best_place("min", value, axis, keepdims)
-
-    def _best_place(self, kind: str, value: Any, axis: Any, keepdims: Any) -> Any:
-        """Return the first place of an extreme: the least of the places where it is."""
-        node = self._node(value)
-        if axis is None:
-            raise NotCoveredError("the place of an extreme without an axis")
-        (place,) = self._axes(node, axis)
-        dims = [dim if each == place else () for each, dim in enumerate(node.dims)]
-        at = self._iota(self._axis(node, place), dims)
-        best = self._reduced(kind, node, axis, True)
-        places = self._where(self._apply("eq", node, best), at, Number.of(1.0e9))
-        return self._reduced("min", places, axis, keepdims)

@@ -6,6 +6,7 @@ before the cores meet, all others after it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -68,6 +69,11 @@ class Section:
     @cached_property
     def _axis_of(self) -> dict[str, str]:
         return {member: axis.name for axis in self.axes for member in axis.members}
+
+    @property
+    def rows_in_all(self) -> int:
+        """How many rows there are in the first case: positions of all axes but the vector axis."""
+        return math.prod(axis.size for axis in self.axes[:-1])
 
     def ends_group(self, member: str) -> bool:
         """Say whether an axis of the graph is the last of those that are one here."""

@@ -66,6 +66,8 @@ class Slicing:
         """Return a part of a tensor: each dimension as its key says."""
         dims: list[Dim] = []
         place = 0
+        if sum(isinstance(key, Node) for key in keys) > 1:
+            return self._one_each(node, keys)
         for key in keys:
             if key is None:
                 dims.append(())
@@ -79,6 +81,19 @@ class Slicing:
             dims += shape
             place += 1
         return self._graph.node("as", (node,), [*dims, *node.dims[place:]])
+
+    def _one_each(self, node: Node, keys: tuple[Any, ...]) -> Node:
+        """Return one element of each row: ``x[arange(rows), places]``."""
+        rows, places = keys[0], keys[1]
+        while isinstance(rows, Node) and rows.op == "as":
+            (rows,) = rows.args
+        counts = isinstance(rows, Node) and rows.op == "iota" and isinstance(places, Node)
+        if len(keys) != 2 or not counts or len(places.dims) != 1 or len(node.dims) != 2:
+            raise NotCoveredError("several tensors of places, other than arange and one of a row each")
+        places = self._named_as(places, self._graph.node("as", (node,), node.dims[:1]), may=lambda axis: True)
+        axis = self._axis(node, 1)
+        found = chosen(self._graph, node, axis, places, ())
+        return self._graph.node("as", (found,), found.dims[:1])
 
     def _part(self, node: Node, place: int, key: Any) -> tuple[Node, list[Dim]]:
         """Return a tensor cut at one dimension, which it still has, and the dimensions that replace it."""
@@ -155,7 +170,7 @@ class Slicing:
         """Return rows of a tensor by numbers that another tensor has."""
         axis = self._axis(node, place)
         joined = tuple(name for dim in at.dims for name in dim)
-        found = chosen(self._graph, node, axis, at, {axis: joined})
+        found = chosen(self._graph, node, axis, at, joined)
         return found, list(at.dims)
 
     def _flipped(self, node: Node, place: int) -> Node:

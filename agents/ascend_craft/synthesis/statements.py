@@ -15,6 +15,8 @@ from agents.ascend_craft.synthesis.slicing import LOOP
 from agents.ascend_craft.synthesis.views import simple
 from agents.ascend_craft.synthesis.windows import Windows
 
+_MOST_TURNS = 32
+
 
 class Statements(Expressions):
     """Walks assignments, loops and conditions."""
@@ -41,6 +43,8 @@ class Statements(Expressions):
                 names[statement.name] = Function(statement.name, statement)
             elif isinstance(statement, ast.For):
                 self._loop(statement, names)
+            elif isinstance(statement, ast.While):
+                self._while(statement, names)
             elif isinstance(statement, ast.If):
                 taken = statement.body if self._decided(statement.test, names) else statement.orelse
                 result = self._body(taken, names)
@@ -63,6 +67,15 @@ class Statements(Expressions):
             names[target.value.id] = self._stored(old, key if isinstance(key, tuple) else (key,), value)
         else:
             raise NotCoveredError(f"the assignment to {ast.unparse(target)}")
+
+    def _while(self, statement: ast.While, names: dict[str, Any]) -> None:
+        """Trace a loop whose end numbers decide, turn by turn."""
+        for _ in range(_MOST_TURNS):
+            if not self._decided(statement.test, names):
+                return
+            if self._body(statement.body, names) is not None:
+                raise NotCoveredError("a return within a loop")
+        raise NotCoveredError(f"a loop of more than {_MOST_TURNS} turns, each written out")
 
     def _loop(self, statement: ast.For, names: dict[str, Any]) -> None:
         """Trace a loop: turn by turn if it is short, else as a reduction over its turns."""

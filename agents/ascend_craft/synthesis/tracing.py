@@ -11,6 +11,7 @@ from agents.ascend_craft.synthesis.graph import Dim, Graph, Node, NotCoveredErro
 from agents.ascend_craft.synthesis.numpy_calls import SplitNeededError
 from agents.ascend_craft.synthesis.statements import Statements
 
+_MOST_CUTS = 8
 _FEW = 16
 """Elements that a row is made of at a time, such as pairs, to be joined."""
 
@@ -39,12 +40,12 @@ def trace(
         NotCoveredError: it does something that the rules do not know.
     """
     splits: dict[str, tuple[str, int]] = {}
-    for _ in range(4):
+    for _ in range(_MOST_CUTS):
         try:
             return _Tracer(inputs, outputs, attributes, splits).run(source)
         except SplitNeededError as split:
             splits[split.axis] = (split.outer, split.outer_size)
-    raise NotCoveredError("reshapes that cut axes more than once")
+    raise NotCoveredError("reshapes that cut axes many times")
 
 
 class _Tracer(Statements):
@@ -127,4 +128,4 @@ class _Tracer(Statements):
         graph = self._graph
         graph.axis_size |= {parts[0]: outer, parts[1]: graph.axis_size[axis] // outer}
         graph.axis_text |= {parts[0]: outer_text, parts[1]: f"({graph.axis_text[axis]} // {outer_text})"}
-        return parts
+        return (*self._split(parts[0]), *self._split(parts[1]))

@@ -202,31 +202,36 @@ def _replaced(graph: Graph, node: Node, axis: str, shift: Shift, done: dict[int,
     return graph.node("view", args, dims, Look(look.source, indices, fill))
 
 
-def chosen(graph: Graph, node: Node, axis: str, label: Node, dims: Mapping[str, Dim]) -> Node:
+def chosen(graph: Graph, node: Node, axis: str, label: Node, at: Dim) -> Node:
     """Return a tensor with the place along an axis read from another tensor.
 
     Args:
         graph: takes the node.
-        node: the tensor.
+        node: the tensor, or a function of tensors element by element.
         axis: the axis.
         label: has the places.
-        dims: what stands in place of the axis.
+        at: what stands in place of the axis.
 
     Raises:
-        NotCoveredError: either of them is computed.
+        NotCoveredError: something else than inputs is read.
     """
-    while node.op == "as":
-        (node,) = node.args
-    inner = label
-    while inner.op == "as":
-        (inner,) = inner.args
-    if node.op != "input" or inner.op != "input":
-        raise NotCoveredError("elements chosen from something computed, or by something computed")
-    indices = tuple(Index((), label=0) if name == axis else Index((Term(name),)) for name in node.axes)
-    shape = tuple(
-        tuple(part for each in dim for part in (dims[axis] if each == axis else (each,))) for dim in node.dims
+    if axis not in node.axes:
+        return node
+    dims = tuple(
+        tuple(dict.fromkeys(part for each in dim for part in (at if each == axis else (each,))))
+        for dim in node.dims
     )
-    return graph.node("view", (inner,), shape, Look(node, indices))
+    while label.op == "as":
+        (label,) = label.args
+    if label.op != "input":
+        raise NotCoveredError("elements chosen by something computed")
+    if node.op == "input":
+        indices = tuple(Index((), label=0) if name == axis else Index((Term(name),)) for name in node.axes)
+        return graph.node("view", (label,), dims, Look(node, indices))
+    if node.op in ("view", "iota", "reduce", "scan", "pool", "flip", "pick"):
+        raise NotCoveredError(f"elements chosen from a {node.op}")
+    args = [chosen(graph, each, axis, label, at) for each in node.args]
+    return graph.node(node.op, args, dims, node.extra)
 
 
 def _sum(left: Number | None, right: Number) -> Number:

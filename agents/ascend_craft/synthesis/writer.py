@@ -80,6 +80,11 @@ class Writer:
             self.wholes.append(name)
         return name
 
+    def widest(self, text: str) -> None:
+        """Have the host make tiles that hold so many elements, if they may be as long."""
+        known = self.host.get("widest")
+        self.host["widest"] = text if known is None else f"max({known}, {text})"
+
     def named(self, text: str) -> str:
         """Have the host compute a whole number for the kernel; equal texts have one name."""
         for name, known in self.host.items():

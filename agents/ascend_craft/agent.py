@@ -148,7 +148,7 @@ class AscendCraft:
         if result is None or self._current is None:
             return None
         current = self._current
-        lowered = self._lowerer.repair(current.candidate, result)
+        lowered = self._lowerer.repair(current.text, current.verified, current.candidate, result)
         if lowered is not None:
             return self._proposal(current.text, current.verified, lowered, notes)
         fault = f"evaluated as {result.status.value}: {told(result.all_diagnostics)}"

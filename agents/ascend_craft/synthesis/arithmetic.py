@@ -7,7 +7,7 @@ from typing import Any
 
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, Number, computed
 from agents.ascend_craft.synthesis.slicing import LOOP, Slicing
-from agents.ascend_craft.synthesis.views import Shift, placed
+from agents.ascend_craft.synthesis.views import ONE, ZERO, Shift, Term, placed
 from agents.ascend_craft.synthesis.windows import Windows
 
 OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
@@ -23,6 +23,10 @@ def _is_zero(node: Node) -> bool:
 
 class Arithmetic(Slicing):
     """Makes nodes of functions; arguments are nodes, numbers, and tensors with borders."""
+
+    def _progression(self, shift: Shift) -> Node:
+        """Return places as a tensor; ``MadeTensors`` does it."""
+        raise NotImplementedError
 
     def _node(self, value: Any) -> Node:
         if isinstance(value, (bool, int, float)):
@@ -47,6 +51,11 @@ class Arithmetic(Slicing):
             return self._power_of(values[0], self._node(values[1]))
         if op == "mod":
             return self._np_mod(*values)
+        if op == "floordiv" and isinstance(values[1], Number) and id(values[0]) in self._progressions:
+            shift = self._progressions[id(values[0])]
+            if shift.terms == (Term(shift.axes[0]),) and shift.offset == ZERO:
+                terms = (Term(shift.axes[0], ONE, values[1]),)
+                return self._progression(Shift(shift.axes, terms))
         if op == "floordiv":
             return self._np_floor(self._apply("div", *values))
         nodes = [self._node(each) for each in values]

@@ -90,7 +90,7 @@ class Graph:
         """Return the axis of a part of another one: ``near`` itself if it is that long."""
         root = near.partition("|")[0]
         for name in (near, root):
-            if extent.text == self.axis_text[name]:
+            if extent.text == self.axis_text.get(name):
                 return name
         name = f"{root}|{extent.text}"
         self.axis_size[name], self.axis_text[name] = int(extent.value), extent.text

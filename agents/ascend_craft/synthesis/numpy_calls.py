@@ -69,7 +69,6 @@ _SAME = {
     "float64",
     "float32",
     "float",
-    "broadcast_to",
 }
 
 

@@ -55,7 +55,23 @@ class MadeTensors(Arithmetic):
         if not extent.whole:
             raise NotCoveredError("arange of numbers that are not whole")
         axis = self._count(simple(extent))
-        return placed(self._graph, Shift((axis,), (Term(axis, step),), start), ((axis,),))
+        return self._progression(Shift((axis,), (Term(axis, step),), start))
+
+    def _progression(self, shift: Shift) -> Node:
+        """Return places as a tensor, which is known by them where it is an index."""
+        found = placed(self._graph, shift, (shift.axes,))
+        self._progressions[id(found)] = shift
+        return found
+
+    def _np_broadcast_to(self, value: Any, shape: Any) -> Node:
+        node = self._node(value)
+        extents = shape if isinstance(shape, tuple) else (shape,)
+        dims: list[Dim] = [()] * (len(extents) - len(node.dims)) + list(node.dims)
+        if all(dim or extent.value == 1 for dim, extent in zip(dims, extents, strict=True)):
+            return self._graph.node("as", (node,), dims)
+        made = self._dims_of(shape)
+        dims = [dim or other for dim, other in zip(dims, made, strict=True)]
+        return self._elementwise("add", node, self._filled(0.0, dims))
 
     def _np_zeros_like(self, value: Any, **rest: Any) -> Node:
         return self._filled(0.0, self._node(value).dims)

@@ -61,6 +61,7 @@ class Slicing:
 
     def __init__(self) -> None:
         self._graph = Graph()
+        self._progressions: dict[int, Shift] = {}  # of nodes that are places along an axis
 
     def _indexed(self, node: Node, keys: tuple[Any, ...]) -> Node:
         """Return a part of a tensor: each dimension as its key says."""
@@ -169,6 +170,9 @@ class Slicing:
     def _looked_up(self, node: Node, place: int, at: Node) -> tuple[Node, list[Dim]]:
         """Return rows of a tensor by numbers that another tensor has."""
         axis = self._axis(node, place)
+        shift = self._progressions.get(id(at))
+        if shift is not None:
+            return shifted(self._graph, node, axis, shift), list(at.dims)
         joined = tuple(name for dim in at.dims for name in dim)
         found = chosen(self._graph, node, axis, at, joined)
         return found, list(at.dims)

@@ -97,13 +97,13 @@ def first_candidate(
         return None
     built = first is not None and bool(first.usable) and first.status != Status.BUILD_ERROR.value
     latency_us = first.latency_us if first else None
-    meters = [json.loads(each.origin).get("meters", {}) for each in evaluations]
+    passes = [one for each in evaluations for one in json.loads(each.origin).get("passes", ())]
     return FirstCandidate(
         task=run.op_id,
         category=category,
         built=built,
         factor=(run.baseline_latency_us or 0.0) / latency_us if latency_us else 0.0,
-        builds=max((each.get("builds", 0) for each in meters), default=0),
+        builds=sum(each["builds"] for each in passes),
         evaluations=run.evaluations,
         tokens=sum(each.prompt_tokens + each.completion_tokens for each in evaluations),
     )

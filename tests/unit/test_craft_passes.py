@@ -245,7 +245,7 @@ def _searched(folder, model, *, builds=None):
 def test_builds_are_metered_beside_evaluations_and_the_same_run_gives_the_same_bytes(tmp_path):
     outcome, evaluator, journal = _searched(tmp_path / "a", RuleModel(SPEC, 0.0))
     assert outcome.spent.builds == 4
-    assert outcome.history[1].proposal.origin["meters"]["builds"] == 4
+    assert sum(each["builds"] for each in outcome.history[1].proposal.origin["passes"]) == 4
     smallest = min(SPEC.cases, key=lambda case: case.traffic_bytes).case_id
     assert [each.case_ids for each in evaluator.requests[1:5]] == [(smallest,)] * 4
     assert evaluator.requests[5].case_ids == ()

@@ -10,24 +10,23 @@ Answers are read as data; their operators are evaluated like any candidate. Task
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
 from pathlib import Path
+
+from craft_scoring import Score, evaluated, score_of, table_of
 
 from agents.ascend_craft.draft import drafted
 from agents.ascend_craft.synthesis.graph import NotCoveredError
 from ascend_gym.core.config import cache_root
 from ascend_gym.core.errors import MisuseError
-from ascend_gym.core.records import Candidate, EvalResult, MeasureProtocol, OpSpec
-from ascend_gym.core.status import Status
-from ascend_gym.report.generation import PAPER, FirstCandidate, category_table
+from ascend_gym.core.records import OpSpec
+from ascend_gym.report.generation import PAPER
+from ascend_gym.report.kernel_bench_answers import answer_of, candidate_of, read_answer, task_of
 from ascend_gym.rewrites.fenced import fenced
 from ascend_gym.staged.lower import lower
 from ascend_gym.staged.parse import parse
 from ascend_gym.staged.syntax import StagedError
 from ascend_gym.staged.verify import verify
-from ascend_gym.suite.kernel_bench_answers import answer_of, candidate_of, read_answer, task_of
 from ascend_gym.suite.loader import list_operators
-from ascend_gym.suite.requests import request_for
 from ascend_gym.suite.skeleton import interface_of
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.in_process import InProcessEvaluator
@@ -70,50 +69,25 @@ def export(specs: list[OpSpec], folder: Path) -> int:
 def score(specs: list[OpSpec], folder: Path, *, hidden: bool) -> int:
     """Evaluate the answer for each operator, and print the table by category."""
     evaluator = InProcessEvaluator(SimulatorBackend(cache_root()))
-    problems: dict[str, list[str]] = defaultdict(list)
-    found = [_first(spec, folder, evaluator, hidden=hidden, problems=problems) for spec in specs]
+    scores = [_scored(spec, folder, evaluator, hidden=hidden) for spec in specs]
     evaluator.close()
-    for name, told in problems.items():
-        print(f"{name}: {told[0]}")
-    print(category_table(f"Answers of {folder}", found).markdown)
+    for spec, each in zip(specs, scores, strict=True):
+        if each.problem:
+            print(f"{spec.name}: {each.problem}")
+    print(table_of(scores))
     return 0
 
 
-def _first(
-    spec: OpSpec,
-    folder: Path,
-    evaluator: InProcessEvaluator,
-    *,
-    hidden: bool,
-    problems: dict[str, list[str]],
-) -> FirstCandidate:
+def _scored(spec: OpSpec, folder: Path, evaluator: InProcessEvaluator, *, hidden: bool) -> Score:
     paths = [folder / f"{task_of(spec.name)}{ending}" for ending in _ENDINGS]
     path = next((each for each in paths if each.exists()), None)
-    failed = FirstCandidate(spec.op_id, spec.category, built=False, factor=0.0)
     if path is None:
-        problems[spec.name].append("there is no answer")
-        return failed
+        return Score(spec.category, problem="there is no answer")
     try:
         candidate = candidate_of(read_answer(path.read_text(encoding="utf-8")), spec)
     except MisuseError as error:
-        problems[spec.name].append(str(error))
-        return failed
-    cases = tuple(case.case_id for case in spec.hidden_cases) if hidden else ()
-    result, eager = (_evaluated(evaluator, spec, each, cases) for each in (candidate, spec.baseline))
-    problems[spec.name].extend(str(each) for each in result.all_diagnostics[:1] if result.latency_us is None)
-    if not problems[spec.name]:
-        del problems[spec.name]
-    factor = (eager.latency_us or 0.0) / result.latency_us if result.latency_us else 0.0
-    built = result.status is not Status.BUILD_ERROR
-    return FirstCandidate(spec.op_id, spec.category, built=built, factor=factor)
-
-
-def _evaluated(
-    evaluator: InProcessEvaluator, spec: OpSpec, candidate: Candidate, cases: tuple[str, ...]
-) -> EvalResult:
-    evaluator.submit(request_for(spec, candidate, MeasureProtocol(), cases))
-    ((_, result),) = evaluator.poll(600.0)
-    return result
+        return Score(spec.category, problem=str(error))
+    return score_of(spec, evaluated(evaluator, spec, candidate, hidden=hidden), hidden=hidden)
 
 
 if __name__ == "__main__":

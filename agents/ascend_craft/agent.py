@@ -69,7 +69,7 @@ class AscendCraft:
         self._spec, self._drafter, self._lowerer = spec, drafter, lowerer or RuleLowerer()
         self._begun = self._ended = False
         self._faults: list[tuple[str, str]] = []
-        self._builds = self._awaited = 0
+        self._awaited = 0
         self._current: _Checked | None = None
         self._failed: EvalResult | None = None  # of the current program, not answered yet
         self._knobs: deque[str] = deque()  # not turned yet
@@ -148,7 +148,7 @@ class AscendCraft:
         if result is None or self._current is None:
             return None
         current = self._current
-        lowered = self._lowerer.repair(current.candidate, result)
+        lowered = self._lowerer.repair(current.text, current.verified, current.candidate, result)
         if lowered is not None:
             return self._proposal(current.text, current.verified, lowered, notes)
         fault = f"evaluated as {result.status.value}: {told(result.all_diagnostics)}"
@@ -158,7 +158,6 @@ class AscendCraft:
     def _proposal(self, text: str, verified: Verified, lowered: Lowered, notes: _Notes) -> Proposal:
         notes.calls += lowered.calls
         notes.passes += lowered.passes
-        self._builds += sum(each["builds"] for each in lowered.passes)
         if lowered.candidate is None:
             self._current = None
             return UnusableProposal(self._spec.baseline, self._origin(text, notes), lowered.problem)
@@ -166,15 +165,13 @@ class AscendCraft:
         return Proposal(lowered.candidate, self._origin(text, notes))
 
     def _origin(self, text: str, notes: _Notes) -> dict[str, Any]:
-        """Return what the journal keeps, with what this proposal cost beside its evaluation."""
-        meters = {"builds": self._builds, "refused": len(notes.refused), "questions": len(notes.calls)}
+        """Return what the journal keeps: among it the builds of each pass, and each question to a model."""
         return {
             "kind": "program",
             "program": text,
             "calls": notes.calls,
             "refused": notes.refused,
             "passes": notes.passes,
-            "meters": meters,
         }
 
     def _turned(self, name: str) -> Iterator[Proposal]:
@@ -196,5 +193,5 @@ class AscendCraft:
             turned = replace(verified, program=program, launches=launches, depths=depths)
             candidate = self._lowerer.turned(self._current.candidate, turned)
             if candidate is not None:
-                origin = {"kind": "knob", "knobs": settings, "meters": {"builds": self._builds}}
+                origin = {"kind": "knob", "knobs": settings}
                 yield Proposal(candidate, origin)

@@ -7,6 +7,7 @@ Every pass of a model is built before the next one begins, if builds are wanted,
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -60,8 +61,16 @@ class Lowerer(Protocol):
         """
         ...
 
-    def repair(self, candidate: Candidate, result: EvalResult) -> Lowered | None:
-        """Return other sources of the program lowered last, whose candidate failed; ``None`` for no more.
+    def repair(
+        self, text: str, verified: Verified, candidate: Candidate, result: EvalResult
+    ) -> Lowered | None:
+        """Return other sources of a program whose candidate failed; ``None`` for no more.
+
+        Args:
+            text: the program.
+            verified: the same, verified.
+            candidate: what it was lowered to.
+            result: how that failed.
 
         Raises:
             ModelError: the model could not answer.
@@ -91,7 +100,9 @@ class RuleLowerer:
         """Return the sources of a program."""
         return Lowered(lower(verified))
 
-    def repair(self, candidate: Candidate, result: EvalResult) -> Lowered | None:
+    def repair(
+        self, text: str, verified: Verified, candidate: Candidate, result: EvalResult
+    ) -> Lowered | None:
         """Return ``None``: rules know no second answer."""
         return None
 
@@ -130,7 +141,7 @@ class ModelLowerer:
         self._steps = [ONE_PASS] if one else [Step(each.value, (each,)) for each in Pass]
         self._builder: Builder | None = None
         self._asked = 0
-        self._text, self._repairs = "", 0
+        self._repairs: Counter[str] = Counter()  # by program
 
     def use_builder(self, builder: Builder) -> None:
         """Take what builds candidates between passes."""
@@ -138,7 +149,7 @@ class ModelLowerer:
 
     def lower(self, text: str, verified: Verified) -> Lowered:
         """Return the sources of a program (see ``Lowerer``)."""
-        self._text, self._repairs = text, 0
+        self._repairs[text] = 0
         candidate = self._spec.baseline
         calls: list[Mapping[str, Any]] = []
         passes: list[Mapping[str, Any]] = []
@@ -152,14 +163,16 @@ class ModelLowerer:
             candidate = made.candidate
         return Lowered(candidate, calls=tuple(calls), passes=tuple(passes))
 
-    def repair(self, candidate: Candidate, result: EvalResult) -> Lowered | None:
-        """Return other sources of the program lowered last (see ``Lowerer``)."""
-        if self._repairs == MAX_REPAIRS:
+    def repair(
+        self, text: str, verified: Verified, candidate: Candidate, result: EvalResult
+    ) -> Lowered | None:
+        """Return other sources of a program, ``MAX_REPAIRS`` times (see ``Lowerer``)."""
+        if self._repairs[text] == MAX_REPAIRS:
             return None
-        self._repairs += 1
+        self._repairs[text] += 1
         step = self._to_blame(result)
         fault = f"Evaluated, this ended as {result.status.value}: {told(result.all_diagnostics)}"
-        messages = self._prompts.complaint(step, self._text, candidate, fault)
+        messages = self._prompts.complaint(step, text, verified, candidate, fault)
         return self._filled(step, messages, candidate, may_keep=False)
 
     def turned(self, candidate: Candidate, verified: Verified) -> Candidate | None:

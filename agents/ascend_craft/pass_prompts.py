@@ -49,18 +49,18 @@ class PassPrompts:
         """
         self._spec = spec
         self._example = example_for(spec, examples)
-        self._rules: dict[str, Message] = {}
 
     def question(self, step: Step, text: str, verified: Verified, candidate: Candidate) -> list[Message]:
         """Return the question for a step: its rules, and the program with the files of the step before."""
-        self._rules[step.name] = self._system(step, verified)
-        return [self._rules[step.name], self._task(step, text, candidate)]
+        return [self._system(step, verified), self._task(step, text, candidate)]
 
-    def complaint(self, step: Step, text: str, candidate: Candidate, fault: str) -> list[Message]:
+    def complaint(
+        self, step: Step, text: str, verified: Verified, candidate: Candidate, fault: str
+    ) -> list[Message]:
         """Return the question to mend what a step made, after its candidate was evaluated."""
         task = self._task(step, text, candidate)
         mended = render("lower_mend", package=__package__, fault=fault)
-        return [self._rules[step.name], Message(task.role, f"{task.content}\n{mended}")]
+        return [self._system(step, verified), Message(task.role, f"{task.content}\n{mended}")]
 
     def objection(self, answer: str, fault: str, candidate: Candidate) -> list[Message]:
         """Return what follows an answer that could not be used, or does not build."""

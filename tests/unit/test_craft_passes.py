@@ -120,7 +120,7 @@ def test_a_repair_that_changes_nothing_is_no_repair():
         lowerer = ModelLowerer(SPEC, ModelClient(model, seed=0), builds=False)
         model.kept = lowerer.lower(TEXT, VERIFIED).candidate
         model.questions.clear()
-        mended = lowerer.repair(model.kept, result)
+        mended = lowerer.repair(TEXT, VERIFIED, model.kept, result)
         assert mended.candidate is None
         assert f"has no usable answer after {MAX_REPAIRS} repairs: " in mended.problem
         told = [each for each in model.questions if "That answer cannot be used: " in each[-1].content]
@@ -201,8 +201,8 @@ def test_what_was_evaluated_and_failed_is_mended_three_times_and_no_more():
     broken = right.rewritten(kernel=right.kernel_text.replace("Ln(", "Exp("))
     result = _failed(Status.INCORRECT, phase=Phase.VERIFY)
     for _ in range(MAX_REPAIRS):
-        assert lowerer.repair(broken, result).candidate == right
-    assert lowerer.repair(broken, result) is None
+        assert lowerer.repair(TEXT, VERIFIED, broken, result).candidate == right
+    assert lowerer.repair(TEXT, VERIFIED, broken, result) is None
     assert "this ended as incorrect" in model.questions[-1][1].content
     assert "Exp(" in model.questions[-1][1].content
 
@@ -245,7 +245,7 @@ def _searched(folder, model, *, builds=None):
 def test_builds_are_metered_beside_evaluations_and_the_same_run_gives_the_same_bytes(tmp_path):
     outcome, evaluator, journal = _searched(tmp_path / "a", RuleModel(SPEC, 0.0))
     assert outcome.spent.builds == 4
-    assert outcome.history[1].proposal.origin["meters"]["builds"] == 4
+    assert sum(each["builds"] for each in outcome.history[1].proposal.origin["passes"]) == 4
     smallest = min(SPEC.cases, key=lambda case: case.traffic_bytes).case_id
     assert [each.case_ids for each in evaluator.requests[1:5]] == [(smallest,)] * 4
     assert evaluator.requests[5].case_ids == ()
@@ -329,4 +329,4 @@ def test_the_stand_in_makes_faults_by_its_seed_and_mends_them():
     again = ModelLowerer(SPEC, ModelClient(RuleModel(SPEC, 1.0), seed=0), builds=False)
     assert again.lower(TEXT, VERIFIED).candidate == lowered.candidate
     result = _failed(Status.BUILD_ERROR, phase=Phase.BUILD_TILING)
-    assert lowerer.repair(lowered.candidate, result).candidate == lower(VERIFIED)
+    assert lowerer.repair(TEXT, VERIFIED, lowered.candidate, result).candidate == lower(VERIFIED)

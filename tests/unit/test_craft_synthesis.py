@@ -145,6 +145,56 @@ def test_references_that_the_suite_does_not_have_are_covered(tmp_path, body, sha
     checked(spec, drafted(spec))
 
 
+READ_ELSEWHERE = {
+    "halves": ('h = x.shape[1] // 2\nreturn {"y": x[:, :h] * x[:, -h:]}', '["rows", "columns // 2"]'),
+    "pairs": (
+        'a, b = x[:, :-1:2], x[:, 1::2]\nreturn {"y": np.stack([a - b, a + b], axis=-1).reshape(len(x), -1)}',
+        '["rows", "columns - columns % 2"]',
+    ),
+    "transposed": ('return {"y": x.T * 2.0}', '["columns", "rows"]'),
+    "matrix product": ('return {"y": x @ x.T}', '["rows", "rows"]'),
+    "joined": ('return {"y": np.concatenate([x, -x[:, :3]], axis=-1)}', '["rows", "columns + 3"]'),
+    "borders": ('return {"y": np.pad(np.exp(x), ((1, 0), (2, 2)))}', '["rows + 1", "columns + 4"]'),
+    "stencil": (
+        "p = np.pad(x, ((1, 1), (1, 1)))\n"
+        'return {"y": p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:] - 4.0 * x}',
+        '["rows", "columns"]',
+    ),
+    "short loop": (
+        "p = np.pad(x**2, ((0, 0), (2, 2)))\ny = np.zeros_like(x)\nfor k in range(5):\n"
+        '    y += p[:, k : k + x.shape[1]]\nreturn {"y": x / np.sqrt(1.0 + y)}',
+        '["rows", "columns"]',
+    ),
+    "loop as long as an axis": (
+        'y = 0.0\nfor k in range(x.shape[0]):\n    y += x[k] * (k + 1.0)\nreturn {"y": y}',
+        '["columns"]',
+    ),
+    "weighted windows": (
+        "w = np.lib.stride_tricks.sliding_window_view(x, 3, axis=1)\n"
+        'return {"y": np.einsum("rck,k->rc", w[:, ::2], np.arange(3) - 1.0)}',
+        '["rows", "(columns - 1) // 2"]',
+    ),
+    "backwards": ('return {"y": x + x[:, ::-1]}', '["rows", "columns"]'),
+    "repeated": ('return {"y": np.repeat(x, 3, axis=1)}', '["rows", "3 * columns"]'),
+    "assigned": (
+        'y = np.empty_like(x)\ny[:, 1:] = x[:, :-1]\ny[:, :1] = 7.0\nreturn {"y": y}',
+        '["rows", "columns"]',
+    ),
+    "triangle": ('return {"y": np.tril(x @ x.T, -1)}', '["rows", "rows"]'),
+    "place of the largest": ('return {"y": np.argmax(x, axis=1).astype(np.float32)}', '["rows"]'),
+    "two largest": ('return {"y": np.sort(x, axis=1)[:, ::-1][:, :2]}', '["rows", "2"]'),
+    "one row": ('return {"y": x[-1] - x[0, None, :].sum(axis=0)}', '["columns"]'),
+    "conditions as numbers": ('return {"y": x * (x > 0) + (x < -1.0) * 0.5}', '["rows", "columns"]'),
+    "sine": ('return {"y": np.sin(3.0 * x) + np.cos(x * 5.0)}', '["rows", "columns"]'),
+}
+
+
+@pytest.mark.parametrize(("body", "shape"), READ_ELSEWHERE.values(), ids=READ_ELSEWHERE)
+def test_tensors_are_read_at_other_places_than_row_by_row(tmp_path, body, shape):
+    spec = _aside(tmp_path, body, shape, sizes=((5, 77), (2, 3001)))
+    checked(spec, drafted(spec))
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -179,12 +229,20 @@ def test_half_precision_is_computed_in_float(tmp_path):
 @pytest.mark.parametrize(
     ("body", "shape", "reason"),
     [
-        ('return {"y": x.T}', '["columns", "rows"]', "transposes"),
-        ('return {"y": x @ x.T}', '["rows", "rows"]', "operator"),
-        ('return {"y": np.sort(x, axis=-1)}', '["rows", "columns"]', "sort"),
-        ('for k in range(3):\n    x = x * x\nreturn {"y": x}', '["rows", "columns"]', "statement"),
+        ('return {"y": np.sort(x, axis=-1)}', '["rows", "columns"]', "sorting"),
+        ('return {"y": np.sort(x, axis=-1)[:, :9]}', '["rows", "9"]', "first 4"),
+        ('while True:\n    x = x * x\nreturn {"y": x}', '["rows", "columns"]', "more than 32 turns"),
+        (
+            'for k in range(x.shape[1]):\n    x = x * x\nreturn {"y": x}',
+            '["rows", "columns"]',
+            "go on from one another",
+        ),
+        ('if x.sum() > 0.0:\n    x = -x\nreturn {"y": x}', '["rows", "columns"]', "tensors decide"),
         ('return {"y": x * (not x)}', '["rows", "columns"]', "expression"),
-        ('return {"y": np.pad(x, ((0, 0), (1, 1))) * 2.0}', '["rows", "columns"]', "padding"),
+        ('return {"y": np.pad(x, ((0, 0), (1, 1)), mode="wrap")}', '["rows", "columns + 2"]', "padding"),
+        ('return {"y": np.pad(x, ((0, 0), (1, 1)))}', '["rows", "columns"]', "axes"),
+        ('return {"y": np.cumsum(x, axis=1)[:, :-1]}', '["rows", "columns - 1"]', "part of a scan"),
+        ('return {"y": x.sum(axis=1, where=x > 0.0)}', '["rows"]', "where"),
         (
             'return {"y": np.flip(np.cumsum(np.flip(x, axis=0), axis=0), axis=0)}',
             '["rows", "columns"]',

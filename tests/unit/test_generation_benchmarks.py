@@ -13,6 +13,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 def _main(monkeypatch, script, *arguments):
     monkeypatch.setattr(sys, "argv", [script, *arguments])
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
     return runpy.run_path(str(BENCHMARKS / script))["main"]()
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from agents.ascend_craft.draft import drafted
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.report.kernel_bench_answers import answer_of, candidate_of, read_answer, task_of
 from ascend_gym.staged.lower import lower
 from ascend_gym.staged.parse import parse
 from ascend_gym.staged.verify import verify
-from ascend_gym.suite.kernel_bench_answers import answer_of, candidate_of, read_answer, task_of
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.skeleton import interface_of
 

@@ -19,7 +19,7 @@ def _run(name, *answers, category="reduce", variant="ascend-craft", seed=0):
     for step, answer in zip(stored.evaluations[1:], answers, strict=True):
         latency_us = answer if isinstance(answer, float) else None
         status = "ok" if latency_us else answer
-        origin = f'{{"meters": {{"builds": {2 * step.idx}}}}}'
+        origin = '{"passes": [{"builds": 2}]}'
         steps.append(replace(step, status=status, latency_us=latency_us, usable=1, origin=origin))
     operator = replace(stored.operator, category=category)
     return replace(stored, evaluations=tuple(steps), operator=operator)

@@ -40,16 +40,19 @@ class Node:
     """A tensor that the expression computes.
 
     Attributes:
-        op: ``input``, ``number``, ``reduce``, ``scan``, ``pick``, ``pool`` or the name of a function.
+        op: ``input``, ``number``, ``reduce``, ``scan``, ``pick``, ``pool``, ``view`` (see ``views``),
+            ``iota`` (the place along an axis) or the name of a function.
         args: what it is computed from.
         dims: its dimensions.
         extra: what the operation needs besides: the name of an input, a number, a kind with axes.
+        unseen: axes of loops that it changes along, too; they are no dimensions of the reference's.
     """
 
     op: str
     args: tuple[Node, ...]
     dims: tuple[Dim, ...]
     extra: Any = None
+    unseen: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Name the operation and its axes alone: graphs are large."""
@@ -57,8 +60,8 @@ class Node:
 
     @property
     def axes(self) -> tuple[str, ...]:
-        """Its axes in order."""
-        return tuple(axis for dim in self.dims for axis in dim)
+        """Its axes in order, those of loops first."""
+        return (*self.unseen, *(axis for dim in self.dims for axis in dim))
 
 
 @dataclass
@@ -80,8 +83,18 @@ class Graph:
         """Return the node of that description; equal ones are one."""
         key = (op, tuple(id(each) for each in args), tuple(dims), extra)
         if key not in self._known:
-            self._known[key] = Node(op, tuple(args), tuple(dims), extra)
+            self._known[key] = Node(op, tuple(args), tuple(dims), extra, _unseen(op, args, dims, extra))
         return self._known[key]
+
+    def axis(self, near: str, extent: Number) -> str:
+        """Return the axis of a part of another one: ``near`` itself if it is that long."""
+        root = near.partition("|")[0]
+        for name in (near, root):
+            if extent.text == self.axis_text.get(name):
+                return name
+        name = f"{root}|{extent.text}"
+        self.axis_size[name], self.axis_text[name] = int(extent.value), extent.text
+        return name
 
     def extent(self, dim: Dim) -> Number:
         """Return the extent of a dimension."""
@@ -97,6 +110,17 @@ class Graph:
         for each in args[1:]:
             dims = broadcast(dims, each.dims)
         return self.node(op, args, dims)
+
+
+def _unseen(op: str, args: Sequence[Node], dims: Sequence[Dim], extra: Any) -> tuple[str, ...]:
+    """Return the axes of loops that a node changes along."""
+    found = {axis: None for each in args for axis in each.unseen}
+    if op == "view":
+        found |= {axis: None for index in extra.indices for axis, *_ in index.terms}
+    if op == "iota":
+        found[extra] = None
+    seen = {axis for dim in dims for axis in dim} | (set(extra[1]) if op == "reduce" else set())
+    return tuple(axis for axis in found if axis not in seen)
 
 
 def broadcast(left: tuple[Dim, ...], right: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -146,8 +170,30 @@ _FUNCTIONS: dict[str, Callable[..., float]] = {
     "neg": lambda a: -a,
     "abs": abs,
     "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
 }
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//"}
+
+
+def at_zeros(node: Node, axis: str) -> float | None:
+    """Return the value of a node where all tensors that have an axis are 0, if that decides it."""
+    if node.op == "number":
+        return float(node.extra.value) if node.extra.literal else None
+    if node.op in ("input", "view"):
+        return 0.0 if axis in node.axes else None
+    values = [at_zeros(each, axis) for each in node.args]
+    if node.op == "mul" and 0.0 in values:
+        return 0.0
+    if node.op == "as":
+        return values[0]
+    if node.op not in _FUNCTIONS or None in values:
+        return None
+    try:
+        return float(_FUNCTIONS[node.op](*values))
+    except (ArithmeticError, ValueError):
+        return None
+
+
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%"}
 
 
 def computed(op: str, *numbers: Number) -> Number:

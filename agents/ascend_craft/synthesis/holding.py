@@ -16,6 +16,7 @@ class Holding:
         """Begin with what has a place before the stage; nodes are looked up by identity."""
         self._buffers, self._known = buffers, dict(known)
         self._uses: Counter[int] = Counter()
+        self._named: dict[int, Node] = {}  # what is only another name of a node with the same place
         self._own: set[str] = set()
         self._targets: dict[int, str] = {}
 
@@ -25,11 +26,18 @@ class Holding:
 
     def done(self, node: Node) -> None:
         """Count one use of a node, and take its buffer back after the last."""
+        node = self._itself(node)
         self._uses[id(node)] -= 1
         place = self._known.get(id(node))
         if self._uses[id(node)] <= 0 and isinstance(place, (Vector, Mask)) and place.buffer in self._own:
             self._own.discard(place.buffer)
             self._buffers.give(place.buffer)
+
+    def _itself(self, node: Node) -> Node:
+        """Return the node whose uses count for one that is only another name of it."""
+        while id(node) in self._named:
+            node = self._named[id(node)]
+        return node
 
     def keep(self, node: Node) -> Place:
         """Return the place of a node, which the caller takes over."""

@@ -100,11 +100,12 @@ class Stage(Holding):
 
     def _alias(self, node: Node) -> Place:
         place = self.place(node.args[0])
-        self._uses[id(node.args[0])] += self._uses[id(node)] - 1
+        self._uses[id(self._itself(node.args[0]))] += self._uses[id(node)] - 1
         target = self._targets.get(id(node))
         if target is not None and isinstance(place, Vector) and place.buffer != target:
             self._say("copy", target, place.buffer)
             return Vector(target)
+        self._named[id(node)] = node.args[0]
         return place
 
     def _one(self, node: Node) -> Place:
@@ -171,7 +172,7 @@ class Stage(Holding):
     def _where(self, node: Node) -> Place:
         test, yes, no = self._operands(node)
         if isinstance(test, Scalar):
-            raise NotCoveredError("where with a condition that is one for the whole vector")
+            return self._either(node, test.text, yes, no)
         mask = test.buffer if isinstance(test, Mask) else self._take("m")
         if isinstance(test, Vector):
             self._say("compares_ne", mask, test.buffer, "0.0")
@@ -190,6 +191,16 @@ class Stage(Holding):
             self._drop(yes.buffer)
         if isinstance(test, Vector):
             self._drop(mask)
+        self._release(node)
+        return Vector(dst)
+
+    def _either(self, node: Node, test: str, yes: Place, no: Place) -> Place:
+        """Write a choice that is one for the whole vector."""
+        dst = self._targets.get(id(node)) or self._take()
+        for head, place in ((f"if {_as_condition(test)}:", yes), ("else:", no)):
+            assert not isinstance(place, Mask)
+            op, operand = ("copy", place.buffer) if isinstance(place, Vector) else ("fill", place.text)
+            self.lines += [head, f"    {op}({dst}, {operand}, {self._count})"]
         self._release(node)
         return Vector(dst)
 
@@ -244,7 +255,7 @@ class Stage(Holding):
         elif node.op in ("max", "min"):
             self.lines.append(f"{name} = {node.op}({parts[0]}, {parts[1]})")
         elif node.op == "where":
-            self.lines.append(f"{name} = {parts[1]} if {parts[0]} else {parts[2]}")
+            self.lines.append(f"{name} = {parts[1]} if {_as_condition(parts[0])} else {parts[2]}")
         else:
             self._function_of_number(node, parts[0], name)
         return Scalar(name)
@@ -264,3 +275,8 @@ class Stage(Holding):
             self._drop(wide)
         self._count = count
         self.lines.append(f"{name} = read({result}, 0)")
+
+
+def _as_condition(text: str) -> str:
+    """Return a number as a condition; a comparison is one."""
+    return text if any(f" {sign} " in text for sign in _COMPARE.values()) else f"{text} != 0.0"

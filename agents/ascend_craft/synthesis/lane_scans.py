@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from agents.ascend_craft.synthesis.graph import Node, descendants
 from agents.ascend_craft.synthesis.instructions import COMBINE, NEUTRAL
+from agents.ascend_craft.synthesis.looks import Copied
 from agents.ascend_craft.synthesis.places import Vector
 from agents.ascend_craft.synthesis.positions import PositionStage
 
@@ -76,12 +77,14 @@ class LaneScan:
         before = [n for n in descendants([self._scan.args[0]], owner.is_known) if not owner.is_known(n)]
         after = list(descendants(values, lambda n: owner.is_known(n) or n is self._scan))
         after = [n for n in after if not owner.is_known(n) and n is not self._scan]
-        loads, loaded = owner._loads([*before, *(node for node in after if node not in before)])
+        copied = owner._loads([*before, *(node for node in after if node not in before)])
+        loads, loaded = copied.loads, copied.buffers
         wide = {load.removeprefix("load(").split(",")[0] for load in loads if "rows=" in load}
         lines = self._into_rows(before, loaded, wide)
         lines += self._scanned()
         owner._known[id(self._scan)] = Vector("rows")
-        stage = PositionStage(owner, after, {k: v for k, v in loaded.items() if k in {id(n) for n in after}})
+        own = {key: each for key, each in loaded.items() if key in {id(node) for node in after}}
+        stage = PositionStage(owner, after, Copied(buffers=own))
         outputs = {id(root.value): owner._out(root) for root in roots}
         stage.run(values, owner._targets(outputs, values))
         for root in roots:
@@ -104,7 +107,8 @@ class LaneScan:
         """Compute what is scanned, one row after the other."""
         owner, source = self._owner, self._scan.args[0]
         mine = {id(node) for node in before}
-        stage = PositionStage(owner, before, {key: each for key, each in loaded.items() if key in mine})
+        own = {key: each for key, each in loaded.items() if key in mine}
+        stage = PositionStage(owner, before, Copied(buffers=own))
         stage.run([source], {id(source): "rows"})
         stage.into(source, "rows")
         ready = owner._for_each_line(stage.lines, wide)

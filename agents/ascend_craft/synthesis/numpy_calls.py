@@ -7,15 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from agents.ascend_craft.synthesis.graph import (
-    Dim,
-    Graph,
-    Node,
-    NotCoveredError,
-    Number,
-    computed,
-    product_of,
-)
+from agents.ascend_craft.synthesis.graph import Dim, Node, NotCoveredError, Number, computed, product_of
+from agents.ascend_craft.synthesis.ranking import Ranking
 from agents.ascend_craft.synthesis.windows import Windows, padded, pooled, viewed
 
 _UNARY = {
@@ -28,6 +21,11 @@ _UNARY = {
     "tanh": "tanh",
     "negative": "neg",
     "erf": "erf",
+    "sin": "sin",
+    "cos": "cos",
+    "round": "round",
+    "rint": "round",
+    "around": "round",
 }
 _BINARY = {
     "add": "add",
@@ -50,6 +48,18 @@ _COMPARING = {
     "equal": "eq",
     "not_equal": "ne",
 }
+_KEYWORDS = {
+    "axis",
+    "keepdims",
+    "ord",
+    "mode",
+    "constant_values",
+    "window_shape",
+    "ddof",
+    "k",
+    "shape",
+    "newshape",
+}
 _SAME = {
     "astype",
     "asarray",
@@ -59,7 +69,6 @@ _SAME = {
     "float64",
     "float32",
     "float",
-    "broadcast_to",
 }
 
 
@@ -79,11 +88,11 @@ class SplitNeededError(Exception):
         self.axis, self.outer, self.outer_size = axis, outer, outer_size
 
 
-class NumpyCalls:
+class NumpyCalls(Ranking):
     """Makes nodes of calls; arguments and results are nodes, numbers, windows and tuples of these."""
 
     def __init__(self) -> None:
-        self._graph = Graph()
+        super().__init__()
         self._outputs: dict[str, tuple[Dim, ...]] = {}
 
     def _function(self, name: str, given: list[Any], keywords: dict[str, Any]) -> Any:
@@ -109,6 +118,9 @@ class NumpyCalls:
             return self._where(*given)
         if name == "clip":
             return self._apply("min", self._apply("max", given[0], given[1]), given[2])
+        keywords = {key: value for key, value in keywords.items() if key not in ("dtype", "copy")}
+        if set(keywords) - _KEYWORDS:
+            raise NotCoveredError(f"{name} with {', '.join(sorted(set(keywords) - _KEYWORDS))}=")
         handler = getattr(self, f"_np_{name}", None)
         if handler is not None:
             return handler(*given, **keywords)
@@ -116,52 +128,13 @@ class NumpyCalls:
             return self._reduced(_REDUCTIONS[name], *given, **keywords)
         raise NotCoveredError(f"the function {name}")
 
-    def _node(self, value: Any) -> Node:
-        if isinstance(value, Number):
-            return self._graph.number(value)
-        if isinstance(value, tuple) and len(value) == 1:
-            inner = self._node(value[0])
-            return self._graph.node("as", (inner,), [(), *inner.dims])
-        if isinstance(value, Windows):
-            raise NotCoveredError("padding and windows that something else than one reduction is made of")
-        if not isinstance(value, Node):
-            raise NotCoveredError(f"{type(value).__name__} where a tensor is expected")
-        return value
-
-    def _apply(self, op: str, *values: Any) -> Any:
-        if all(isinstance(each, Number) for each in values):
-            return computed(op, *values)
-        if op == "pow" and isinstance(values[1], Number):
-            return self._power(self._node(values[0]), values[1])
-        return self._graph.elementwise(op, *(self._node(each) for each in values))
-
-    def _power(self, base: Node, exponent: Number) -> Any:
-        power = exponent.value if exponent.literal else None
-        if power in (0.5, -0.5):
-            root = self._apply("sqrt", base)
-            return root if power == 0.5 else self._apply("div", Number.of(1.0), root)
-        if power is None or int(power) != power or not 1 <= abs(power) <= 8:
-            logarithm = self._apply("log", base)
-            return self._apply("exp", self._apply("mul", logarithm, exponent))
-        result: Any = base
-        for _ in range(int(abs(power)) - 1):
-            result = self._apply("mul", result, base)
-        return result if power > 0 else self._apply("div", Number.of(1.0), result)
-
-    def _where(self, test: Any, yes: Any, no: Any) -> Node:
-        nodes = [self._node(each) for each in (test, yes, no)]
-        return self._graph.elementwise("where", *nodes)
-
-    def _axes(self, node: Node, axis: Any) -> tuple[int, ...]:
-        if axis is None:
-            return tuple(range(len(node.dims)))
-        given = axis if isinstance(axis, tuple) else (axis,)
-        return tuple(sorted(int(each.value) % len(node.dims) for each in given))
-
     def _reduced(self, kind: str, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
         if isinstance(value, Windows):
-            return pooled(self._graph, kind, value, axis, next(iter(self._outputs.values())))
-        node, places = self._node(value), self._axes(self._node(value), axis)
+            whole = self._pooled(kind, value, axis)
+            if whole is not None:
+                return whole
+        node = self._counting(self._node(value))
+        places = self._axes(node, axis)
         gone = tuple(name for place in places for name in node.dims[place])
         kept = tuple(() if k in places else dim for k, dim in enumerate(node.dims))
         shape = kept if keepdims else tuple(dim for k, dim in enumerate(kept) if k not in places)
@@ -169,20 +142,54 @@ class NumpyCalls:
             return self._graph.node("as", (node,), shape)
         return self._graph.node("reduce", (node,), shape, (kind, gone))
 
+    def _pooled(self, kind: str, value: Windows, axis: Any) -> Node | None:
+        """Return windows of a whole input reduced, which have a program of their own; ``None`` for others."""
+        source = value.source
+        while source.op == "as":
+            (source,) = source.args
+        try:
+            found = pooled(self._graph, kind, value, axis, next(iter(self._outputs.values())))
+        except NotCoveredError:
+            return None
+        return found if source.op == "input" and len(self._outputs) == 1 else None
+
     def _np_mean(self, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
         if isinstance(value, Windows):
-            return pooled(self._graph, "mean", value, axis, next(iter(self._outputs.values())))
+            whole = self._pooled("mean", value, axis)
+            if whole is not None:
+                return whole
         total = self._reduced("sum", value, axis, keepdims)
         node = self._node(value)
         count = product_of([self._graph.extent(node.dims[place]) for place in self._axes(node, axis)])
         return self._apply("mul", total, computed("div", Number.of(1.0), count))
 
-    def _np_var(self, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
+    def _np_var(self, value: Any, axis: Any = None, keepdims: Any = False, ddof: Any = None) -> Any:
         off = self._apply("sub", value, self._np_mean(value, axis, True))
-        return self._np_mean(self._apply("mul", off, off), axis, keepdims)
+        square = self._apply("mul", off, off)
+        if ddof is None:
+            return self._np_mean(square, axis, keepdims)
+        node = self._node(value)
+        count = product_of([self._graph.extent(node.dims[place]) for place in self._axes(node, axis)])
+        share = computed("div", Number.of(1.0), computed("sub", count, ddof))
+        return self._apply("mul", self._reduced("sum", square, axis, keepdims), share)
 
-    def _np_std(self, value: Any, axis: Any = None, keepdims: Any = False, **rest: Any) -> Any:
-        return self._apply("sqrt", self._np_var(value, axis, keepdims))
+    def _np_std(self, value: Any, axis: Any = None, keepdims: Any = False, ddof: Any = None) -> Any:
+        return self._apply("sqrt", self._np_var(value, axis, keepdims, ddof))
+
+    def _np_ptp(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self._apply("sub", *(self._reduced(kind, value, axis, keepdims) for kind in ("max", "min")))
+
+    def _np_any(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self._reduced("max", self._truth(value), axis, keepdims)
+
+    def _np_all(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self._reduced("min", self._truth(value), axis, keepdims)
+
+    def _np_count_nonzero(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self._reduced("sum", self._truth(value), axis, keepdims)
+
+    def _np_tensordot(self, left: Any, right: Any, axes: Any = None) -> Any:
+        raise NotCoveredError("tensordot: einsum and @ are covered")
 
     def _np_norm(self, value: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
         if ord is not None and ord.value not in (1, 2):
@@ -203,11 +210,6 @@ class NumpyCalls:
             raise NotCoveredError(f"{name}.accumulate")
         return self._scanned(kinds[name], value, Number.of(0) if axis is None else axis)
 
-    def _np_logaddexp(self, left: Any, right: Any) -> Any:
-        off = self._apply("neg", self._apply("abs", self._apply("sub", left, right)))
-        terms = self._apply("add", self._apply("exp", off), Number.of(1.0))
-        return self._apply("add", self._apply("max", left, right), self._apply("log", terms))
-
     def _np_einsum(self, formula: Any, *operands: Any, **rest: Any) -> Any:
         given, arrow, wanted = formula.replace(" ", "").partition("->")
         parts = given.split(",")
@@ -217,15 +219,15 @@ class NumpyCalls:
         product: Any = None
         for part, operand in zip(parts, operands, strict=True):
             node = self._node(operand)
-            if [letter for letter in letters if letter in part] != list(part):
-                raise NotCoveredError(f"einsum {formula!r}, which transposes")
+            if len(set(part)) != len(part):
+                raise NotCoveredError(f"einsum {formula!r}, which takes a diagonal")
             dims = [node.dims[part.index(letter)] if letter in part else () for letter in letters]
             spread = self._graph.node("as", (node,), dims)
             product = spread if product is None else self._apply("mul", product, spread)
-        if [letter for letter in letters if letter in wanted] != list(wanted):
-            raise NotCoveredError(f"einsum {formula!r}, which transposes")
         gone = tuple(Number.of(k) for k, letter in enumerate(letters) if letter not in wanted)
-        return self._reduced("sum", product, gone) if gone else product
+        found = self._reduced("sum", product, gone) if gone else product
+        left = [letter for letter in letters if letter in wanted]
+        return self._graph.node("as", (found,), [found.dims[left.index(letter)] for letter in wanted])
 
     def _scanned(self, kind: str, value: Any, axis: Any) -> Any:
         node = self._node(value)
@@ -236,13 +238,6 @@ class NumpyCalls:
             inner = self._graph.node("scan", node.args, node.dims, (kind, node.dims[place][0], True))
             return self._graph.node("flip", (inner,), node.dims, place)
         return self._graph.node("scan", (node,), node.dims, (kind, node.dims[place][0], False))
-
-    def _np_flip(self, value: Any, axis: Any = None) -> Any:
-        node = self._node(value)
-        (place,) = self._axes(node, axis)
-        if node.op == "flip" and node.extra == place:
-            return node.args[0]
-        return self._graph.node("flip", (node,), node.dims, place)
 
     def _np_reshape(self, value: Any, *shape: Any) -> Any:
         node = self._node(value)
@@ -265,22 +260,26 @@ class NumpyCalls:
             dims.append(tuple(dim))
         return self._graph.node("as", (node,), dims)
 
-    def _np_expand_dims(self, value: Any, axis: Any) -> Any:
-        node = self._node(value)
-        dims: list[Dim] = list(node.dims)
-        dims.insert(int(axis.value) % (len(dims) + 1), ())
-        return self._graph.node("as", (node,), dims)
-
     def _np_squeeze(self, value: Any, axis: Any = None) -> Any:
         node = self._node(value)
         return self._graph.node("as", (node,), [dim for dim in node.dims if dim])
 
     def _np_take_along_axis(self, value: Any, index: Any, axis: Any) -> Any:
+        if isinstance(index, Node) and id(index) in self._chosen:
+            return self._at_ranks(self._node(value), *self._chosen[id(index)])
         node, at = self._node(value), self._node(index)
         (place,) = self._axes(node, axis)
         if place != len(node.dims) - 1 or at.op not in ("as", "input") or at.dims[place]:
             raise NotCoveredError("take_along_axis other than one element of each row")
         return self._picked(node, at, node.dims[place][0])
+
+    def _at_ranks(self, node: Node, ranked: Node, values: Node) -> Node:
+        """Return a tensor at the places of what was sorted: itself, or what it is the negative of."""
+        if node is ranked:
+            return values
+        if ranked.op == "neg" and ranked.args[0] is node:
+            return self._apply("neg", values)  # type: ignore[no-any-return]
+        raise NotCoveredError("a tensor at the places of another one that was sorted")
 
     def _picked(self, node: Node, at: Node, axis: str) -> Node:
         """Push the choice of one element down to the inputs."""
@@ -295,34 +294,33 @@ class NumpyCalls:
             node.op, [self._picked(each, at, axis) for each in node.args], dims, node.extra
         )
 
-    def _indexed(self, node: Node, keys: tuple[Any, ...]) -> Node:
-        dims: list[Dim] = []
-        place = 0
-        for key in keys:
-            if key is None:
-                dims.append(())
-            elif key is Ellipsis:
-                keep = len(node.dims) - sum(each is not None and each is not Ellipsis for each in keys)
-                dims += list(node.dims[place : place + keep])
-                place += keep
-            elif key == slice(None, None, None):
-                dims.append(node.dims[place])
-                place += 1
-            elif isinstance(key, slice) and isinstance(key.step, Number) and key.step.value == -1:
-                if place != len(dims):
-                    raise NotCoveredError("a reversed axis behind new ones")
-                node = self._np_flip(node, Number.of(place))
-                dims.append(node.dims[place])
-                place += 1
-            elif isinstance(key, Number) and key.literal and not node.dims[place]:
-                place += 1  # the only element of an extent of 1
-            else:
-                raise NotCoveredError("an index other than :, None, and 0 where the extent is 1")
-        return self._graph.node("as", (node,), [*dims, *node.dims[place:]])
-
-    def _np_pad(self, value: Any, width: Any, mode: Any = "constant", constant_values: Any = None) -> Windows:
+    def _np_pad(self, value: Any, width: Any, mode: Any = "constant", constant_values: Any = None) -> Any:
+        if mode in ("edge", "reflect"):
+            return self._continued(self._node(value), width, reflected=mode == "reflect")
         return padded(self._node(value), width, mode, constant_values)
 
     def _np_sliding_window_view(self, value: Any, window_shape: Any, axis: Any = None) -> Windows:
         windows = value if isinstance(value, Windows) else Windows(self._node(value), {}, 0.0)
         return viewed(windows, window_shape, self._axes(windows.source, axis))
+
+    def _np_outer(self, left: Any, right: Any) -> Node:
+        a, b = self._node(left), self._node(right)
+        column = self._graph.node("as", (a,), (*a.dims, ()))
+        return self._apply("mul", column, self._graph.node("as", (b,), ((), *b.dims)))  # type: ignore[no-any-return]
+
+    def _np_matmul(self, left: Any, right: Any) -> Any:
+        a, b = self._node(left), self._node(right)
+        if len(b.dims) == 1:
+            return self._reduced("sum", self._apply("mul", a, b), Number.of(-1))
+        a = self._graph.node("as", (a,), (*a.dims, ()))
+        b = self._graph.node("as", (b,), (*b.dims[:-2], *([()] if len(a.dims) > 2 else []), *b.dims[-2:]))
+        return self._reduced("sum", self._apply("mul", a, b), Number.of(-2))
+
+    def _np_dot(self, left: Any, right: Any) -> Any:
+        return self._np_matmul(left, right)
+
+    def _np_argmax(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self._best_place("max", value, axis, keepdims)
+
+    def _np_argmin(self, value: Any, axis: Any = None, keepdims: Any = False) -> Any:
+        return self._best_place("min", value, axis, keepdims)

@@ -28,6 +28,8 @@ class PassWriter(PositionWriter):
         nodes = [
             node for node in descendants(roots, lambda n: id(n) in self._known) if id(node) not in self._known
         ]
+        if any(node.op == "iota" or section.is_view(node) for node in nodes):
+            return False
         copied = [(node, self._tensors.dtypes[node.extra]) for node in nodes if node.op == "input"]
         copied += [
             (root.value, self._tensors.dtypes[root.output])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
 from agents.ascend_craft.synthesis.instructions import Stage
+from agents.ascend_craft.synthesis.looks import Copied, Looks
 from agents.ascend_craft.synthesis.places import Place
 from agents.ascend_craft.synthesis.positions import PositionStage
 from agents.ascend_craft.synthesis.sections import Root, Section, is_global
@@ -86,8 +87,9 @@ class PositionWriter:
             for node in descendants(values, lambda n: id(n) in self._known)
             if id(node) not in self._known
         ]
-        loads, prelude = self._loads(needed)
-        stage = PositionStage(self, needed, prelude)
+        copied = self._loads(needed)
+        loads = copied.loads
+        stage = PositionStage(self, needed, copied)
         outputs = {id(root.value): self._out(root) for root in roots if root.output is not None}
         goals = [*(root.value for root in roots), *(node.args[0] for node, _ in accumulate), *keep]
         stage.run(goals, self._targets(outputs, values))
@@ -170,15 +172,19 @@ class PositionWriter:
                 terms.append(" * ".join([index, *axes[place + 1 :]]))
         return " + ".join(terms) or "0"
 
-    def _loads(self, needed: Sequence[Node]) -> tuple[list[str], dict[int, tuple[str, str]]]:
-        """Return the copies of a position, and the buffer and type of each input that they fill."""
-        loads: list[str] = []
-        found: dict[int, tuple[str, str]] = {}
+    def _loads(self, needed: Sequence[Node]) -> Copied:
+        """Return the copies of a position, and where they bring what."""
+        copied = Copied()
+        looks, loads, found = Looks(self, copied), copied.loads, copied.buffers
         below_picks = {id(node.args[0]) for node in needed if node.op == "pick"}
         labels = {id(each) for node in needed if node.op == "pick" for each in descendants([node.args[1]])}
-        used = {id(arg) for node in needed if node.op != "pick" for arg in node.args}
+        labels |= {id(arg) for node in needed if node.op == "view" for arg in node.args}
+        used = {id(arg) for node in needed if node.op not in ("pick", "view") for arg in node.args}
         for node in needed:
-            if node.op == "input" and (id(node) in used or id(node) not in below_picks | labels):
+            is_label = id(node) in labels and id(node) not in used
+            if not is_label and self._section.is_view(node):
+                looks.copy(node)
+            elif node.op == "input" and (id(node) in used or id(node) not in below_picks | labels):
                 dtype = self._tensors.dtypes[node.extra]
                 wide = self._section.has_vector(node)
                 name = self._writer.buffers.declare(
@@ -191,7 +197,7 @@ class PositionWriter:
                 picked, load = self._pick(node)
                 loads.append(load)
                 found[id(node)] = (picked, "f32")
-        return loads, found
+        return copied
 
     def _pick(self, node: Node) -> tuple[str, str]:
         """Write the stages that read which element is chosen; return the buffer and its copy."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agents.ascend_craft.synthesis.graph import Node, NotCoveredError, descendants
 from agents.ascend_craft.synthesis.instructions import COMBINE
+from agents.ascend_craft.synthesis.looks import Copied
 from agents.ascend_craft.synthesis.places import Mask, Place, Scalar, Vector
 from agents.ascend_craft.synthesis.scans import scan_lines
 from agents.ascend_craft.synthesis.sections import Root
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
 class PositionStage:
     """The compute stage of one position: conversion of inputs, instructions, and where the values go."""
 
-    def __init__(
-        self, owner: PositionWriter, needed: Sequence[Node], loaded: Mapping[int, tuple[str, str]]
-    ) -> None:
+    def __init__(self, owner: PositionWriter, needed: Sequence[Node], copied: Copied) -> None:
         self._owner, self._section = owner, owner._section
         self._stage = owner._stage()
-        self._needed, self._loaded = needed, loaded
+        self._needed, self._loaded, self._copied = needed, copied.buffers, copied
 
     @property
     def lines(self) -> list[str]:
@@ -34,25 +33,68 @@ class PositionStage:
         """Write what computes the goals."""
         for key, (name, dtype) in self._loaded.items():
             node = next(each for each in self._needed if id(each) == key)
-            self._stage._known[key] = self._converted(node, name, dtype)
-        skipped = set(self._loaded) | {
-            id(below)
-            for node in self._needed
-            if node.op == "pick"
-            for below in descendants([node])
-            if below is not node
-        }
-        used = {id(arg) for node in self._needed if node.op != "pick" for arg in node.args} | {
+            self._stage._known[key] = self._within(node, self._converted(node, name, dtype))
+        for node in self._needed:
+            place = self._copied.places.get(id(node))
+            if isinstance(place, Vector):
+                self._stage._own.add(place.buffer)
+            if place is not None:
+                self._stage._known[id(node)] = self._within(node, place)
+        skipped = (
+            set(self._loaded)
+            | set(self._copied.places)
+            | {
+                id(below)
+                for node in self._needed
+                if node.op in ("pick", "view")
+                for below in descendants([node])
+                if below is not node
+            }
+        )
+        used = {id(arg) for node in self._needed if node.op not in ("pick", "view") for arg in node.args} | {
             id(g) for g in goals
         }
         rest = [
-            n for n in self._needed if id(n) not in self._loaded and (id(n) not in skipped or id(n) in used)
+            n
+            for n in self._needed
+            if id(n) not in self._loaded
+            and id(n) not in self._copied.places
+            and (id(n) not in skipped or id(n) in used)
         ]
+        for node in rest:
+            if node.op == "iota":
+                self._stage._known[id(node)] = self._counted(node)
+        rest = [node for node in rest if node.op != "iota"]
         plain = [node for node in rest if node.op != "scan"]
         if len(plain) == len(rest):
             self._stage.compute(rest, goals, targets)
             return
         self._with_scans(rest, goals, targets)
+
+    def _within(self, node: Node, place: Place) -> Place:
+        """Return the place of a value, with the fill where it lies beyond its tensor."""
+        if id(node) not in self._copied.beyond:
+            return place
+        condition, fill = self._copied.beyond[id(node)]
+        if isinstance(place, Vector):
+            count = self._owner._count
+            self._stage.lines += [f"if {condition}:", f"    fill({place.buffer}, {fill}, {count})"]
+            return place
+        assert isinstance(place, Scalar)
+        number = self._owner._writer.fresh()
+        self._stage.lines.append(f"{number} = {fill} if {condition} else {place.text}")
+        return Scalar(number)
+
+    def _counted(self, node: Node) -> Place:
+        """Return the places along an axis as floats."""
+        name = self._section.axis_of(node.extra)
+        if name != self._section.vector:
+            return Scalar(f"({self._owner._index.get(name, '0')}) * 1.0")
+        places = self._owner._writer.buffers.declare("places", "tile", "i32")
+        dst = self._stage._take()
+        self._stage._say("arange", places, self._owner._vector_at)
+        self._stage._say("cast", dst, places)
+        return Vector(dst)
 
     def _with_scans(self, rest: Sequence[Node], goals: Sequence[Node], targets: Mapping[int, str]) -> None:
         emit = self._stage._emit

@@ -12,6 +12,7 @@ from agents.ascend_craft.synthesis.section_writer import SectionWriter
 from agents.ascend_craft.synthesis.sections import Root, phases_of
 from agents.ascend_craft.synthesis.writer import CORE_LIMIT, Tensors, Writer, shorter, tile_of
 
+_MOST_ROWS = 1 << 22
 _PARTIAL = 8  # elements between the parts of two cores: a block of 32 bytes
 
 
@@ -31,6 +32,11 @@ def program_of(graph: Graph, tensors: Tensors) -> str:
     for sections in phases:
         partial: list[tuple[Root, str]] = []
         for section in sections:
+            if section.rows_in_all > _MOST_ROWS:
+                raise NotCoveredError(
+                    f"{section.rows_in_all} rows to be read one by one, as for large matrix products and "
+                    "convolutions: the language has vector instructions alone"
+                )
             written = SectionWriter(writer, tensors, section, globals_)
             cores.append(written.write())
             whole_units = whole_units and not written.flat

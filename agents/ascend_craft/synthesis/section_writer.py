@@ -84,7 +84,7 @@ class SectionWriter(PassWriter):
                 self._decode(outer, f"unit // {pieces}")
                 self._vector_at, self._count, self._piece = "place", "length", cut
                 self._body()
-            self._widest(vector)
+            self._writer.widest(vector)
             return units
         writer.say(f"{first}, {count} = share({total})")
         scan = self._scan_by_lanes(outer)
@@ -98,15 +98,11 @@ class SectionWriter(PassWriter):
                 self._decode(outer, "unit")
                 self._body()
         if section.vector is not None:
-            self._widest(section.vector)
+            self._writer.widest(section.vector)
         return total
 
     def _id(self) -> str:
         return self._writer.fresh().removeprefix("k")
-
-    def _widest(self, vector: str) -> None:
-        known = self._writer.host.get("widest")
-        self._writer.host["widest"] = vector if known is None else f"max({known}, {vector})"
 
     def _cut(self, vector: str, outer: Sequence[str]) -> str:
         """Return how long the pieces of the vector axis are: tiles, or shorter so that every core has one."""

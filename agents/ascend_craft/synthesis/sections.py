@@ -6,11 +6,13 @@ before the cores meet, all others after it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 from agents.ascend_craft.synthesis.graph import Graph, Node, NotCoveredError, descendants
+from agents.ascend_craft.synthesis.views import Index, Look, Term
 
 
 @dataclass(frozen=True)
@@ -56,15 +58,26 @@ class Section:
         roots: what is computed.
         axes: all axes in order, neighbours merged.
         parallel: names of those that make up the units.
+        texts: extent of each axis of the graph in the language of the host.
     """
 
     roots: list[Root]
     axes: list[Axis] = field(default_factory=list)
     parallel: list[str] = field(default_factory=list)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def _axis_of(self) -> dict[str, str]:
         return {member: axis.name for axis in self.axes for member in axis.members}
+
+    @property
+    def rows_in_all(self) -> int:
+        """How many rows there are in the first case: positions of all axes but the vector axis."""
+        return math.prod(axis.size for axis in self.axes[:-1])
+
+    def ends_group(self, member: str) -> bool:
+        """Say whether an axis of the graph is the last of those that are one here."""
+        return self.axis(self._axis_of[member]).members[-1] == member
 
     def axis_of(self, member: str) -> str:
         """Return the name of the axis that has an axis of the graph."""
@@ -84,6 +97,15 @@ class Section:
     def vector_is_parallel(self) -> bool:
         """Whether units are cut along the vector axis too."""
         return self.vector in self.parallel
+
+    def is_view(self, node: Node) -> bool:
+        """Say whether a node is read otherwise than row by row: a view, or an input across its rows."""
+        if node.op != "input":
+            return node.op == "view"
+        names = [self._axis_of[axis] for axis in node.axes if axis in self._axis_of]
+        order = [axis.name for axis in self.axes]
+        places = [order.index(name) for name in names]
+        return places != sorted(places)
 
     def axis(self, name: str) -> Axis:
         """Return the axis of that name."""
@@ -158,14 +180,14 @@ def _reduced_axes(node: Node) -> set[str]:
 
 def _section(graph: Graph, roots: list[Root], parallel: tuple[str, ...]) -> Section:
     nodes = [node for root in roots for node in _below(root.value) if not is_global(node)]
-    order = _ordered([node.axes for node in nodes])
-    groups = _merged(order, nodes, set(parallel))
+    order = _order_of(graph, roots, nodes)
+    groups = _merged(graph, order, nodes, set(parallel))
     axes = [
         Axis(f"n{_number(graph, members)}", _product(graph, members), _size(graph, members), members)
         for members in groups
     ]
     names = [axis.name for axis in axes if set(axis.members) <= set(parallel)]
-    return Section(roots, axes, names)
+    return Section(roots, axes, names, graph.axis_text)
 
 
 def _number(graph: Graph, members: Sequence[str]) -> str:
@@ -185,6 +207,44 @@ def _size(graph: Graph, members: Sequence[str]) -> int:
     return size
 
 
+def _order_of(graph: Graph, roots: Sequence[Root], nodes: Sequence[Node]) -> list[str]:
+    """Return all axes in an order: that of all tensors, or where there is none that of the outputs."""
+    if not any(node.op in ("view", "iota") for node in nodes):
+        try:
+            return _ordered([node.axes for node in nodes])
+        except NotCoveredError:
+            pass
+    stored = _ordered([root.value.axes for root in roots if root.output is not None])
+    rest = list(dict.fromkeys(axis for node in nodes for axis in node.axes if axis not in stored))
+    vector = _vector_of(graph, stored, rest, nodes)
+    return [axis for axis in (*stored, *rest) if axis != vector] + ([vector] if vector else [])
+
+
+def _vector_of(graph: Graph, stored: Sequence[str], rest: Sequence[str], nodes: Sequence[Node]) -> str | None:
+    """Return the axis along which vectors lie: the longest one along which tensors are read side by side."""
+    side_by_side: set[str] = set()
+    across: set[str] = set()
+    for node in nodes:
+        last, others = _read_along(node)
+        side_by_side |= last
+        across |= others
+    may = [*stored[-1:], *rest]
+    good = [axis for axis in may if axis in side_by_side - across and not axis.startswith("loop_")]
+    if stored and (not good or (graph.axis_size[stored[-1]] >= 64 and stored[-1] in good)):
+        return stored[-1]
+    return max(good or may, key=lambda axis: graph.axis_size[axis], default=None)
+
+
+def _read_along(node: Node) -> tuple[set[str], set[str]]:
+    """Return the axes along which the elements of a tensor are side by side, and those that lie across."""
+    if node.op == "input":
+        return set(node.axes[-1:]), set(node.axes[:-1])
+    if node.op != "view":
+        return set(), set()
+    found = [{axis for axis, *_ in index.terms} for index in node.extra.indices]
+    return (found[-1] if found else set()), set().union(*found[:-1])
+
+
 def _ordered(sequences: Sequence[Sequence[str]]) -> list[str]:
     """Return all axes in one order that every sequence keeps."""
     after: dict[str, set[str]] = {}
@@ -201,17 +261,41 @@ def _ordered(sequences: Sequence[Sequence[str]]) -> list[str]:
     return order
 
 
-def _merged(order: Sequence[str], nodes: Sequence[Node], parallel: set[str]) -> list[tuple[str, ...]]:
+def _is_row_after_row(graph: Graph, view: Node, outer: str, inner: str) -> bool:
+    """Say whether a view reads two axes as one: whole rows of the inner one, one after the other."""
+    if outer not in view.axes:
+        return inner not in view.axes
+    look: Look = view.extra
+    for index, below, row in zip(look.indices, look.indices[1:], look.source.axes[1:], strict=False):
+        if Term(outer) in index.terms:
+            whole = below == Index((Term(inner),)) and graph.axis_text[inner] == graph.axis_text[row]
+            once = sum(each.axis in (outer, inner) for all_ in look.indices for each in all_.terms) == 2
+            return whole and once and not index.guarded and not view.args
+    return False
+
+
+def _crosses(node: Node, order: Sequence[str]) -> bool:
+    places = [order.index(axis) for axis in node.axes]
+    return places != sorted(places)
+
+
+def _merged(
+    graph: Graph, order: Sequence[str], nodes: Sequence[Node], parallel: set[str]
+) -> list[tuple[str, ...]]:
     """Return the axes, neighbours joined that every node has or lacks together."""
     sets = [set(node.axes) for node in nodes]
     sets += [set(node.extra[1]) for node in nodes if node.op == "reduce"]
     sets.append(parallel)
     scanned = {node.extra[1] for node in nodes if node.op == "scan"}
     scanned |= {node.extra for node in nodes if node.op == "pick"}
+    scanned |= {axis for node in nodes if node.op == "iota" for axis in node.axes}
+    views = [node for node in nodes if node.op == "view"]
+    scanned |= {axis for node in nodes if node.op == "input" and _crosses(node, order) for axis in node.axes}
     groups: list[list[str]] = []
     for axis in order:
         last = groups[-1][-1] if groups else None
         together = last is not None and all((axis in each) == (last in each) for each in sets)
+        together = together and all(_is_row_after_row(graph, view, str(last), axis) for view in views)
         if together and not {axis, last} & scanned:
             groups[-1].append(axis)
         else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,8 +12,12 @@ from agents.ascend_craft.synthesis.graph import Number
 from agents.ascend_craft.synthesis.places import Buffers
 from agents.ascend_craft.synthesis.tracing import TensorShape
 
+LARGEST = "3.4028234e38"
+"""Stands for infinity."""
+
 _UB_FLOATS = 48000
 _MAX_TILE = 4096
+_SEVERAL_TILES = re.compile(r"(\d+) \* tile(?: \+ (\d+))?")
 CORE_LIMIT = 'knob("core_limit", 64, [40, 32, 24, 16, 8])'
 
 
@@ -41,6 +47,7 @@ class Writer:
         self.host: dict[str, str] = {}
         self.wholes: list[str] = []
         self.floats: dict[str, str] = {}
+        self.seen: set[str] = set()  # buffers of views
         self.depth, self._scalars = 1, 0
 
     def say(self, *lines: str) -> None:
@@ -73,8 +80,22 @@ class Writer:
             self.wholes.append(name)
         return name
 
+    def widest(self, text: str) -> None:
+        """Have the host make tiles that hold so many elements, if they may be as long."""
+        known = self.host.get("widest")
+        self.host["widest"] = text if known is None else f"max({known}, {text})"
+
+    def named(self, text: str) -> str:
+        """Have the host compute a whole number for the kernel; equal texts have one name."""
+        for name, known in self.host.items():
+            if known == text and name in self.wholes:
+                return name
+        return self.whole(f"p{len(self.wholes)}", text)
+
     def number(self, number: Number) -> str:
         """Return the text of a number in the kernel: a literal, or what the host hands over."""
+        if number.literal and math.isinf(number.value):
+            return LARGEST if number.value > 0 else f"(-{LARGEST})"
         if number.literal:
             return repr(float(number.value)) if number.value >= 0 else f"({float(number.value)!r})"
         if number.text not in self.floats:
@@ -94,7 +115,10 @@ def tile_of(sizes: Mapping[str, tuple[str, str]]) -> int:
     for name, (size, dtype) in sizes.items():
         width = {"f32": 1.0, "i32": 1.0, "f16": 0.5, "T": 1.0, "u8": 0.25}[dtype]
         copies = 2 if name.endswith(("_in", "_out", "_one")) else 1
-        if size == "tile":
+        several = _SEVERAL_TILES.fullmatch(size)
+        if several:
+            whole, fixed = whole + int(several[1]) * width * copies, fixed + int(several[2] or 0) * copies
+        elif size == "tile":
             whole += width * copies
         elif size == "tile + 16":
             whole, fixed = whole + width * copies, fixed + 32

@@ -12,7 +12,7 @@ from pathlib import Path
 from ascend_gym.core.append_log import write_whole
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.report.comparison import P_NOTE, Comparison, Table
-from ascend_gym.report.generation import category_table, meters_table
+from ascend_gym.report.generation import BEYOND_BOUND_US, category_table, meters_table
 from ascend_gym.report.metrics import FAST_P
 from ascend_gym.report.page.chart import Chart
 from ascend_gym.report.page.figures import (
@@ -49,11 +49,16 @@ _METRICS_NOTE = (
     "operators compared one by one (sign flips, two-sided); * marks those below 0.05. "
     f"{P_NOTE} A dash says that runs are missing."
 )
+_DEVICE_US = BEYOND_BOUND_US["device"] or {}
 _GENERATION_NOTE = (
     "Of the first candidate for each task: Comp is the share that builds, Pass the share that is correct, "
     "Fast_x the share that is at least x times as fast as the calls of a framework. All tasks that were run "
-    "are in the denominators. What a call costs is a model: the bound of its traffic, and what the best "
-    "hand-written kernels take beyond it on the simulator (docs/ascend_craft.md says how far devices agree). "
+    "are in the denominators. What a call costs is a model. Our price, which these columns hold, is the "
+    "bound of its traffic and what the best hand-written kernels take beyond it on the simulator. Two other "
+    "prices are the bound alone, and what a vendor's kernels take on a device: "
+    f"{_DEVICE_US['elementwise_call_us']:g} us beyond it if they are element-wise, "
+    f"{_DEVICE_US['combining_call_us']:g} us or more if they combine elements. A figure is cited with its "
+    "price; docs/ascend_craft.md#figures has those of the rules at all three. "
     "Builds are those without an evaluation; builds, evaluations and tokens are those of a whole run, in the "
     "mean. The last column has the paper's five figures (AscendCraft, table 1: other hardware and another "
     "baseline); the row 'all' has the tasks of its categories, 'all of ours' also those of others."

@@ -1,0 +1,236 @@
+"""Tensors that are made of nothing but a shape, and what moves the elements of others."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from agents.ascend_craft.synthesis.arithmetic import Arithmetic
+from agents.ascend_craft.synthesis.graph import Dim, Node, NotCoveredError, Number, computed
+from agents.ascend_craft.synthesis.views import ONE, Shift, Term, placed, shifted, simple
+
+
+class MadeTensors(Arithmetic):
+    """Makes tensors of numbers and of places."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._counted = 0
+
+    def _filled(self, value: float, dims: Sequence[Dim]) -> Node:
+        return self._graph.node("as", (self._graph.number(Number.of(float(value))),), dims)
+
+    def _dims_of(self, shape: Any) -> list[Dim]:
+        extents = shape if isinstance(shape, tuple) else (shape,)
+        known = {text: axis for axis, text in reversed(self._graph.axis_text.items())}
+        texts = [simple(each).text for each in extents]
+        found = [
+            (known[text],) if text in known else (self._count(each),)
+            for text, each in zip(texts, extents, strict=True)
+        ]
+        return [
+            dim if found.index(dim) == at else (self._count(extents[at]),) for at, dim in enumerate(found)
+        ]
+
+    def _count(self, extent: Number) -> str:
+        """Return an axis that no tensor has."""
+        self._counted += 1
+        name = f"counted|{extent.text}|{self._counted}"
+        self._graph.axis_size[name], self._graph.axis_text[name] = int(extent.value), extent.text
+        return name
+
+    def _np_arange(self, *given: Any, **rest: Any) -> Node:
+        start, stop, step = (Number.of(0), given[0], Number.of(1))
+        if len(given) > 1:
+            start, stop = given[:2]
+        if len(given) > 2:
+            step = given[2]
+        span = computed("sub", stop, start)
+        extent = (
+            span
+            if step == Number.of(1)
+            else computed("floordiv", computed("sub", computed("add", span, step), Number.of(1)), step)
+        )
+        if not extent.whole:
+            raise NotCoveredError("arange of numbers that are not whole")
+        axis = self._count(simple(extent))
+        return self._progression(Shift((axis,), (Term(axis, step),), start))
+
+    def _progression(self, shift: Shift) -> Node:
+        """Return places as a tensor, which is known by them where it is an index."""
+        found = placed(self._graph, shift, (shift.axes,))
+        self._progressions[id(found)] = shift
+        return found
+
+    def _np_broadcast_to(self, value: Any, shape: Any) -> Node:
+        node = self._node(value)
+        extents = shape if isinstance(shape, tuple) else (shape,)
+        dims: list[Dim] = [()] * (len(extents) - len(node.dims)) + list(node.dims)
+        if all(dim or extent.value == 1 for dim, extent in zip(dims, extents, strict=True)):
+            return self._graph.node("as", (node,), dims)
+        made = self._dims_of(shape)
+        dims = [dim or other for dim, other in zip(dims, made, strict=True)]
+        return self._elementwise("add", node, self._filled(0.0, dims))
+
+    def _np_zeros_like(self, value: Any, **rest: Any) -> Node:
+        return self._filled(0.0, self._node(value).dims)
+
+    def _np_ones_like(self, value: Any, **rest: Any) -> Node:
+        return self._filled(1.0, self._node(value).dims)
+
+    def _np_full_like(self, value: Any, fill: Any, **rest: Any) -> Node:
+        return self._filled(fill.value, self._node(value).dims)
+
+    def _np_zeros(self, shape: Any, **rest: Any) -> Node:
+        return self._filled(0.0, self._dims_of(shape))
+
+    def _np_ones(self, shape: Any, **rest: Any) -> Node:
+        return self._filled(1.0, self._dims_of(shape))
+
+    def _np_full(self, shape: Any, fill: Any, **rest: Any) -> Node:
+        return self._filled(fill.value, self._dims_of(shape))
+
+    _np_empty_like, _np_empty = _np_zeros_like, _np_zeros
+
+    def _np_tril(self, value: Any, k: Any = None) -> Node:
+        return self._triangle("le", value, k)
+
+    def _np_triu(self, value: Any, k: Any = None) -> Node:
+        return self._triangle("ge", value, k)
+
+    def _triangle(self, side: str, value: Any, k: Any) -> Node:
+        node = self._node(value)
+        rank = len(node.dims)
+        row, column = (
+            self._iota(
+                self._axis(node, place), [dim if each == place else () for each, dim in enumerate(node.dims)]
+            )
+            for place in (rank - 2, rank - 1)
+        )
+        limit = row if k is None else self._apply("add", row, k)
+        return self._where(self._apply(side, column, limit), node, Number.of(0.0))
+
+
+class Rearranging(MadeTensors):
+    """Makes nodes of transposes, joins, splits and repetitions."""
+
+    def _np_flip(self, value: Any, axis: Any = None) -> Any:
+        node = self._node(value)
+        (place,) = self._axes(node, axis)
+        return self._flipped(node, place)
+
+    def _np_expand_dims(self, value: Any, axis: Any) -> Any:
+        node = self._node(value)
+        dims: list[Dim] = list(node.dims)
+        dims.insert(int(axis.value) % (len(dims) + 1), ())
+        return self._graph.node("as", (node,), dims)
+
+    def _np_transpose(self, value: Any, *order: Any) -> Node:
+        node = self._node(value)
+        given = order[0] if len(order) == 1 and isinstance(order[0], tuple) else order
+        places = [int(each.value) for each in given] or list(reversed(range(len(node.dims))))
+        return self._graph.node("as", (node,), [node.dims[place] for place in places])
+
+    def _np_swapaxes(self, value: Any, one: Any, other: Any) -> Node:
+        node = self._node(value)
+        dims = list(node.dims)
+        a, b = int(one.value), int(other.value)
+        dims[a], dims[b] = dims[b], dims[a]
+        return self._graph.node("as", (node,), dims)
+
+    def _np_moveaxis(self, value: Any, source: Any, destination: Any) -> Node:
+        node = self._node(value)
+        dims = list(node.dims)
+        moved = dims.pop(int(source.value) % len(dims))
+        dims.insert(int(destination.value) % (len(dims) + 1), moved)
+        return self._graph.node("as", (node,), dims)
+
+    def _np_concatenate(self, values: Any, axis: Any = None) -> Node:
+        nodes = [self._node(each) for each in values]
+        return self._joined(nodes, 0 if axis is None else int(axis.value) % len(nodes[0].dims))
+
+    def _np_stack(self, values: Any, axis: Any = None) -> Node:
+        place = Number.of(0) if axis is None else axis
+        return self._np_concatenate([self._np_expand_dims(each, place) for each in values], place)
+
+    def _np_split(self, value: Any, parts: Any, axis: Any = None) -> tuple[Node, ...]:
+        node = self._node(value)
+        place = 0 if axis is None else int(axis.value) % len(node.dims)
+        if not isinstance(parts, Number) or not parts.literal:
+            raise NotCoveredError("splits other than into a given number of equal parts")
+        extent = computed("floordiv", self._graph.extent(node.dims[place]), parts)
+        cuts = [computed("mul", extent, Number.of(each)) for each in range(int(parts.value) + 1)]
+        return tuple(
+            self._sliced(node, place, slice(low, high, None)) for low, high in itertools.pairwise(cuts)
+        )
+
+    def _np_roll(self, value: Any, shift: Any, axis: Any = None) -> Node:
+        node = self._node(value)
+        if axis is None or not shift.whole:
+            raise NotCoveredError("roll without an axis")
+        (place,) = self._axes(node, axis)
+        cut = (
+            computed("neg", shift)
+            if shift.value < 0
+            else computed("sub", self._graph.extent(node.dims[place]), shift)
+        )
+        parts = [self._sliced(node, place, each) for each in (slice(cut, None), slice(None, cut))]
+        return self._joined(parts, place)
+
+    def _np_diff(self, value: Any, axis: Any = None) -> Node:
+        node = self._node(value)
+        (place,) = self._axes(node, Number.of(-1) if axis is None else axis)
+        later, sooner = slice(Number.of(1), None, None), slice(None, Number.of(-1), None)
+        both = [self._sliced(node, place, each) for each in (later, sooner)]
+        return self._apply("sub", *both)  # type: ignore[no-any-return]
+
+    def _np_take(self, value: Any, index: Any, axis: Any = None) -> Node:
+        node = self._node(value)
+        if axis is None:
+            raise NotCoveredError("take without an axis")
+        keys = [slice(None)] * (int(axis.value) % len(node.dims))
+        return self._indexed(node, (*keys, index))
+
+    def _np_repeat(self, value: Any, times: Any, axis: Any = None) -> Node:
+        """Return a tensor with each element several times."""
+        node = self._node(value)
+        if axis is None or not isinstance(times, Number):
+            raise NotCoveredError("repeat without an axis, or as often as a tensor says")
+        (place,) = self._axes(node, axis)
+        extent = simple(computed("mul", self._graph.extent(node.dims[place]), times))
+        if not node.dims[place]:
+            dims = [(self._count(extent),) if k == place else () for k in range(len(node.dims))]
+            return self._elementwise("add", node, self._filled(0.0, dims))
+        old = self._axis(node, place)
+        new = self._graph.axis(old, extent)
+        return shifted(self._graph, node, old, Shift((new,), (Term(new, ONE, times),)))
+
+    def _np_tile(self, value: Any, times: Any) -> Any:
+        node = self._node(value)
+        counts = times if isinstance(times, tuple) else (times,)
+        if len(counts) > len(node.dims) or not all(each.literal for each in counts):
+            raise NotCoveredError("tile with more axes, or as often as a shape says")
+        for place, count in enumerate(counts, len(node.dims) - len(counts)):
+            if count.value > 1:
+                node = self._joined([node] * int(count.value), place)
+        return node
+
+    def _continued(self, node: Node, width: Any, *, reflected: bool) -> Node:
+        """Return a tensor with its ends repeated, or mirrored, beyond them."""
+        for place, (before, after) in enumerate(width):
+            if not (before.literal and after.literal):
+                raise NotCoveredError("borders as wide as an attribute says that repeat or mirror the ends")
+            one, extent = Number.of(1), self._graph.extent(node.dims[place])
+            ends = []
+            for turn in range(int(before.value), 0, -1):
+                ends.append(Number.of(turn if reflected else 0))
+            tails = []
+            for turn in range(1, int(after.value) + 1):
+                back = Number.of(turn + 1 if reflected else 1)
+                tails.append(computed("sub", extent, back))
+            slices = [slice(at, simple(computed("add", at, one))) for at in (*ends, *tails)]
+            parts = [self._sliced(node, place, each) for each in slices]
+            if parts:
+                node = self._joined([*parts[: len(ends)], node, *parts[len(ends) :]], place)
+        return node

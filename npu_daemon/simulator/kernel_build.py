@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from ascend_gym.core.digest import digest_of
 from ascend_gym.core.protocols import Failure
 from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase, SourceFile, Sources
 from ascend_gym.core.status import Status
@@ -26,6 +27,18 @@ _GM_ARRAY = re.compile(
     r"\b(const(?:expr)?[ \t]+(?:inline[ \t]+)?)?static[ \t]+((?:volatile[ \t]+)?)__gm__[ \t]+"
     r"((?:volatile[ \t]+)?\w+)[ \t]+(\w+)[ \t]*\[([^][\n]+)\]"
 )
+_INCLUDES_MATMUL = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"][^>"\n]*matmul', re.MULTILINE)
+_WORD = re.compile(r"(?<![{\w])[A-Za-z_]\w*(?=[^\"\w])")
+_ENTRY_POINTS = """\
+extern "C" void asim_kernel_entry(uint8_t *const *arguments, uint32_t count) {
+    asim::asim_launch(&{entry}, arguments, count);
+}
+extern "C" uint32_t asim_task_type(uint64_t key, uint32_t otherwise) {
+    return asim::asim_noted_task_type(__start_asim_task_types, __stop_asim_task_types, key, otherwise);
+}"""
+_OURS = "asim_"
+_RESERVED = "ASIM_READ_FIRST asim_call_entry"  # asim/api/matmul.h, asim/api/launch.h
+_MACRO = "-D"
 _WRAPPER = "asim_wrapper.cpp"
 _PRELUDE = "asim_prelude.h"
 _OWN_PREFIX = "asim_"  # of all files that a build makes in the folder of the sources, but the libraries
@@ -78,26 +91,44 @@ def _readable(sources: Sources) -> Sources:
     return Sources(files=files, main=sources.main)
 
 
-def wrapper_source(sources: Sources, entry: str) -> str:
+def wrapper_source(sources: Sources, entry: str, flags: Sequence[str] = ()) -> str:
     """Return a translation unit around the unmodified main file.
 
-    The entry is renamed while the file is read, because names such as ``exp`` or ``sqrt`` are C functions.
+    Macros of build flags are defined where those of the sources are, behind the simulator's headers. The
+    entry is renamed while the file is read, because names such as ``exp`` or ``sqrt`` are C functions. What
+    calls it is a macro of a name that the sources cannot hold, since it is their digest: none of their
+    macros and none of their functions gets in its way.
     """
+    call = f"asim_call_{digest_of('sources', sources)[:32]}"
+    words = sorted(set(_WORD.findall(_ENTRY_POINTS)))
+    body = _ENTRY_POINTS.replace("{entry}", f"asim_entry_{entry}").replace("\n", "\\\n")
+    undefined = "".join(f"#undef {word}\n" for word in words if _OURS not in word)
     return (
         # No function of a kernel hides whose it is (kernel_ir/origins.py).
         "#undef _LIBCPP_NODEBUG\n#define _LIBCPP_NODEBUG\n#pragma GCC poison nodebug __nodebug__\n"
         f'#include "{_PRELUDE}"\n'
         '#include "asim/api/no_libm.h"\n'
+        f"{_read_first(sources)}"
+        f"#define {call} {body}\n"
+        f"#pragma GCC poison {_RESERVED} {' '.join(word for word in words if _OURS in word)}\n"
+        f"{''.join(_definition(flag) for flag in flags if flag.startswith(_MACRO))}"
         f"#define {entry} asim_entry_{entry}\n"
         f'#include "{sources.main}"\n'
         f"#undef {entry}\n"
-        'extern "C" void asim_kernel_entry(uint8_t *const *arguments, uint32_t count) {\n'
-        f"    asim::launch(&asim_entry_{entry}, arguments, count);\n"
-        "}\n"
-        'extern "C" uint32_t asim_task_type(uint64_t key, uint32_t otherwise) {\n'
-        "    return asim::noted_task_type(__start_asim_task_types, __stop_asim_task_types, key, otherwise);\n"
-        "}\n"
+        f"{undefined}{call}\n"
     )
+
+
+def _definition(flag: str) -> str:
+    """Return a flag of the form ``-DNAME`` or ``-DNAME=VALUE`` as the line that it stands for."""
+    name, equals, value = flag.removeprefix(_MACRO).partition("=")
+    return f"#define {name} {value if equals else 1}\n"
+
+
+def _read_first(sources: Sources) -> str:
+    """Return includes of the headers that take long to read: for kernels that include them."""
+    wanted = any(_INCLUDES_MATMUL.search(file.text) for file in sources.files)
+    return '#include "asim/api/matmul.h"\n' if wanted else ""
 
 
 def library_name(kind: CoreKind) -> str:
@@ -141,10 +172,11 @@ def build_kernel(
     if entry is None:
         expected = "expected 'extern \"C\" __global__ __aicore__ void name(...)'"
         return _build_error(f"{sources.main} has no kernel entry: {expected}")
-    _write_sources(sources, prelude, wrapper_source(sources, entry), work_dir)
+    _write_sources(sources, prelude, wrapper_source(sources, entry, extra_flags), work_dir)
     limits = _limits(protocol)
     folders = header_folders(sources)
-    source = KernelSource(work_dir, _WRAPPER, sources, folders, tuple(extra_flags), marked)
+    flags = tuple(flag for flag in extra_flags if not flag.startswith(_MACRO))
+    source = KernelSource(work_dir, _WRAPPER, sources, folders, flags, marked)
     kinds = core_kinds(kernel_task_types(sources))
     with ThreadPoolExecutor(max_workers=len(kinds)) as pool:
         failures = pool.map(

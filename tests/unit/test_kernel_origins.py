@@ -11,6 +11,7 @@ from npu_daemon.simulator.kernel_ir.origins import Origins, header_marks
 
 API, MACHINE = "/asim/asim/api/tensor.h", "/asim/asim/machine/queue.h"
 DIGEST = hashlib.md5(b"text").hexdigest()
+EMIT = "_ZN4asim4emitEv"
 NODES = {
     "1": f'!DIFile(filename: "{API}", directory: "", checksumkind: CSK_MD5, checksum: "{DIGEST}")',
     "2": f'!DIFile(filename: "{MACHINE}", directory: "", checksumkind: CSK_MD5, checksum: "{DIGEST}")',
@@ -60,12 +61,35 @@ NODES = {
     ],
 )
 def test_a_call_is_of_whom_its_function_is(number: str, of_ascend_c: bool) -> None:
-    origins = Origins(NODES, {f"{API} {DIGEST}", f"{MACHINE} {DIGEST}"})
-    assert origins.in_ascend_c(f"!{number}" if number else "") is of_ascend_c
+    origins = Origins(NODES, {f"{API} {DIGEST}": {"emit"}, f"{MACHINE} {DIGEST}": {"emit"}})
+    assert origins.in_ascend_c(f"!{number}" if number else "", EMIT) is of_ascend_c
 
 
-def test_headers_are_marked_by_path_and_content(tmp_path: Path) -> None:
-    for name in ("asim/api/tensor.h", "kernel/kernel_operator.h", "host/tiling.h"):
-        (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_bytes(b"text")
-    assert header_marks(tmp_path) == [f"{API} {DIGEST}", f"/asim/kernel/kernel_operator.h {DIGEST}"]
+@pytest.mark.parametrize(
+    ("number", "named_by", "of_ascend_c"), [("31", API, True), ("32", MACHINE, True), ("32", API, False)]
+)
+def test_the_innermost_header_names_what_is_called(number: str, named_by: str, of_ascend_c: bool) -> None:
+    headers: dict[str, set[str]] = {f"{API} {DIGEST}": set(), f"{MACHINE} {DIGEST}": set()}
+    headers[f"{named_by} {DIGEST}"].add("emit")
+    assert Origins(NODES, headers).in_ascend_c(f"!{number}", EMIT) is of_ascend_c
+
+
+def test_headers_that_kernels_read_are_marked_by_path_and_content_with_what_they_name(tmp_path: Path) -> None:
+    texts = {
+        "asim_kernel.h": '#include "kernel_operator.h"\n#include <cstdint>\n',
+        "kernel/kernel_operator.h": '#include "asim/api/tensor.h"\n',
+        "asim/api/tensor.h": "inline void f() { emit(); }  // not emitter",
+        "asim/api/matmul.h": "",
+        "asim/api/matmul_config.h": "",
+        "asim/timing/core.h": "emit",  # of the pricing program
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    read = sorted(set(texts) - {"asim/timing/core.h"})
+    digests = {name: hashlib.md5(texts[name].encode()).hexdigest() for name in read}
+    marks = header_marks(tmp_path, {EMIT, "_ZN4asim7emitterEv"})
+    assert marks == {
+        f"/asim/{name} {digests[name]}": (["emit", "emitter"] if name == "asim/api/tensor.h" else [])
+        for name in read
+    }

@@ -135,7 +135,7 @@ class CallReader:
         )
 
     def _check_caller(self, name: str, debug: str) -> None:
-        if self._origins is not None and not self._origins.in_ascend_c(debug):
+        if self._origins is not None and not self._origins.in_ascend_c(debug, name):
             raise RefusedIr(
                 f"the kernel calls {readable_name(name)}, the inside of the simulator: use Ascend C, "
                 "whose functions do so for it",

@@ -96,7 +96,7 @@ def bitcode_command(
         output: file to write.
         overlay_file: holds ``overlay``.
         include_dirs: of the candidate, relative to its folder.
-        extra_flags: the candidate's own macros.
+        extra_flags: the candidate's own, but for macros.
     """
     folders = [f"-I/kernel/{folder}" for folder in include_dirs]
     header = ["-include-pch", f"/built/{_header_name(kind)}"]

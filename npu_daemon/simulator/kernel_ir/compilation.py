@@ -39,7 +39,7 @@ class KernelSource:
         main: file to compile, relative to it.
         sources: for diagnostics.
         include_dirs: relative to the folder.
-        flags: the candidate's own.
+        flags: the candidate's own, but for macros, which ``main`` defines.
         marked: whether blocks say that they are reached; their table is the ``marks_file`` of the library.
     """
 

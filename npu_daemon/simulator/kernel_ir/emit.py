@@ -87,7 +87,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if kernel:
             described = json.loads(Path(kernel[0]).read_text("utf-8"))
-            headers = frozenset(described["headers"])
+            headers = {mark: frozenset(names) for mark, names in described["headers"].items()}
             interface = KernelInterface.of_texts(described["functions"], headers, described["constants"])
             marks = BlockMarks() if len(kernel) > _UNMARKED_ARGUMENTS else None
             data = emitted(data, interface, kernel[1], marks)

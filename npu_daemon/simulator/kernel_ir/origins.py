@@ -2,14 +2,18 @@
 
 An exported function costs what its caller pays to call it. Kernels call Ascend C, whose functions do so for
 them; a kernel that called the inside of it would leave their work out, and would be none on the device.
+A header calls what it names: templates that take a kernel's types call nothing else on behalf of them. No
+macro of a kernel changes what a header says, since all of them are read before it (``kernel_build``).
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
+
+from npu_daemon.simulator.kernel_ir.refusal import readable_name
 
 _LOCATION = re.compile(
     r"(?:distinct )?!DILocation\(line: \d+(?:, column: \d+)?, scope: !(\d+)(?:, inlinedAt: !(\d+))?"
@@ -20,22 +24,59 @@ _FILE = re.compile(
     r'!DIFile\(filename: "([^"]*)", directory: "[^"]*", checksumkind: CSK_MD5, checksum: "([0-9a-f]{32})"\)'
 )
 _ROOT = "/asim"  # where compilers of kernels see the simulator's headers
-_FOLDERS = ("asim", "kernel")
+_FOLDERS = ("", "kernel")
+_PRECOMPILED = "asim_kernel.h"
+# Read where a kernel includes them, ahead of its own text.
+_READ_FIRST = ("asim/api/matmul.h", "asim/api/matmul_config.h")
 _ASCEND_C = (f"{_ROOT}/asim/api/", f"{_ROOT}/kernel/")
+_INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
+_IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 _MAX_DEPTH = 1000
 
+Headers = Mapping[str, Set[str]]
+"""Names of the exported functions that a header names, by the mark of the header."""
 
-def header_marks(include: Path) -> list[str]:
-    """Return the marks of the simulator's headers for kernels: the path and the digest of each.
 
-    A digest is the one that clang writes beside a file's name. It writes none beside a name that a
-    directive has made up.
+def header_marks(include: Path, exported: Set[str]) -> dict[str, list[str]]:
+    """Return the marks of the headers that kernels can call, and the exported functions that each names.
+
+    A mark is the path of a header and its digest: the one that clang writes beside a file's name. It writes
+    none beside a name that a directive has made up.
+
+    Args:
+        include: folder of the simulator's headers.
+        exported: symbols.
     """
-    headers = sorted(file for name in _FOLDERS for file in (include / name).rglob("*.h"))
-    return [
-        _mark(f"{_ROOT}/{file.relative_to(include)}", hashlib.md5(file.read_bytes()).hexdigest())
-        for file in headers
-    ]
+    names = {_last_name(symbol) for symbol in exported}
+    marks = {}
+    for path in sorted({*_closure(include, _PRECOMPILED), *_READ_FIRST}):
+        content = (include / path).read_bytes()
+        mark = _mark(f"{_ROOT}/{path}", hashlib.md5(content).hexdigest())
+        marks[mark] = sorted(names.intersection(_IDENTIFIER.findall(content.decode())))
+    return marks
+
+
+def _closure(include: Path, first: str) -> set[str]:
+    """Return the headers that ``first`` includes, and those include, by their paths in ``include``."""
+    known, waiting = {first}, [first]
+    while waiting:
+        for path in _included(include, waiting.pop()):
+            if path not in known:
+                known.add(path)
+                waiting.append(path)
+    return known
+
+
+def _included(include: Path, path: str) -> Iterator[str]:
+    for name in _INCLUDED.findall((include / path).read_text("utf-8")):
+        for folder in (Path(path).parent, *_FOLDERS):
+            if (include / folder / name).is_file():
+                yield str(folder / Path(name))
+                break
+
+
+def _last_name(symbol: str) -> str:
+    return readable_name(symbol).rpartition("::")[2]
 
 
 class Origins:
@@ -46,21 +87,24 @@ class Origins:
         headers: what ``header_marks`` returns.
     """
 
-    def __init__(self, nodes: Mapping[str, str], headers: Set[str]) -> None:
+    def __init__(self, nodes: Mapping[str, str], headers: Headers) -> None:
         self._nodes = nodes
         self._headers = headers
         self._files: dict[str, str] = {}
 
-    def in_ascend_c(self, debug: str) -> bool:
+    def in_ascend_c(self, debug: str, symbol: str) -> bool:
         """Whether a function of Ascend C makes a call, itself or by what it is made of.
 
         Args:
             debug: ``!N`` of the call, or nothing.
+            symbol: what is called; the innermost header names it.
         """
         number, outermost = debug[1:], ""
         for _ in range(_MAX_DEPTH):
             location = _LOCATION.match(self._nodes.get(number, ""))
             header = self._header_of(location[1]) if location else ""
+            if not outermost and _last_name(symbol) not in self._headers.get(header, ()):
+                return False
             outermost = header or outermost
             number = (location[2] or "") if location and header else ""
             if not number:
@@ -68,7 +112,7 @@ class Origins:
         return False
 
     def _header_of(self, scope: str) -> str:
-        """Return the path of the simulator's header that the function of a scope is in, or nothing."""
+        """Return the mark of the simulator's header that the function of a scope is in, or nothing."""
         known = self._files.get(scope)
         if known is None:
             known = self._files[scope] = self._read_header(scope)
@@ -83,7 +127,8 @@ class Origins:
             node = self._nodes.get(block[1], "")
         function = _FUNCTION.match(node)
         file = _FILE.fullmatch(self._nodes.get(function[1], "")) if function else None
-        return file[1] if file and _mark(file[1], file[2]) in self._headers else ""
+        mark = _mark(file[1], file[2]) if file else ""
+        return mark if mark in self._headers else ""
 
 
 def _mark(path: str, digest: str) -> str:

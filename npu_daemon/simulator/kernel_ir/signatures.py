@@ -70,18 +70,21 @@ class KernelInterface:
 
     Attributes:
         functions: by symbol.
-        headers: marks of the files whose functions may call them (``origins.header_marks``); ``None``: any,
+        headers: files whose functions may call them, and which each may (``origins.Headers``); ``None``: any,
             for modules that were written by hand.
         constants: symbols of functions that any function may call: they do no work.
     """
 
     functions: Mapping[str, Signature]
-    headers: Set[str] | None = None
+    headers: Mapping[str, Set[str]] | None = None
     constants: Set[str] = frozenset()
 
     @classmethod
     def of_texts(
-        cls, texts: Mapping[str, str], headers: Set[str] | None = None, constants: Iterable[str] = ()
+        cls,
+        texts: Mapping[str, str],
+        headers: Mapping[str, Set[str]] | None = None,
+        constants: Iterable[str] = (),
     ) -> KernelInterface:
         """Return the interface of function types as text, ``RESULT (TYPE attributes, ...)``, by symbol."""
         return cls(_ReadWhenUsed(texts), headers, frozenset(constants))

@@ -69,7 +69,8 @@ def prepare_kernel_toolchain(
         InfrastructureError: the compiler is missing or refuses the simulator's sources.
     """
     toolchain.folder.mkdir()
-    described = {"functions": interface, "headers": header_marks(INCLUDE), "constants": list(constants)}
+    headers = header_marks(INCLUDE, interface.keys())
+    described = {"functions": interface, "headers": headers, "constants": list(constants)}
     toolchain.interface_file.write_text(json.dumps(described, indent=0), encoding="utf-8")
     options = ("-O2", "-fPIC", "-fvisibility=hidden", *cpu_flags(), "-c")
     call_tool([*clang(*options), str(SOURCES / "support" / "half.c"), "-o", str(toolchain.support_object)])

@@ -1,4 +1,5 @@
-// How the run program calls a kernel entry, whatever its number of arguments.
+// How the run program calls a kernel entry, whatever its number of arguments. Kernels cannot say the names here that begin with
+// asim_ (kernel_build.py), so that these functions stay what they are.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +19,14 @@ namespace asim {
 
 // Inlined, so that the entry is called directly and not by its address.
 template <typename... Arguments, size_t... Index>
-inline __attribute__((always_inline)) void call_entry(void (*entry)(Arguments...), uint8_t *const *arguments, std::index_sequence<Index...>) {
+inline __attribute__((always_inline)) void asim_call_entry(void (*entry)(Arguments...), uint8_t *const *arguments, std::index_sequence<Index...>) {
     entry(reinterpret_cast<Arguments>(arguments[Index])...);
 }
 
 template <typename... Arguments>
-inline __attribute__((always_inline)) void launch(void (*entry)(Arguments...), uint8_t *const *arguments, uint32_t count) {
+inline __attribute__((always_inline)) void asim_launch(void (*entry)(Arguments...), uint8_t *const *arguments, uint32_t count) {
     if (count != sizeof...(Arguments)) refuse(Refusal::ArgumentCount, sizeof...(Arguments), count);
-    call_entry(entry, arguments, std::index_sequence_for<Arguments...>{});
+    asim_call_entry(entry, arguments, std::index_sequence_for<Arguments...>{});
 }
 
 }  // namespace asim

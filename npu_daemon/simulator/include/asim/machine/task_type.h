@@ -25,7 +25,7 @@ struct TaskTypeNote {
 };
 
 // The type for a tiling key among the notes [first, last): its own, else that for all keys, else `otherwise`.
-inline uint32_t noted_task_type(const TaskTypeNote *first, const TaskTypeNote *last, uint64_t key, uint32_t otherwise) {
+inline uint32_t asim_noted_task_type(const TaskTypeNote *first, const TaskTypeNote *last, uint64_t key, uint32_t otherwise) {
     uint32_t type = otherwise;
     for (const TaskTypeNote *note = first; note != last; ++note) {
         if (note->for_all_keys) type = note->type;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,8 @@ from npu_daemon.in_process import InProcessEvaluator
 from npu_daemon.sandbox import start_loading
 from npu_daemon.sandbox.server import descendants_of
 from npu_daemon.simulator.kernel_ir.compilation import emitter
+from npu_daemon.simulator.kernel_ir.origins import READ_FIRST, precompiled_headers
+from npu_daemon.simulator.kernel_ir.toolchain import INCLUDE
 
 pytestmark = pytest.mark.slow
 
@@ -185,6 +188,32 @@ def test_files_that_take_names_of_the_build_are_a_fault_of_their_author(court: C
     result = court.judge(honest.model_copy(update={"kernel": Sources(files=files, main=honest.kernel.main)}))
     assert result.status is Status.BUILD_ERROR
     assert "choose another" in str(result.all_diagnostics[0])
+
+
+def _including(spec: OpSpec, headers: Sequence[str]) -> Candidate:
+    """Return a candidate whose macros break each header that is read behind them."""
+    words = ("namespace", "inline", "template", "struct", "enum")
+    lines = [
+        *(f"#define {word} broken" for word in words),
+        *(f'#undef NAME\n#define NAME "{path}"\n#include NAME' for path in headers),
+        *(f"#undef {word}" for word in words),
+    ]
+    text = "\n".join(['#pragma once\n#include "honest.h"', *lines, "using Candidate = HonestKernel;\n"])
+    return replaced_candidate(spec, {"op_kernel/candidate.h": text})
+
+
+def test_no_header_of_ascend_c_is_read_behind_the_macros_of_a_kernel(court: Court) -> None:
+    api = sorted(path for path in precompiled_headers(INCLUDE) if path.startswith("asim/"))
+    result = court.judge(_including(court.spec, api))
+    assert len(api) > 50
+    assert result.status is Status.OK, [str(each) for each in result.all_diagnostics]
+
+
+@pytest.mark.parametrize("path", READ_FIRST)
+def test_headers_that_are_read_first_are_an_error_behind_them(court: Court, path: str) -> None:
+    result = court.judge(_including(court.spec, [path]))
+    assert result.status is Status.BUILD_ERROR
+    assert "poisoned" in str(result.all_diagnostics[0])
 
 
 def test_a_run_out_of_memory_is_the_candidates_fault(court: Court) -> None:

@@ -27,7 +27,7 @@ _ROOT = "/asim"  # where compilers of kernels see the simulator's headers
 _FOLDERS = ("", "kernel")
 _PRECOMPILED = "asim_kernel.h"
 # Read where a kernel includes them, ahead of its own text.
-_READ_FIRST = ("asim/api/matmul.h", "asim/api/matmul_config.h")
+READ_FIRST = ("asim/api/matmul.h", "asim/api/matmul_config.h")
 _ASCEND_C = (f"{_ROOT}/asim/api/", f"{_ROOT}/kernel/")
 _INCLUDED = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
@@ -49,22 +49,22 @@ def header_marks(include: Path, exported: Set[str]) -> dict[str, list[str]]:
     """
     names = {_last_name(symbol) for symbol in exported}
     marks = {}
-    for path in sorted({*_closure(include, _PRECOMPILED), *_READ_FIRST}):
+    for path in sorted({*precompiled_headers(include), *READ_FIRST}):
         content = (include / path).read_bytes()
         mark = _mark(f"{_ROOT}/{path}", hashlib.md5(content).hexdigest())
         marks[mark] = sorted(names.intersection(_IDENTIFIER.findall(content.decode())))
     return marks
 
 
-def _closure(include: Path, first: str) -> set[str]:
-    """Return the headers that ``first`` includes, and those include, by their paths in ``include``."""
-    known, waiting = {first}, [first]
+def precompiled_headers(include: Path) -> set[str]:
+    """Return the headers that the precompiled one consists of, but for lists that are read more than once."""
+    known, waiting = {_PRECOMPILED}, [_PRECOMPILED]
     while waiting:
         for path in _included(include, waiting.pop()):
             if path not in known:
                 known.add(path)
                 waiting.append(path)
-    return known
+    return {path for path in known if path.endswith(".h")}
 
 
 def _included(include: Path, path: str) -> Iterator[str]:

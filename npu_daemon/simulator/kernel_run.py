@@ -21,7 +21,6 @@ from npu_daemon.simulator.host_schema import OperatorDefinition, match_column, m
 from npu_daemon.simulator.host_side import TilingOutcome
 from npu_daemon.simulator.places import own_place
 from npu_daemon.simulator.run_report import REPORTED_FAULT_EXIT, library_lines, reported_failure
-from npu_daemon.simulator.trace_program import HEAP_ENVIRONMENT
 
 RECORD_LIMIT = 20_000_000
 _OUTPUT_UNIT_BYTES = 4096
@@ -84,7 +83,6 @@ class KernelJob:
                 cwd=self.folder,
                 limits=limits,
                 reach=self.reach,
-                env=HEAP_ENVIRONMENT,
                 pass_fds=(job.fd, *fds),
             )
 

@@ -19,7 +19,8 @@ _OUT_OF_MEMORY_EXIT = 5
 
 # One heap of huge pages that is never given back: half of what pricing a trace takes is faults otherwise.
 # The C library of a host may not know these names; it ignores them then.
-HEAP_ENVIRONMENT = {
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")  # the C library asks there whether there are any
+_HEAP_ENVIRONMENT = {
     "GLIBC_TUNABLES": ":".join(
         f"glibc.malloc.{name}={value}"
         for name, value in (("hugetlb", 1), ("mmap_threshold", 2**30), ("trim_threshold", 2**30))
@@ -63,8 +64,8 @@ def read_trace(
         [str(program.resolve()), *(_argument(each) for each in (trace, *arguments))],
         cwd=writes_in or program.resolve().parent,
         limits=limits,
-        reach=Reach(tuple(each.resolve() for each in named), keeps_files=writes_in is not None),
-        env=HEAP_ENVIRONMENT,
+        reach=Reach((*(each.resolve() for each in named), _HUGE_PAGES), keeps_files=writes_in is not None),
+        env=_HEAP_ENVIRONMENT,
         pass_fds=[each.fd for each in files if isinstance(each, MemoryFile)],
     )
     answer = _answer(outcome, verb, timeout_s, memory_bytes)

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from ascend_gym import __version__
-from ascend_gym.core.shared_names import find_in_own_folders
+from ascend_gym.core.own_python import find_in_own_folders
 
 find_in_own_folders()  # before anything below is imported from agents or baselines
 
@@ -42,8 +42,8 @@ from ascend_gym.cli.options import (  # noqa: E402
     note,
 )
 from ascend_gym.core.errors import InfrastructureError, MisuseError  # noqa: E402
-from ascend_gym.core.open_files import limit_hint  # noqa: E402
 from ascend_gym.core.status import Status  # noqa: E402
+from ascend_gym.core.text import limit_hint  # noqa: E402
 from ascend_gym.report.summary import to_json  # noqa: E402
 from ascend_gym.search.interrupts import interruptible  # noqa: E402
 

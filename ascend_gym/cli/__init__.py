@@ -22,7 +22,6 @@ find_in_own_folders()  # before anything below is imported from agents or baseli
 from ascend_gym.cli import (  # noqa: E402
     bank,
     cache,
-    compare,
     doctor,
     evaluate,
     models,
@@ -64,8 +63,8 @@ app.command("optimize", cls=SectionedCommand)(optimize.optimize)
 app.command("resume", cls=SectionedCommand)(optimize.resume)
 app.command("train")(train.train)
 app.command("sweep", cls=SectionedCommand)(sweep.sweep)
-app.command("compare")(compare.compare)
-app.command("leaderboard")(compare.leaderboard)
+app.command("compare")(results.compare)
+app.command("leaderboard")(results.leaderboard)
 app.command("profile")(profile.profile)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)

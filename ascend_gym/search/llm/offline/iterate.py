@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ascend_gym.core.records import Candidate
-from ascend_gym.rewrites.library import RULES
-from ascend_gym.rewrites.moves import Move
+from ascend_gym.rewrites.library import RULES, Move
 from ascend_gym.rewrites.rule import Side
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
 from ascend_gym.search.llm.offline.picking import novel, told

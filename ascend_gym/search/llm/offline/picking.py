@@ -7,7 +7,7 @@ from typing import Protocol
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.answer import render_edits
-from ascend_gym.rewrites.moves import Move
+from ascend_gym.rewrites.library import Move
 from ascend_gym.rewrites.rule import Choice, Rule, Site
 from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 

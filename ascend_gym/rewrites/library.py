@@ -12,13 +12,11 @@ from ascend_gym.rewrites import (
     buffers,
     caching,
     casts,
-    core_work,
     cores,
     events,
     fusion,
     hoisting,
     keys,
-    layout,
     loads,
     long_calls,
     memory,
@@ -34,12 +32,11 @@ from ascend_gym.rewrites import (
 )
 from ascend_gym.rewrites.rule import Choice, Rule, Site, View
 
-_TILING = (tiling, cores, core_work, keys)
+_TILING = (tiling, cores, keys)
 _DATA_MOVEMENT = (movement, rows, caching)
 _PIPELINING = (buffers, barriers, events, placement, tails, passes, loads)
 _COMPUTE = (fusion, operands, casts, hoisting, scalar_code, long_calls, reductions)
-_MEMORY = (memory, layout)
-_ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, *_MEMORY)
+_ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, memory)
 
 RULES: tuple[Rule, ...] = tuple(rule for room in _ROOMS for rule in room.RULES)
 """Optimisations: the forward choices of each are expected to help."""

@@ -12,8 +12,7 @@ from collections import Counter
 
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
-from ascend_gym.rewrites.library import RULES
-from ascend_gym.rewrites.moves import Move, moves_of
+from ascend_gym.rewrites.library import RULES, Move, moves_of
 from ascend_gym.rewrites.rule import Rule
 
 _LIBRARY_ORDER = {rule.name: position for position, rule in enumerate(RULES)}

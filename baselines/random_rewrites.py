@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from ascend_gym.core.protocols import Proposal
 from ascend_gym.core.records import Candidate, EvalResult, OpSpec
-from ascend_gym.rewrites.moves import Move, moves_of
+from ascend_gym.rewrites.library import Move, moves_of
 from ascend_gym.search.seeds import derived_seed
 
 MAX_REWRITES = 4

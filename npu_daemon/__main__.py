@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import sys
 import tempfile
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,11 +20,41 @@ from ascend_gym.core.curve_keys import generate_keys
 from ascend_gym.core.errors import InfrastructureError, MisuseError
 from ascend_gym.core.records import DaemonStatus
 from npu_daemon.doctor import examine
-from npu_daemon.logs import configure_logging
 from npu_daemon.operator_link import ask_daemon
 from npu_daemon.serving import WorkerOptions, run_broker
 from npu_daemon.settings import DEFAULT_ADDRESS, DaemonSettings, daemon_settings
 from npu_daemon.worker import Worker, die_with_parent
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per line: time, level, message, and the ``fields`` that were logged with it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the formatted line."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configure_logging(log_format: str, level: str) -> None:
+    """Write log lines to standard error.
+
+    Args:
+        log_format: ``text`` or ``json``.
+        level: minimum level to log.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    text = logging.Formatter("npu-daemon: %(message)s")
+    handler.setFormatter(JsonLines() if log_format == "json" else text)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
 
 EXIT_UNUSABLE = 1
 EXIT_MISUSE = 2

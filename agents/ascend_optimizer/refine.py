@@ -1,6 +1,7 @@
 """Stage II, retrieval-augmented kernel refinement (version 1, section 3.4.2): K is rewritten under a fixed T.
 
-A step diagnoses the bottleneck, retrieves experience for it, has K rewritten by it, and keeps what is valid
+A step diagnoses the bottleneck (what the profile says by itself is computed, what it means for this kernel is
+asked of the model), retrieves experience for it, has K rewritten by it, and keeps what is valid
 and faster. What failed, and why, is told to the steps after it.
 """
 

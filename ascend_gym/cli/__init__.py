@@ -15,14 +15,13 @@ from typing import Annotated
 import typer
 
 from ascend_gym import __version__
-from ascend_gym.core.shared_names import find_in_own_folders
+from ascend_gym.core.own_python import find_in_own_folders
 
 find_in_own_folders()  # before anything below is imported from agents or baselines
 
 from ascend_gym.cli import (  # noqa: E402
     bank,
     cache,
-    compare,
     doctor,
     evaluate,
     models,
@@ -42,8 +41,8 @@ from ascend_gym.cli.options import (  # noqa: E402
     note,
 )
 from ascend_gym.core.errors import InfrastructureError, MisuseError  # noqa: E402
-from ascend_gym.core.open_files import limit_hint  # noqa: E402
 from ascend_gym.core.status import Status  # noqa: E402
+from ascend_gym.core.text import limit_hint  # noqa: E402
 from ascend_gym.report.summary import to_json  # noqa: E402
 from ascend_gym.search.interrupts import interruptible  # noqa: E402
 
@@ -64,8 +63,8 @@ app.command("optimize", cls=SectionedCommand)(optimize.optimize)
 app.command("resume", cls=SectionedCommand)(optimize.resume)
 app.command("train")(train.train)
 app.command("sweep", cls=SectionedCommand)(sweep.sweep)
-app.command("compare")(compare.compare)
-app.command("leaderboard")(compare.leaderboard)
+app.command("compare")(results.compare)
+app.command("leaderboard")(results.leaderboard)
 app.command("profile")(profile.profile)
 app.command("report")(report.report)
 app.command("doctor")(doctor.doctor)

@@ -11,7 +11,11 @@ from pydantic import ValidationError
 from agents.ascend_optimizer.settings import SWITCH_EVERY, Ablation, AgentSettings, Preset, Schedule
 from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.protocols import Embedder, Strategy
-from ascend_gym.search.llm import embedder_named
+from ascend_gym.core.records import OpSpec
+from ascend_gym.rewrites.fenced import fenced
+from ascend_gym.search.llm import OFFLINE_MODEL, embedder_named
+from ascend_gym.search.model_client import ModelClient
+from ascend_gym.staged.examples import Examples, example_for
 
 if TYPE_CHECKING:
     from agents.ascend_optimizer.bank import ExperienceBank
@@ -153,3 +157,43 @@ def retriever_of(
     if least_score is None:
         least_score = _LEAST_SCORES.get(settings.embedder, _LEAST_SCORE)
     return retriever_named(settings.embedder, bank, key, endpoint=embedder, least_score=least_score)
+
+
+def ascend_craft_of(setting: Setting) -> Strategy:
+    """Compose AscendCraft from the settings.
+
+    The offline model drafts by rules, and lowers by rules with seeded faults.
+    """
+    from agents.ascend_craft.agent import AscendCraft
+    from agents.ascend_craft.draft import ModelDrafter, RuleDrafter
+    from agents.ascend_craft.lowering import ModelLowerer, RuleLowerer
+    from agents.ascend_craft.rule_model import RuleModel
+    from agents.ascend_craft.settings import Lowering
+
+    spec, settings = setting.spec, setting.settings
+    offline = settings.model == OFFLINE_MODEL
+    drafter = RuleDrafter(spec) if offline else ModelDrafter(spec, setting.online, settings.examples)
+    if settings.lowering is Lowering.RULES:
+        return AscendCraft(spec, drafter, RuleLowerer())
+    model_client = ModelClient(RuleModel(spec), seed=settings.seed) if offline else setting.online
+    lowerer = ModelLowerer(
+        spec,
+        model_client,
+        lowering=settings.lowering,
+        examples=settings.examples,
+        builds=settings.pass_builds,
+    )
+    return AscendCraft(spec, drafter, lowerer)
+
+
+def example_text(spec: OpSpec, wanted: Examples) -> str:
+    """Return the example operator shown in direct generation; empty for operators with sources."""
+    example = None if spec.has_sources else example_for(spec, wanted)
+    if example is None:
+        return ""
+    candidate = example.lowered()
+    host, kernel = fenced(candidate.tiling_text, "cpp"), fenced(candidate.kernel_text, "cpp")
+    return (
+        f"\n\n## An example: the operator {example.spec.name}, complete\n\n{example.spec.description}\n\n"
+        f"Its host side:\n\n{host}\nIts kernel:\n\n{kernel}"
+    )

@@ -17,7 +17,7 @@ from ascend_gym.cli.options import EXIT_INFRASTRUCTURE, Json
 from ascend_gym.core.config import daemon_settings as environment_settings
 from ascend_gym.core.config import default_daemon_addresses
 from ascend_gym.core.errors import AscendGymError
-from ascend_gym.core.shared_names import DISTRIBUTION, SHARED_NAMES, is_hidden, strangers
+from ascend_gym.core.own_python import DISTRIBUTION, SHARED_NAMES, is_hidden, strangers
 from ascend_gym.report.summary import to_json
 from ascend_gym.suite.loader import ignored_suites, suite_names
 

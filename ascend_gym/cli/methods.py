@@ -14,8 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from agents.ascend_craft.settings import Lowering
 from agents.ascend_optimizer.settings import Ablation, Preset, Schedule
 from ascend_gym.cli import outside_methods
-from ascend_gym.cli.agent import LEXICAL_EMBEDDER, agent_identity, ascend_optimizer_of
-from ascend_gym.cli.craft import ascend_craft_of, example_text
+from ascend_gym.cli.agent import (
+    LEXICAL_EMBEDDER,
+    agent_identity,
+    ascend_craft_of,
+    ascend_optimizer_of,
+    example_text,
+)
 from ascend_gym.cli.outside_methods import guarded
 from ascend_gym.core.chips import own_chips
 from ascend_gym.core.errors import MisuseError

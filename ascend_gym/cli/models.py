@@ -1,4 +1,4 @@
-"""The language models of a run, recorded next to its journal and charged to its ledger."""
+"""The language models of a run, recorded next to its journal, charged to its ledger; ``ascend-gym llm``."""
 
 from __future__ import annotations
 

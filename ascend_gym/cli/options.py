@@ -1,4 +1,4 @@
-"""Shared parts of commands: options, the evaluator, consoles and exit statuses."""
+"""Shared parts of commands: options, help in sections, completion, the evaluator, consoles, exit statuses."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ _OTHERS = "Options"
 
 
 class SectionedCommand(TyperCommand):
-    """A command whose help has its options below the headings that their ``rich_help_panel`` names."""
+    """A command whose help has its options below the headings that their ``rich_help_panel`` names.
+
+    It is plain text: in the panels of Rich, terminals of 80 columns cut the names of options.
+    """
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the sections; options without a heading come last."""

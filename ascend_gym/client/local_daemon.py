@@ -19,9 +19,9 @@ from types import TracebackType
 from typing import IO
 
 from ascend_gym.core.errors import AscendGymError, InfrastructureError, MisuseError
-from ascend_gym.core.open_files import limit_hint
 from ascend_gym.core.own_python import own_python_command
 from ascend_gym.core.private_folder import PrivateFolder
+from ascend_gym.core.text import limit_hint
 
 START_TIMEOUT_S = 300.0
 _SOON_S = 2.0

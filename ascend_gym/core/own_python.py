@@ -1,11 +1,54 @@
-"""Child interpreters that import the same installation as this process, from any working directory."""
+"""Child interpreters that import the same installation as this process, from any working directory.
+
+Other distributions use the top-level names ``agents`` and ``baselines`` as well. Ours are namespace packages
+without files at that level, so installing both overwrites nothing, and Python finds our modules in the common
+folder. If our folder is elsewhere, as in a clone or an editable install, another package of that name hides
+it; ``find_in_own_folders`` makes it importable again.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import packages_distributions
 from pathlib import Path
+from types import ModuleType
 
-from ascend_gym.core import shared_names
+DISTRIBUTION = "ascend-gym"
+SHARED_NAMES = ("agents", "baselines")
+_ROOT = Path(__file__).resolve().parents[2]
+
+
+class _OwnModules:
+    """Finder for modules directly in one of our folders, whichever package owns the folder's name."""
+
+    @staticmethod
+    def find_spec(
+        fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module of ours; ``None`` for any other."""
+        parent = fullname.rpartition(".")[0]
+        return PathFinder.find_spec(fullname, [str(_ROOT / parent)]) if parent in SHARED_NAMES else None
+
+
+def find_in_own_folders() -> None:
+    """Make our modules below the shared names importable in this process, whichever package owns the name."""
+    if _OwnModules not in sys.meta_path:
+        sys.meta_path.insert(0, _OwnModules)
+
+
+def strangers(name: str) -> list[str]:
+    """Return the other distributions that install anything under a top-level name."""
+    return sorted(set(packages_distributions().get(name, [])) - {DISTRIBUTION})
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether another package hides our folder of that name from plain imports."""
+    spec = PathFinder.find_spec(name)
+    places = (spec.submodule_search_locations if spec is not None else None) or []
+    return str(_ROOT / name) not in {str(Path(place).resolve()) for place in places}
+
 
 _PACKAGES_FOLDER = str(Path(__file__).resolve().parents[2])
 
@@ -18,7 +61,7 @@ def own_python_command(module: str) -> list[str]:
     """
     steps = (
         f"import sys; sys.path[:] = {_import_folders()!r}",
-        f"from {shared_names.__name__} import find_in_own_folders; find_in_own_folders()",
+        f"from {__name__} import find_in_own_folders; find_in_own_folders()",
         f"from {module} import main; main()",
     )
     return [sys.executable, "-c", "; ".join(steps)]

@@ -1,4 +1,4 @@
-"""Evaluation results: diagnostics, profiles, outcomes of cases, and the charge."""
+"""Evaluation results (diagnostics, profiles, cases, the charge), and messages within a daemon."""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
-"""Helpers for message texts: well-formed Unicode, limited length, "did you mean"."""
+"""Helpers for message texts: well-formed Unicode, limited length, "did you mean", what to do."""
 
 from __future__ import annotations
 
+import errno
+import os
+import resource
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -33,3 +36,17 @@ def without_thoughts(text: str) -> str:
     if end:
         return rest.lstrip()
     return "" if text.lstrip().startswith(_THOUGHT_BEGINS) else text
+
+
+_REASON = os.strerror(errno.EMFILE)
+
+
+def limit_hint(message: str) -> str:
+    """Return advice if an error message says that too many files are open, else an empty string."""
+    if _REASON not in message:
+        return ""
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return (
+        f"; this process may have {limit} files open: raise that with 'ulimit -n' (up to {most}), "
+        "or close environments and evaluators that are not used"
+    )

@@ -1,4 +1,4 @@
-"""Action families: each defines an action space and how its actions produce candidates."""
+"""Action families: each defines an action space, its spaces, and how its actions produce candidates."""
 
 from __future__ import annotations
 

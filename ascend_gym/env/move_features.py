@@ -18,8 +18,7 @@ from gymnasium import spaces
 from ascend_gym.core.records import Candidate
 from ascend_gym.env.episode import Attempt, Episode
 from ascend_gym.env.rewrite_actions import SLOTS_PER_RULE, numbered_moves
-from ascend_gym.rewrites.library import RULES
-from ascend_gym.rewrites.moves import Move
+from ascend_gym.rewrites.library import RULES, Move
 from ascend_gym.rewrites.rule import Family, Side
 
 BOUND = 4.0

@@ -14,8 +14,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.records import Candidate, Diagnostic, OpSpec
 from ascend_gym.env.actions import Mask, no_candidate
 from ascend_gym.rewrites.knobs import Knob, knobs_of, turned
-from ascend_gym.rewrites.library import RULES
-from ascend_gym.rewrites.moves import Move, moves_of
+from ascend_gym.rewrites.library import RULES, Move, moves_of
 
 SLOTS_PER_RULE = 8
 """Number of moves per rule in the ``rules`` family."""

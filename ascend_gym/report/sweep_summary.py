@@ -1,4 +1,4 @@
-"""Results of a sweep as tables and one JSON document, read from its results store."""
+"""Results of a sweep as tables and one JSON document, read from its results store; what it cost in time."""
 
 from __future__ import annotations
 

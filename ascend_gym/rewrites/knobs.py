@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ascend_gym.core.records import Candidate
-from ascend_gym.rewrites.moves import moves_of
+from ascend_gym.rewrites.library import moves_of
 from ascend_gym.rewrites.rule import FileEdit, Site, edited
 from ascend_gym.rewrites.syntax import Edit
 

@@ -1,20 +1,22 @@
-"""All rules, in a fixed order."""
+"""All rules, in a fixed order, and all single rewrites of a candidate."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+
 from ascend_gym.core.errors import MisuseError
+from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites import (
     barriers,
     buffers,
     caching,
     casts,
-    core_work,
     cores,
     events,
     fusion,
     hoisting,
     keys,
-    layout,
     loads,
     long_calls,
     memory,
@@ -28,14 +30,13 @@ from ascend_gym.rewrites import (
     tails,
     tiling,
 )
-from ascend_gym.rewrites.rule import Rule
+from ascend_gym.rewrites.rule import Choice, Rule, Site, View
 
-_TILING = (tiling, cores, core_work, keys)
+_TILING = (tiling, cores, keys)
 _DATA_MOVEMENT = (movement, rows, caching)
 _PIPELINING = (buffers, barriers, events, placement, tails, passes, loads)
 _COMPUTE = (fusion, operands, casts, hoisting, scalar_code, long_calls, reductions)
-_MEMORY = (memory, layout)
-_ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, *_MEMORY)
+_ROOMS = (*_TILING, *_DATA_MOVEMENT, *_PIPELINING, *_COMPUTE, memory)
 
 RULES: tuple[Rule, ...] = tuple(rule for room in _ROOMS for rule in room.RULES)
 """Optimisations: the forward choices of each are expected to help."""
@@ -55,3 +56,31 @@ def rule_named(name: str) -> Rule:
     if name not in _BY_NAME:
         raise MisuseError(f"no rule {name!r}; there are {', '.join(sorted(_BY_NAME))}")
     return _BY_NAME[name]
+
+
+@dataclass(frozen=True)
+class Move:
+    """One rewrite of a candidate: a rule, a place, and a choice."""
+
+    rule: Rule
+    site: Site
+    choice: Choice
+
+    @property
+    def note(self) -> dict[str, str]:
+        """Names for the origin of a proposal."""
+        return {"rule": self.rule.name, "site": self.site.label, "choice": self.choice.label}
+
+    def applied_to(self, candidate: Candidate) -> Candidate:
+        """Return the rewritten candidate.
+
+        Raises:
+            MisuseError: the move belongs to another candidate.
+        """
+        return self.rule.apply(candidate, self.site, self.choice)
+
+
+def moves_of(candidate: Candidate, rules: Iterable[Rule] = RULES) -> list[Move]:
+    """Return all moves, ordered by rule as in the library, then by site, then by choice."""
+    view = View(candidate)
+    return [Move(rule, site, choice) for rule in rules for site in rule.find(view) for choice in site.choices]

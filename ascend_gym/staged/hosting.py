@@ -1,4 +1,4 @@
-"""What the host function of a program comes to in a case: launch, numbers, and room that buffers take."""
+"""Host function of a program in a case: launch, numbers, room that buffers take; the interface it serves."""
 
 from __future__ import annotations
 

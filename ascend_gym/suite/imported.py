@@ -1,6 +1,8 @@
 """The index of an imported cann-ops checkout: which operators it has, where, and what each still needs.
 
 The index is a small JSON file in the cache root. It points at the checkout; sources are never copied.
+An aclnn example instead of an ``op.toml`` is read once by ``npu_daemon.importer``, in a confined process
+of its own, which writes what it says as an ``op.toml`` with data files into the cache root.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``op.toml``: the cases, tolerances and labels of an operator folder, read strictly."""
+"""``op.toml``: cases, tolerances and labels of an operator folder, read strictly; checks of their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Imports runs from their folders, and merges the stores of several machines."""
+"""Imports runs from their folders, merges the stores of several machines, and exports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The run folders of a sweep, which its driver writes from the updates of hosts."""
+"""The run folders of a sweep, which its driver writes from the updates of hosts, and their provenance.
+
+Provenance (host, versions and prompts, one line for each process that worked on a run) is kept out of the
+journal, whose bytes depend only on operator, method, model and seed.
+"""
 
 from __future__ import annotations
 

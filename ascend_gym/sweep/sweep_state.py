@@ -1,4 +1,4 @@
-"""Scheduling of a sweep's runs: pure decisions without clocks, sockets or processes."""
+"""The loop over a sweep's runs, and their scheduling: pure decisions without clocks, sockets or processes."""
 
 from __future__ import annotations
 

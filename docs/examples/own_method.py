@@ -6,7 +6,7 @@ ascend-gym optimize add --method docs/examples/own_method.py:Climb --budget 6
 import random
 
 from ascend_gym.core.protocols import Proposal
-from ascend_gym.rewrites.moves import moves_of
+from ascend_gym.rewrites.library import moves_of
 
 
 class Climb:

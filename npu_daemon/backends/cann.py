@@ -47,7 +47,8 @@ from npu_daemon.cann.execution import (
     prepare_call,
 )
 from npu_daemon.cann.measurement import Subject, measure
-from npu_daemon.cann.opp_build import OppBuild, OppBuilder, build_tools, runner_digest
+from npu_daemon.cann.opp_build import OppBuild, OppBuilder
+from npu_daemon.cann.runner_build import build_tools, runner_digest
 from npu_daemon.cann.toolkit import open_toolkit
 from npu_daemon.floor import floor_us
 from npu_daemon.sandbox import ProcessOutcome

@@ -1,4 +1,4 @@
-"""The broker's sockets: bound with limits, non-blocking."""
+"""The broker's sockets, bound with limits and non-blocking, and its messages as they travel."""
 
 from __future__ import annotations
 

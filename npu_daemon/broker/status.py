@@ -1,4 +1,4 @@
-"""The status of a broker, for users and monitoring."""
+"""The status of a broker, for users and monitoring, and questions about it from other threads."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ascend_gym.core.errors import InfrastructureError
 from npu_daemon.cann.devices import DevicePool, query_devices
-from npu_daemon.cann.opp_build import build_tools
+from npu_daemon.cann.runner_build import build_tools
 from npu_daemon.cann.toolkit import (
     HEADERS,
     LIBRARIES,

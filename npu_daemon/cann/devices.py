@@ -56,7 +56,11 @@ class DeviceState:
 
 
 def parse_info(text: str) -> tuple[DeviceState, ...]:
-    """Return the devices in the output of ``npu-smi info``.
+    """Return the devices in the output of ``npu-smi info``: their health and the processes that use them.
+
+    The layout is that of the npu-smi manual: two rows per chip below ``NPU Name | Health | Power(W) ...`` and
+    ``Chip ... | Bus-Id | AICore(%) ...``, and a second table of processes. Columns within a cell differ
+    between driver versions; only those that all versions have are read.
 
     Raises:
         NpuSmiFormatError: the table is missing, or a row cannot be parsed.

@@ -13,7 +13,8 @@ from ascend_gym.core.records import Diagnostic, MeasureProtocol, Phase
 from ascend_gym.core.status import Status
 from npu_daemon.cann.arguments import Argument, declared_kinds, fitted
 from npu_daemon.cann.configuration import CannSettings
-from npu_daemon.cann.opp_build import DeviceTools, OppBuild
+from npu_daemon.cann.opp_build import OppBuild
+from npu_daemon.cann.runner_build import DeviceTools
 from npu_daemon.cann.toolkit import Toolkit
 from npu_daemon.sandbox import ProcessOutcome, ResourceLimits, run_limited
 

@@ -1,4 +1,4 @@
-"""Measurement of an operator's latency: batches under ``msprof op``, alternating with its baseline."""
+"""Measurement of an operator's latency and what it is billed: ``msprof op``, beside its baseline."""
 
 from __future__ import annotations
 

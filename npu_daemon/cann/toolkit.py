@@ -1,4 +1,4 @@
-"""The CANN toolkit of this host: location, version, programs and their environment variables."""
+"""The CANN toolkit of this host: location, version, programs, their environment, and findings about it."""
 
 from __future__ import annotations
 

@@ -79,6 +79,11 @@ _USES_TORCH = "torch is not installed"
 def run_gen_data(scratch: Path, variants: int) -> list[Path]:
     """Run the ``gen_data.py`` of each variant, a copy of the example folder below ``scratch``.
 
+    The script is untrusted code like ``main.cpp`` and is confined like it, with numpy, random and torch
+    seeded. Each run is a fork of one interpreter that has loaded torch. Where torch is missing, an
+    empty module of that name satisfies scripts that import it without using it. Scripts that ask
+    ``npu-smi`` for the chip get 910B2.
+
     Args:
         scratch: folder with the copies, named 0, 1, 2 and so on, which are also the seeds.
         variants: number of variants. If the data are large, only two are run.

@@ -1,4 +1,4 @@
-"""CSV files of launches with the names and columns of msopprof, as far as the simulator knows the quantity.
+"""Files of launches: Chrome traces, and CSV with the names and columns of msopprof, as far as they are known.
 
 Columns: the msopprof performance data reference (MindStudio operator tools, files PipeUtilization,
 ResourceConflictRatio, L2Cache, Memory, OpBasicInfo). Values that only the other kind of core has are ``NA``.

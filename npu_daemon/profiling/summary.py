@@ -1,4 +1,4 @@
-"""Summary of a launch, as JSON-able values and on a terminal."""
+"""Summary of a launch and its roofline, as JSON-able values and on a terminal."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -20,9 +20,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.core.wheel import compiler_folder
 from npu_daemon.sandbox import Reach, ResourceLimits, run_limited
 from npu_daemon.simulator.compiler_errors import compiler_diagnostics
-from npu_daemon.simulator.host_arrays import refused_lines, with_cleared_arrays
 from npu_daemon.simulator.host_check import refused_modules
-from npu_daemon.simulator.host_marks import with_marks
 from npu_daemon.simulator.host_toolchain import (
     HOST_HEADERS,
     host_assemble_command,
@@ -32,6 +30,76 @@ from npu_daemon.simulator.host_toolchain import (
 )
 from npu_daemon.simulator.kernel_ir.block_marks import BlockMarks
 from npu_daemon.simulator.kernel_ir.compilation import marks_file
+
+REFUSED = "variable-sized object may not be initialized"
+_CLEARED = re.compile(r"\b(\w+)[ \t]*\[([^][\n]+)\][ \t]*=[ \t]*\{[ \t]*0?[ \t]*\}[ \t]*;")
+
+
+def refused_lines(diagnostics: Iterable[Diagnostic]) -> dict[str, list[int]]:
+    """Return by file the lines, counted from 1, at which clang refuses to initialise an array."""
+    lines: dict[str, list[int]] = {}
+    for each in diagnostics:
+        if each.message.startswith(REFUSED) and each.file and each.line:
+            lines.setdefault(each.file, []).append(each.line)
+    return lines
+
+
+def with_cleared_arrays(text: str, lines: Sequence[int]) -> str:
+    """Return a source whose arrays at some lines, and those of the same extents, are cleared by a call."""
+    rows = text.split("\n")
+    chosen = [rows[line - 1] for line in lines if line <= len(rows)]
+    extents = {extent.strip() for row in chosen for _, extent in _CLEARED.findall(row)}
+
+    def cleared(found: re.Match[str]) -> str:
+        name, extent = found.groups()
+        if extent.strip() not in extents:
+            return found[0]
+        return f"{name}[{extent}]; __builtin_memset({name}, 0, sizeof({name}));"
+
+    return _CLEARED.sub(cleared, text)
+
+
+_CALLBACK = "asim_host_reached"
+_NODE = re.compile(r"^!(\d+) = (.+)$", re.MULTILINE)
+_LABEL = re.compile(r'(?:[\w.$-]+|"[^"]*"):')
+_DEBUG = re.compile(r"!dbg !(\d+)")
+_FIRST = re.compile(r"  %[\w.]+ = (?:phi|landingpad) |          (?:cleanup|catch|filter)\b")
+
+
+def with_marks(text: str, marks: BlockMarks) -> str:
+    """Return a module whose blocks say that they are reached.
+
+    Args:
+        text: as clang has printed the module.
+        marks: takes the source places of its blocks.
+    """
+    nodes = dict(_NODE.findall(text))
+    lines: list[str] = []
+    block: list[str] | None = None
+    for line in text.split("\n"):
+        if block is None:
+            lines.append(line)
+            block = [] if line.startswith("define ") and line.endswith("{") else None
+        elif line == "}":
+            lines += [*_marked(block, marks, nodes), line]
+            block = None
+        elif _LABEL.match(line):
+            lines += [*_marked(block, marks, nodes), line]
+            block = []
+        else:
+            block.append(line)
+    return "\n".join([*lines, f"declare void @{_CALLBACK}(i32)", ""])
+
+
+def _marked(block: list[str], marks: BlockMarks, nodes: dict[str, str]) -> Iterator[str]:
+    """Yield the lines of a block, its mark before the first instruction that may follow others."""
+    begin = next((at for at, line in enumerate(block) if line and not _FIRST.match(line)), len(block))
+    yield from block[:begin]
+    if begin < len(block):
+        places = {found[1] for line in block if (found := _DEBUG.search(line))}
+        yield from marks.calls(_CALLBACK, places, nodes)
+    yield from block[begin:]
+
 
 BUILD_LIMITS = ResourceLimits(
     wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20

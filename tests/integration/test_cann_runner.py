@@ -13,7 +13,7 @@ from ascend_gym.core.protocols import Failure
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.cann.configuration import CannSettings
 from npu_daemon.cann.execution import ADDRESS_SLOTS
-from npu_daemon.cann.opp_build import SOURCES, build_tools
+from npu_daemon.cann.runner_build import SOURCES, build_tools
 from npu_daemon.cann.toolkit import Toolkit, open_toolkit
 from npu_daemon.profiling.asc_build import AscProgram
 from npu_daemon.profiling.profiler import Profiler

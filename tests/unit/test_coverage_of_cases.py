@@ -10,7 +10,7 @@ from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.coverage import Coverage, FileCoverage, coverage_of
-from npu_daemon.simulator.host_marks import with_marks
+from npu_daemon.simulator.host_build import with_marks
 from npu_daemon.simulator.kernel_ir.block_marks import BlockMarks, reached_numbers, read_marks
 
 HOST = """\

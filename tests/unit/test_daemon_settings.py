@@ -11,7 +11,7 @@ import pytest
 
 from ascend_gym.core.config import daemon_settings as environment_settings
 from ascend_gym.core.errors import MisuseError
-from npu_daemon.logs import JsonLines
+from npu_daemon.__main__ import JsonLines
 from npu_daemon.serving import read_secret
 from npu_daemon.settings import DaemonSettings, daemon_settings
 

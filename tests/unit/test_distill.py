@@ -20,7 +20,7 @@ from ascend_gym.core.status import Status
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Family
 from ascend_gym.search.llm.offline import OfflineModel
-from ascend_gym.search.llm.offline.mechanisms import mechanism_of, mechanisms
+from ascend_gym.search.llm.offline.distill import mechanism_of, mechanisms
 from ascend_gym.search.model_client import ModelClient
 from ascend_gym.suite.requests import request_for
 

@@ -14,7 +14,7 @@ import pytest
 from ascend_gym.client import local_daemon
 from ascend_gym.client.local_daemon import LocalDaemon
 from ascend_gym.core.errors import InfrastructureError
-from ascend_gym.core.open_files import limit_hint
+from ascend_gym.core.text import limit_hint
 
 
 class Starting(LocalDaemon):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ascend_gym.core.records import Diagnostic, Phase
-from npu_daemon.simulator.host_arrays import REFUSED, refused_lines, with_cleared_arrays
+from npu_daemon.simulator.host_build import REFUSED, refused_lines, with_cleared_arrays
 
 TEXT = """struct Fixed { uint32_t list[4] = {0}; };
 void f(uint32_t n) {

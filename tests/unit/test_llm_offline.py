@@ -9,8 +9,7 @@ from ascend_gym.rewrites.answer import ParseProblem, ProblemKind, candidate_from
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Site
 from ascend_gym.search.llm.offline import OfflineModel
-from ascend_gym.search.llm.offline.prompt_evidence import evidence_of
-from ascend_gym.search.llm.offline.reading import candidate_in
+from ascend_gym.search.llm.offline.reading import candidate_in, evidence_of
 from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import best_of_n_messages, describe_case, render_sources
 from ascend_gym.suite.loader import list_operators, load_operator

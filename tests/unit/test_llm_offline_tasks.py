@@ -24,9 +24,8 @@ from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.library import rule_named
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
-from ascend_gym.search.llm.offline.lessons import lessons_of
-from ascend_gym.search.llm.offline.prompt_evidence import evidence_of
-from ascend_gym.search.llm.offline.trends import trends_of
+from ascend_gym.search.llm.offline.lessons import lessons_of, trends_of
+from ascend_gym.search.llm.offline.reading import evidence_of
 from ascend_gym.search.llm.offline.ub_estimate import UB_BYTES, fits_ub, ub_bytes
 from ascend_gym.search.llm.prompts import render_sources
 from ascend_gym.suite.loader import load_operator

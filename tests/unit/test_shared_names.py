@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import ascend_gym
-from ascend_gym.core.shared_names import SHARED_NAMES, is_hidden, strangers
+from ascend_gym.core.own_python import SHARED_NAMES, is_hidden, strangers
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = {"agents": "agents.ascend_optimizer.settings", "baselines": "baselines.best_of_n"}

@@ -14,8 +14,7 @@ from ascend_gym.core.digest import digest_of
 from ascend_gym.core.errors import MisuseError, ModelError
 from ascend_gym.core.protocols import Embedder
 from ascend_gym.core.text import well_formed
-from ascend_gym.search.llm.answer_log import AnswerLog
-from ascend_gym.search.llm.cassette import CassetteMode
+from ascend_gym.search.llm.cassette import AnswerLog, CassetteMode
 from ascend_gym.search.llm.endpoint import Endpoint, Failure
 from ascend_gym.search.llm.limits import CallLimits, Clock, texts_bound_tokens
 

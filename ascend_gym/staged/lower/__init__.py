@@ -11,8 +11,9 @@ from enum import Enum
 
 from ascend_gym.core.records import Candidate, SourceFile, Sources
 from ascend_gym.staged.lower.context import Context
-from ascend_gym.staged.lower.plan import empty_kernel, host_source, kernel_source
+from ascend_gym.staged.lower.plan import host_source
 from ascend_gym.staged.lower.stages import Stages
+from ascend_gym.staged.lower.state import empty_kernel, kernel_source
 from ascend_gym.staged.verify import Verified
 
 

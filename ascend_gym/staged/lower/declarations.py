@@ -1,4 +1,4 @@
-"""Where scalars are declared in C++."""
+"""Where scalars are declared in C++, and copies that are issued ahead."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from ascend_gym.search.llm.offline import (
     rewrite,
     template,
 )
-from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
+from ascend_gym.search.llm.offline.picking import SeededChoice
 from ascend_gym.search.llm.sheets import without_sheets
 
 NAME = "offline"

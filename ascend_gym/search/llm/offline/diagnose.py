@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Side
-from ascend_gym.search.llm.offline.prompt_evidence import PromptEvidence, evidence_of
-from ascend_gym.search.llm.offline.reading import candidate_in
-from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
+from ascend_gym.search.llm.offline.picking import SeededChoice
+from ascend_gym.search.llm.offline.reading import PromptEvidence, candidate_in, evidence_of
 
 _NAMED_RULES = 4
 _SHORT_COPIES = re.compile(r"\d+ bytes per (MTE[23]) instruction \(small\)")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from ascend_gym.core.records import Candidate
-from ascend_gym.rewrites.library import RULES
-from ascend_gym.rewrites.moves import Move
+from ascend_gym.rewrites.library import RULES, Move
 from ascend_gym.rewrites.rule import Side
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
-from ascend_gym.search.llm.offline.picking import novel, told
-from ascend_gym.search.llm.offline.prompt_evidence import evidence_of
-from ascend_gym.search.llm.offline.reading import candidate_in
-from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
+from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
+from ascend_gym.search.llm.offline.reading import candidate_in, evidence_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _STATE = "\n## The fastest version so far"

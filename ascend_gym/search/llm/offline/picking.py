@@ -1,15 +1,35 @@
-"""Picking rewrite rules one after the other, by weights and by what the result may be."""
+"""Picking rewrite rules, by weights and by what may come of it; seeded choices, the same on every Python."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.answer import render_edits
-from ascend_gym.rewrites.moves import Move
+from ascend_gym.rewrites.library import Move
 from ascend_gym.rewrites.rule import Choice, Rule, Site
-from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
+
+_Item = TypeVar("_Item")
+
+
+class SeededChoice:
+    """Weighted choices that are the same on every version of Python."""
+
+    def __init__(self, digest: str) -> None:
+        self._random = random.Random(int(digest[:16], 16))
+
+    def pick(self, items: Sequence[_Item], weight: Callable[[_Item], float]) -> _Item:
+        """Return one of ``items``, each as likely as its weight says."""
+        weights = [weight(item) for item in items]
+        point = self._random.random() * sum(weights)
+        for item, share in zip(items, weights, strict=True):
+            point -= share
+            if point < 0:
+                return item
+        return items[-1]
+
 
 _REDRAWS = 9
 _REFUSALS = 40  # choices that are looked at and refused before a step is given up

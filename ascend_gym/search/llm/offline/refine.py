@@ -9,13 +9,16 @@ from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
-from ascend_gym.search.llm.offline.experience import Experience, experience_in, recommendation
-from ascend_gym.search.llm.offline.lessons import Lessons, lessons_of
-from ascend_gym.search.llm.offline.picking import novel, told
-from ascend_gym.search.llm.offline.prompt_evidence import PromptEvidence, evidence_of
-from ascend_gym.search.llm.offline.reading import candidate_in
-from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
-from ascend_gym.search.llm.offline.trends import Trends, trends_of
+from ascend_gym.search.llm.offline.lessons import Lessons, Trends, lessons_of, trends_of
+from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
+from ascend_gym.search.llm.offline.reading import (
+    Experience,
+    PromptEvidence,
+    candidate_in,
+    evidence_of,
+    experience_in,
+    recommendation,
+)
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _RULES = tuple(rule for rule in RULES if rule.side is not Side.TILING)

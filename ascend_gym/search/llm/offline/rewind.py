@@ -11,9 +11,8 @@ from itertools import takewhile
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import REWINDS, RULES
 from ascend_gym.rewrites.rule import Choice, Rule, Site
-from ascend_gym.search.llm.offline.picking import changes_between
+from ascend_gym.search.llm.offline.picking import SeededChoice, changes_between
 from ascend_gym.search.llm.offline.reading import candidate_in
-from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 
 _FORBIDDEN = ("## Taken out already", "## Tried in vain")
 _KNOWN = "## Known from other trajectories"

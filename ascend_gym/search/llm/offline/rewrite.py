@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from ascend_gym.core.records import Candidate
 from ascend_gym.rewrites.library import RULES
-from ascend_gym.search.llm.offline.picking import rewritten, told
-from ascend_gym.search.llm.offline.prompt_evidence import evidence_of
-from ascend_gym.search.llm.offline.reading import candidate_in
-from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
+from ascend_gym.search.llm.offline.picking import SeededChoice, rewritten, told
+from ascend_gym.search.llm.offline.reading import candidate_in, evidence_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _REWRITES = {1: 0.2, 2: 0.3, 3: 0.3, 4: 0.2}

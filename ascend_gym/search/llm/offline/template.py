@@ -15,8 +15,8 @@ from ascend_gym.rewrites.constants import constants_of, names_buffer_count, name
 from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import File, Side
 from ascend_gym.rewrites.syntax import Edit, Source, ancestor, parse, splice
+from ascend_gym.search.llm.offline.picking import SeededChoice
 from ascend_gym.search.llm.offline.reading import candidate_in
-from ascend_gym.search.llm.offline.seeded_choice import SeededChoice
 
 _MARKERS = re.compile(r"`(//[^`\n]*START[^`\n]*)`.*?`(//[^`\n]*END[^`\n]*)`", re.DOTALL)
 

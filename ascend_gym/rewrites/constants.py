@@ -32,6 +32,7 @@ _SIZE_WORDS = _words(
 )
 _LENGTH_WORDS = _words("len length size data block elem elems rows factor part bytes")
 _COUNT_WORDS = _words("num nums number count depth")
+_OF_DATA_WORDS = _words("elem elems element elements data bytes len length size")
 _RESERVE_WORDS = _words("reserve reserved reserves rsv rsvd")
 _NEVER_A_SIZE = _words("key align dim dims type mode id version stride") | _RESERVE_WORDS
 _NOT_OF_CORES = _words("data loop tail least per process single handle calc former last slide split")
@@ -111,7 +112,7 @@ def names_tile(constant: Constant) -> bool:
         return (tiled or words >= {"ub", "part"}) and bool(words & _LENGTH_WORDS) and not derived
     if tiled:
         return True
-    if words & {"ub", "buffer", "buf"} and not names_buffer_count(constant):
+    if words & {"ub", "buffer", "buf"} and not _named_like_a_buffer_count(constant):
         return bool(words & _SIZE_WORDS)
     return bool(words & {"compute", "process", "proc", "batch", "per"}) and bool(
         words & {"len", "length", "count"}
@@ -131,9 +132,13 @@ def names_parts(constant: Constant) -> bool:
 
 def names_buffer_count(constant: Constant) -> bool:
     """Return whether a name and value mean the number of buffers of a queue: ``BUFFER_NUM = 1``."""
+    return _named_like_a_buffer_count(constant) and constant.literal in range(1, 5)
+
+
+def _named_like_a_buffer_count(constant: Constant) -> bool:
     words = set(constant.words)
-    named_so = bool(words & {"buffer", "buf", "queue", "que", "db"}) and bool(words & _COUNT_WORDS)
-    return named_so and constant.literal in range(1, 5)
+    counts = bool(words & _COUNT_WORDS) and not words & _OF_DATA_WORDS
+    return counts and bool(words & {"buffer", "buf", "queue", "que", "db"})
 
 
 def names_core_count(constant: Constant) -> bool:

@@ -1,5 +1,6 @@
 """What pipes wait for, by line of the source: on the real simulator, as results and prompts tell it."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,11 @@ def _line(spec, text):
     return next(n for n, line in enumerate(spec.baseline.kernel_text.split("\n"), 1) if text in line)
 
 
+def _without_quotes(text):
+    """Return a text without the lines of the source, each of which it quotes once."""
+    return re.sub(r" `[^`\n]*`", "", text)
+
+
 def test_each_pipe_waits_at_the_line_that_needs_another_one(simulator, tmp_path):
     spec, result = _evaluated(simulator, tmp_path, "power")
     path = spec.baseline.kernel.main
@@ -46,7 +52,8 @@ def test_each_pipe_waits_at_the_line_that_needs_another_one(simulator, tmp_path)
     assert longest["aiv_vec", first_product].waits_for == second_copy
     assert all(0 < each.wait_ratio <= 1 for each in result.cases[0].stalls)
     ratio = longest["aiv_vec", first_product].wait_ratio
-    assert f"aiv_vec {ratio:.0%} before {first_product}, for {second_copy}" in describe_result(result)
+    told = f"aiv_vec {ratio:.0%} before {first_product}, after {second_copy}"
+    assert _without_quotes(told) in _without_quotes(describe_result(result))
     profiler = Profiler(simulator, "910B2", tmp_path, max_events=None, timeout_s=60.0)
     launch = profiler.profile_operator(spec, spec.baseline, spec.cases[0], tmp_path)
     assert launch.stalls == result.cases[0].stalls

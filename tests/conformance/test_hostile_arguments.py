@@ -17,8 +17,8 @@ RUNTIME = (
 )
 UB_BYTES = 64 * 1024
 STACK_BYTES = 128 * 1024
-CLASSES = 11
-STACK_ACCESS, ACCESS = 8, 10
+CLASSES = 13
+STACK_ACCESS, ACCESS, LOAD, STORE = 8, 10, 11, 12
 MOST = 2**32 - 1
 FAR = 2**63  # a distance at which sums wrap around
 NOWHERE = 1 << 46  # an address that nothing lies at
@@ -296,7 +296,7 @@ def _counts(machine: Machine) -> list[int]:
 
 def test_instructions_are_counted_by_class(machine: Machine) -> None:
     machine.call("asim_count", int.from_bytes(bytes([1, 2, 3, 4, 5, 6, 7, 255]), "little"))
-    assert machine.view(0, "uint64", CLASSES).tolist() == [2, 4, 6, 8, 10, 12, 14, 510, 0, 0, 0]
+    assert machine.view(0, "uint64", CLASSES).tolist() == [2, 4, 6, 8, 10, 12, 14, 510, 0, 0, 0, 0, 0]
 
 
 def test_accesses_are_counted_by_what_they_reach(machine: Machine) -> None:
@@ -306,7 +306,8 @@ def test_accesses_are_counted_by_what_they_reach(machine: Machine) -> None:
     machine.call("asim_memcpy", 0, 1024, 64)  # eight words of the unified buffer, read and written
     counts = _counts(machine)
     assert counts[STACK_ACCESS] == 1 + 3
-    assert counts[ACCESS] == 2 + 16
+    assert counts[ACCESS] == 2 + 7  # global memory, and loads that overlap the one before
+    assert (counts[LOAD], counts[STORE]) == (1, 8)
     assert sum(counts) == 4 + 18
 
 

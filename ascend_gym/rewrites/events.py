@@ -29,6 +29,7 @@ _SETS_AND_WAITS = ("SetFlag", "WaitFlag")
 _LESS_WAITING = Effect(
     (Pipe.SCALAR, Pipe.VECTOR, Pipe.MTE2, Pipe.MTE3), "pipes stop waiting where nothing depends on it"
 )
+_BETWEEN_OTHERS = re.compile(r"HardEvent::(?!S_)\w+_(?!S\b)\w+")  # no scalar unit on either side
 _ISSUES_AHEAD = Effect((Pipe.SCALAR, Pipe.VECTOR), "the scalar unit issues more before it waits")
 
 
@@ -36,14 +37,17 @@ _ISSUES_AHEAD = Effect((Pipe.SCALAR, Pipe.VECTOR), "the scalar unit issues more 
 def event_removal(view: View) -> Iterator[Site]:
     """A ``SetFlag`` is followed by the ``WaitFlag`` of the same event.
 
-    Assumption: queues, other events or automatic synchronisation order all dependent instructions.
+    Assumption: queues, other events or automatic synchronisation order all dependent instructions. Automatic
+    synchronisation orders vector instructions with each other and the scalar unit with other pipes, so an
+    event between two other pipes is hardly ever needless.
     """
     for file in view.kernel:
         sites = []
         for first, second in _event_pairs(file):
             edits = tuple(file.edit(file.source.removal(statement)) for statement in (first, second))
             label = file.label(first.start_byte, file.source.text_of(first))
-            sites.append(Site(label, (Choice("remove with its wait", edits),)))
+            forward = _BETWEEN_OTHERS.search(label) is None
+            sites.append(Site(label, (Choice("remove with its wait", edits, forward),)))
         yield from one_and_all(sites, f"events of {file.path}")
 
 

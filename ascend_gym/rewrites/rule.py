@@ -209,5 +209,6 @@ def one_and_all(sites: Iterable[Site], label: str) -> Iterator[Site]:
     yield from seen
     if len(seen) > 1:
         edits = tuple(dict.fromkeys(edit for site in seen for edit in site.choices[0].edits))
-        first = seen[0].choices[0]
-        yield Site(f"all {len(seen)} {label}", (Choice(first.label, edits, first.forward),), covers_all=True)
+        forward = all(site.choices[0].forward for site in seen)
+        every = Choice(seen[0].choices[0].label, edits, forward)
+        yield Site(f"all {len(seen)} {label}", (every,), covers_all=True)

@@ -12,13 +12,13 @@ from ascend_gym.rewrites.rule import Choice, Rule, Side, Site
 from ascend_gym.search.llm.offline.attempts import attempts_in, is_doomed, repeats
 from ascend_gym.search.llm.offline.lessons import Lessons, Trends, lessons_of, trends_of
 from ascend_gym.search.llm.offline.picking import SeededChoice, novel, told
-from ascend_gym.search.llm.offline.reading import PromptEvidence, candidate_in, evidence_of
+from ascend_gym.search.llm.offline.reading import FEWER_BLOCKS, PromptEvidence, candidate_in, evidence_of
 from ascend_gym.search.llm.offline.ub_estimate import fits_ub
 
 _RULES = tuple(rule for rule in RULES if rule.side is Side.TILING)
 _STEPS = {1: 0.5, 2: 0.5}
 _ASKED_FOR = 3.0
-_HOPELESS = 0.05  # of a rule's weight after what was tried in vain: better nothing than that once more
+_HOPELESS = 0.05  # weight after attempts in vain: where half of the cores are slower, so is a quarter
 _BACKWARD_WEIGHT = 0.15
 _EITHER_WAY = {True: 1.0, False: 3.0}
 _NUMBERS_ONLY = re.compile(r".*: [\w() */+-]+ -> [\w() */+-]+")
@@ -44,7 +44,7 @@ class _Mutation:
 
     def option_weight(self, rule: Rule, sites: list[Site]) -> float:
         hope = self.lessons.weight(rule.name)
-        if hope < _HOPELESS:
+        if rule.name in FEWER_BLOCKS and hope < _HOPELESS:
             return 0.0
         promise = self.evidence.rule_weight(rule, sites) * hope
         return promise * max(self.site_weight(site) for site in sites)

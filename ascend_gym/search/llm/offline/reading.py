@@ -42,6 +42,9 @@ def _main(files: tuple[SourceFile, ...], folder: str) -> str | None:
     return next((file.path for file in files if file.path.startswith(f"{folder}/")), None)
 
 
+FEWER_BLOCKS = frozenset({"core_share", "single_core_limit", "least_core_work", "core_work"})
+"""Rules that take cores away."""
+
 _FAMILY_WEIGHTS = {
     Family.TILING: 4.0,
     Family.PIPELINING: 3.0,
@@ -52,7 +55,6 @@ _FAMILY_WEIGHTS = {
 _BACKWARD_WEIGHT = 0.05
 _PROFILE_EMPHASIS = 2.0
 _L2_RULE = "l2_bypass"
-_FEWER_BLOCKS = frozenset({"core_share", "single_core_limit", "least_core_work", "core_work"})
 _FEWER_EVERYWHERE = frozenset({"core_share"})
 _MORE_BLOCKS = frozenset({"block_dim", "block_dim_from_platform"})
 _LAUNCH_BOUND = 0.3  # share of its time that a launch of so many empty blocks takes
@@ -102,7 +104,7 @@ class PromptEvidence:
 
     def _blocks_weight(self, rule: str) -> float:
         """Fewer blocks pay where launching takes a good part of the time, more where cores are idle."""
-        if rule in _FEWER_BLOCKS and self.launch_shares:
+        if rule in FEWER_BLOCKS and self.launch_shares:
             least, most = min(self.launch_shares), max(self.launch_shares)
             telling = least if rule in _FEWER_EVERYWHERE else most
             return 1.0 if telling >= _LAUNCH_BOUND else _OUT_OF_PLACE

@@ -133,7 +133,7 @@ EXIT_FORMAT = 4
 
 _IMPORTER = "npu_daemon.importer.__main__"
 _FOLDER = "imported"
-_VERSION = 1  # of what the importer writes for the same example
+_VERSION = 2  # of what the importer writes for the same example
 _READ = ("CMakeLists.txt", "op_host/**/*", f"{EXAMPLE_FOLDER}/**/*")
 
 

@@ -54,9 +54,10 @@ def write_example(folder: Path, target: Path, variants: int = VARIANTS) -> Examp
         data = [example_data(example, recording) for recording in recordings]
     finally:
         remove_tree(scratch)
+    before, after = ([each[side] for each in data] for side in (0, 1))
     entries = {
-        "input": _written_tensors(target, example.case.inputs, [inputs for inputs, _ in data]),
-        "output": _written_tensors(target, example.case.outputs, [expected for _, expected in data]),
+        "input": _written_tensors(target / "data", "inputs", example.case.inputs, before),
+        "output": _written_tensors(target / "data", "outputs", example.case.outputs, after),
     }
     text = "\n".join([*_head(folder, example), *_case(example.case, entries), ""])
     target.mkdir(parents=True, exist_ok=True)
@@ -64,27 +65,32 @@ def write_example(folder: Path, target: Path, variants: int = VARIANTS) -> Examp
     return example
 
 
-def _written_tensors(target: Path, tensors: Sequence[TensorSpec], variants: Sequence[Arrays]) -> list[str]:
-    """Write the data of tensors and return their manifest entries."""
+def _written_tensors(
+    data: Path, side: str, tensors: Sequence[TensorSpec], variants: Sequence[Arrays]
+) -> list[str]:
+    """Write the data of tensors and return their manifest entries.
+
+    Inputs and outputs have folders of their own (``side``): a tensor changed in place is one of each.
+    """
     return [
-        _entry(tensor, _written(target, tensor, [arrays[number] for arrays in variants]))
+        _entry(tensor, _written(data, side, tensor, [arrays[number] for arrays in variants]))
         for number, tensor in enumerate(tensors)
     ]
 
 
-def _written(target: Path, tensor: TensorSpec, variants: Sequence[Sequence[Array]]) -> str:
+def _written(data: Path, side: str, tensor: TensorSpec, variants: Sequence[Sequence[Array]]) -> str:
     """Write the arrays of a tensor; return the pattern of their file names, empty without arrays."""
     if not variants[0]:
         return ""
     same = all(_equal(arrays, variants[0]) for arrays in variants[1:])
     name = ("{variant}/" if not same else "") + tensor.name + ("_{index}" if tensor.dynamic else "")
-    pattern = f"data/{name}.npy"
+    pattern = f"{side}/{name}.npy"
     for variant, arrays in enumerate(variants[:1] if same else variants):
         for index, array in enumerate(arrays):
-            path = target / pattern.format(variant=variant, index=index)
+            path = data / pattern.format(variant=variant, index=index)
             path.parent.mkdir(parents=True, exist_ok=True)
             np.save(path, array.view(np.uint16) if array.dtype == ml_dtypes.bfloat16 else array)
-    return pattern
+    return f"{data.name}/{pattern}"
 
 
 def _equal(left: Sequence[Array], right: Sequence[Array]) -> bool:

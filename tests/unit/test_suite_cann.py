@@ -120,6 +120,18 @@ def test_an_operator_without_outputs_gives_the_input_that_is_written_back(tmp_pa
     assert np.array_equal(oracle.expected(case, inputs)[0][0], 2.0 * inputs[0][0])
 
 
+def test_a_tensor_that_is_changed_in_place_has_data_before_and_after(tmp_path: Path) -> None:
+    host = OP_DEF.replace('this->Output("y")', 'this->Output("x")')
+    main = MAIN_CPP.replace("x, nullptr, scale, y,", "x, nullptr, scale,").replace("4, yDevice", "4, xDevice")
+    spec = load_operator("twice", op_dir=write_example_operator(tmp_path, host=host, main=main))
+    case = spec.cases[0]
+    assert [tensor.name for tensor in case.outputs] == ["x"]
+    oracle = oracle_for(spec)
+    inputs = oracle.inputs(case, 0)
+    assert 0 < np.abs(inputs[0][0]).max() <= 1
+    assert np.array_equal(oracle.expected(case, inputs)[0][0], 2.0 * inputs[0][0])
+
+
 def test_of_several_calls_the_first_is_the_example(tmp_path: Path) -> None:
     """The second call has arguments of other types: a bias tensor instead of a null pointer."""
     again = (

@@ -9,20 +9,21 @@ from __future__ import annotations
 import os
 import random
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from sanitizers import ENVIRONMENT, FOUND_EXIT, sanitized_program
 
-from ascend_gym.core.records import MeasureProtocol
+from ascend_gym.core.records import Case, MeasureProtocol
+from ascend_gym.suite.inputs import Array
 from ascend_gym.suite.loader import load_operator
 from ascend_gym.suite.oracle import oracle_for
 from npu_daemon.backends.simulator import SimulatorBackend
 from npu_daemon.case_data import CaseDataCache
 from npu_daemon.simulator.chips import load_chip
-from npu_daemon.simulator.kernel_run import KernelJob
+from npu_daemon.simulator.kernel_run import KernelJob, output_places
 
 PROTOCOL = MeasureProtocol()
 MALFORMED_EXIT = 4
@@ -56,8 +57,18 @@ def job(
     data = CaseDataCache(tmp_path_factory.mktemp("data"), "-").obtain(spec, oracle_for(spec), case, 0)
     built = simulator.build(spec, case, spec.baseline, PROTOCOL)
     run = simulator.run(built, case, data.input_files, PROTOCOL)
-    yield named_files(run.handle.job)
+    yield named_files(run.handle.job, output_bytes(case, run.outputs))
     simulator.cleanup(run)
+
+
+def output_bytes(case: Case, outputs: Sequence[Sequence[Array]]) -> bytes:
+    """Return the file of outputs of a run, which is given up when they are read."""
+    places, size = output_places(case)
+    content = bytearray(size)
+    for begins, arrays in zip(places, outputs, strict=True):
+        for begin, array in zip(begins, arrays, strict=True):
+            content[begin : begin + array.nbytes] = array.tobytes()
+    return bytes(content)
 
 
 @dataclass(frozen=True)
@@ -71,11 +82,11 @@ class JobFiles:
     chip: Path
 
 
-def named_files(job: KernelJob) -> JobFiles:
+def named_files(job: KernelJob, outputs: bytes) -> JobFiles:
     files = JobFiles(*(job.folder / name for name in ("job", "trace", "outputs", "ranges", "chip")))
     files.path.write_text(job.described(str(files.trace), str(files.outputs)))
     files.trace.write_bytes(job.trace.mapped())
-    files.outputs.write_bytes(job.outputs.mapped())
+    files.outputs.write_bytes(outputs)
     files.tensor_ranges.write_text(job.tensor_ranges)
     files.chip.write_text(load_chip(PROTOCOL.chip).pricing_text())
     return files

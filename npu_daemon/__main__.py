@@ -25,41 +25,9 @@ from npu_daemon.serving import WorkerOptions, run_broker
 from npu_daemon.settings import DEFAULT_ADDRESS, DaemonSettings, daemon_settings
 from npu_daemon.worker import Worker, die_with_parent
 
-
-class JsonLines(logging.Formatter):
-    """One JSON object per line: time, level, message, and the ``fields`` that were logged with it."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the formatted line."""
-        line = {
-            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            **getattr(record, "fields", {}),
-        }
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False)
-
-
-def configure_logging(log_format: str, level: str) -> None:
-    """Write log lines to standard error.
-
-    Args:
-        log_format: ``text`` or ``json``.
-        level: minimum level to log.
-    """
-    handler = logging.StreamHandler(sys.stderr)
-    text = logging.Formatter("npu-daemon: %(message)s")
-    handler.setFormatter(JsonLines() if log_format == "json" else text)
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-
-
 EXIT_UNUSABLE = 1
 EXIT_MISUSE = 2
 EXIT_INFRASTRUCTURE = 3
-
 app = typer.Typer(
     rich_markup_mode=None,  # its panels cut the names of options
     add_completion=False,
@@ -67,7 +35,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
 Address = Annotated[str, typer.Option("--daemon", metavar="ADDR", help="Address of the daemon.")]
 File = typer.Option(dir_okay=False)
 Devices = Annotated[
@@ -100,6 +67,36 @@ InputSecret = Annotated[
     Path | None, typer.Option(help="File with a secret from which input values are derived.")
 ]
 ToolkitFolder = Annotated[Path | None, typer.Option(help="Folder of the CANN toolkit, for --backend cann.")]
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object per line: time, level, message, and the ``fields`` that were logged with it."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the formatted line."""
+        line = {
+            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, "fields", {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False)
+
+
+def configure_logging(log_format: str, level: str) -> None:
+    """Write log lines to standard error.
+
+    Args:
+        log_format: ``text`` or ``json``.
+        level: minimum level to log.
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    text = logging.Formatter("npu-daemon: %(message)s")
+    handler.setFormatter(JsonLines() if log_format == "json" else text)
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
 
 
 def _tell_version(asked: bool) -> None:

@@ -35,6 +35,8 @@ RESULTS_NAME = "results.sqlite"
 _USERS_NAME = "in-use"
 _LOCK_SUFFIX = ".lock"  # of build stores
 
+_LOCK_CHARS = 4
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -167,9 +169,6 @@ def _size_bytes(entry: Path) -> int:
                 with os.scandir(path) as found:
                     left += [each.path for each in found]
     return total_bytes
-
-
-_LOCK_CHARS = 4
 
 
 class BuildStore:

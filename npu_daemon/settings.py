@@ -21,6 +21,12 @@ from npu_daemon.security import CurvePolicy
 
 _GIB = 2**30
 
+DEFAULT_ADDRESS = "tcp://127.0.0.1:5710"
+_ANY_PORT = ":*"
+_PAIR = ("secret_key", "allowed_clients")  # may come from different sources
+_CANN = "cann"
+_LISTS = frozenset({"operators", "reference_folders", "reference_digests", "cann_devices", "cann_tools"})
+
 
 class RequestLimits(BaseModel):
     """Maximum values in the protocol of a request.
@@ -54,13 +60,6 @@ class RequestLimits(BaseModel):
                     f"the request asks for {name} {asked:g}, this daemon gives at most {limit:g}: ask for "
                     "less, or have its owner set max_timeout_s and max_memory_gib in section [limits]"
                 )
-
-
-DEFAULT_ADDRESS = "tcp://127.0.0.1:5710"
-_ANY_PORT = ":*"
-_PAIR = ("secret_key", "allowed_clients")  # may come from different sources
-_CANN = "cann"
-_LISTS = frozenset({"operators", "reference_folders", "reference_digests", "cann_devices", "cann_tools"})
 
 
 class TenantQuota(BaseModel):

@@ -20,6 +20,9 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _VARIANT_WORDS = frozenset({"v", "foreach", "list", "inplace", "grad", "custom", "d", "fast"})
 _OTHER_NAMES = {"swish": ("silu",)} | {f"{name}s": (name, "scalar") for name in ("add", "mul", "max", "min")}
 
+_FILE = "+++ "
+_NUMBER = re.compile(r"\b\d+(?:\.\d+)?\w*")
+
 
 def are_kin(one: str, other: str) -> bool:
     """Say whether two operators, by id or name, are the same or near twins.
@@ -37,10 +40,6 @@ def _words(operator: str) -> frozenset[str]:
     found = [word.lower() for word in _WORD.findall(name)]
     essential = [word for word in found if word not in _VARIANT_WORDS and not word.isdigit()]
     return frozenset(each for word in essential or found for each in _OTHER_NAMES.get(word, (word,)))
-
-
-_FILE = "+++ "
-_NUMBER = re.compile(r"\b\d+(?:\.\d+)?\w*")
 
 
 class ExperienceBank:

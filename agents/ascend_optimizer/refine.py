@@ -36,6 +36,13 @@ _PARTS = re.compile(
     re.IGNORECASE | re.MULTILINE | re.DOTALL,
 )
 
+_INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0|[1-9]\d*)[uUlL]*")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_Constant = tuple[str, int]
+_CANDIDATES_PER_PLACE = 8
+_HOST_FAMILIES = "host."
+_DIFF_FURNITURE = ("--- ", "+++ ", "@@", "\\")
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -91,12 +98,6 @@ def read_diagnosis(answer: str) -> tuple[str, str]:
     return bottleneck[:_MAX_CHARACTERS], parts.get("applicability", "")[:_MAX_CHARACTERS]
 
 
-_INTEGER = re.compile(r"(?:0[xX][0-9a-fA-F]+|0|[1-9]\d*)[uUlL]*")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-
-_Constant = tuple[str, int]
-
-
 def only_shared_constants_differ(before: Candidate, after: Candidate) -> bool:
     """Say whether T differs, comments apart, at most in integers that the new K gives to the same name.
 
@@ -147,11 +148,6 @@ def _name_before(tokens: list[str], at: int) -> str | None:
 
 def _plain(name: str) -> str:
     return name.replace("_", "").lower()
-
-
-_CANDIDATES_PER_PLACE = 8
-_HOST_FAMILIES = "host."
-_DIFF_FURNITURE = ("--- ", "+++ ", "@@", "\\")
 
 
 class KernelRefinement:

@@ -37,6 +37,8 @@ _MAX_SITE_CHARS = 160
 _MAX_MOTIF_CHARS = 48
 _LINE = re.compile(r"^[\W_]{0,20}(motif|site)[\W_]{0,20}?[:=]\s{0,20}(.+)$", re.IGNORECASE | re.MULTILINE)
 
+_BARREN_LIMIT = 2
+
 
 @dataclass(frozen=True)
 class Rewound:
@@ -85,9 +87,6 @@ def motif_named(text: str) -> str:
     words = re.findall(r"[a-z0-9]+", text.lower())
     name = "_".join(words).lstrip("0123456789_")
     return name[:_MAX_MOTIF_CHARS].rstrip("_")
-
-
-_BARREN_LIMIT = 2
 
 
 @dataclass(frozen=True)

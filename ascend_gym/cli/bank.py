@@ -56,6 +56,14 @@ _OF_MODELS = {
     "seed",
 }
 
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Build and inspect experience banks.")
+BankFile = Annotated[
+    Path | None, typer.Option("--bank", metavar="FILE", help="Bank; by default the included one.")
+]
+_FOLDER = typer.Option(
+    exists=True, file_okay=False, metavar="DIR", help="Search whose best candidate is rewound; repeatable."
+)
+
 
 @dataclass(frozen=True)
 class BuildRequest:
@@ -145,16 +153,6 @@ def _line(spec: OpSpec, step: Step, budget: int) -> str:
     what = f"{origin['kind']} {origin.get('motif', '')}".strip()
     ended = result.status.value if result.latency_us is None else f"{result.latency_us:.2f} us"
     return f"{spec.op_id} {step.spent.evaluations}/{budget} {what}: {ended}"
-
-
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Build and inspect experience banks.")
-
-BankFile = Annotated[
-    Path | None, typer.Option("--bank", metavar="FILE", help="Bank; by default the included one.")
-]
-_FOLDER = typer.Option(
-    exists=True, file_okay=False, metavar="DIR", help="Search whose best candidate is rewound; repeatable."
-)
 
 
 class Format(str, Enum):

@@ -33,6 +33,23 @@ from ascend_gym.search.model_client import MAX_TOKENS, ModelClient
 from ascend_gym.staged.examples import Examples
 from baselines.ppo_checkpoints import policy_digest, policy_path
 
+_TOLD_OTHERWISE = {"operator", "op_dir", "chip", "chip_file", "duplicates", "checkpoint"}
+_OF_THE_AGENT = {
+    "preset",
+    "schedule",
+    "ablate",
+    "bank",
+    "embedder",
+    "tiling_steps",
+    "refine_steps",
+    "rewind_steps",
+    "top_k",
+    "leave_one_out",
+    "least_score",
+    "islands",
+}
+_CAME_LATE = {"lowering", "examples", "pass_builds", "builds", "tools"}  # there are journals without them
+
 
 class Method(str, Enum):
     """Search methods of this package."""
@@ -216,30 +233,12 @@ def reason_of(error: ValidationError) -> str:
     return error.errors()[0]["msg"].removeprefix("Value error, ")
 
 
-_TOLD_OTHERWISE = {"operator", "op_dir", "chip", "chip_file", "duplicates", "checkpoint"}
-_OF_THE_AGENT = {
-    "preset",
-    "schedule",
-    "ablate",
-    "bank",
-    "embedder",
-    "tiling_steps",
-    "refine_steps",
-    "rewind_steps",
-    "top_k",
-    "leave_one_out",
-    "least_score",
-    "islands",
-}
-
-
 _OF_METHODS: dict[Method | str, set[str]] = {
     Method.ASCEND_OPTIMIZER: _OF_THE_AGENT,
     Method.ASCEND_CRAFT: {"lowering", "examples", "pass_builds", "builds"},
     Method.BEST_OF_N: {"examples"},
     Method.ITERATE: {"islands", "examples", "tools"},
 }
-_CAME_LATE = {"lowering", "examples", "pass_builds", "builds", "tools"}  # there are journals without them
 
 
 @dataclass(frozen=True)

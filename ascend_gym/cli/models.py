@@ -22,6 +22,8 @@ from ascend_gym.search.model_client import TIMEOUT_S, ModelClient
 
 ANSWERS_NAME = "answers.jsonl"
 
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Language models.")
+
 
 @dataclass(frozen=True)
 class ModelAccess:
@@ -166,9 +168,6 @@ def _tapes(access: ModelAccess, folder: Path) -> list[tuple[Path, CassetteMode]]
     if access.cassette is None:
         return [own]
     return [(access.cassette, CassetteMode.REPLAY if access.replay else CassetteMode.RECORD), own]
-
-
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Language models.")
 
 
 @app.callback()

@@ -30,6 +30,41 @@ ASCEND_CRAFT = "AscendCraft"
 OTHER_METHODS = "Other methods"
 _OTHERS = "Options"
 
+EXIT_MISUSE = 2
+EXIT_INFRASTRUCTURE = 3
+EXIT_INTERRUPTED = 130  # of a process that SIGTERM interrupted: 143
+EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
+OpDir = Annotated[
+    Path | None, typer.Option(rich_help_panel=RUN, help="Folder of an operator of your own, named OP.")
+]
+TilingFile = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="Tiling source to use instead of the operator's own.",
+    ),
+]
+KernelFile = Annotated[
+    Path | None,
+    typer.Option(
+        exists=True,
+        dir_okay=False,
+        readable=True,
+        help="Kernel source to use instead of the operator's own.",
+    ),
+]
+Daemon = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="ADDR",
+        rich_help_panel=EVALUATION,
+        help="Daemon, such as tcp://host:5710; repeatable; by default a private one is started.",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
+
 
 class SectionedCommand(TyperCommand):
     """A command whose help has its options below the headings that their ``rich_help_panel`` names.
@@ -86,11 +121,6 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return [name for name in found if "/" in incomplete or "/" not in name]
 
 
-EXIT_MISUSE = 2
-EXIT_INFRASTRUCTURE = 3
-EXIT_INTERRUPTED = 130  # of a process that SIGTERM interrupted: 143
-EXIT_BY_BLAME = {Blame.CALLER: EXIT_MISUSE, Blame.INFRASTRUCTURE: EXIT_INFRASTRUCTURE}
-
 Operator = Annotated[
     str,
     typer.Argument(
@@ -98,35 +128,6 @@ Operator = Annotated[
     ),
 ]
 Suite = Annotated[str, typer.Option(help="Suite.", autocompletion=suites_beginning)]
-OpDir = Annotated[
-    Path | None, typer.Option(rich_help_panel=RUN, help="Folder of an operator of your own, named OP.")
-]
-TilingFile = Annotated[
-    Path | None,
-    typer.Option(
-        exists=True,
-        dir_okay=False,
-        readable=True,
-        help="Tiling source to use instead of the operator's own.",
-    ),
-]
-KernelFile = Annotated[
-    Path | None,
-    typer.Option(
-        exists=True,
-        dir_okay=False,
-        readable=True,
-        help="Kernel source to use instead of the operator's own.",
-    ),
-]
-Daemon = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="ADDR",
-        rich_help_panel=EVALUATION,
-        help="Daemon, such as tcp://host:5710; repeatable; by default a private one is started.",
-    ),
-]
 
 
 def named_chip(chip: str | None) -> str | None:
@@ -154,7 +155,6 @@ Chip = Annotated[
         autocompletion=chips_beginning,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
 
 
 @contextmanager

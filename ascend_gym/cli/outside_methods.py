@@ -26,6 +26,10 @@ from ascend_gym.search.outcome import MethodFailedError
 _FUNCTIONS = ("propose", "observe", "close")
 _NOT_ITS_FAULT = (BudgetExceededError, InfrastructureError, MisuseError)
 
+GROUP = "ascend_gym.methods"
+FORMS = "FILE.py:CLASS, MODULE:CLASS, or an entry point of the group " + GROUP
+_PLACED = re.compile(r"(?P<place>[^:,]+):(?P<attribute>[A-Za-z_]\w*)")
+
 
 def guarded(name: str, factory: Callable[[Any], Strategy]) -> Callable[[Any], Strategy]:
     """Return a factory whose strategies raise nothing but what ``run_search`` understands.
@@ -106,12 +110,6 @@ def _place(error: Exception) -> str:
 def _is_ours(file: str) -> bool:
     """Return whether a file on the way to an error calls the method's own."""
     return "importlib" in file or Path(file).parent == Path(__file__).parent
-
-
-GROUP = "ascend_gym.methods"
-FORMS = "FILE.py:CLASS, MODULE:CLASS, or an entry point of the group " + GROUP
-
-_PLACED = re.compile(r"(?P<place>[^:,]+):(?P<attribute>[A-Za-z_]\w*)")
 
 
 def resolved(method: str) -> str:

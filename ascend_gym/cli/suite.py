@@ -45,6 +45,21 @@ _TILING_KEY = re.compile(r"\bTILING_KEY_IS\s*\(\s*(\d+)[uUlL]*\s*\)")
 
 _Key = tuple[str, str, bool]  # operator, case, whether it is measured once more
 
+OptionalOperator = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="OP", help="core/gelu, gelu or an operator of your own.", autocompletion=operators_beginning
+    ),
+]
+Every = Annotated[bool, typer.Option("--all", help="Every operator of a suite.")]
+Level = Annotated[
+    list[int] | None, typer.Option(min=1, max=3, help="Only operators of this level; repeatable.")
+]
+Category = Annotated[list[str] | None, typer.Option(help="Only operators of this category; repeatable.")]
+app = typer.Typer(
+    rich_markup_mode=None, no_args_is_help=True, help="List, show, check, create and import operators."
+)
+
 
 @dataclass(frozen=True)
 class Check:
@@ -174,23 +189,6 @@ def _baseline_check(spec: OpSpec, case: Case, result: EvalResult) -> Check:
         if result.latency_us < result.floor_us:
             complaints = [f"{result.latency_us:.2f} us are less than the floor of {result.floor_us:.2f} us"]
     return Check(spec, name, complaints, told if spec.has_sources else ())  # framework calls have a note
-
-
-OptionalOperator = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="OP", help="core/gelu, gelu or an operator of your own.", autocompletion=operators_beginning
-    ),
-]
-Every = Annotated[bool, typer.Option("--all", help="Every operator of a suite.")]
-Level = Annotated[
-    list[int] | None, typer.Option(min=1, max=3, help="Only operators of this level; repeatable.")
-]
-Category = Annotated[list[str] | None, typer.Option(help="Only operators of this category; repeatable.")]
-
-app = typer.Typer(
-    rich_markup_mode=None, no_args_is_help=True, help="List, show, check, create and import operators."
-)
 
 
 @app.command("list")

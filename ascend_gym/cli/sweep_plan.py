@@ -18,6 +18,12 @@ from ascend_gym.sweep.store import ResultsStore
 PLAN_NAME = "sweep.json"
 _SECONDS_PER_HOUR = 3600.0
 
+_MEASURED = """
+SELECT variant, COUNT(*), SUM(CASE WHEN cached THEN 0 ELSE total_s - queue_s END),
+    SUM(prompt_tokens + completion_tokens)
+FROM evaluations JOIN runs USING (run_id) WHERE idx > 0 GROUP BY variant
+"""
+
 
 def jobs_of(plan: SweepPlan) -> list[Job]:
     """Return the runs of a plan.
@@ -126,10 +132,3 @@ def estimate(jobs: Sequence[Job], store: ResultsStore | None, at_a_time: int) ->
         "evaluations_at_a_time": at_a_time,
         "measured_evaluations": sum(count for count, _, _ in by_method.values()),
     }
-
-
-_MEASURED = """
-SELECT variant, COUNT(*), SUM(CASE WHEN cached THEN 0 ELSE total_s - queue_s END),
-    SUM(prompt_tokens + completion_tokens)
-FROM evaluations JOIN runs USING (run_id) WHERE idx > 0 GROUP BY variant
-"""

@@ -21,6 +21,8 @@ from baselines.ppo_checkpoints import Progress, last_checkpoint, require_one_ite
 
 SETTINGS_NAME = "training.json"
 
+Evaluations = Annotated[int, typer.Option(min=1, help="Evaluations of the whole training.")]
+
 
 class ActionsOfPpo(str, Enum):
     """Action families that PPO can train on."""
@@ -53,9 +55,6 @@ class TrainingSettings(BaseModel):
     chip: str = "910B2"
     seed: int = 0
     runners: int = Field(default=0, ge=0)
-
-
-Evaluations = Annotated[int, typer.Option(min=1, help="Evaluations of the whole training.")]
 
 
 def train(

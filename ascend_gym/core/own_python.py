@@ -19,6 +19,8 @@ DISTRIBUTION = "ascend-gym"
 SHARED_NAMES = ("agents", "baselines")
 _ROOT = Path(__file__).resolve().parents[2]
 
+_PACKAGES_FOLDER = str(Path(__file__).resolve().parents[2])
+
 
 class _OwnModules:
     """Finder for modules directly in one of our folders, whichever package owns the folder's name."""
@@ -48,9 +50,6 @@ def is_hidden(name: str) -> bool:
     spec = PathFinder.find_spec(name)
     places = (spec.submodule_search_locations if spec is not None else None) or []
     return str(_ROOT / name) not in {str(Path(place).resolve()) for place in places}
-
-
-_PACKAGES_FOLDER = str(Path(__file__).resolve().parents[2])
 
 
 def own_python_command(module: str) -> list[str]:

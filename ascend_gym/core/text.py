@@ -10,6 +10,8 @@ from difflib import get_close_matches
 
 _THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
 
+_REASON = os.strerror(errno.EMFILE)
+
 
 def well_formed(text: str) -> str:
     """Return ``text`` with each lone surrogate replaced by U+FFFD; pairs of them become one character."""
@@ -36,9 +38,6 @@ def without_thoughts(text: str) -> str:
     if end:
         return rest.lstrip()
     return "" if text.lstrip().startswith(_THOUGHT_BEGINS) else text
-
-
-_REASON = os.strerror(errno.EMFILE)
 
 
 def limit_hint(message: str) -> str:

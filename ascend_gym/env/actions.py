@@ -26,6 +26,8 @@ MAX_LATENCY_US = 1e12
 MAX_SPEEDUP = 1e12
 MAX_PROFILE_VALUE = 2.0**63
 
+Mask = np.ndarray[Any, np.dtype[np.int8]]
+
 
 def observation_space(budget: int, max_source_chars: int, max_diagnostic_chars: int) -> spaces.Dict:
     """Return the space of text observations; ``docs/environment.md`` explains each entry."""
@@ -81,9 +83,6 @@ def diagnostics_text(result: EvalResult, max_chars: int) -> str:
 
 def _scalar(value: float, high: float) -> np.ndarray[Any, np.dtype[np.float64]]:
     return np.array([min(max(value, 0.0), high)], dtype=np.float64)
-
-
-Mask = np.ndarray[Any, np.dtype[np.int8]]
 
 
 class ActionFamily(Protocol):

@@ -27,6 +27,8 @@ _SPLIT = "Runs of one method with different budgets, models or chips count as ru
 _SIGNIFICANT = 0.05
 _FIRST = "best-of-n"
 
+Cell = tuple[str, int]  # operator, seed
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -330,9 +332,6 @@ class Comparison:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-Cell = tuple[str, int]  # operator, seed
 
 
 class Grid(NamedTuple):

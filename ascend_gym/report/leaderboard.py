@@ -15,6 +15,9 @@ from ascend_gym.sweep.run_reader import settings_of
 from ascend_gym.sweep.run_records import RunRecord
 from ascend_gym.sweep.store import ResultsStore
 
+_OPTIONS = ("temperature", "offline_model", "device_seconds", "tokens", "usd", "price", "duplicates")
+_DEFAULTS = {"duplicates": "charged"}
+
 
 def paired_comparison(one: Sequence[Run], other: Sequence[Run], budget: int) -> dict[str, Any]:
     """Compare runs of two methods within a budget, as JSON values.
@@ -72,10 +75,6 @@ def _operator(name: str, one: list[float], other: list[float]) -> dict[str, Any]
     mean, other_mean = geometric_mean([one]).value, geometric_mean([other]).value
     ratio = relative_speedup([one], [other]).value if one != other else 1.0
     return {"operator": name, "one": mean, "other": other_mean, "ratio": ratio, "speedups": [one, other]}
-
-
-_OPTIONS = ("temperature", "offline_model", "device_seconds", "tokens", "usd", "price", "duplicates")
-_DEFAULTS = {"duplicates": "charged"}
 
 
 def leaderboard(store: ResultsStore, suite: str, operators: Sequence[str]) -> dict[str, Any]:

@@ -14,6 +14,8 @@ from ascend_gym.report.summary import DIFF_NAME, search_summary, to_json
 from ascend_gym.search.journal import JOURNAL_NAME
 from ascend_gym.search.outcome import SearchOutcome
 
+RUNS = Path("runs")
+
 
 def write_candidate(candidate: Candidate, folder: Path) -> list[Path]:
     """Write every source of ``candidate`` below ``folder``; return the files, host side first."""
@@ -51,9 +53,6 @@ def _lines(text: str) -> list[str]:
     """Split at line feeds only, because sources may contain form feeds and other separators."""
     pieces = text.split("\n")
     return [f"{piece}\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
-
-
-RUNS = Path("runs")
 
 
 def new_run_folder(out: Path | None, name: str) -> Path:

@@ -25,6 +25,8 @@ from ascend_gym.sweep.store import ResultsStore
 _TABLE_WIDTH_CHARS = 180
 _GAP_CHARS = 3  # between two columns
 
+PHASES = ("build", "run", "verify", "price")
+
 
 def comparisons(store: ResultsStore, runs: Sequence[RunRecord]) -> dict[tuple[str, int], Comparison]:
     """Return a comparison of the methods for each chip and budget."""
@@ -100,9 +102,6 @@ def _parts(table: Table, width_chars: int) -> list[list[int]]:
             parts.append([0])
         parts[-1].append(at)
     return parts or [[0]]
-
-
-PHASES = ("build", "run", "verify", "price")
 
 
 @dataclass(frozen=True)

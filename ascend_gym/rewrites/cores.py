@@ -29,6 +29,20 @@ _MORE_CORES = Effect(
 )
 FEWER_LAUNCHES = Effect((Pipe.SCALAR,), "fewer blocks to start one after another where each has little to do")
 
+_ELEMENTS = (8192, 2048, 32768)  # of the first input, for each core
+_HEADER = "<algorithm>"
+_LIMIT = "static_cast<uint32_t>(std::min<int64_t>("
+_VALUES = (
+    "init_declarator",
+    "assignment_expression",
+    "argument_list",
+    "return_statement",
+    "field_initializer",
+)
+_LIMITED = re.compile(
+    r"(\(\*?\w+->GetInputShape\(0\)->GetStorageShape\(\)\.GetShapeSize\(\) / )(\d+)( \+ 1\))"
+)
+
 
 @rule(Family.TILING, Side.TILING, _MORE_CORES, inverse="block_dim")
 def block_dim(view: View) -> Iterator[Site]:
@@ -268,21 +282,6 @@ def _units_site(file: File, units: list[Node]) -> Site:
         edits = tuple(file.edit(Edit(node.start_byte, node.end_byte, new)) for node in units)
         choices.append(Choice(f"{text} -> {new}", edits, forward=ahead))
     return Site(file.label(units[0].start_byte, f"at most {text} cores"), tuple(choices))
-
-
-_ELEMENTS = (8192, 2048, 32768)  # of the first input, for each core
-_HEADER = "<algorithm>"
-_LIMIT = "static_cast<uint32_t>(std::min<int64_t>("
-_VALUES = (
-    "init_declarator",
-    "assignment_expression",
-    "argument_list",
-    "return_statement",
-    "field_initializer",
-)
-_LIMITED = re.compile(
-    r"(\(\*?\w+->GetInputShape\(0\)->GetStorageShape\(\)\.GetShapeSize\(\) / )(\d+)( \+ 1\))"
-)
 
 
 @rule(Family.TILING, Side.TILING, FEWER_LAUNCHES, inverse="core_work")

@@ -18,6 +18,18 @@ _ELEMENTWISE = re.compile("Muls|Adds|Maxs|Mins|Exp|Ln|Sqrt|Rsqrt|Abs|Relu|Recipr
 
 _LESS_UB = Effect((Pipe.VECTOR,), "a buffer less in UB: room for larger tiles, fewer bank conflicts")
 
+_PADDING_BYTES = 256  # half of the 16 bank groups of 32 bytes
+_INIT_ARITIES = (2, 3)  # of a TBuf, of a queue
+_SIMPLE = (
+    "binary_expression",
+    "call_expression",
+    "field_expression",
+    "identifier",
+    "number_literal",
+    "parenthesized_expression",
+)
+_LOOSE = frozenset({"<<", ">>", "&", "|", "^", "<", ">", "==", "&&", "||"})
+
 
 @rule(Family.MEMORY, Side.KERNEL, _LESS_UB, inverse="separate_result")
 def in_place_compute(view: View) -> Iterator[Site]:
@@ -179,19 +191,6 @@ def _is_freed(source: Source, use: Node) -> bool:
 def _declares(source: Source, declaration: Node, name: str) -> bool:
     declarator = declaration.child_by_field_name("declarator")
     return declarator is not None and source.text_of(declarator) == name
-
-
-_PADDING_BYTES = 256  # half of the 16 bank groups of 32 bytes
-_INIT_ARITIES = (2, 3)  # of a TBuf, of a queue
-_SIMPLE = (
-    "binary_expression",
-    "call_expression",
-    "field_expression",
-    "identifier",
-    "number_literal",
-    "parenthesized_expression",
-)
-_LOOSE = frozenset({"<<", ">>", "&", "|", "^", "<", ">", "==", "&&", "||"})
 
 
 @rule(

@@ -41,6 +41,15 @@ _LAST_LINE = re.compile(r"^\s*(?:#\s*endif\b|//|\w+\([^()]*\)\s*$)|(?:[;}]|\*/)\
 _NUMBERED = re.compile(r"^ {0,8}(\d{1,6})(?:\t| ?[|:] ?)(.*)$")
 _FIRST_LINE = re.compile(r"^\s*(?:#\s*(?:include|pragma|ifndef|if|define)|//|/\*|using |namespace |extern )")
 
+_HUNK = re.compile(r"^@@(?: -(\d{1,9})(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})?)?(?: ?@@|\s|$)")
+_OLD_FILE = re.compile(r"^--- \s*([^\t]{1,300})")
+_NEW_FILE = re.compile(r"^\+\+\+ \s*([^\t]{1,300})")
+_TARGET = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.{1,300})$")
+_FURNITURE = re.compile(
+    r"^(?:diff --git |index [0-9a-f]|\*\*\* (?:Begin|End) Patch|\\ No newline|new file mode )"
+)
+_NOTHING = "/dev/null"
+
 
 def unnumbered(body: str) -> str:
     """Return a text without the line numbers in front of all its lines, or as it is."""
@@ -98,16 +107,6 @@ def looks_complete(body: str) -> bool:
     if not lines or body.count("{") != body.count("}"):
         return False
     return _FIRST_LINE.match(lines[0]) is not None and _LAST_LINE.search(lines[-1]) is not None
-
-
-_HUNK = re.compile(r"^@@(?: -(\d{1,9})(?:,\d{1,9})? \+\d{1,9}(?:,\d{1,9})?)?(?: ?@@|\s|$)")
-_OLD_FILE = re.compile(r"^--- \s*([^\t]{1,300})")
-_NEW_FILE = re.compile(r"^\+\+\+ \s*([^\t]{1,300})")
-_TARGET = re.compile(r"^\*\*\* (Update|Add|Delete) File: (.{1,300})$")
-_FURNITURE = re.compile(
-    r"^(?:diff --git |index [0-9a-f]|\*\*\* (?:Begin|End) Patch|\\ No newline|new file mode )"
-)
-_NOTHING = "/dev/null"
 
 
 @dataclass(frozen=True)

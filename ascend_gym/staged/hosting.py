@@ -25,6 +25,12 @@ DTYPES = {
 }
 """Element types of the language by those of cases."""
 
+_SAID = {"gm": "inputs", "out": "outputs"}
+UB_BYTES = 196352
+"""What kernels have of the unified buffer: 192 KiB less the 256 bytes that belong to the system."""
+
+MAX_CORES = 48
+
 
 def check_interface(program: Program, interface: Interface) -> None:
     """Check that a program has the tensors and attributes of an operator.
@@ -50,9 +56,6 @@ def check_interface(program: Program, interface: Interface) -> None:
             )
 
 
-_SAID = {"gm": "inputs", "out": "outputs"}
-
-
 def _check_dtype(program: Program, parameter: Parameter) -> None:
     dtype = program.tensor(parameter.name).dtype
     wanted = {DTYPES.get(each) for each in parameter.dtypes}
@@ -65,12 +68,6 @@ def _check_dtype(program: Program, parameter: Parameter) -> None:
         raise StagedError(0, f"{parameter.name} is {names} in the cases, the kernel says {dtype}{hint}")
     if dtype == GENERIC and first and not wanted <= {"f32", "f16"}:
         raise StagedError(0, f"{parameter.name}: T stands for f32 or f16")
-
-
-UB_BYTES = 196352
-"""What kernels have of the unified buffer: 192 KiB less the 256 bytes that belong to the system."""
-
-MAX_CORES = 48
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,16 @@ _N = _F | {"i32"}
 WHOLE_BYTES = 256
 """Compare and Select take whole repeats of this size: buffers have room for the count rounded up."""
 
+_SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+_COMPARISONS: dict[str, Callable[..., Any]] = {
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+}
+
 
 @dataclass(frozen=True)
 class Operation:
@@ -91,16 +101,6 @@ def _comparison(mode: str, function: Callable[..., Any], *, scalar: bool) -> Ope
 def _sum(a: Any, _: Any) -> Any:
     return np.add.reduce(a, dtype=np.float32).astype(a.dtype)
 
-
-_SYMBOLS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_COMPARISONS: dict[str, Callable[..., Any]] = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-}
 
 OPERATIONS: dict[str, Operation] = {
     "add": _binary(np.add, "Add", "a + b"),

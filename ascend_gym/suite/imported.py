@@ -30,6 +30,13 @@ PAPER_SUITE = "cann-ops-101"  # of the imported operators those that AscendOptim
 
 _INDEX_NAME = "cann-ops.json"
 
+EXAMPLE_FOLDER = "examples/AclNNInvocationNaive"
+EXIT_FORMAT = 4
+_IMPORTER = "npu_daemon.importer.__main__"
+_FOLDER = "imported"
+_VERSION = 2  # of what the importer writes for the same example
+_READ = ("CMakeLists.txt", "op_host/**/*", f"{EXAMPLE_FOLDER}/**/*")
+
 
 class ImportedOperator(Record):
     """One operator of the checkout; ``folder`` is relative to it, ``needs`` is empty when it is ready."""
@@ -126,15 +133,6 @@ def register(checkout: Path, needs: Mapping[str, str]) -> ImportIndex:
     index = ImportIndex(root=str(root), operators={**kept, **added})
     write_whole(cache_root() / _INDEX_NAME, index.model_dump_json(indent=1).encode())
     return index
-
-
-EXAMPLE_FOLDER = "examples/AclNNInvocationNaive"
-EXIT_FORMAT = 4
-
-_IMPORTER = "npu_daemon.importer.__main__"
-_FOLDER = "imported"
-_VERSION = 2  # of what the importer writes for the same example
-_READ = ("CMakeLists.txt", "op_host/**/*", f"{EXAMPLE_FOLDER}/**/*")
 
 
 def has_example(folder: Path) -> bool:

@@ -91,10 +91,7 @@ def list_operators(
         OperatorNotFoundError: there is no suite of that name, or no operator of such a level or category.
     """
     folders = _folders(suite)
-    ready = set(read_index().ready()) if suite in _IMPORTED else set(folders)
-    ours = {name for name, folder in folders.items() if folder.is_relative_to(_PAPER_CASES)}
-    names = sorted((ready | ours) & set(folders))
-    specs = [_load_folder(folders[name], suite, name) for name in names]
+    specs = [_load_folder(folders[name], suite, name) for name in ready_names(suite)]
     chosen = [
         spec
         for spec in specs
@@ -107,6 +104,18 @@ def list_operators(
             f"{sorted(categories) or 'any'}; it has {', '.join(known)}"
         )
     return chosen
+
+
+def ready_names(suite: str) -> list[str]:
+    """Return the names of the operators that ``list_operators`` loads, without loading them.
+
+    Raises:
+        OperatorNotFoundError: there is no suite of that name.
+    """
+    folders = _folders(suite)
+    ready = set(read_index().ready()) if suite in _IMPORTED else set(folders)
+    ours = {name for name, folder in folders.items() if folder.is_relative_to(_PAPER_CASES)}
+    return sorted((ready | ours) & set(folders))
 
 
 def left_out(suite: str) -> dict[str, str]:

@@ -22,6 +22,10 @@ _LIMITS = {DType.BOOL: (0, 1), DType.INT4: (-8, 7)}  # of types that numpy does 
 _LARGEST = {DType.FLOAT16: 65504.0}  # of floating types with another range than float32
 _DRAWN = ("uniform", "normal", "integers")
 
+MANIFEST_NAME = "op.toml"
+FORMAT = 1
+_Shape = tuple[Annotated[int, Field(ge=0)], ...]
+
 
 def check_values(values: ValueRange, dtype: DType, shapes: Sequence[tuple[int, ...]]) -> None:
     """Return if tensors of the given type and shapes can be filled with ``values``.
@@ -103,11 +107,6 @@ def _check_number(number: float, dtype: DType, key: str) -> None:
         raise ValueError(f"values: {key}: {dtype.value} cannot hold {number}")
 
 
-MANIFEST_NAME = "op.toml"
-
-FORMAT = 1
-
-
 class _Section(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -138,9 +137,6 @@ class OperatorSection(_Section):
     kernel: str | None = None
     sources: str | None = Field(default=None, pattern=r"^cann-ops:[a-z0-9_]+(/[a-z0-9_]+)+$")
     sources_digest: str | None = Field(default=None, pattern=r"^[0-9a-f]{12,64}$")
-
-
-_Shape = tuple[Annotated[int, Field(ge=0)], ...]
 
 
 class _TensorEntry(_Section):

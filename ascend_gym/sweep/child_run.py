@@ -31,6 +31,9 @@ _STATUS_BYTES = 16
 _QUOTED_BYTES = 2000
 _END_TIMEOUT_S = 10.0
 
+_READ_BYTES = 1 << 16
+_EXIT_MISUSE = 2
+
 
 class ForkServer:
     """Starts children that execute ``main()`` of a module, one after the other, as forks of one process.
@@ -162,10 +165,6 @@ def _is_server(line: socket.socket) -> bool:
         shutil.rmtree(arguments[0], ignore_errors=True)
         return False
     return True
-
-
-_READ_BYTES = 1 << 16
-_EXIT_MISUSE = 2
 
 
 class RunPlace:

@@ -16,6 +16,16 @@ from ascend_gym.sweep.run_reader import Operators, read_run
 from ascend_gym.sweep.run_records import EvaluationRecord, OperatorRecord, RunRecord, SessionRecord
 from ascend_gym.sweep.store import ResultsStore, columns_of
 
+_BATCH_ROWS = 10_000
+_TABLES = {
+    "runs": RunRecord,
+    "evaluations": EvaluationRecord,
+    "operators": OperatorRecord,
+    "sessions": SessionRecord,
+}
+_BINARY = {"detail"}
+_PARQUET_TYPES = {"str": "string", "int": "int64", "float": "float64"}
+
 
 @dataclass(frozen=True)
 class Merged:
@@ -86,17 +96,6 @@ def merge_stores(store: ResultsStore, others: Iterable[Path]) -> Merged:
                 read.append(run.run_id)
                 changed |= {run.run_id} if store.put(other.stored_run(run)) else set()
     return Merged(len(read), len(changed))
-
-
-_BATCH_ROWS = 10_000
-_TABLES = {
-    "runs": RunRecord,
-    "evaluations": EvaluationRecord,
-    "operators": OperatorRecord,
-    "sessions": SessionRecord,
-}
-_BINARY = {"detail"}
-_PARQUET_TYPES = {"str": "string", "int": "int64", "float": "float64"}
 
 
 class Format(str, Enum):

@@ -16,7 +16,7 @@ from ascend_gym.core.errors import MisuseError
 from ascend_gym.core.toml_file import read_toml, unknown_key
 from ascend_gym.search.driver import Duplicates
 from ascend_gym.search.model_client import MAX_TOKENS
-from ascend_gym.suite.loader import is_suite, list_operators, load_operator
+from ascend_gym.suite.loader import is_suite, list_operators, load_operator, ready_names
 
 SUITES = ("core", "cann-ops")
 _DEFAULT_OPERATORS = ("core",)
@@ -204,7 +204,7 @@ def _matching(name: str) -> list[str]:
         return [spec.op_id for spec in list_operators(name)]
     if not _PATTERN_SIGNS & set(name):
         return [load_operator(name).op_id]
-    known = [spec.op_id for suite in SUITES for spec in list_operators(suite)]
+    known = [f"{suite}/{operator}" for suite in SUITES for operator in ready_names(suite)]
     found = [
         op_id for op_id in known if fnmatchcase(op_id, name) or fnmatchcase(op_id.partition("/")[2], name)
     ]

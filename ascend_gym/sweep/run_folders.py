@@ -34,6 +34,9 @@ _DEPENDENCIES = (
     *("pydantic", "pyzmq", "ray", "tree-sitter", "tree-sitter-cpp"),
 )
 
+SETTINGS_NAME = "run.json"
+LOG_NAMES = (JOURNAL_NAME, TIMINGS_NAME, "answers.jsonl", PROVENANCE_NAME)
+
 
 def note_session(folder: Path, command: Sequence[str] | None = None) -> None:
     """Append a line about this process to the run in ``folder``.
@@ -98,10 +101,6 @@ def _versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return versions
-
-
-SETTINGS_NAME = "run.json"
-LOG_NAMES = (JOURNAL_NAME, TIMINGS_NAME, "answers.jsonl", PROVENANCE_NAME)
 
 
 class RunFolders:

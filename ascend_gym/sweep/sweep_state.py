@@ -18,6 +18,10 @@ _FIRST_PAUSE_S = 2.0
 _LONGEST_PAUSE_S = 60.0
 _LOOKED_AT = 1000  # runs that wait, at a time: daemons of several chips may pass over some
 
+_TICK_S = 0.5
+_STOP_TIMEOUT_S = 30.0
+INTERRUPTED = RunEnd(Ending.INTERRUPTED, "the sweep was interrupted")
+
 
 @dataclass
 class DaemonSlots:
@@ -198,12 +202,6 @@ class SweepState:
             self._waiting[state.job.job_id] = state
         if all(each.failures >= ATTEMPTS_WITHOUT_PROGRESS for each in self.daemons) and not self._running:
             self.give_up(end)
-
-
-_TICK_S = 0.5
-_STOP_TIMEOUT_S = 30.0
-
-INTERRUPTED = RunEnd(Ending.INTERRUPTED, "the sweep was interrupted")
 
 
 @dataclass

@@ -29,6 +29,12 @@ from npu_daemon.broker.events import (
 )
 from npu_daemon.security import Gatekeeper
 
+_SEND_QUEUE = 20_000
+_RECEIVE_QUEUE = 100  # messages of one peer; they may be large, and the peer keeps the others
+_MESSAGES_PER_TURN = 16  # so that a client that sends many does not keep workers waiting
+_HANDSHAKE_MS = 10_000
+log = logging.getLogger("npu_daemon")
+
 
 def worker_event(worker_id: str, message: WireMessage) -> Event | None:
     """Return the event of a worker's message; ``None`` if workers do not send such messages."""
@@ -62,14 +68,6 @@ def worker_message(action: SendJob | GrantDevice) -> WireMessage:
         return WireMessage(Kind.JOB, action.job_id, action.attempt, action.request)
     grant = DeviceGrant(device=action.device)
     return WireMessage(Kind.GRANT, action.job_id, action.attempt, grant)
-
-
-_SEND_QUEUE = 20_000
-_RECEIVE_QUEUE = 100  # messages of one peer; they may be large, and the peer keeps the others
-_MESSAGES_PER_TURN = 16  # so that a client that sends many does not keep workers waiting
-_HANDSHAKE_MS = 10_000
-
-log = logging.getLogger("npu_daemon")
 
 
 def bind_router(

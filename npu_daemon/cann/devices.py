@@ -24,6 +24,10 @@ _HEALTH = frozenset({"OK", "Warning", "Alarm", "Critical", "UNKNOWN", "NA"})
 _CELLS = 3
 _PROCESS_CELLS = 4
 
+_QUERY_LIMITS = ResourceLimits(
+    wall_s=30.0, cpu_s=30.0, memory_bytes=1 << 46, file_bytes=1 << 20, processes=256
+)
+
 
 class NpuSmiFormatError(InfrastructureError):
     """``npu-smi info`` did not print the table of its manual."""
@@ -114,11 +118,6 @@ def _with_processes(devices: Sequence[DeviceState], rows: Sequence[Sequence[str]
 
 def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
-
-
-_QUERY_LIMITS = ResourceLimits(
-    wall_s=30.0, cpu_s=30.0, memory_bytes=1 << 46, file_bytes=1 << 20, processes=256
-)
 
 
 def query_devices(toolkit: Toolkit) -> tuple[DeviceState, ...]:

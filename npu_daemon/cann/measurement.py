@@ -29,6 +29,11 @@ from npu_daemon.sandbox import ProcessOutcome
 CLEANER = "asg_l2_clean"
 """Prefix of the name of our own kernel, whose time does not count."""
 
+MAX_TASKS = 5000  # of --launch-count
+_OUTPUT = "profile"
+Execute = Callable[[int, Sequence[str]], ProcessOutcome]
+"""Runs an operator a number of times under the profiler, given the arguments after ``msprof``."""
+
 
 class BillingError(ValueError):
     """The tasks do not form equal windows; the message gives the reason."""
@@ -84,13 +89,6 @@ def split_windows(tasks: Sequence[DeviceTask], rounds: int) -> list[Window]:
         )
         for index in range(rounds)
     ]
-
-
-MAX_TASKS = 5000  # of --launch-count
-_OUTPUT = "profile"
-
-Execute = Callable[[int, Sequence[str]], ProcessOutcome]
-"""Runs an operator a number of times under the profiler, given the arguments after ``msprof``."""
 
 
 class Diagnose(Protocol):

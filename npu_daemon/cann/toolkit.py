@@ -17,6 +17,18 @@ from npu_daemon.sandbox import ResourceLimits, run_limited
 
 Level = Literal["ok", "warning", "missing"]
 
+OLDEST_VERSION = (8, 2)
+PROGRAMS = ("cmake", "msopgen", "bisheng", "msprof", "npu-smi", "g++")
+HEADERS = ("include/acl/acl.h", "include/aclnn/acl_meta.h")
+LIBRARIES = ("lib64/libascendcl.so", "lib64/libnnopbase.so")
+DRIVER_LIBRARIES = tuple(Path("/usr/local/Ascend/driver/lib64", part) for part in ("", "common", "driver"))
+_INSTALL_INFO = "ascend_toolkit_install.info"
+_SET_ENV = ("../set_env.sh", "set_env.sh", "bin/setenv.bash")
+_VERSION_LINE = re.compile(r"^\s*version\s*=\s*(\S+)", re.MULTILINE | re.IGNORECASE)
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+_KEPT = re.compile(r"PATH|LD_LIBRARY_PATH|PYTHONPATH|TOOLCHAIN_HOME|ASCEND_\w+")
+_SET_ENV_LIMITS = ResourceLimits(wall_s=20.0, cpu_s=20.0, memory_bytes=4 << 30, file_bytes=1 << 20)
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -48,19 +60,6 @@ def warning(name: str, message: str, remedy: str) -> Finding:
 def missing(name: str, message: str, remedy: str) -> Finding:
     """Return the finding of something that the backend cannot work without."""
     return Finding(name, "missing", message, remedy)
-
-
-OLDEST_VERSION = (8, 2)
-PROGRAMS = ("cmake", "msopgen", "bisheng", "msprof", "npu-smi", "g++")
-HEADERS = ("include/acl/acl.h", "include/aclnn/acl_meta.h")
-LIBRARIES = ("lib64/libascendcl.so", "lib64/libnnopbase.so")
-DRIVER_LIBRARIES = tuple(Path("/usr/local/Ascend/driver/lib64", part) for part in ("", "common", "driver"))
-_INSTALL_INFO = "ascend_toolkit_install.info"
-_SET_ENV = ("../set_env.sh", "set_env.sh", "bin/setenv.bash")
-_VERSION_LINE = re.compile(r"^\s*version\s*=\s*(\S+)", re.MULTILINE | re.IGNORECASE)
-_VERSION = re.compile(r"(\d+)\.(\d+)")
-_KEPT = re.compile(r"PATH|LD_LIBRARY_PATH|PYTHONPATH|TOOLCHAIN_HOME|ASCEND_\w+")
-_SET_ENV_LIMITS = ResourceLimits(wall_s=20.0, cpu_s=20.0, memory_bytes=4 << 30, file_bytes=1 << 20)
 
 
 @dataclass(frozen=True)

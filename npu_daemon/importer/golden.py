@@ -75,6 +75,10 @@ _CALL = re.compile(r"python3? gen_data\.py([^\n`;&|$]*)$", re.MULTILINE)
 _MISSING_MODULE = re.compile(r"No module named '(\w+)")
 _USES_TORCH = "torch is not installed"
 
+_COMPARISON = re.compile(r"verify_\w+\.py\s+([^`\n)]*)")
+_FILE = re.compile(r"[\w./-]+\.bin")
+Arrays = list[list[Array]]
+
 
 def run_gen_data(scratch: Path, variants: int) -> list[Path]:
     """Run the ``gen_data.py`` of each variant, a copy of the example folder below ``scratch``.
@@ -145,13 +149,6 @@ def _complaint(said: str, returncode: int | None) -> str:
         return f"its gen_data.py needs {module} (pip install {module})"
     lines = said.splitlines()
     return f"gen_data.py failed: {lines[-1] if lines else f'exit {returncode}'}"
-
-
-_COMPARISON = re.compile(r"verify_\w+\.py\s+([^`\n)]*)")
-_FILE = re.compile(r"[\w./-]+\.bin")
-
-
-Arrays = list[list[Array]]
 
 
 def example_data(example: Example, recording: Recording) -> tuple[Arrays, Arrays]:

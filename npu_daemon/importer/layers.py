@@ -23,6 +23,8 @@ from npu_daemon.importer.record import CallArgument
 Arrange = Callable[[Sequence[CallArgument]], Sequence[CallArgument]]
 Layout = Callable[[Array], Array]
 
+_PADDED_RANK = 4
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -218,7 +220,6 @@ def _sort_order(array: Array) -> Array:
     return np.argsort(array, axis=-1, kind="stable")
 
 
-_PADDED_RANK = 4
 _CHANNELS_LAST = permuted(0, 2, 3, 1)
 _CHANNELS_LAST_3D = permuted(0, 2, 3, 4, 1)
 _PAD_GRADIENT = Layer(arrange=_paddings_of_all_axes, layouts={"x": _ranked, "y": _ranked, "z": _ranked})

@@ -31,6 +31,42 @@ _FOLDER_BYTES = 16 << 30
 _PROCESSES = 512
 _PROCESSOR = (Path("/proc/cpuinfo"), Path("/sys/devices/system/cpu"))
 
+BUILD_TIMEOUT_S = 600.0
+RUN_TIMEOUT_S = 60.0
+_HEADER = Path(__file__).with_name("acl_recorder.h")
+_LIBRARY_FOLDER = "c++"  # in the cache: what the wheel's compiler keeps there
+_OPTIONS = ("-std=c++17", "-O0", "-w")
+_GCC_OPTIONS = ("-fpermissive", "-fmax-errors=1", "-fno-diagnostics-show-caret")
+_CLANG_OPTIONS = (
+    *("-g0", "-fno-sanitize=all", "-Wno-c++11-narrowing", "-Wno-reserved-user-defined-literal"),
+    *("-Wno-return-type", "-ferror-limit=1", "-fno-caret-diagnostics"),
+)
+_COLLECTIVE = re.compile(r"\bHcclComm\w*")
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"[^"\n]*"|<(?:acl|hccl)[^>\n]*>)[^\n]*$', re.MULTILINE)
+_FUNCTION = re.compile(r"\b(acl(?:nn)?[A-Z]\w*)GetWorkspaceSize\s*\(")
+_MAIN = re.compile(r"\bint\s+main\s*\(")
+_NAMESPACE = re.compile(r"^namespace\s+(\w+)\s*\{", re.MULTILINE)
+_ERROR = re.compile(r"(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
+_RECORD = "record.json"
+_RECORD_FOLDER = "ascend_gym_record"
+_DTYPES = {
+    0: DType.FLOAT32,
+    1: DType.FLOAT16,
+    2: DType.INT8,
+    3: DType.INT32,
+    4: DType.UINT8,
+    6: DType.INT16,
+    7: DType.UINT16,
+    8: DType.UINT32,
+    9: DType.INT64,
+    10: DType.UINT64,
+    11: DType.FLOAT64,
+    12: DType.BOOL,
+    16: DType.COMPLEX64,
+    27: DType.BFLOAT16,
+}
+_UNCARRIED_NAMES = {17: "complex128", 29: "int4"}
+
 
 def run_confined(
     argv: Sequence[str],
@@ -77,44 +113,6 @@ def python_folders() -> tuple[Path, ...]:
 
 def _existing(paths: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(path for path in dict.fromkeys(paths) if path.exists())
-
-
-BUILD_TIMEOUT_S = 600.0
-RUN_TIMEOUT_S = 60.0
-
-_HEADER = Path(__file__).with_name("acl_recorder.h")
-_LIBRARY_FOLDER = "c++"  # in the cache: what the wheel's compiler keeps there
-_OPTIONS = ("-std=c++17", "-O0", "-w")
-_GCC_OPTIONS = ("-fpermissive", "-fmax-errors=1", "-fno-diagnostics-show-caret")
-_CLANG_OPTIONS = (
-    *("-g0", "-fno-sanitize=all", "-Wno-c++11-narrowing", "-Wno-reserved-user-defined-literal"),
-    *("-Wno-return-type", "-ferror-limit=1", "-fno-caret-diagnostics"),
-)
-_COLLECTIVE = re.compile(r"\bHcclComm\w*")
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"[^"\n]*"|<(?:acl|hccl)[^>\n]*>)[^\n]*$', re.MULTILINE)
-_FUNCTION = re.compile(r"\b(acl(?:nn)?[A-Z]\w*)GetWorkspaceSize\s*\(")
-_MAIN = re.compile(r"\bint\s+main\s*\(")
-_NAMESPACE = re.compile(r"^namespace\s+(\w+)\s*\{", re.MULTILINE)
-_ERROR = re.compile(r"(\d+):(?:\d+:)? (?:fatal )?error: (.*)")
-_RECORD = "record.json"
-_RECORD_FOLDER = "ascend_gym_record"
-_DTYPES = {
-    0: DType.FLOAT32,
-    1: DType.FLOAT16,
-    2: DType.INT8,
-    3: DType.INT32,
-    4: DType.UINT8,
-    6: DType.INT16,
-    7: DType.UINT16,
-    8: DType.UINT32,
-    9: DType.INT64,
-    10: DType.UINT64,
-    11: DType.FLOAT64,
-    12: DType.BOOL,
-    16: DType.COMPLEX64,
-    27: DType.BFLOAT16,
-}
-_UNCARRIED_NAMES = {17: "complex128", 29: "int4"}
 
 
 class RecordedTensor(Record):

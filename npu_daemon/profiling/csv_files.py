@@ -16,6 +16,23 @@ from npu_daemon.profiling.launch_profile import LaunchProfile
 
 _PIPE_ORDER = ("S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX")
 
+_AIV_PIPES = {"vec": "vec", "scalar": "scalar", "mte2": "mte2", "mte3": "mte3"}
+_AIC_PIPES = {
+    "cube": "mac",
+    "scalar": "scalar",
+    "mte1": "mte1",
+    "mte2": "mte2",
+    "mte3": "mte3",
+    "fixpipe": "fixpipe",
+}
+_KINDS = {"aic": _AIC_PIPES, "aiv": _AIV_PIPES}
+_WAITING = {"aic": ("cube", "mte1", "mte2", "mte3"), "aiv": ("vec", "mte2", "mte3")}
+_REQUEST_BYTES = 128  # what the cache counts are in: data_copy S5 and L1_S4 of the calibration table
+_READ_CHANNELS = 2
+_NOT_APPLICABLE = "NA"
+_Core = Mapping[str, Any]
+_Cells = dict[str, float | int | str]
+
 
 def write_chrome_trace(launches: Sequence[LaunchProfile], path: Path) -> str | None:
     """Write the timelines of ``launches``, one after another; return a note if events were left out.
@@ -86,25 +103,6 @@ def _launch_events(launch: LaunchProfile, start_us: float) -> Iterator[dict[str,
 def _row_names(pid: int, row: int, label: str) -> Iterator[dict[str, Any]]:
     yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": row, "args": {"name": label}}
     yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": row, "args": {"sort_index": row}}
-
-
-_AIV_PIPES = {"vec": "vec", "scalar": "scalar", "mte2": "mte2", "mte3": "mte3"}
-_AIC_PIPES = {
-    "cube": "mac",
-    "scalar": "scalar",
-    "mte1": "mte1",
-    "mte2": "mte2",
-    "mte3": "mte3",
-    "fixpipe": "fixpipe",
-}
-_KINDS = {"aic": _AIC_PIPES, "aiv": _AIV_PIPES}
-_WAITING = {"aic": ("cube", "mte1", "mte2", "mte3"), "aiv": ("vec", "mte2", "mte3")}
-_REQUEST_BYTES = 128  # what the cache counts are in: data_copy S5 and L1_S4 of the calibration table
-_READ_CHANNELS = 2
-_NOT_APPLICABLE = "NA"
-
-_Core = Mapping[str, Any]
-_Cells = dict[str, float | int | str]
 
 
 def write_csv_files(launches: Sequence[LaunchProfile], folder: Path) -> list[Path]:

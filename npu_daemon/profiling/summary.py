@@ -16,6 +16,10 @@ from npu_daemon.simulator.profile import profile_of
 # Pipes with a rate of their own; copies to and from global memory depend on bandwidth shared by all cores.
 _OWN_PACE = {"aic": ("scalar", "mac", "mte1", "fixpipe"), "aiv": ("scalar", "vec")}
 
+_SHOWN_FLOORS = 4
+_SHOWN_CONFLICTS = 0.05  # of the cycles of an instruction
+_CLOCK_HZ = 50e6  # of the system counter (docs/hardware.md section 1)
+
 
 @dataclass(frozen=True)
 class Floor:
@@ -94,11 +98,6 @@ def _bandwidth_floor(resource: str, moved_bytes: float, gb_per_s: float) -> Floo
 
 def _total(launch: LaunchProfile, field: str) -> float:
     return float(sum(core[field] for core in launch.cores))
-
-
-_SHOWN_FLOORS = 4
-_SHOWN_CONFLICTS = 0.05  # of the cycles of an instruction
-_CLOCK_HZ = 50e6  # of the system counter (docs/hardware.md section 1)
 
 
 def launch_summary(launch: LaunchProfile) -> dict[str, Any]:

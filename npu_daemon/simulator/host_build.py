@@ -34,6 +34,21 @@ from npu_daemon.simulator.kernel_ir.compilation import marks_file
 REFUSED = "variable-sized object may not be initialized"
 _CLEARED = re.compile(r"\b(\w+)[ \t]*\[([^][\n]+)\][ \t]*=[ \t]*\{[ \t]*0?[ \t]*\}[ \t]*;")
 
+_CALLBACK = "asim_host_reached"
+_NODE = re.compile(r"^!(\d+) = (.+)$", re.MULTILINE)
+_LABEL = re.compile(r'(?:[\w.$-]+|"[^"]*"):')
+_DEBUG = re.compile(r"!dbg !(\d+)")
+_FIRST = re.compile(r"  %[\w.]+ = (?:phi|landingpad) |          (?:cleanup|catch|filter)\b")
+BUILD_LIMITS = ResourceLimits(
+    wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
+)
+_MAX_IR_BYTES = 24 << 20  # of all modules together; the largest operator of cann-ops has 7 MB
+_MAX_EXTENTS = 8  # different ones, of arrays of variable length that are initialised
+_BUILT = "host.so"
+_ENVIRONMENT = {"SOURCE_DATE_EPOCH": "0"}  # what __DATE__ and __TIME__ say
+_SOURCE_SUFFIXES = (".cpp", ".cc")
+_ACLNN_INCLUDE = re.compile(r'^[^\S\n]*#[^\S\n]*include[^\S\n]*[<"](?:opdev/|aclnn)', re.MULTILINE)
+
 
 def refused_lines(diagnostics: Iterable[Diagnostic]) -> dict[str, list[int]]:
     """Return by file the lines, counted from 1, at which clang refuses to initialise an array."""
@@ -57,13 +72,6 @@ def with_cleared_arrays(text: str, lines: Sequence[int]) -> str:
         return f"{name}[{extent}]; __builtin_memset({name}, 0, sizeof({name}));"
 
     return _CLEARED.sub(cleared, text)
-
-
-_CALLBACK = "asim_host_reached"
-_NODE = re.compile(r"^!(\d+) = (.+)$", re.MULTILINE)
-_LABEL = re.compile(r'(?:[\w.$-]+|"[^"]*"):')
-_DEBUG = re.compile(r"!dbg !(\d+)")
-_FIRST = re.compile(r"  %[\w.]+ = (?:phi|landingpad) |          (?:cleanup|catch|filter)\b")
 
 
 def with_marks(text: str, marks: BlockMarks) -> str:
@@ -99,19 +107,6 @@ def _marked(block: list[str], marks: BlockMarks, nodes: dict[str, str]) -> Itera
         places = {found[1] for line in block if (found := _DEBUG.search(line))}
         yield from marks.calls(_CALLBACK, places, nodes)
     yield from block[begin:]
-
-
-BUILD_LIMITS = ResourceLimits(
-    wall_s=60.0, cpu_s=60.0, memory_bytes=4 << 30, file_bytes=256 << 20, folder_bytes=512 << 20
-)
-_MAX_IR_BYTES = 24 << 20  # of all modules together; the largest operator of cann-ops has 7 MB
-
-_MAX_EXTENTS = 8  # different ones, of arrays of variable length that are initialised
-
-_BUILT = "host.so"
-_ENVIRONMENT = {"SOURCE_DATE_EPOCH": "0"}  # what __DATE__ and __TIME__ say
-_SOURCE_SUFFIXES = (".cpp", ".cc")
-_ACLNN_INCLUDE = re.compile(r'^[^\S\n]*#[^\S\n]*include[^\S\n]*[<"](?:opdev/|aclnn)', re.MULTILINE)
 
 
 def build_host(

@@ -27,6 +27,40 @@ _REFERENCE = r"\b{}: !(\d+)"
 _FILE_NAME = re.compile(r'DIFile\(filename: "([^"]*)"')
 _MAX_STEPS = 64
 
+_LISTS = SOURCES / "support" / "host_symbols.txt"
+_MATHEMATICS, _INTRINSICS = "mathematics", "intrinsics"
+_SHOWN = 5
+_QUOTED = re.compile(r'"[^"]*"')  # LLVM writes quotation marks and control characters inside as \22, \0A
+_NAME = r'@("[^"]*"|[-\w.$]+)'
+_SYMBOL = re.compile(_NAME)
+_UP_TO_NAME = r'(?:[^"@]|"[^"]*")*'
+_FUNCTION = re.compile(rf"(declare|define) ({_UP_TO_NAME}){_NAME}\(")
+_GLOBAL = re.compile(rf"{_NAME} = (.*)")
+_ASSEMBLY = re.compile(r"(?<![\w.$%@-])asm(?![\w.$-])")
+_KEPT_ELSEWHERE = re.compile(r"\bavailable_externally\b")
+_EXTERNAL = re.compile(r"\b(?:external|extern_weak|available_externally)\b")
+_DEFINED = re.compile(r"\b(?:global|constant|alias)\b")
+_INTRINSIC = "llvm."
+_MANGLED = "_Z"
+# Names of the standard library, as they are mangled: type information, operator new and delete, exceptions,
+# and the classes and functions behind containers, strings, streams to strings and messages.
+_STANDARD = re.compile(
+    r"_ZT[VTIS]"
+    r"|_Z(?:n|d)[wal]"
+    r"|_ZN?K?St(?:9exception|9bad_alloc|20bad_array_new_length|8bad_cast|10bad_typeid|9type_info|7nothrow"
+    r"|9terminatev|11logic_error|13runtime_error|12domain_error|16invalid_argument|12length_error|12out_of_range"
+    r"|11range_error|14overflow_error|15underflow_error|13bad_exception|18uncaught_exceptionv"
+    r"|19uncaught_exceptionsv)"
+    r"|_ZNK?St3__1(?:"
+    r"12basic_string|13basic_ostream|13basic_istream|14basic_iostream|15basic_streambuf|15basic_stringbuf"
+    r"|19basic_[io]stringstream|18basic_stringstream|9basic_ios|8ios_base|6locale(?!C[12]E(?:PK|RK))|5ctypeIc|7codecvtI"
+    r"|7num_[pg]et|8numpunctIc|14__num_put|14__num_get|5__num|4cout|4cerr|4clog"
+    r"|14__shared_count|19__shared_weak_count|17bad_function_call|20bad_optional_access|18bad_variant_access"
+    r"|12bad_any_cast|12bad_weak_ptr|12__next_prime|9to_string|4sto[a-z]{1,3}|6__sort|13__hash_memory|8to_chars"
+    r"|10from_chars|22__libcpp_verbose_abort)"
+)
+_RUNTIME = re.compile(r"__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dynamic_cast")
+
 
 def place_of(lines: Sequence[str], number: int, sources: Sources) -> Place | None:
     """Return the place in ``sources`` that an instruction came from, through inlined calls, or ``None``.
@@ -68,41 +102,6 @@ def _file_of(nodes: dict[str, str], scope: str | None) -> str | None:
 def _reference(node: str, field: str) -> str | None:
     found = re.search(_REFERENCE.format(field), node)
     return found[1] if found else None
-
-
-_LISTS = SOURCES / "support" / "host_symbols.txt"
-_MATHEMATICS, _INTRINSICS = "mathematics", "intrinsics"
-_SHOWN = 5
-_QUOTED = re.compile(r'"[^"]*"')  # LLVM writes quotation marks and control characters inside as \22, \0A
-_NAME = r'@("[^"]*"|[-\w.$]+)'
-_SYMBOL = re.compile(_NAME)
-_UP_TO_NAME = r'(?:[^"@]|"[^"]*")*'
-_FUNCTION = re.compile(rf"(declare|define) ({_UP_TO_NAME}){_NAME}\(")
-_GLOBAL = re.compile(rf"{_NAME} = (.*)")
-_ASSEMBLY = re.compile(r"(?<![\w.$%@-])asm(?![\w.$-])")
-_KEPT_ELSEWHERE = re.compile(r"\bavailable_externally\b")
-_EXTERNAL = re.compile(r"\b(?:external|extern_weak|available_externally)\b")
-_DEFINED = re.compile(r"\b(?:global|constant|alias)\b")
-_INTRINSIC = "llvm."
-_MANGLED = "_Z"
-# Names of the standard library, as they are mangled: type information, operator new and delete, exceptions,
-# and the classes and functions behind containers, strings, streams to strings and messages.
-_STANDARD = re.compile(
-    r"_ZT[VTIS]"
-    r"|_Z(?:n|d)[wal]"
-    r"|_ZN?K?St(?:9exception|9bad_alloc|20bad_array_new_length|8bad_cast|10bad_typeid|9type_info|7nothrow"
-    r"|9terminatev|11logic_error|13runtime_error|12domain_error|16invalid_argument|12length_error|12out_of_range"
-    r"|11range_error|14overflow_error|15underflow_error|13bad_exception|18uncaught_exceptionv"
-    r"|19uncaught_exceptionsv)"
-    r"|_ZNK?St3__1(?:"
-    r"12basic_string|13basic_ostream|13basic_istream|14basic_iostream|15basic_streambuf|15basic_stringbuf"
-    r"|19basic_[io]stringstream|18basic_stringstream|9basic_ios|8ios_base|6locale(?!C[12]E(?:PK|RK))|5ctypeIc|7codecvtI"
-    r"|7num_[pg]et|8numpunctIc|14__num_put|14__num_get|5__num|4cout|4cerr|4clog"
-    r"|14__shared_count|19__shared_weak_count|17bad_function_call|20bad_optional_access|18bad_variant_access"
-    r"|12bad_any_cast|12bad_weak_ptr|12__next_prime|9to_string|4sto[a-z]{1,3}|6__sort|13__hash_memory|8to_chars"
-    r"|10from_chars|22__libcpp_verbose_abort)"
-)
-_RUNTIME = re.compile(r"__cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dynamic_cast")
 
 
 @dataclass(frozen=True)

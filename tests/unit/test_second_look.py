@@ -211,11 +211,11 @@ def test_a_refused_champion_is_none(service: EvaluationService, spec: OpSpec, ba
 
 
 class MeetingBackend(FakeBackend):
-    """Prices the large case once the run on other values has begun, or has given up waiting."""
+    """Runs or prices the large case once the run on other values has begun, or has given up waiting."""
 
-    def __init__(self, cache_dir: Path, wait_s: float) -> None:
+    def __init__(self, cache_dir: Path, wait_s: float, *, before_run: bool = False) -> None:
         super().__init__(cache_dir)
-        self.wait_s = wait_s
+        self.wait_s, self.before_run = wait_s, before_run
         self.begun = threading.Event()
         self.met: list[bool] = []
         self.last_price: Failure | None = None
@@ -230,10 +230,12 @@ class MeetingBackend(FakeBackend):
     ) -> RunOutput | Failure:
         if rerun == 1:
             self.begun.set()
+        elif self.before_run and case.case_id == "large":
+            self.met.append(self.begun.wait(self.wait_s))
         return super().run(built, case, inputs, protocol, rerun)
 
     def measure(self, run: RunOutput, case: Case, protocol: MeasureProtocol) -> CaseResult | Failure:
-        if case.case_id == "large":
+        if not self.before_run and case.case_id == "large":
             self.met.append(self.begun.wait(self.wait_s))
             if self.last_price is not None:
                 return self.last_price
@@ -253,36 +255,13 @@ def test_other_values_are_run_while_the_last_case_is_judged_and_priced(
     assert beside.live_runs == 0
 
 
-class HurriedBackend(FakeBackend):
-    """Runs the large case once the run on other values has begun, or has given up waiting."""
-
-    def __init__(self, cache_dir: Path) -> None:
-        super().__init__(cache_dir)
-        self.begun = threading.Event()
-        self.met: list[bool] = []
-
-    def run(
-        self,
-        built: Built,
-        case: Case,
-        inputs: Sequence[Sequence[Path]],
-        protocol: MeasureProtocol,
-        rerun: int = 0,
-    ) -> RunOutput | Failure:
-        if rerun == 1:
-            self.begun.set()
-        elif case.case_id == "large":
-            self.met.append(self.begun.wait(60.0))
-        return super().run(built, case, inputs, protocol, rerun)
-
-
 @pytest.mark.parametrize("directives", [(), ("wrong",), ("wrong_later",)])
 def test_other_values_are_run_beside_the_last_case_where_a_processor_is_idle(
     spec: OpSpec, tmp_path: Path, directives: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = run(spec, FakeBackend(tmp_path / "busy"), *directives, best_us=100.0)
     monkeypatch.setattr(second_look, "spare_processor", lambda: True)
-    device, backend = OneDevice(), HurriedBackend(tmp_path / "idle")
+    device, backend = OneDevice(), MeetingBackend(tmp_path / "idle", 60.0, before_run=True)
     request = make_request(spec, *directives)
     data = CaseDataCache(tmp_path / "case_data", "harness")
     result = evaluate(request, spec, backend, oracle_for(spec), data, device=device, best_us=100.0)

@@ -11,6 +11,12 @@ Line = tuple[str, ...]
 _ERF = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 _ERF_P = 0.3275911
 
+_ROUNDING = "12582912.0"  # 1.5 times 2 ** 23: floats above it are whole
+_HALF_TURNS = "0.3183098861837907"
+_PI_PARTS = ("3.140625", "9.67502593994140625e-4", "1.509957990978376432e-7")  # Cody and Waite, 1980
+TEMPORARIES = {"tanh": 1, "erf": 2, "round": 0, "sin": 2, "cos": 2}
+"""Buffers of room to work in."""
+
 
 def _tanh(dst: str, x: str, below: str) -> list[Line]:
     """1 - 2 / (exp(2 x) + 1): right at both ends, where exp overflows or vanishes."""
@@ -47,11 +53,6 @@ def _erf(dst: str, x: str, size: str, t: str) -> list[Line]:
         ("vmin", size, size, t),
         ("vmax", dst, dst, size),
     ]
-
-
-_ROUNDING = "12582912.0"  # 1.5 times 2 ** 23: floats above it are whole
-_HALF_TURNS = "0.3183098861837907"
-_PI_PARTS = ("3.140625", "9.67502593994140625e-4", "1.509957990978376432e-7")  # Cody and Waite, 1980
 
 
 def _round(dst: str, x: str) -> list[Line]:
@@ -122,6 +123,3 @@ FORMULAS: dict[str, Callable[..., list[Line]]] = {
     "cos": _cos,
 }
 """By function: what computes it, given the buffers of the result, of the argument, and room to work in."""
-
-TEMPORARIES = {"tanh": 1, "erf": 2, "round": 0, "sin": 2, "cos": 2}
-"""Buffers of room to work in."""

@@ -13,6 +13,24 @@ from typing import Any
 
 Dim = tuple[str, ...]
 
+_FUNCTIONS: dict[str, Callable[..., float]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "pow": lambda a, b: a**b,
+    "max": max,
+    "min": min,
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log": math.log,
+    "neg": lambda a: -a,
+    "abs": abs,
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+}
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%"}
+
 
 class NotCoveredError(Exception):
     """A specification that the rules do not cover; the message says what of it."""
@@ -156,24 +174,6 @@ def descendants(roots: Sequence[Node], stop: Callable[[Node], bool] = lambda nod
             stack.extend((each, False) for each in reversed(node.args))
 
 
-_FUNCTIONS: dict[str, Callable[..., float]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "pow": lambda a, b: a**b,
-    "max": max,
-    "min": min,
-    "sqrt": math.sqrt,
-    "exp": math.exp,
-    "log": math.log,
-    "neg": lambda a: -a,
-    "abs": abs,
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-}
-
-
 def at_zeros(node: Node, axis: str) -> float | None:
     """Return the value of a node where all tensors that have an axis are 0, if that decides it."""
     if node.op == "number":
@@ -191,9 +191,6 @@ def at_zeros(node: Node, axis: str) -> float | None:
         return float(_FUNCTIONS[node.op](*values))
     except (ArithmeticError, ValueError):
         return None
-
-
-_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%"}
 
 
 def computed(op: str, *numbers: Number) -> Number:

@@ -68,6 +68,8 @@ _ROOFLINE_NOTE = (
     "chip; of roofline: its share of the duration. The share of a pipe is of the time of its cores."
 )
 
+_PNG_WIDTH_PIXELS = 1320
+
 
 @dataclass
 class Page:
@@ -262,9 +264,6 @@ def _provenance(results: Results) -> str:
     )
     text = f"{count}seeds {seeds}; budget {budgets}; store {results.store.path.name}."
     return f"<p>{escape(text)}</p>{table_html(provenance_table(results))}"
-
-
-_PNG_WIDTH_PIXELS = 1320
 
 
 def write_page(page: Page, path: Path) -> None:

@@ -22,6 +22,19 @@ _HINT = ' <span class="hint">(scroll sideways \N{RIGHTWARDS ARROW})</span>'
 _BREAK = re.compile(r"(?<=:)|(?<= )(?!\S{1,2}$)")
 _LATEX_SPECIAL = re.compile(r"[&%$#_{}~^\\]")
 
+_Case = dict[str, Any]  # of a stored result
+_PUBLISHED = Path(__file__).with_name("published.toml")
+_PIPES = (
+    *(
+        ("aiv_vec_time", "vector"),
+        ("aiv_scalar_time", "scalar"),
+        ("aiv_mte2_time", "MTE2"),
+        ("aiv_mte3_time", "MTE3"),
+    ),
+    *(("aic_mac_time", "cube"), ("aic_scalar_time", "cube scalar"), ("aic_mte1_time", "MTE1")),
+    *(("aic_mte2_time", "cube MTE2"), ("aic_fixpipe_time", "fixpipe")),
+)
+
 
 def table_html(table: Table, *, theirs: bool = False, best_in: Sequence[int] = ()) -> str:
     """Return a table; the largest number of each column of ``best_in`` is bold, unless all are equal."""
@@ -130,21 +143,6 @@ def _number(text: str) -> float:
 
 def _latex(text: str) -> str:
     return _LATEX_SPECIAL.sub(lambda found: _LATEX.get(found[0], "\\textbackslash{}"), text)
-
-
-_Case = dict[str, Any]  # of a stored result
-
-_PUBLISHED = Path(__file__).with_name("published.toml")
-_PIPES = (
-    *(
-        ("aiv_vec_time", "vector"),
-        ("aiv_scalar_time", "scalar"),
-        ("aiv_mte2_time", "MTE2"),
-        ("aiv_mte3_time", "MTE3"),
-    ),
-    *(("aic_mac_time", "cube"), ("aic_scalar_time", "cube scalar"), ("aic_mte1_time", "MTE1")),
-    *(("aic_mte2_time", "cube MTE2"), ("aic_fixpipe_time", "fixpipe")),
-)
 
 
 def statuses_table(results: Results) -> Table:

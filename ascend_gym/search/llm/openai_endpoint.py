@@ -32,6 +32,18 @@ _ABOUT_SIZE = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_OLD_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
+_OF_CHAT = {  # options, and how refusals name them
+    "seed": r"\bseed\b",
+    "temperature": r"\btemperature\b",
+    "reasoning_effort": r"\breasoning(?:[_.]effort)?\b",
+}
+_OF_RESPONSES = {**_OF_CHAT, "store": r"\bstore\b"}
+_RESPONSES_ONLY = re.compile(r"\b(?:only|not)\b.{0,80}\bv1/(?:responses|chat/completions)\b", re.DOTALL)
+_FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
+_LIMIT_REASONS = ("length", "max_tokens")
+_REFUSAL_REASONS = ("content_filter", "refusal", "safety")
+
 
 def fitting_answer_tokens(status: int, code: str, message: str, max_tokens: int) -> int | None:
     """Return the length of an answer that would fit; ``None`` if a refusal is about something else.
@@ -58,19 +70,6 @@ def fitting_answer_tokens(status: int, code: str, message: str, max_tokens: int)
     else:
         return None
     return max(0, min(fits, max_tokens // 2 if fits >= max_tokens else fits))
-
-
-_OLD_LIMIT, _NEW_LIMIT = "max_tokens", "max_completion_tokens"
-_OF_CHAT = {  # options, and how refusals name them
-    "seed": r"\bseed\b",
-    "temperature": r"\btemperature\b",
-    "reasoning_effort": r"\breasoning(?:[_.]effort)?\b",
-}
-_OF_RESPONSES = {**_OF_CHAT, "store": r"\bstore\b"}
-_RESPONSES_ONLY = re.compile(r"\b(?:only|not)\b.{0,80}\bv1/(?:responses|chat/completions)\b", re.DOTALL)
-_FILTER_CODES = frozenset({"content_filter", "content_policy_violation"})
-_LIMIT_REASONS = ("length", "max_tokens")
-_REFUSAL_REASONS = ("content_filter", "refusal", "safety")
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,12 @@ _HELD = "Held"
 INLINE = "__aicore__ inline __attribute__((always_inline))"
 """Of functions that are called once: with them the kernel's object stays in registers."""
 
+_WORK_FLAG = [
+    "const auto written = static_cast<event_t>(GetTPipePtr()->FetchEventID(AscendC::HardEvent::MTE3_MTE2));",
+    "AscendC::SetFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
+    "AscendC::WaitFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
+]
+
 
 @dataclass(frozen=True)
 class _Argument:
@@ -281,13 +287,6 @@ def _alloc(context: Context, name: str) -> str:
 def _get(context: Context, name: str) -> str:
     element = context.element(name)
     return f"AscendC::LocalTensor<{element}> {name}Local = {name}Buf.template Get<{element}>();"
-
-
-_WORK_FLAG = [
-    "const auto written = static_cast<event_t>(GetTPipePtr()->FetchEventID(AscendC::HardEvent::MTE3_MTE2));",
-    "AscendC::SetFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
-    "AscendC::WaitFlag<AscendC::HardEvent::MTE3_MTE2>(written);",
-]
 
 
 def _renamed(line: str, names: Mapping[str, str]) -> str:

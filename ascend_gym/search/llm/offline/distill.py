@@ -20,6 +20,35 @@ from ascend_gym.rewrites.library import RULES
 from ascend_gym.rewrites.rule import Family, Pipe, Side
 from ascend_gym.search.llm.offline.picking import SeededChoice
 
+_PAIR = re.compile(
+    r"operator `(?P<op_type>\w+)` \((?P<op_id>[\w./-]+), category (?P<category>[^:]+): .*\) differ in one "
+    r"optimisation motif, `(?P<motif>\w+)` at (?P<site>.*)\. Both are correct"
+)
+_CASE = re.compile(r"^Profile of case `?([\w.-]+?)`?, in which", re.MULTILINE)
+_CHANGE = re.compile(r"^- (\w+): (\S+) -> (\S+)$", re.MULTILINE)
+_DIFF = re.compile(r"^```diff\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_SIDES = {Side.TILING: "host", Side.KERNEL: "kernel", Side.BOTH: "operator"}
+_PIPE_FAMILIES = {
+    Pipe.VECTOR: Family.COMPUTE,
+    Pipe.SCALAR: Family.COMPUTE,
+    Pipe.MTE2: Family.DATA_MOVEMENT,
+    Pipe.MTE3: Family.DATA_MOVEMENT,
+}
+_LARGEST = "In the case with the largest effect,"
+_BUSY = 0.8
+_OWN_TIME = 0.3
+_TELLING_FACTOR = 1.05
+_MAX_CHANGES = 5
+_MAX_QUOTED_LINES = 3
+_COUNTS = ("block_dim", "aiv_vec_instructions", "aiv_mte2_instructions", "aiv_mte3_instructions")
+_SIZES = (
+    "gm_to_ub_bytes_per_instruction",
+    "ub_to_gm_bytes_per_instruction",
+    "gm_to_ub_bytes",
+    "ub_to_gm_bytes",
+)
+_TIMES = tuple(f"aiv_{pipe.value}_time" for pipe in Pipe)
+
 
 class Mechanism(BaseModel):
     """Why a kind of motif helps, in general.
@@ -67,36 +96,6 @@ def mechanisms() -> tuple[Mechanism, ...]:
     """Return all that is known, in the order of the file."""
     with as_file(files(__package__) / "mechanisms.toml") as path:
         return tuple(Mechanism.model_validate(entry) for entry in read_toml(path)["mechanism"])
-
-
-_PAIR = re.compile(
-    r"operator `(?P<op_type>\w+)` \((?P<op_id>[\w./-]+), category (?P<category>[^:]+): .*\) differ in one "
-    r"optimisation motif, `(?P<motif>\w+)` at (?P<site>.*)\. Both are correct"
-)
-_CASE = re.compile(r"^Profile of case `?([\w.-]+?)`?, in which", re.MULTILINE)
-_CHANGE = re.compile(r"^- (\w+): (\S+) -> (\S+)$", re.MULTILINE)
-_DIFF = re.compile(r"^```diff\n(.*?)^```", re.MULTILINE | re.DOTALL)
-_SIDES = {Side.TILING: "host", Side.KERNEL: "kernel", Side.BOTH: "operator"}
-_PIPE_FAMILIES = {
-    Pipe.VECTOR: Family.COMPUTE,
-    Pipe.SCALAR: Family.COMPUTE,
-    Pipe.MTE2: Family.DATA_MOVEMENT,
-    Pipe.MTE3: Family.DATA_MOVEMENT,
-}
-_LARGEST = "In the case with the largest effect,"
-_BUSY = 0.8
-_OWN_TIME = 0.3
-_TELLING_FACTOR = 1.05
-_MAX_CHANGES = 5
-_MAX_QUOTED_LINES = 3
-_COUNTS = ("block_dim", "aiv_vec_instructions", "aiv_mte2_instructions", "aiv_mte3_instructions")
-_SIZES = (
-    "gm_to_ub_bytes_per_instruction",
-    "ub_to_gm_bytes_per_instruction",
-    "gm_to_ub_bytes",
-    "ub_to_gm_bytes",
-)
-_TIMES = tuple(f"aiv_{pipe.value}_time" for pipe in Pipe)
 
 
 @dataclass(frozen=True)

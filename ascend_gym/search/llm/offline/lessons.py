@@ -14,6 +14,11 @@ _TELLING_LOSS = 0.02
 _MUCH_LOST = 3.0  # attempts in vain that one with such a loss counts for
 _AFTER_A_FAILURE = 0.3
 
+_NUMBER_CHANGE = re.compile(r"(\w+): (\d+)\w* -> (\d+)\w*")
+_ASSIGNED = re.compile(r"(\w+)\s*(?:=|\s)\s*(\d+)[uUlL]*\s*;?$")
+_ON = 2.0
+_NOT_AGAIN = 0.1
+
 
 @dataclass(frozen=True)
 class Lessons:
@@ -42,12 +47,6 @@ def lessons_of(attempts: Iterable[Attempt]) -> Lessons:
             lost = _MUCH_LOST if attempt.gain < -_TELLING_LOSS else 1.0
             in_vain[rule] = 0.0 if gained else in_vain[rule] + lost / len(attempt.rules)
     return Lessons(in_vain)
-
-
-_NUMBER_CHANGE = re.compile(r"(\w+): (\d+)\w* -> (\d+)\w*")
-_ASSIGNED = re.compile(r"(\w+)\s*(?:=|\s)\s*(\d+)[uUlL]*\s*;?$")
-_ON = 2.0
-_NOT_AGAIN = 0.1
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,9 @@ from ascend_gym.rewrites.rule import Choice, Rule, Site
 
 _Item = TypeVar("_Item")
 
+_REDRAWS = 9
+_REFUSALS = 40  # choices that are looked at and refused before a step is given up
+
 
 class SeededChoice:
     """Weighted choices that are the same on every version of Python."""
@@ -29,10 +32,6 @@ class SeededChoice:
             if point < 0:
                 return item
         return items[-1]
-
-
-_REDRAWS = 9
-_REFUSALS = 40  # choices that are looked at and refused before a step is given up
 
 
 class Preferences(Protocol):

@@ -14,34 +14,6 @@ from ascend_gym.rewrites.rule import Choice, Family, Rule, Site
 
 _HOST, _KERNEL = "op_host", "op_kernel"
 
-
-def candidate_in(prompt: str) -> Candidate | None:
-    """Read the operator out of a prompt's fenced files; ``None`` unless both sides are there.
-
-    Files that several operators share, such as those of the ``foreach`` family, lie in folders of their own:
-    those below a folder ``op_kernel`` belong to the kernel, others to the host.
-    """
-    files = [
-        SourceFile(path=section.path, text=section.body)
-        for section in sections(prompt)
-        if section.path and section.closed and not section.has_edits
-    ]
-    kernel = tuple(file for file in files if _KERNEL in file.path.split("/")[:-1])
-    host = tuple(file for file in files if file not in kernel)
-    if len({file.path for file in files}) != len(files):
-        return None
-    mains = [_main(side, name) for side, name in ((host, _HOST), (kernel, _KERNEL))]
-    if None in mains:
-        return None
-    host_main, kernel_main = (str(main) for main in mains)
-    return Candidate(host=Sources(files=host, main=host_main), kernel=Sources(files=kernel, main=kernel_main))
-
-
-def _main(files: tuple[SourceFile, ...], folder: str) -> str | None:
-    """Return the first file of the operator's own folder."""
-    return next((file.path for file in files if file.path.startswith(f"{folder}/")), None)
-
-
 FEWER_BLOCKS = frozenset({"core_share", "single_core_limit", "least_core_work", "core_work"})
 """Rules that take cores away."""
 
@@ -68,6 +40,47 @@ _UB_SHORTAGE = re.compile(r"^- .*unified buffer overflow", re.M)  # a fault; war
 _ATTEMPTS = "\n### Attempt "  # what follows is told of other versions
 _NARROW_TYPE = re.compile(r"\b(?:float16|bfloat16)\b")
 _WIDE_TYPE = re.compile(r"\b(?:float32|int32|uint32)\b")
+_SECTION = re.compile(
+    r"^### Experience \d+: (?P<title>[^\n]*)\n(?P<body>.*?)(?=^### |^## |\Z)", re.MULTILINE | re.DOTALL
+)
+_MOTIF = re.compile(r"^- motif: (\w+) \(([\w.]+)\)", re.MULTILINE)
+_SPEEDUP = re.compile(r"^- measured on .*?: (\d+(?:\.\d+)?)x faster", re.MULTILINE)
+_AVOID = re.compile(r"^- avoid when: (.*)$", re.MULTILINE)
+_WORD = re.compile(r"[a-z]+")
+_SAME_FAMILY = 0.15
+_ADVISED_AGAINST = 0.2
+_CONDITIONS = (
+    (re.compile(r"synchronisation is by hand|without automatic synchronisation"), r"synchronisation off\b"),
+    (re.compile(r"without a queue"), r"\A(?!.*\bTQue\b)"),
+)
+"""What experience says to avoid, and how a prompt shows that it is the case."""
+
+
+def candidate_in(prompt: str) -> Candidate | None:
+    """Read the operator out of a prompt's fenced files; ``None`` unless both sides are there.
+
+    Files that several operators share, such as those of the ``foreach`` family, lie in folders of their own:
+    those below a folder ``op_kernel`` belong to the kernel, others to the host.
+    """
+    files = [
+        SourceFile(path=section.path, text=section.body)
+        for section in sections(prompt)
+        if section.path and section.closed and not section.has_edits
+    ]
+    kernel = tuple(file for file in files if _KERNEL in file.path.split("/")[:-1])
+    host = tuple(file for file in files if file not in kernel)
+    if len({file.path for file in files}) != len(files):
+        return None
+    mains = [_main(side, name) for side, name in ((host, _HOST), (kernel, _KERNEL))]
+    if None in mains:
+        return None
+    host_main, kernel_main = (str(main) for main in mains)
+    return Candidate(host=Sources(files=host, main=host_main), kernel=Sources(files=kernel, main=kernel_main))
+
+
+def _main(files: tuple[SourceFile, ...], folder: str) -> str | None:
+    """Return the first file of the operator's own folder."""
+    return next((file.path for file in files if file.path.startswith(f"{folder}/")), None)
 
 
 @dataclass(frozen=True)
@@ -137,23 +150,6 @@ def evidence_of(prompt: str) -> PromptEvidence:
     all_cores = bool(blocks) and all(used >= cores for used, cores in blocks)
     is_short = _UB_SHORTAGE.search(prompt.partition(_ATTEMPTS)[0]) is not None
     return PromptEvidence(ratios, is_short, sizes, fits_l2, launches, all_cores)
-
-
-_SECTION = re.compile(
-    r"^### Experience \d+: (?P<title>[^\n]*)\n(?P<body>.*?)(?=^### |^## |\Z)", re.MULTILINE | re.DOTALL
-)
-_MOTIF = re.compile(r"^- motif: (\w+) \(([\w.]+)\)", re.MULTILINE)
-_SPEEDUP = re.compile(r"^- measured on .*?: (\d+(?:\.\d+)?)x faster", re.MULTILINE)
-_AVOID = re.compile(r"^- avoid when: (.*)$", re.MULTILINE)
-_WORD = re.compile(r"[a-z]+")
-_SAME_FAMILY = 0.15
-_ADVISED_AGAINST = 0.2
-
-_CONDITIONS = (
-    (re.compile(r"synchronisation is by hand|without automatic synchronisation"), r"synchronisation off\b"),
-    (re.compile(r"without a queue"), r"\A(?!.*\bTQue\b)"),
-)
-"""What experience says to avoid, and how a prompt shows that it is the case."""
 
 
 @dataclass(frozen=True)

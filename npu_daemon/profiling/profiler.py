@@ -154,12 +154,15 @@ class Profiler:
     ) -> tuple[LaunchProfile, ...] | Failure:
         """Price the launches in order: each finds in L2 what those before it left there.
 
-        One right after a launch of the same kernel finds that one's code in the instruction caches.
+        One right after a launch of the same kernel on as many blocks finds that one's code in the
+        instruction caches, also that of branches which that one did not take.
         """
         cache = self._folder / "l2"
         profiles: list[LaunchProfile] = []
         for launch in launches:
-            repeated = profiles != [] and profiles[-1].kernel == launch.kernel
+            repeated = any(
+                last.kernel == launch.kernel and last.block_dim >= launch.block_dim for last in profiles[-1:]
+            )
             timeline = self._timeline(launch.index)
             price = price_trace(
                 self._backend.toolchain,

@@ -96,10 +96,10 @@ def wrapper_source(sources: Sources, entry: str, flags: Sequence[str] = ()) -> s
 
     Macros of build flags are defined where those of the sources are, behind the simulator's headers. The
     entry is renamed while the file is read, because names such as ``exp`` or ``sqrt`` are C functions. What
-    calls it is a macro of a name that the sources cannot hold, since it is their digest: none of their
-    macros and none of their functions gets in its way.
+    calls it is a macro of a name that neither sources nor flags can hold, since it is their digest: none of
+    their macros and none of their functions gets in its way.
     """
-    call = f"asim_call_{digest_of('sources', sources)[:32]}"
+    call = f"asim_call_{digest_of('sources and flags', sources, tuple(flags))[:32]}"
     words = sorted(set(_WORD.findall(_ENTRY_POINTS)))
     body = _ENTRY_POINTS.replace("{entry}", f"asim_entry_{entry}").replace("\n", "\\\n")
     undefined = "".join(f"#undef {word}\n" for word in words if _OURS not in word)

@@ -12,7 +12,7 @@ from ascend_gym.rewrites.rule import Rule
 from ascend_gym.suite.loader import load_operator
 from npu_daemon.backends import simulator as simulator_module
 from npu_daemon.in_process import InProcessEvaluator
-from npu_daemon.simulator.chips import Chip, load_chip
+from npu_daemon.simulator.chips import load_chip
 
 pytestmark = pytest.mark.slow
 
@@ -66,14 +66,7 @@ SUBJECTS = [
 @pytest.fixture(autouse=True)
 def code_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Price what rules save each time, not the fetch of the code that they add, which is paid once."""
-    monkeypatch.setattr(simulator_module, "load_chip", _with_code_loaded)
-
-
-def _with_code_loaded(name: str) -> Chip:
-    chip = load_chip(name)
-    names = ("code_fetch_cycles", "code_fetch_turn_cycles")
-    free = {name: chip.timing[name].model_copy(update={"value": 1e-6}) for name in names}
-    return chip.model_copy(update={"timing": {**chip.timing, **free}})
+    monkeypatch.setattr(simulator_module, "load_chip", lambda name: load_chip(name).with_code_loaded())
 
 
 class Bench:

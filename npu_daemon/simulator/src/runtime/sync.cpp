@@ -93,7 +93,8 @@ Record scalar_record(uint32_t bytes, bool write, uint16_t how) {
     return record;
 }
 
-// Loads that follow each other, with at most addresses computed in between, overlap: one of their latencies is waited for.
+// Loads that follow each other overlap: one of their latencies is waited for. What else ends such a chain is told by the
+// block of code (asim_count: more than addresses are computed) and by each instruction that is issued (emit).
 ScalarClass class_of_access(Space space, bool write) {
     const bool follows = block().after_load;
     block().after_load = space == Space::Ub && !write;

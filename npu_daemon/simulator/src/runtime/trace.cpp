@@ -176,6 +176,7 @@ void emit(Record record, std::initializer_list<Operand> operands) {
     const bool full = g_segments[g_current].size() >= kFlushBytes;
     if (full) flush_segment(g_current);
     if (full || record.op != Op::ScalarAccess) forget_scalar_lines(self);
+    if (record.op != Op::ScalarAccess) self.after_load = false;
     if (!g_located.empty()) locate(instruction.name, self.records);
     ++self.records;
     append(record, operands);

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agents.ascend_optimizer.markers import unmarked
+from ascend_gym.core.best import becomes_best, is_unwritten
 from ascend_gym.core.protocols import Proposal
-from ascend_gym.core.records import Candidate, EvalResult
+from ascend_gym.core.records import Candidate, EvalResult, OpSpec
 from ascend_gym.core.status import RewardRule, rule_of
 from ascend_gym.rewrites.answer import ParseProblem
 from ascend_gym.search.llm.attempts import Attempt, describe_attempts
@@ -69,6 +70,7 @@ def evaluate(
     return proposal, result
 
 
-def is_faster(result: EvalResult, incumbent: Incumbent) -> bool:
-    """Say whether a candidate is valid and faster than the incumbent; invalid ones never are."""
-    return result.latency_us is not None and result.latency_us < incumbent.latency_us
+def is_better(spec: OpSpec, result: EvalResult, incumbent: Incumbent) -> bool:
+    """Say whether a candidate replaces the incumbent: it is faster, or the first correct one of ``spec``."""
+    unwritten = is_unwritten(spec, unmarked(incumbent.candidate))
+    return becomes_best(result.latency_us, incumbent.latency_us, unwritten=unwritten)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Sequence
 
 from agents.ascend_optimizer.distill import distil
 from agents.ascend_optimizer.experience import Experience
-from agents.ascend_optimizer.incumbent import Incumbent, is_faster
+from agents.ascend_optimizer.incumbent import Incumbent, is_better
 from agents.ascend_optimizer.noise import tau_noise_of
 from agents.ascend_optimizer.retrieval import ExperienceRetriever
 from agents.ascend_optimizer.rewind import RewindSettings, RewindStrategy, Unreadable
@@ -56,7 +56,7 @@ class OwnRewinds:
                 break
             result = yield proposals[0]
             strategy.observe(proposals[0], result)
-            if is_faster(result, best):
+            if is_better(self._spec, result, best):
                 best = Incumbent(proposals[0].candidate, result)
         return best, self._retriever_with(self._learnt(strategy, chip_of(start.result)))
 

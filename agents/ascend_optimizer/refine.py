@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agents.ascend_optimizer.experience import Experience
-from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, Memory, evaluate, is_faster
+from agents.ascend_optimizer.incumbent import Evaluations, Incumbent, Memory, evaluate, is_better
 from agents.ascend_optimizer.markers import code_tokens
 from agents.ascend_optimizer.retrieval import ExperienceRetriever, Retrieved
 from agents.ascend_optimizer.settings import AgentSettings
@@ -209,7 +209,7 @@ class KernelRefinement:
         proposal, result = yield from evaluate(rewritten, incumbent, origin, reading.text)
         self._memory.note(incumbent, proposal, result, "kernel", reading.text)
         self._exhausted = isinstance(rewritten, ParseProblem) and rewritten.kind is ProblemKind.NO_FILES
-        if isinstance(rewritten, ParseProblem) or not is_faster(result, incumbent):
+        if isinstance(rewritten, ParseProblem) or not is_better(self._spec, result, incumbent):
             self._in_vain.update(each.experience.motif for each in retrieved)
             return None
         self._in_vain.clear()

@@ -88,7 +88,14 @@ from ascend_gym.staged.examples import Examples
 if TYPE_CHECKING:
     from ascend_gym.report.console import SearchView
 
-_REWRITING = (Method.BEST_OF_N, Method.ITERATE)
+_WRITING = (
+    Method.BEST_OF_N,
+    Method.ITERATE,
+    Method.OPENEVOLVE,
+    Method.GEPA,
+    Method.ASCEND_OPTIMIZER,
+)
+"""Methods whose model writes sources; AscendCraft's writes in the staged language."""
 
 MethodOption = Annotated[
     str,
@@ -231,7 +238,7 @@ def _run(
     from ascend_gym.report.console import SearchView, print_search
     from ascend_gym.report.run_folder import save_search, unified_diff
 
-    if not spec.has_sources and settings.method in _REWRITING and settings.model == OFFLINE_MODEL:
+    if not spec.has_sources and settings.method in _WRITING and settings.model == OFFLINE_MODEL:
         note(
             f"{spec.op_id} has no sources: the offline model writes operators only with --method ascend-craft"
         )

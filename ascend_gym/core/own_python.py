@@ -19,8 +19,6 @@ DISTRIBUTION = "ascend-gym"
 SHARED_NAMES = ("agents", "baselines")
 _ROOT = Path(__file__).resolve().parents[2]
 
-_PACKAGES_FOLDER = str(Path(__file__).resolve().parents[2])
-
 
 class _OwnModules:
     """Finder for modules directly in one of our folders, whichever package owns the folder's name."""
@@ -69,5 +67,5 @@ def own_python_command(module: str) -> list[str]:
 def _import_folders() -> list[str]:
     """Return the import path with our packages and without ``""``, the working directory."""
     folders = [folder for folder in sys.path if isinstance(folder, str) and folder]
-    known = any(Path(folder).resolve() == Path(_PACKAGES_FOLDER) for folder in folders)
-    return folders if known else [_PACKAGES_FOLDER, *folders]
+    known = any(Path(folder).resolve() == _ROOT for folder in folders)
+    return folders if known else [str(_ROOT), *folders]

@@ -1,8 +1,8 @@
 """Frozen records that agents, environment, daemon and store exchange; import them from here.
 
-There are five families: operators and candidates (``request_records``), requests (``evaluation_records``),
-results (``result_records``), chip facts (``target_records``), and messages between the parts of a daemon
-(``service_records``). Constructors enforce each record's invariants.
+There are four families: operators and candidates (``request_records``), requests (``evaluation_records``),
+results and what a daemon says of itself (``result_records``), and chip facts (``target_records``).
+Constructors enforce each record's invariants.
 """
 
 from ascend_gym.core.evaluation_records import (

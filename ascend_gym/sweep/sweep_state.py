@@ -1,4 +1,4 @@
-"""The loop over a sweep's runs, and their scheduling: pure decisions without clocks, sockets or processes."""
+"""The scheduling of a sweep's runs, which are pure decisions, and the loop that acts on them."""
 
 from __future__ import annotations
 

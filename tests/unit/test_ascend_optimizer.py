@@ -9,11 +9,13 @@ from experiences import make_diff, make_experience
 
 from agents.ascend_optimizer.agent import AscendOptimizer
 from agents.ascend_optimizer.bank import ExperienceBank
+from agents.ascend_optimizer.incumbent import Incumbent, is_better
 from agents.ascend_optimizer.own_rewinds import OwnRewinds
 from agents.ascend_optimizer.retrieval import RandomRetriever
 from agents.ascend_optimizer.settings import AgentSettings
 from ascend_gym.core.errors import ModelError
 from ascend_gym.core.protocols import Completion, Message
+from ascend_gym.core.records import MeasureProtocol
 from ascend_gym.core.status import Status
 from ascend_gym.rewrites.evolve_blocks import END, START
 from ascend_gym.rewrites.fenced import render_file
@@ -23,6 +25,8 @@ from ascend_gym.search.ledger import Budget, BudgetLedger
 from ascend_gym.search.llm.offline import OfflineModel
 from ascend_gym.search.model_client import ModelClient
 from ascend_gym.search.outcome import StopReason, UnusableProposal
+from ascend_gym.suite.loader import list_operators
+from ascend_gym.suite.requests import request_for
 
 TILING = """\
 constexpr uint32_t TILE_LENGTH = 1024;
@@ -170,6 +174,14 @@ def test_the_kernel_is_kept_only_if_it_is_faster(tmp_path):
     refined = [prompt for prompt in model.prompts if prompt.startswith("# Task: refine")]
     shown = [re.search(r"int kernel = (\d+);", prompt)[1] for prompt in refined]
     assert shown == ["0", "1", "1", "3"]
+
+
+def test_the_first_correct_version_of_an_operator_without_sources_replaces_the_price_of_calls():
+    unwritten = list_operators("generate")[0]
+    request = request_for(unwritten, unwritten.baseline, MeasureProtocol())
+    calls, slower = Incumbent(unwritten.baseline, ok_result(request, 50.0)), ok_result(request, 80.0)
+    assert is_better(unwritten, slower, calls)
+    assert not is_better(SPEC, slower, calls)  # its baseline is another: sources of its own
 
 
 def test_invalid_offspring_are_discarded_at_once_and_told_of(tmp_path):
